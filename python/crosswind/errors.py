@@ -1,0 +1,51 @@
+"""Every error that Crosswind shows a user.
+
+    CrosswindError            what failed, on what; `hint` says what to do; `exit_code` is the process's
+    ├── UsageError      (2)   the command line is wrong
+    ├── StudyError      (2)   a study file is wrong: names the file, the key or line, the value
+    ├── StoreError      (2)   a run directory is missing, foreign, locked or from another schema
+    ├── EngineError     (1)   a cell process could not be started, or broke its protocol
+    └── DiskError       (1)   the disk refused what had to be written
+
+Lost packets, timeouts and refused connections are data, never exceptions.
+"""
+
+
+class CrosswindError(Exception):
+    """A failure with one clear message and a hint.
+
+    Args: message: what failed, on what. hint: what the user can do about it.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(CrosswindError):
+    """The command line is wrong."""
+
+    exit_code = 2
+
+
+class StudyError(CrosswindError):
+    """A study is wrong: the message names the file, the key or line, and the value."""
+
+    exit_code = 2
+
+
+class StoreError(CrosswindError):
+    """A run directory is missing, foreign, locked or written by another schema."""
+
+    exit_code = 2
+
+
+class EngineError(CrosswindError):
+    """A cell process could not be started, or did not keep to its protocol."""
+
+
+class DiskError(CrosswindError):
+    """The disk refused what had to be written."""
