@@ -1,0 +1,83 @@
+"""What one run left behind, as analysis and report see it: plain values, no store, no scheduler, no process.
+
+A `RunRecord` holds one `CellRun` per executed repetition of a cell. Whoever runs or loads a study builds it; nothing
+below this module knows where it came from, so a report renders on any machine.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+SAMPLE_SCHEMA: dict[str, type[pl.DataType]] = {
+    "exchange": pl.UInt64,
+    "connection": pl.UInt32,
+    "intended_ns": pl.Int64,
+    "sent_ns": pl.Int64,
+    "received_ns": pl.Int64,
+    "connect_ns": pl.Int64,
+    "request_ns": pl.Int64,
+    "reply_ns": pl.Int64,
+    "server_ns": pl.Int64,
+    "sent_bytes": pl.UInt64,
+    "received_bytes": pl.UInt64,
+    "wire_ns": pl.Int64,
+    "outcome": pl.String,
+}
+"""Columns of `samples.arrow` (docs/cell-protocol.md). Whatever did not happen is null."""
+
+
+def empty_samples() -> pl.DataFrame:
+    """A samples table without rows, for a failed repetition or a program workload."""
+    return pl.DataFrame(schema=SAMPLE_SCHEMA)
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """One executed repetition of one cell.
+
+    Attributes:
+        key: unique name of this repetition within the run.
+        cell: index of the cell in the plan; the repetitions of a cell share it.
+        repetition: 0-based. block: 0-based index of the randomised block it ran in.
+        levels: factor key to level, as written, e.g. {"path.loss": "5%"}.
+        parameters: the cell as sent to crosswind-cell (docs/cell-protocol.md).
+        finished: its `finished` event, None when the repetition failed.
+        failure: its `error` event (kind, message, hint), None when it finished.
+        samples: its samples table, shape of SAMPLE_SCHEMA; empty when failed or for a program workload.
+    """
+
+    key: str
+    cell: int
+    repetition: int
+    block: int
+    levels: dict[str, str]
+    parameters: dict[str, Any]
+    finished: dict[str, Any] | None
+    failure: dict[str, Any] | None
+    samples: pl.DataFrame = field(default_factory=empty_samples)
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A whole run: the study as written, every repetition that was executed, and where it came from.
+
+    Attributes:
+        study: the study as a plain mapping. title: its heading. name: its short name.
+        published: figures from a document, each {source, metric, unit, levels, mean, sd, ci, note}; only `source`,
+            `metric`, `unit`, `levels` and `mean` are required.
+        models: names of the models to set beside the measurement (crosswind.models.registry).
+        notes: sentences to print in the report.
+        cells: executed repetitions, in any order. planned: how many the plan holds.
+        provenance: versions, machine, seeds, command line.
+    """
+
+    study: dict[str, Any]
+    title: str
+    name: str
+    published: list[dict[str, Any]]
+    models: list[str]
+    notes: list[str]
+    cells: list[CellRun]
+    planned: int
+    provenance: dict[str, Any]
