@@ -1,0 +1,80 @@
+//! A direction on virtual time, for tests and simulations: a script of sends, and what came of them, exactly.
+
+use crate::{Cause, Departure, Direction, Packet};
+use crosswind_units::{Bytes, Instant};
+use std::collections::BTreeMap;
+
+/// What came of one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Delivered at this time.
+    Delivered(Instant),
+    /// Dropped at this time, for this cause.
+    Dropped(Instant, Cause),
+}
+
+/// One direction and its agenda.
+pub struct World {
+    direction: Direction,
+    agenda: BTreeMap<(Instant, u64), Bytes>,
+    sent: u64,
+    now: Instant,
+}
+
+impl World {
+    /// A world at time zero, around `direction`.
+    pub fn new(direction: Direction) -> Self {
+        Self { direction, agenda: BTreeMap::new(), sent: 0, now: Instant::ZERO }
+    }
+
+    /// Puts on the agenda: a packet of `size` bytes enters at `time`. At the same time, in the order of the calls.
+    pub fn send_at(&mut self, time: Instant, size: u64) {
+        assert!(time >= self.now, "the script goes back in time");
+        self.agenda.insert((time, self.sent), Bytes(size));
+        self.sent += 1;
+    }
+
+    /// Runs until the next packet leaves, delivered or dropped; `None` when nothing is left.
+    pub fn next_fate(&mut self) -> Option<(Packet, Fate)> {
+        loop {
+            if let Some(departure) = self.direction.poll_packet(self.now) {
+                return Some(match departure {
+                    Departure::Forwarded(packet) => (packet, Fate::Delivered(packet.at)),
+                    Departure::Dropped(packet, cause) => (packet, Fate::Dropped(packet.at, cause)),
+                });
+            }
+            let arrival = self.agenda.first_key_value().map(|((time, _), _)| *time);
+            let wakeup = self.direction.next_wakeup();
+            // At equal times a departure comes before an arrival: the place it leaves is free.
+            match (wakeup, arrival) {
+                (Some(wakeup), arrival) if arrival.is_none_or(|arrival| wakeup <= arrival) => self.now = wakeup,
+                (_, Some(arrival)) => {
+                    self.now = arrival;
+                    if let Some((_, size)) = self.agenda.pop_first() {
+                        self.direction.handle_packet(arrival, size, 0);
+                    }
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// Runs until the next delivery, passing over drops.
+    pub fn next_delivery(&mut self) -> Option<Instant> {
+        loop {
+            if let (_, Fate::Delivered(time)) = self.next_fate()? {
+                return Some(time);
+            }
+        }
+    }
+
+    /// Runs to the end: every packet's index and fate, in the order of leaving.
+    pub fn run(&mut self) -> Vec<(u64, Fate)> {
+        std::iter::from_fn(|| self.next_fate()).map(|(packet, fate)| (packet.index, fate)).collect()
+    }
+
+    /// Packets inside now.
+    pub fn queued(&self) -> usize {
+        self.direction.queued()
+    }
+}

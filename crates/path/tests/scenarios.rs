@@ -1,0 +1,155 @@
+//! Scripts on virtual time, with exact answers.
+
+use crosswind_path::queue::Fifo;
+use crosswind_path::world::{Fate, World};
+use crosswind_path::{Cause, Counting, Delay, Direction, Element, Link, QueueLimit, RandomLoss};
+use crosswind_units::{BitRate, Duration, Instant, Probability, Seed};
+
+fn ms(n: u64) -> Instant {
+    us(n * 1000)
+}
+
+fn us(n: u64) -> Instant {
+    Instant::from_nanos(n * 1000)
+}
+
+fn link(mbit: u64, counting: Counting, limit: QueueLimit) -> Box<dyn Element> {
+    let rate = BitRate::new(mbit * 1_000_000).unwrap();
+    Box::new(Link::new(rate, counting, Box::new(Fifo::new(limit, counting))))
+}
+
+fn delay(ms: u64) -> Box<dyn Element> {
+    Box::new(Delay::new(Duration::from_millis(ms)))
+}
+
+#[test]
+fn transmission_and_flight_add_up() {
+    let mut world = World::new(Direction::new(vec![link(10, Counting::Ip, QueueLimit::Packets(10)), delay(20)]));
+    world.send_at(ms(0), 1250);
+    assert_eq!(world.next_delivery(), Some(ms(21))); // 1 ms on the wire + 20 ms of flight
+    assert_eq!(world.next_delivery(), None);
+}
+
+#[test]
+fn an_empty_chain_is_a_wire_of_no_length() {
+    let mut world = World::new(Direction::new(vec![]));
+    world.send_at(ms(3), 40);
+    assert_eq!(world.next_delivery(), Some(ms(3)));
+}
+
+#[test]
+fn packets_queue_behind_one_another() {
+    let mut world = World::new(Direction::new(vec![link(10, Counting::Ip, QueueLimit::Packets(10))]));
+    for _ in 0..3 {
+        world.send_at(ms(0), 1250);
+    }
+    world.send_at(us(2500), 1250);
+    let times: Vec<_> = std::iter::from_fn(|| world.next_delivery()).collect();
+    assert_eq!(times, [ms(1), ms(2), ms(3), ms(4)]);
+}
+
+#[test]
+fn a_queue_of_two_packets_holds_two_besides_the_one_in_transmission() {
+    let mut world = World::new(Direction::new(vec![link(10, Counting::Ip, QueueLimit::Packets(2))]));
+    for _ in 0..4 {
+        world.send_at(ms(0), 1250);
+    }
+    world.send_at(ms(1), 1250); // the first has just left: a place is free
+    assert_eq!(
+        world.run(),
+        [
+            (3, Fate::Dropped(ms(0), Cause::Queue)),
+            (0, Fate::Delivered(ms(1))),
+            (1, Fate::Delivered(ms(2))),
+            (2, Fate::Delivered(ms(3))),
+            (4, Fate::Delivered(ms(4))),
+        ]
+    );
+}
+
+#[test]
+fn a_queue_in_bytes_counts_bytes() {
+    let mut world = World::new(Direction::new(vec![link(8, Counting::Ip, QueueLimit::Bytes(1500))]));
+    for size in [1000, 1000, 600, 500] {
+        world.send_at(ms(0), size);
+    }
+    // The first is transmitted, the second waits (1000 of 1500), 600 do not fit, 500 do.
+    assert_eq!(
+        world.run(),
+        [
+            (2, Fate::Dropped(ms(0), Cause::Queue)),
+            (0, Fate::Delivered(ms(1))),
+            (1, Fate::Delivered(ms(2))),
+            (3, Fate::Delivered(us(2500))),
+        ]
+    );
+}
+
+#[test]
+fn ethernet_counts_38_bytes_more_and_pads() {
+    let mut world = World::new(Direction::new(vec![link(8, Counting::Ethernet, QueueLimit::Packets(9))]));
+    world.send_at(ms(0), 1500);
+    world.send_at(ms(10), 40);
+    assert_eq!(world.next_delivery(), Some(us(1538)));
+    assert_eq!(world.next_delivery(), Some(us(10_084)));
+}
+
+#[test]
+fn a_busy_link_does_not_drift() {
+    // 1000 packets of 1000 bytes at 7 Mbit/s: 8/7 s, cut to whole nanoseconds once, not a thousand times.
+    let mut world = World::new(Direction::new(vec![link(7, Counting::Ip, QueueLimit::Packets(1000))]));
+    for _ in 0..1000 {
+        world.send_at(ms(0), 1000);
+    }
+    let last = std::iter::from_fn(|| world.next_delivery()).last();
+    assert_eq!(last, Some(Instant::from_nanos(1_142_857_142)));
+}
+
+#[test]
+fn a_delay_line_never_drops() {
+    let mut world = World::new(Direction::new(vec![delay(100)]));
+    for i in 0..100_000 {
+        world.send_at(us(i), 1500);
+    }
+    assert_eq!(std::iter::from_fn(|| world.next_delivery()).count(), 100_000);
+}
+
+#[test]
+fn loss_is_decided_by_seed_and_index_alone() {
+    let dropped = |gap_us: u64, size: u64| -> Vec<u64> {
+        let loss = RandomLoss::new(Probability::new(0.1).unwrap(), Seed(7));
+        let mut world = World::new(Direction::new(vec![Box::new(loss), delay(5)]));
+        for i in 0..1000 {
+            world.send_at(us(i * gap_us), size);
+        }
+        let mut fates = world.run();
+        fates.retain(|(_, fate)| matches!(fate, Fate::Dropped(_, Cause::Loss)));
+        fates.into_iter().map(|(index, _)| index).collect()
+    };
+    assert_eq!(dropped(1, 40), dropped(900, 1500));
+}
+
+#[test]
+fn loss_comes_at_the_rate_asked_for() {
+    let count = |seed: u64, p: f64| {
+        let loss = Probability::new(p).unwrap();
+        (0..1_000_000).filter(|&i| loss.happens(Seed(seed).child("loss").word(i))).count() as f64
+    };
+    for (seed, p) in [(1, 0.01_f64), (2, 0.1), (3, 0.5)] {
+        // Four standard deviations of a binomial of a million: a fixed seed, so the test is deterministic.
+        let deviation = 4.0 * (1e6 * p * (1.0 - p)).sqrt();
+        assert!((count(seed, p) - 1e6 * p).abs() < deviation);
+    }
+    assert_eq!((count(1, 0.0), count(1, 1.0)), (0.0, 1e6));
+}
+
+#[test]
+fn loss_sequences_have_no_memory() {
+    // P(loss | previous lost) is P(loss): four standard deviations around it, fixed seed.
+    let loss = Probability::new(0.2).unwrap();
+    let lost: Vec<bool> = (0..1_000_000).map(|i| loss.happens(Seed(9).word(i))).collect();
+    let after_loss: Vec<bool> = lost.windows(2).filter(|w| w[0]).map(|w| w[1]).collect();
+    let n = after_loss.len() as f64;
+    let again = after_loss.iter().filter(|&&l| l).count() as f64 / n;
+    assert!((again - 0.2).abs() < 4.0 * (0.2 * 0.8 / n).sqrt());
+}

@@ -1,0 +1,101 @@
+//! Bytes, bit rates, and the exact time that bytes take at a rate.
+
+use crate::Duration;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+/// A rate in bit/s, never zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BitRate(u64);
+
+/// A transmission's length: whole nanoseconds, and the fraction of the next one in units of 1/rate nanosecond.
+///
+/// Carrying `remainder` into the following back-to-back transmission keeps a busy link exact over any number of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transmission {
+    /// Whole nanoseconds.
+    pub duration: Duration,
+    /// What is left, in 1/rate ns: less than the rate.
+    pub remainder: u64,
+}
+
+impl BitRate {
+    /// A rate of `bps` bit/s; `None` for zero, which no link has.
+    pub const fn new(bps: u64) -> Option<Self> {
+        if bps == 0 { None } else { Some(Self(bps)) }
+    }
+
+    /// Bit/s.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// Time to transmit `size`, continuing from the `carried` remainder of the transmission before it.
+    pub const fn transmission(self, size: Bytes, carried: u64) -> Transmission {
+        let total = size.0 as u128 * 8 * 1_000_000_000 + carried as u128;
+        let rate = self.0 as u128;
+        Transmission { duration: Duration::from_nanos((total / rate) as u64), remainder: (total % rate) as u64 }
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, rhs: Self) -> Self {
+        Self(self.0 + rhs.0)
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, rhs: Self) {
+        self.0 += rhs.0;
+    }
+}
+
+impl Sub for Bytes {
+    type Output = Self;
+    fn sub(self, rhs: Self) -> Self {
+        Self(self.0 - rhs.0)
+    }
+}
+
+impl SubAssign for Bytes {
+    fn sub_assign(&mut self, rhs: Self) {
+        self.0 -= rhs.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_packet_at_10_mbit_takes_1_2_ms() {
+        let rate = BitRate::new(10_000_000).unwrap();
+        assert_eq!(
+            rate.transmission(Bytes(1500), 0),
+            Transmission { duration: Duration::from_micros(1200), remainder: 0 }
+        );
+    }
+
+    #[test]
+    fn carried_remainders_lose_nothing() {
+        // 1 byte at 3 bit/s is 8/3 s: three in a row are 8 s exactly.
+        let rate = BitRate::new(3).unwrap();
+        let mut carried = 0;
+        let mut total = 0;
+        for _ in 0..3 {
+            let t = rate.transmission(Bytes(1), carried);
+            carried = t.remainder;
+            total += t.duration.as_nanos();
+        }
+        assert_eq!((total, carried), (8_000_000_000, 0));
+    }
+
+    #[test]
+    fn zero_is_no_rate() {
+        assert_eq!(BitRate::new(0), None);
+    }
+}
