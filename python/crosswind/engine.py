@@ -17,7 +17,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,8 +59,7 @@ class Outcome:
 
     def failure_dict(self) -> dict[str, Any] | None:
         """The failure in the shape of the protocol's `error` event, or None."""
-        failure = self.failure
-        return failure and {"kind": failure.kind, "message": failure.message, "hint": failure.hint}
+        return asdict(self.failure) if self.failure else None
 
 
 def find_binary() -> Path:

@@ -13,6 +13,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -267,15 +268,24 @@ def latest_run(root: Path = DEFAULT_ROOT) -> Path:
 def to_parquet(arrow: Path) -> None:
     """Turns `x.arrow` (Arrow IPC file) into `x.parquet` (zstd) beside it, streaming, and removes the first.
 
-    Raises: EngineError when the cell wrote something else than a table.
+    Raises: EngineError when the cell wrote something else than a table. OSError when the disk refuses.
     """
     try:
+        if arrow.stat().st_size == 0:
+            raise _not_a_table(arrow, "it is empty")
         pl.scan_ipc(arrow).sink_parquet(arrow.with_suffix(".parquet"), compression="zstd")
     except pl.exceptions.PolarsError as error:
-        raise EngineError(
-            f"{arrow.name} is not a whole Arrow file: {error}", hint="`--resume` runs the cell again"
-        ) from error
+        # Polars wraps what the system refused in an error of its own, the number in its text.
+        refused = re.search(r"os error (\d+)", str(error))
+        if refused:
+            number = int(refused[1])
+            raise OSError(number, os.strerror(number)) from error
+        raise _not_a_table(arrow, str(error)) from error
     arrow.unlink()
+
+
+def _not_a_table(arrow: Path, why: str) -> EngineError:
+    return EngineError(f"{arrow.name} is not a whole Arrow file: {why}", hint="`--resume` runs the cell again")
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:

@@ -1,0 +1,272 @@
+"""A run as it goes by, on standard error: a live display on a terminal, plain lines elsewhere. Results are not its job.
+
+Colours follow rich, which obeys NO_COLOR; a terminal that cannot move its cursor gets plain lines.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import mean
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from crosswind.engine import Event, Outcome
+from crosswind.scheduler import Entry, Watcher
+
+_SHOWN_AT_ONCE = 8
+
+
+@dataclass
+class TimeLeft:
+    """How long a run still takes, from how long its cells took so far: of the same cell where known, else of all."""
+
+    _of_cell: dict[int, list[float]] = field(default_factory=dict)
+
+    def add(self, cell: int, elapsed_s: float) -> None:
+        """A repetition of `cell` took so long."""
+        self._of_cell.setdefault(cell, []).append(elapsed_s)
+
+    def expected_s(self, cell: int) -> float | None:
+        """How long a repetition of `cell` will take; None before anything has ended."""
+        if cell in self._of_cell:
+            return mean(self._of_cell[cell])
+        known = [mean(times) for times in self._of_cell.values()]
+        return mean(known) if known else None
+
+    def seconds(
+        self, waiting: list[int], running: list[tuple[int, float, float | None]], jobs: int = 1
+    ) -> float | None:
+        """Wall time left; None while nothing is known.
+
+        Args: waiting: cells to come. running: (cell, seconds so far, fraction done or None) of those under way.
+        """
+        parts = [self.expected_s(cell) for cell in waiting]
+        for cell, so_far_s, fraction in running:
+            if fraction:
+                parts.append(so_far_s * (1 - fraction) / fraction)
+            else:
+                expected = self.expected_s(cell)
+                parts.append(None if expected is None else max(0.0, expected - so_far_s))
+        known = [part for part in parts if part is not None]
+        return None if len(known) < len(parts) else sum(known) / jobs
+
+
+@dataclass
+class _Cell:
+    entry: Entry
+    started: float
+    event: Event = field(default_factory=dict)
+
+
+class Tally:
+    """What both displays count: done, failed, invalid, lost, running, time left."""
+
+    def __init__(self) -> None:
+        self.total = self.done = self.failed = self.invalid = self.lost = 0
+        self.waiting: list[Entry] = []
+        self.running: dict[str, _Cell] = {}
+        self.time_left = TimeLeft()
+
+    def start(self, plan: list[dict[str, Any]], missing: list[str]) -> None:
+        """A session begins: of `plan`, `missing` is to be run."""
+        wanted = set(missing)
+        self.total = len(plan)
+        self.done = len(plan) - len(missing)
+        self.waiting = [entry for entry in plan if entry["key"] in wanted]
+
+    def cell_started(self, entry: Entry) -> None:
+        """One began."""
+        self.waiting.remove(entry)
+        self.running[entry["key"]] = _Cell(entry, time.monotonic())
+
+    def cell_event(self, entry: Entry, event: Event) -> None:
+        """One said something; only progress is kept."""
+        if event["event"] == "progress":
+            self.running[entry["key"]].event = event
+
+    def cell_ended(self, entry: Entry, outcome: Outcome) -> None:
+        """One ended."""
+        self.running.pop(entry["key"])
+        self.done += 1
+        self.time_left.add(entry["cell"], outcome.elapsed_ns / 1e9)
+        if outcome.finished is None:
+            self.failed += 1
+            return
+        self.invalid += not outcome.finished["valid"]
+        self.lost += outcome.finished["samples"]["lost"]
+
+    def seconds_left(self) -> float | None:
+        """Wall time left, None while unknown."""
+        now = time.monotonic()
+        running = [
+            (cell.entry["cell"], now - cell.started, _fraction(cell.event)) for cell in list(self.running.values())
+        ]
+        return self.time_left.seconds([entry["cell"] for entry in self.waiting], running)
+
+
+class LiveProgress:
+    """The display on a terminal: a bar with time left, and a line for every running cell. Leaves nothing behind."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console = console
+        self._title = title
+        self._tally = Tally()
+        self._live = Live(self, console=console, transient=True, refresh_per_second=8)
+
+    def run_started(self, plan: list[dict[str, Any]], missing: list[str]) -> None:
+        """Puts the display up."""
+        self._tally.start(plan, missing)
+        self._live.start()
+
+    def cell_started(self, entry: Entry) -> None:
+        """Adds a line."""
+        self._tally.cell_started(entry)
+
+    def cell_event(self, entry: Entry, event: Event) -> None:
+        """Updates its line."""
+        self._tally.cell_event(entry, event)
+
+    def cell_ended(self, entry: Entry, outcome: Outcome) -> None:
+        """Takes its line away; bad news stays above the display."""
+        self._tally.cell_ended(entry, outcome)
+        for line in _bad_news(entry, outcome):
+            self._console.print(Text(line, style="red"))
+
+    def run_ended(self) -> None:
+        """Takes the display down."""
+        self._live.stop()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The display now."""
+        tally = self._tally
+        head = Table.grid(padding=(0, 1))
+        counts = f"{tally.done}/{tally.total}" + _troubles(tally)
+        bar = ProgressBar(total=max(1, tally.total), completed=tally.done + _fractions(tally), width=30)
+        head.add_row(Text(self._title, style="bold"), bar, counts, Text(_left(tally.seconds_left()), style="dim"))
+        yield head
+        cells = list(tally.running.values())
+        for cell in cells[:_SHOWN_AT_ONCE]:
+            yield Text(f"  {levels_text(cell.entry)}  ") + Text(_now(cell.event), style="cyan")
+        if len(cells) > _SHOWN_AT_ONCE:
+            yield Text(f"  and {len(cells) - _SHOWN_AT_ONCE} more", style="dim")
+
+
+class PlainProgress:
+    """One line when a run starts and one when a cell ends, for logs and pipes."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console = console
+        self._title = title
+        self._tally = Tally()
+
+    def run_started(self, plan: list[dict[str, Any]], missing: list[str]) -> None:
+        """Says what will run."""
+        self._tally.start(plan, missing)
+        kept = f", {self._tally.done} are done already" if self._tally.done else ""
+        self._say(f"{self._title}: {len(missing)} of {len(plan)} cells to run{kept}")
+
+    def cell_started(self, entry: Entry) -> None:
+        """Says nothing yet."""
+        self._tally.cell_started(entry)
+
+    def cell_event(self, entry: Entry, event: Event) -> None:
+        """Says nothing: the end of the cell says more."""
+        self._tally.cell_event(entry, event)
+
+    def cell_ended(self, entry: Entry, outcome: Outcome) -> None:
+        """Says how it ended."""
+        last = self._tally.running[entry["key"]].event
+        self._tally.cell_ended(entry, outcome)
+        head = f"[{self._tally.done}/{self._tally.total}] {levels_text(entry)}"
+        if outcome.finished is not None:
+            left = _left(self._tally.seconds_left()) if self._tally.waiting else ""
+            parts = [_summary(outcome.finished, last), f"{outcome.elapsed_ns / 1e9:.1f} s", left]
+            self._say(f"{head}: {', '.join(part for part in parts if part)}")
+        for line in _bad_news(entry, outcome):
+            self._say(line)
+
+    def run_ended(self) -> None:
+        """Says nothing: the report follows."""
+
+    def _say(self, line: str) -> None:
+        self._console.print(Text(line), soft_wrap=True)
+
+
+def progress_for(console: Console, title: str) -> Watcher:
+    """The display that suits where standard error goes."""
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveProgress(console, title)
+    return PlainProgress(console, title)
+
+
+def levels_text(entry: Mapping[str, Any]) -> str:
+    """What sets a repetition apart: its levels by the last word of their keys, and its number."""
+    levels = " ".join(f"{key.rpartition('.')[2]}={level}" for key, level in entry["levels"].items())
+    return f"{levels} #{entry['repetition'] + 1}".strip()
+
+
+def duration_text(ns: float) -> str:
+    """Nanoseconds for people, three digits: "20.1 ms"."""
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def _fraction(event: Event) -> float | None:
+    done, total = event.get("done"), event.get("total")
+    return min(1.0, done / total) if done and total else None
+
+
+def _fractions(tally: Tally) -> float:
+    return sum(_fraction(cell.event) or 0.0 for cell in list(tally.running.values()))
+
+
+def _now(event: Event) -> str:
+    if not event:
+        return "starting"
+    parts = [f"{event.get('done')}/{event.get('total')}"]
+    if event.get("median_ns") is not None:
+        parts.append(f"median {duration_text(event['median_ns'])}")
+    if event.get("lost"):
+        parts.append(f"lost {event['lost']}")
+    return "  ".join(parts)
+
+
+def _summary(finished: Event, last: Event) -> str:
+    samples = finished["samples"]
+    median = last.get("median_ns")
+    parts = [f"{samples['ok']} of {samples['rows']} ok"]
+    if median is not None:
+        parts.append(f"median so far {duration_text(median)}")
+    return ", ".join(parts)
+
+
+def _bad_news(entry: Entry, outcome: Outcome) -> list[str]:
+    name = levels_text(entry)
+    if outcome.failure is not None:
+        return [f"failed: {name}: {outcome.failure.message}"]
+    if outcome.finished is not None and not outcome.finished["valid"]:
+        return [f"invalid: {name}: {'; '.join(outcome.finished['reasons'])}"]
+    return []
+
+
+def _troubles(tally: Tally) -> str:
+    counts = ((tally.failed, "failed"), (tally.invalid, "invalid"), (tally.lost, "lost"))
+    return "".join(f", {count} {name}" for count, name in counts if count)
+
+
+def _left(seconds: float | None) -> str:
+    if seconds is None:
+        return "time left: not known yet"
+    whole = round(seconds)
+    if whole < 60:
+        return f"about {whole} s left"
+    if whole < 3600:
+        return f"about {whole // 60} min {whole % 60} s left"
+    return f"about {whole // 3600} h {whole % 3600 // 60} min left"

@@ -1,0 +1,131 @@
+"""Where a run came from: versions, machine, kernel settings. What could change a result is in; who ran it is not."""
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import crosswind
+
+_PACKAGES = ("altair", "numpy", "polars", "scipy")
+_TCP = Path("/proc/sys/net/ipv4")
+
+_SYSCTLS = (
+    "net/core/default_qdisc",
+    "net/core/rmem_max",
+    "net/core/wmem_max",
+    "net/core/somaxconn",
+    "net/ipv4/tcp_congestion_control",
+    "net/ipv4/tcp_ecn",
+    "net/ipv4/tcp_early_retrans",
+    "net/ipv4/tcp_fastopen",
+    "net/ipv4/tcp_mem",
+    "net/ipv4/tcp_no_metrics_save",
+    "net/ipv4/tcp_rmem",
+    "net/ipv4/tcp_sack",
+    "net/ipv4/tcp_slow_start_after_idle",
+    "net/ipv4/tcp_timestamps",
+    "net/ipv4/tcp_window_scaling",
+    "net/ipv4/tcp_wmem",
+    "kernel/sched_rt_runtime_us",
+)
+"""Of the machine. A cell sets its own in its own namespaces and reads them back into its `readback`."""
+
+
+def provenance(binary: Path, *, command: Sequence[str], seed: int, started: str) -> dict[str, Any]:
+    """What a run records of its surroundings.
+
+    Args: binary: of crosswind-cell. command: the command line. started: UTC, as stored.
+    Returns: {"command", "seed", "started", "versions", "machine", "sysctls"}; what cannot be read is null.
+    """
+    return {
+        "command": [_without_home(word) for word in command],
+        "seed": seed,
+        "started": started,
+        "versions": _versions(binary),
+        "machine": _machine(),
+        "sysctls": {name.replace("/", "."): _first_line(Path("/proc/sys") / name) for name in _SYSCTLS},
+    }
+
+
+def _versions(binary: Path) -> dict[str, str | None]:
+    return {
+        "crosswind": crosswind.__version__,
+        "crosswind_cell": _cell_version(binary),
+        "python": platform.python_version(),
+        **{name: _package_version(name) for name in _PACKAGES},
+    }
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "system": platform.system(),
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "cpu_model": _field("/proc/cpuinfo", "model name"),
+        "cpus": os.cpu_count(),
+        "cpus_usable": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "virtualisation": _virtualisation(),
+        "clock_source": _first_line(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        "congestion_control": _first_line(_TCP / "tcp_congestion_control"),
+        "congestion_controls": (_first_line(_TCP / "tcp_available_congestion_control") or "").split(),
+    }
+
+
+def _virtualisation() -> str | None:
+    """What the machine shows of a hypervisor, or None: an absence proves nothing."""
+    name = _first_line(Path("/sys/class/dmi/id/product_name"))
+    if name and re.search(
+        r"kvm|qemu|vmware|virtualbox|hvm|virtual machine|compute engine|droplet", name, re.IGNORECASE
+    ):
+        return name
+    flags = _field("/proc/cpuinfo", "flags") or ""
+    return "hypervisor" if "hypervisor" in flags.split() else None
+
+
+def _cell_version(binary: Path) -> str | None:
+    try:
+        answer = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip().rpartition(" ")[2] or None
+
+
+def _package_version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _first_line(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").split("\n", 1)[0].strip() or None
+    except OSError:
+        return None
+
+
+def _field(path: str, name: str) -> str | None:
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    found = re.search(rf"^{name}\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else None
+
+
+def _without_home(word: str) -> str:
+    """A run may be published; the name of its user's home directory is nobody's business."""
+    home = str(Path.home())
+    return word.replace(home, "~") if len(home) > 1 else word
+
+
+def command_line() -> list[str]:
+    """This process's, with the program's bare name."""
+    return ["crosswind", *sys.argv[1:]]
