@@ -1,0 +1,85 @@
+"""What tests share: which cell binary they use, and how a test says what it cannot do without."""
+
+import os
+import shutil
+import stat
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BUILT_CELL = ROOT / "target" / "release" / "crosswind-cell"
+
+# A test must never pick up whatever crosswind-cell happens to lie on PATH.
+os.environ.setdefault("CROSSWIND_CELL", str(BUILT_CELL))
+
+
+def missing(what: str) -> None:
+    """Skips the test and says what is missing; fails it in CI, where everything that can be installed is."""
+    if os.environ.get("CI"):
+        pytest.fail(f"missing in CI: {what}", pytrace=False)
+    pytest.skip(what)
+
+
+def requires(program: str) -> str:
+    """The path of a program the test runs, or the end of the test with its name."""
+    found = shutil.which(program)
+    if found is None:
+        missing(f"{program} is not installed")
+    return str(found)
+
+
+def requires_cell() -> Path:
+    """The built crosswind-cell, on a machine where it can run a cell."""
+    binary = Path(os.environ["CROSSWIND_CELL"])
+    if not binary.exists():
+        missing("crosswind-cell is not built: cargo build --release")
+    if os.geteuid() != 0:
+        pytest.skip("needs root for network namespaces")
+    if not Path("/dev/net/tun").exists():
+        pytest.skip("needs /dev/net/tun")
+    return binary
+
+
+@pytest.fixture
+def cell() -> Path:
+    """The real crosswind-cell."""
+    return requires_cell()
+
+
+@pytest.fixture
+def fake_cell(tmp_path: Path) -> Callable[[str], Path]:
+    """Makes a program that speaks the cell protocol as badly as its Python body says.
+
+    The body finds the parsed cell in `cell`, and `say(**event)` to print an event.
+    """
+
+    def make(body: str) -> Path:
+        path = tmp_path / "fake-cell"
+        lines = [
+            f"#!{sys.executable} -IS",
+            "import json, os, signal, sys, time",
+            "if sys.argv[1:] == ['--version']: print('crosswind-cell 0.0.0'); sys.exit()",
+            "cell = json.loads(sys.stdin.read())",
+            "if sys.argv[1:] == ['--check']: print(json.dumps(cell)); sys.exit()",
+            "def say(**event): print(json.dumps(event), flush=True)",
+            "def start(): say(event='started', schema='crosswind.event/1', id=cell.get('id', ''))",
+            textwrap.dedent(body),
+        ]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    return make
+
+
+GOOD_END = """
+import os
+def finish():
+    say(event='finished', schema='crosswind.cell-result/1', id=cell.get('id', ''), valid=True, reasons=[], warnings=[],
+        samples={'rows': 0, 'ok': 0, 'lost': 0}, ledger={'closed': True}, fidelity=None, elapsed_ns=1)
+"""
+"""Defines finish() for a fake cell: the shortest `finished` event that is one."""

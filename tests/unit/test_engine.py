@@ -1,0 +1,195 @@
+"""The engine against cell processes that keep the protocol, and many that do not."""
+
+import os
+import selectors
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import GOOD_END
+from crosswind.engine import CellProcess, Event, Outcome, find_binary
+from crosswind.errors import EngineError
+
+FakeCell = Callable[[str], Path]
+CELL = {"schema": "crosswind.cell/1", "id": "a", "workload": {"kind": "echo"}}
+
+
+def run(
+    binary: Path,
+    cell: Mapping[str, Any] = CELL,
+    *,
+    grace_s: float = 10,
+    on_event: Callable[[CellProcess, Event], None] = lambda _process, _event: None,
+) -> Outcome:
+    """Drives one cell to its end, as the scheduler does."""
+    process = CellProcess(cell, binary=binary, on_event=lambda event: on_event(process, event), grace_s=grace_s)
+    while not process.done:
+        with selectors.DefaultSelector() as selector:
+            for stream in process.streams():
+                selector.register(stream, selectors.EVENT_READ)
+            for key, _ in selector.select(max(0, process.next_wakeup() - time.monotonic())):
+                if key.fileobj in process.streams():
+                    process.handle_readable(key.fileobj)
+        if not process.done:
+            process.handle_time(time.monotonic())
+    return process.outcome()
+
+
+def test_a_good_cell_gives_its_events_and_its_result(fake_cell: FakeCell) -> None:
+    events: list[str] = []
+    body = GOOD_END + "start(); say(event='ready', setup_ns=1); say(event='progress', done=1, total=2); finish()"
+    outcome = run(fake_cell(body), on_event=lambda _, event: events.append(event["event"]))
+    assert events == ["started", "ready", "progress", "finished"]
+    assert outcome.failure is None
+    assert outcome.finished is not None
+    assert outcome.finished["id"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "message"),
+    [
+        ("start(); os.kill(os.getpid(), signal.SIGKILL)", "killed", "SIGKILL"),
+        ("start(); os.kill(os.getpid(), signal.SIGSEGV)", "killed", "SIGSEGV"),
+        ("start(); finish(); os.kill(os.getpid(), signal.SIGKILL)", "killed", "SIGKILL"),
+        ("start(); print('panic: garbage', flush=True)", "protocol", "not JSON: 'panic: garbage'"),
+        ("start(); print('[1]', flush=True)", "protocol", "not an event"),
+        ("say(event='started', schema='crosswind.event/2')", "protocol", "schema 'crosswind.event/2'"),
+        ("start(); say(event='finished', schema='crosswind.cell-result/9')", "protocol", "crosswind.cell-result/9"),
+        ("say(event='ready', setup_ns=1)", "protocol", "first event is 'ready'"),
+        ("start()", "protocol", "ended with status 0 without a last word"),
+        ("sys.exit(3)", "protocol", "ended with status 3"),
+        ("start(); sys.stderr.write('the reason'); sys.exit(3)", "protocol", "it said: the reason"),
+        ("start(); say(event='error', kind='host', message='no', hint='do'); sys.exit(1)", "host", "no"),
+        ("start(); os.write(1, b'x' * 3_000_000)", "protocol", "a line of more than"),
+        ("start(); os.write(1, b'\\xff\\xfe\\n')", "protocol", "not JSON"),
+    ],
+)
+def test_a_bad_cell_is_a_failure_and_not_a_crash(fake_cell: FakeCell, body: str, kind: str, message: str) -> None:
+    outcome = run(fake_cell(GOOD_END + body))
+    assert outcome.finished is None
+    assert outcome.failure is not None
+    assert outcome.failure.kind == kind
+    assert message in outcome.failure.message
+
+
+def test_an_error_event_keeps_its_hint(fake_cell: FakeCell) -> None:
+    outcome = run(fake_cell("start(); say(event='error', kind='privilege', message='m', hint='sudo'); sys.exit(1)"))
+    assert outcome.failure_dict() == {"kind": "privilege", "message": "m", "hint": "sudo"}
+
+
+def test_a_cell_that_hangs_is_killed_at_its_deadline(fake_cell: FakeCell) -> None:
+    outcome = run(fake_cell("start(); signal.pause()"), {**CELL, "deadline_ns": 200_000_000}, grace_s=0.1)
+    assert outcome.failure is not None
+    assert outcome.failure.kind == "deadline"
+
+
+def test_a_cell_that_closes_its_streams_and_stays_is_killed(fake_cell: FakeCell) -> None:
+    outcome = run(fake_cell("start(); os.close(1); os.close(2); signal.pause()"))
+    assert outcome.failure is not None
+    assert outcome.failure.kind == "killed"
+
+
+def test_an_interrupt_lets_the_cell_end_by_itself(fake_cell: FakeCell) -> None:
+    body = """
+    def end(*_):
+        say(event='error', kind='interrupted', message='interrupted', hint=None)
+        sys.exit(130)
+    signal.signal(signal.SIGINT, end)
+    start()
+    signal.pause()
+    """
+    outcome = run(fake_cell(body), on_event=_interrupt_when_started)
+    assert outcome.failure is not None
+    assert outcome.failure.kind == "interrupted"
+
+
+def test_a_cell_deaf_to_the_interrupt_is_killed(fake_cell: FakeCell) -> None:
+    body = "signal.signal(signal.SIGINT, signal.SIG_IGN); start()\nwhile True: signal.pause()"
+    outcome = run(fake_cell(body), on_event=_interrupt_when_started)
+    assert outcome.failure is not None
+    assert outcome.failure.kind == "interrupted"
+
+
+def test_the_whole_group_dies_with_a_killed_cell(fake_cell: FakeCell, tmp_path: Path) -> None:
+    body = f"""
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    open({str(tmp_path / "child")!r}, "w").write(str(child))
+    start()
+    signal.pause()
+    """
+    run(fake_cell(body), on_event=lambda process, _: process.kill())
+    child = int((tmp_path / "child").read_text())
+    # The group was killed; the orphan's entry goes once init has collected it.
+    _wait_until(lambda: _is_gone(child))
+
+
+def test_a_cell_that_does_not_read_its_input_is_no_crash(tmp_path: Path) -> None:
+    program = tmp_path / "deaf"
+    program.write_text("#!/bin/sh\nexec <&-\nexit 7\n", encoding="utf-8")
+    program.chmod(0o755)
+    outcome = run(program)
+    assert outcome.failure is not None
+    assert "status 7" in outcome.failure.message
+
+
+def test_what_cannot_be_started_says_what_to_do(tmp_path: Path) -> None:
+    program = tmp_path / "not-a-program"
+    program.write_bytes(b"\x7fELF nonsense")
+    program.chmod(0o755)
+    with pytest.raises(EngineError, match="cannot start") as caught:
+        CellProcess(CELL, binary=program)
+    assert caught.value.hint
+
+
+def test_the_binary_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "cell"
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("CROSSWIND_CELL", str(program))
+    assert find_binary() == program
+
+
+def test_a_wrong_place_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSWIND_CELL", "/nowhere/cell")
+    with pytest.raises(EngineError, match="/nowhere/cell") as caught:
+        find_binary()
+    assert "CROSSWIND_CELL" in str(caught.value.hint)
+
+
+def test_the_binary_is_found_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "crosswind-cell"
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.delenv("CROSSWIND_CELL")
+    monkeypatch.setattr("sys.executable", str(tmp_path / "elsewhere" / "python"))
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_binary() == program
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(EngineError, match="cannot find the program crosswind-cell"):
+        find_binary()
+
+
+def _interrupt_when_started(process: CellProcess, event: Event) -> None:
+    if event["event"] == "started":
+        process.interrupt()
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    """For what the kernel does in its own time. pytest's timeout bounds it."""
+    while not condition():
+        time.sleep(0.005)
