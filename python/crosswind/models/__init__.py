@@ -1,0 +1,9 @@
+"""Models of what a protocol should do on a path, each with its source and the range in which it holds.
+
+One file a model: a function whose docstring gives units, and `valid`, which names the assumptions that a cell breaks.
+`registry` reads a cell's parameters and sets a prediction beside the measurement.
+"""
+
+from crosswind.models.registry import MODELS, Prediction, predict
+
+__all__ = ["MODELS", "Prediction", "predict"]

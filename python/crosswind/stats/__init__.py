@@ -1,0 +1,31 @@
+"""Statistics: a number never travels without its interval, its n and its method (docs/statistics.md)."""
+
+from crosswind.stats.binomial import clopper_pearson, wilson
+from crosswind.stats.bootstrap import Resampled, resample
+from crosswind.stats.compare import Comparison, cliffs_delta, difference_of_means, hodges_lehmann, ratio_of_means, tost
+from crosswind.stats.estimate import Estimate, TooFewSamples, refused
+from crosswind.stats.mean import mean_interval
+from crosswind.stats.multiplicity import holm
+from crosswind.stats.quantile import median_interval, quantile_interval, quantile_ranks, quantile_size
+
+__all__ = [
+    "Comparison",
+    "Estimate",
+    "Resampled",
+    "TooFewSamples",
+    "cliffs_delta",
+    "clopper_pearson",
+    "difference_of_means",
+    "hodges_lehmann",
+    "holm",
+    "mean_interval",
+    "median_interval",
+    "quantile_interval",
+    "quantile_ranks",
+    "quantile_size",
+    "ratio_of_means",
+    "refused",
+    "resample",
+    "tost",
+    "wilson",
+]
