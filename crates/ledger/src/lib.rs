@@ -1,1 +1,29 @@
-//! To be built.
+//! What happened to every packet, and whether that can be trusted. Sans-IO: the writers take any [`std::io::Write`].
+//!
+//! - [`Ledger`]: counts per direction, checked against the kernel's own counts of the two devices.
+//! - [`FidelityReport`]: how far the emulation was from what was asked, against a [`Budget`].
+//! - [`PayloadClock`]: first and last packet with payload, for each client port.
+//! - [`PacketTable`], [`Capture`]: `packets.arrow` and `*.pcapng`.
+//! - [`Recorder`] and [`Sink`]: the way from the real-time thread to those files, without waiting for a disk.
+
+mod capture;
+mod conservation;
+mod error;
+mod fidelity;
+mod headers;
+mod histogram;
+mod payload;
+mod record;
+mod stream;
+mod table;
+
+pub use capture::{Capture, CaptureOptions};
+pub use conservation::{DeviceCounters, DirectionReport, Dropped, Ledger, LedgerReport};
+pub use error::LedgerError;
+pub use fidelity::{Budget, Cpus, FidelityReport, Starvation};
+pub use headers::Headers;
+pub use histogram::{TimeHistogram, TimeReport};
+pub use payload::PayloadClock;
+pub use record::{DropCause, PacketRecord, Verdict};
+pub use stream::{Recorder, Sink, SinkReport};
+pub use table::PacketTable;

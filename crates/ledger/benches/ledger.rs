@@ -1,0 +1,3 @@
+//! What the ledger costs the real-time thread: `cargo bench -p crosswind-ledger`. Prints figures, judges nothing.
+
+fn main() {}

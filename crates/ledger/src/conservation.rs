@@ -1,0 +1,274 @@
+//! Conservation: per direction, what went in was delivered, dropped for a cause, or is still queued.
+//!
+//! The emulator's counts are checked against counts that it has no hand in, the kernel's of the two devices. A TUN device
+//! counts so:
+//! - `tx_packets` ([`DeviceCounters::sent`]) when the emulator has read the packet;
+//! - `tx_dropped` ([`DeviceCounters::dropped_sending`]) when the device's ring had no room for it;
+//! - `rx_packets` ([`DeviceCounters::received`]) when the emulator's write was taken;
+//! - `rx_dropped` ([`DeviceCounters::dropped_receiving`]) when the write was *refused*, so that the emulator knows of it as
+//!   well, or when the packet was taken and then dropped before it reached IP, of which only the kernel knows.
+//!
+//! So the arrivals have to be `sent`, and the deliveries `received`. Of `dropped_receiving`, as many as the emulator's
+//! refused writes are those same packets; the rest were first taken, and are moved from delivered to dropped.
+//! A veth pair counts in the same way, its sender in the emulator's place.
+
+use crate::DropCause;
+use crosswind_path::{Cause, Side};
+use crosswind_units::Bytes;
+use serde::Serialize;
+
+/// One device's counters, as the kernel has them once nothing moves any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// `tx_packets`: what the emulator read from the device.
+    pub sent: u64,
+    /// `rx_packets`: what the device took and handed on to its host.
+    pub received: u64,
+    /// `tx_bytes`, of IP packets.
+    pub sent_bytes: u64,
+    /// `rx_bytes`, of IP packets.
+    pub received_bytes: u64,
+    /// `tx_dropped`: not among `sent`.
+    pub dropped_sending: u64,
+    /// `rx_dropped`: refused writes, not among `received`; and packets dropped after they were counted there.
+    pub dropped_receiving: u64,
+}
+
+/// The emulator's counts, by direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    forward: Counts,
+    reverse: Counts,
+}
+
+/// The result's `ledger`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LedgerReport {
+    /// Client to server.
+    pub forward: DirectionReport,
+    /// Server to client.
+    pub reverse: DirectionReport,
+    /// Whether nothing is unaccounted for and all counts agree.
+    pub closed: bool,
+    #[serde(skip)]
+    mismatches: Vec<String>,
+}
+
+/// One direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DirectionReport {
+    /// Packets that the sending host handed to its device.
+    #[serde(rename = "in")]
+    pub entered: u64,
+    /// Packets that the receiving host's device took.
+    pub delivered: u64,
+    /// Packets that were dropped, by cause.
+    pub dropped: Dropped,
+    /// Packets that were still in the path at the end.
+    pub queued: u64,
+    /// Bytes of what was read from the sending device.
+    pub in_bytes: u64,
+    /// Bytes of what the receiving device took.
+    pub delivered_bytes: u64,
+}
+
+/// Drops by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Dropped {
+    /// Random loss.
+    pub loss: u64,
+    /// A full queue.
+    pub queue: u64,
+    /// The devices themselves.
+    pub device: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    arrivals: u64,
+    arrived_bytes: u64,
+    deliveries: u64,
+    delivered_bytes: u64,
+    lost: u64,
+    queue_full: u64,
+    refused: u64,
+}
+
+impl Ledger {
+    /// Nothing has happened yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A packet was read from the sender's device.
+    pub fn handle_arrival(&mut self, side: Side, size: Bytes) {
+        let counts = self.side(side);
+        counts.arrivals += 1;
+        counts.arrived_bytes += size.0;
+    }
+
+    /// A packet was written to the receiver's device.
+    pub fn handle_delivery(&mut self, side: Side, size: Bytes) {
+        let counts = self.side(side);
+        counts.deliveries += 1;
+        counts.delivered_bytes += size.0;
+    }
+
+    /// A packet was dropped: by the path, or ([`DropCause::Device`]) because the receiver's device refused the write.
+    pub fn handle_drop(&mut self, side: Side, _size: Bytes, cause: DropCause) {
+        let counts = self.side(side);
+        match cause {
+            DropCause::Path(Cause::Loss) => counts.lost += 1,
+            DropCause::Path(Cause::Queue) => counts.queue_full += 1,
+            DropCause::Device => counts.refused += 1,
+        }
+    }
+
+    /// Balances the counts: `queued` packets, by side (forward first), are still in the path. The devices have to be read
+    /// after the emulator's last read and write.
+    pub fn close(&self, queued: [u64; 2], client: DeviceCounters, server: DeviceCounters) -> LedgerReport {
+        let mut mismatches = Vec::new();
+        let forward = Way { side: Side::Forward, sender: client, receiver: server };
+        let reverse = Way { side: Side::Reverse, sender: server, receiver: client };
+        forward.check(&self.forward, queued[0], &mut mismatches);
+        reverse.check(&self.reverse, queued[1], &mut mismatches);
+        LedgerReport::new(
+            forward.report(&self.forward, queued[0]),
+            reverse.report(&self.reverse, queued[1]),
+            mismatches,
+        )
+    }
+
+    fn side(&mut self, side: Side) -> &mut Counts {
+        match side {
+            Side::Forward => &mut self.forward,
+            Side::Reverse => &mut self.reverse,
+        }
+    }
+}
+
+impl LedgerReport {
+    /// The ledger of the direct path, where there is no emulator: the two devices of a veth pair against each other.
+    pub fn from_devices(client: DeviceCounters, server: DeviceCounters) -> Self {
+        let mut mismatches = Vec::new();
+        let [forward, reverse] =
+            [(Side::Forward, client, server), (Side::Reverse, server, client)].map(|(side, sender, receiver)| {
+                let way = Way { side, sender, receiver };
+                // A veth's packet that finds no room is counted by both ends: by the sender's as not sent.
+                let refused_by_receiver = sender.dropped_sending;
+                let late = receiver.dropped_receiving.saturating_sub(refused_by_receiver);
+                if sender.sent != receiver.received {
+                    mismatches.push(format!(
+                        "{}: {} sent {} packets, {} received {}",
+                        side.name(),
+                        way.sender_name(),
+                        sender.sent,
+                        way.receiver_name(),
+                        receiver.received
+                    ));
+                }
+                DirectionReport {
+                    entered: sender.sent + sender.dropped_sending,
+                    delivered: receiver.received.saturating_sub(late),
+                    dropped: Dropped { device: sender.dropped_sending + late, ..Dropped::default() },
+                    queued: 0,
+                    in_bytes: sender.sent_bytes,
+                    delivered_bytes: receiver.received_bytes,
+                }
+            });
+        Self::new(forward, reverse, mismatches)
+    }
+
+    /// What does not agree, in words with figures; nothing when the ledger is closed.
+    pub fn mismatches(&self) -> Vec<String> {
+        self.mismatches.clone()
+    }
+
+    fn new(forward: DirectionReport, reverse: DirectionReport, mut mismatches: Vec<String>) -> Self {
+        for (side, direction) in [(Side::Forward, &forward), (Side::Reverse, &reverse)] {
+            let accounted = direction.accounted();
+            if direction.entered != accounted {
+                mismatches.push(format!(
+                    "{}: {} packets went in, {accounted} are accounted for",
+                    side.name(),
+                    direction.entered
+                ));
+            }
+        }
+        Self { forward, reverse, closed: mismatches.is_empty(), mismatches }
+    }
+}
+
+impl DirectionReport {
+    /// Packets whose end is known: delivered, dropped or queued.
+    pub fn accounted(&self) -> u64 {
+        self.delivered + self.dropped.total() + self.queued
+    }
+}
+
+impl Dropped {
+    /// All causes together.
+    pub fn total(&self) -> u64 {
+        self.loss + self.queue + self.device
+    }
+}
+
+/// One direction and the devices at its ends.
+struct Way {
+    side: Side,
+    sender: DeviceCounters,
+    receiver: DeviceCounters,
+}
+
+impl Way {
+    fn report(&self, counts: &Counts, queued: u64) -> DirectionReport {
+        let late = self.receiver.dropped_receiving.saturating_sub(counts.refused);
+        DirectionReport {
+            entered: self.sender.sent + self.sender.dropped_sending,
+            delivered: self.receiver.received.saturating_sub(late),
+            dropped: Dropped {
+                loss: counts.lost,
+                queue: counts.queue_full,
+                device: self.sender.dropped_sending + counts.refused + late,
+            },
+            queued,
+            in_bytes: self.sender.sent_bytes,
+            delivered_bytes: self.receiver.received_bytes,
+        }
+    }
+
+    /// The emulator's counts against the kernel's, and against themselves.
+    fn check(&self, counts: &Counts, queued: u64, mismatches: &mut Vec<String>) {
+        let mut expect = |theirs: u64, ours: u64, what: String| {
+            if theirs != ours {
+                mismatches.push(format!("{}: {what}", self.side.name()));
+            }
+        };
+        let (sender, receiver) = (self.sender_name(), self.receiver_name());
+        let (sent, arrived) = (self.sender.sent, counts.arrivals);
+        expect(sent, arrived, format!("{sender} sent {sent} packets, the path saw {arrived}"));
+        let (sent, arrived) = (self.sender.sent_bytes, counts.arrived_bytes);
+        expect(sent, arrived, format!("{sender} sent {sent} bytes, the path saw {arrived}"));
+        let (received, written) = (self.receiver.received, counts.deliveries);
+        expect(received, written, format!("the path delivered {written} packets, {receiver} received {received}"));
+        let (received, written) = (self.receiver.received_bytes, counts.delivered_bytes);
+        expect(received, written, format!("the path delivered {written} bytes, {receiver} received {received}"));
+        let left = counts.deliveries + counts.lost + counts.queue_full + counts.refused + queued;
+        let entered = counts.arrivals;
+        expect(entered, left, format!("{entered} packets entered the path, {left} left it or wait in it"));
+    }
+
+    fn sender_name(&self) -> &'static str {
+        match self.side {
+            Side::Forward => "the client's device",
+            Side::Reverse => "the server's device",
+        }
+    }
+
+    fn receiver_name(&self) -> &'static str {
+        match self.side {
+            Side::Forward => "the server's device",
+            Side::Reverse => "the client's device",
+        }
+    }
+}

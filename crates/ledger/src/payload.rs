@@ -1,0 +1,118 @@
+//! First and last time that a packet with payload was delivered, for each client port and side: what a transfer took on
+//! the wire. The forwarding thread writes, the workload's threads reset and read; nobody waits.
+
+use crosswind_path::Side;
+use crosswind_units::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const PORTS: usize = 1 << 16;
+/// No time recorded. Times are stored plus one, so that the origin itself is a time too.
+const NEVER: u64 = 0;
+
+/// A table of times by client port and side: 2 MB, taken at once.
+#[derive(Debug)]
+pub struct PayloadClock {
+    slots: Box<[Slot]>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    first: AtomicU64,
+    last: AtomicU64,
+}
+
+impl PayloadClock {
+    /// A clock that has seen nothing.
+    pub fn new() -> Self {
+        let empty = || Slot { first: AtomicU64::new(NEVER), last: AtomicU64::new(NEVER) };
+        Self { slots: std::iter::repeat_with(empty).take(2 * PORTS).collect() }
+    }
+
+    /// A packet with payload, of the connection with this client port, was delivered at `at`.
+    pub fn record(&self, side: Side, client_port: u16, at: Instant) {
+        let slot = self.slot(side, client_port);
+        let stored = at.as_nanos().saturating_add(1);
+        // `last` before `first`: whoever sees `first` then sees a `last` that is no earlier.
+        slot.last.fetch_max(stored, Ordering::Relaxed);
+        let _ = slot.first.compare_exchange(NEVER, stored, Ordering::Release, Ordering::Relaxed);
+    }
+
+    /// Forgets a port's times, before a new connection uses it.
+    pub fn reset(&self, side: Side, client_port: u16) {
+        let slot = self.slot(side, client_port);
+        slot.first.store(NEVER, Ordering::Relaxed);
+        slot.last.store(NEVER, Ordering::Relaxed);
+    }
+
+    /// First and last time of a port since its reset; `None` when there was no payload.
+    pub fn read(&self, side: Side, client_port: u16) -> Option<(Instant, Instant)> {
+        let slot = self.slot(side, client_port);
+        let first = slot.first.load(Ordering::Acquire);
+        if first == NEVER {
+            return None;
+        }
+        // A reset in the middle of a record can leave `first` without `last`.
+        let last = slot.last.load(Ordering::Relaxed).max(first);
+        Some((Instant::from_nanos(first - 1), Instant::from_nanos(last - 1)))
+    }
+
+    fn slot(&self, side: Side, client_port: u16) -> &Slot {
+        let row = match side {
+            Side::Forward => 0,
+            Side::Reverse => PORTS,
+        };
+        &self.slots[row + usize::from(client_port)]
+    }
+}
+
+impl Default for PayloadClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ns(ns: u64) -> Instant {
+        Instant::from_nanos(ns)
+    }
+
+    #[test]
+    fn a_port_has_its_first_and_last_time() {
+        let clock = PayloadClock::new();
+        assert_eq!(clock.read(Side::Forward, 40_000), None);
+        for at in [0, 7, 9] {
+            clock.record(Side::Forward, 40_000, ns(at));
+        }
+        assert_eq!(clock.read(Side::Forward, 40_000), Some((ns(0), ns(9))));
+        clock.reset(Side::Forward, 40_000);
+        assert_eq!(clock.read(Side::Forward, 40_000), None);
+    }
+
+    #[test]
+    fn sides_and_ports_are_apart() {
+        let clock = PayloadClock::new();
+        clock.record(Side::Forward, u16::MAX, ns(1));
+        clock.record(Side::Reverse, 0, ns(2));
+        assert_eq!(clock.read(Side::Forward, u16::MAX), Some((ns(1), ns(1))));
+        assert_eq!(clock.read(Side::Reverse, 0), Some((ns(2), ns(2))));
+        assert_eq!(clock.read(Side::Reverse, u16::MAX), None);
+        assert_eq!(clock.read(Side::Forward, 0), None);
+    }
+
+    #[test]
+    fn a_reader_never_sees_an_end_before_a_beginning() {
+        let clock = PayloadClock::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..100_000).for_each(|at| clock.record(Side::Forward, 1, ns(at))));
+            scope.spawn(|| (0..1_000).for_each(|_| clock.reset(Side::Forward, 1)));
+            for _ in 0..100_000 {
+                if let Some((first, last)) = clock.read(Side::Forward, 1) {
+                    assert!(first <= last, "{first:?} {last:?}");
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,312 @@
+//! From the real-time thread to the files: a [`Recorder`] on that thread, a [`Sink`] on one of its own.
+//!
+//! The recorder fills batches and hands full ones over a channel that never makes it wait; the sink writes them and sends
+//! the empty ones back. When the disk cannot keep up, packet records are kept in memory (about 100 bytes each), but the
+//! bytes of captured packets only up to a limit: beyond it they are left out of the capture, and counted.
+
+use crate::{Capture, DropCause, LedgerError, PacketRecord, PacketTable};
+use crosswind_path::Side;
+use crosswind_units::Instant;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+
+const RECORDS_A_BATCH: usize = 4096;
+const BYTES_A_BATCH: usize = 256 * 1024;
+/// A packet of no payload has 40 bytes: enough events that the bytes run out first.
+const EVENTS_A_BATCH: usize = BYTES_A_BATCH / 40;
+/// Capture bytes that may wait for the disk: about half a second of 1 Gbit/s.
+const WAITING_BYTES: u64 = 64 * 1024 * 1024;
+/// Empty batches that are kept for another use, of each kind.
+const SPARE_BATCHES: usize = 4;
+
+/// The real-time thread's end. Asked for nothing, it does nothing.
+#[derive(Debug)]
+pub struct Recorder {
+    packets: Option<Lane<PacketBatch>>,
+    capture: Option<Lane<CaptureBatch>>,
+    shared: Arc<Shared>,
+}
+
+/// The disk's end, to be run on a thread of its own.
+#[derive(Debug)]
+pub struct Sink {
+    batches: Receiver<Batch>,
+    spare_packets: SyncSender<PacketBatch>,
+    spare_captures: SyncSender<CaptureBatch>,
+    shared: Arc<Shared>,
+}
+
+/// What went into the files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SinkReport {
+    /// Rows of the packet table.
+    pub packets: u64,
+    /// Packets in both captures together.
+    pub captured: u64,
+    /// Packets that should be in a capture and are not, because the disk was too slow.
+    pub capture_missed: u64,
+}
+
+impl Recorder {
+    /// A recorder of packet records, of captures, of both or neither, and the sink that writes what it records.
+    pub fn new(packets: bool, capture: bool) -> (Self, Sink) {
+        let (full, batches) = channel();
+        let shared = Arc::new(Shared::default());
+        let (spare_packets, packet_lane) = Lane::new(packets, &full);
+        let (spare_captures, capture_lane) = Lane::new(capture, &full);
+        let recorder = Self { packets: packet_lane, capture: capture_lane, shared: Arc::clone(&shared) };
+        (recorder, Sink { batches, spare_packets, spare_captures, shared })
+    }
+
+    /// A recorder that records nothing.
+    pub fn off() -> Self {
+        Self { packets: None, capture: None, shared: Arc::default() }
+    }
+
+    /// Whether packet records are wanted.
+    pub fn wants_packets(&self) -> bool {
+        self.packets.is_some()
+    }
+
+    /// Whether the bytes of packets are wanted.
+    pub fn wants_capture(&self) -> bool {
+        self.capture.is_some()
+    }
+
+    /// A packet's end is known.
+    pub fn packet(&mut self, record: PacketRecord) {
+        let Some(lane) = &mut self.packets else { return };
+        lane.batch.records.push(record);
+        if lane.batch.records.len() == RECORDS_A_BATCH {
+            lane.hand_over();
+        }
+    }
+
+    /// `side`'s sender sent `packet` at `at`; `dropped` when the path dropped it there and then.
+    pub fn sent(&mut self, side: Side, at: Instant, packet: &[u8], dropped: Option<DropCause>) {
+        let sender = match side {
+            Side::Forward => Host::Client,
+            Side::Reverse => Host::Server,
+        };
+        self.capture(sender, at, packet, Happened::Sent(dropped));
+    }
+
+    /// `side`'s receiver received `packet` at `at`.
+    pub fn received(&mut self, side: Side, at: Instant, packet: &[u8]) {
+        let receiver = match side {
+            Side::Forward => Host::Server,
+            Side::Reverse => Host::Client,
+        };
+        self.capture(receiver, at, packet, Happened::Received);
+    }
+
+    /// Hands over what is left. The sink ends when it has written that.
+    pub fn finish(mut self) {
+        self.hand_over_capture();
+        if let Some(lane) = &mut self.packets {
+            lane.hand_over();
+        }
+    }
+
+    fn capture(&mut self, host: Host, at: Instant, packet: &[u8], happened: Happened) {
+        let Some(lane) = &self.capture else { return };
+        if !lane.batch.has_room(packet.len()) {
+            self.hand_over_capture();
+        }
+        let Some(lane) = &mut self.capture else { return };
+        if self.shared.waiting_bytes.load(Ordering::Relaxed) > WAITING_BYTES {
+            self.shared.capture_missed.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        lane.batch.push(host, at, packet, happened);
+    }
+
+    fn hand_over_capture(&mut self) {
+        if let Some(lane) = &mut self.capture {
+            self.shared.waiting_bytes.fetch_add(lane.batch.bytes.len() as u64, Ordering::Relaxed);
+            lane.hand_over();
+        }
+    }
+}
+
+impl Sink {
+    /// Writes what the recorder hands over until that has finished or is gone, then finishes the files. `captures` are the
+    /// client's and the server's.
+    ///
+    /// After an error the recorder goes on, into the void: the path never stops for a disk.
+    pub fn run<P: Write, C: Write>(
+        self,
+        mut packet_table: Option<PacketTable<P>>,
+        mut captures: Option<(Capture<C>, Capture<C>)>,
+    ) -> Result<SinkReport, LedgerError> {
+        let mut report = SinkReport::default();
+        while let Ok(batch) = self.batches.recv() {
+            match batch {
+                Batch::Packets(mut batch) => {
+                    if let Some(table) = &mut packet_table {
+                        table.append(&batch.records)?;
+                        report.packets += batch.records.len() as u64;
+                    }
+                    batch.clear();
+                    let _ = self.spare_packets.try_send(batch);
+                }
+                Batch::Capture(mut batch) => {
+                    if let Some((client, server)) = &mut captures {
+                        batch.write(client, server)?;
+                        report.captured += batch.events.len() as u64;
+                    }
+                    self.shared.waiting_bytes.fetch_sub(batch.bytes.len() as u64, Ordering::Relaxed);
+                    batch.clear();
+                    let _ = self.spare_captures.try_send(batch);
+                }
+            }
+        }
+        if let Some(table) = packet_table {
+            table.finish()?;
+        }
+        if let Some((client, server)) = captures {
+            client.finish()?;
+            server.finish()?;
+        }
+        report.capture_missed = self.shared.capture_missed.load(Ordering::Relaxed);
+        Ok(report)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Capture bytes that were handed over and are not yet written.
+    waiting_bytes: AtomicU64,
+    capture_missed: AtomicU64,
+}
+
+/// One kind of batches on its way: the one being filled, and where it goes when it is full.
+#[derive(Debug)]
+struct Lane<B> {
+    batch: B,
+    full: Sender<Batch>,
+    spare: Receiver<B>,
+}
+
+impl<B: Fill> Lane<B> {
+    fn new(wanted: bool, full: &Sender<Batch>) -> (SyncSender<B>, Option<Self>) {
+        let (give_back, spare) = sync_channel(SPARE_BATCHES);
+        if !wanted {
+            return (give_back, None);
+        }
+        // Taken now, so that the real-time thread seldom has to ask for memory.
+        for _ in 0..SPARE_BATCHES {
+            let _ = give_back.try_send(B::empty());
+        }
+        (give_back, Some(Self { batch: B::empty(), full: full.clone(), spare }))
+    }
+
+    /// A sink that is gone takes nothing; its error says why.
+    fn hand_over(&mut self) {
+        let next = self.spare.try_recv().unwrap_or_else(|_| B::empty());
+        let _ = self.full.send(std::mem::replace(&mut self.batch, next).into_batch());
+    }
+}
+
+/// A batch that can be filled.
+trait Fill {
+    fn empty() -> Self;
+    fn clear(&mut self);
+    fn into_batch(self) -> Batch;
+}
+
+#[derive(Debug)]
+enum Batch {
+    Packets(PacketBatch),
+    Capture(CaptureBatch),
+}
+
+#[derive(Debug)]
+struct PacketBatch {
+    records: Vec<PacketRecord>,
+}
+
+#[derive(Debug)]
+struct CaptureBatch {
+    events: Vec<Event>,
+    bytes: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    host: Host,
+    at: Instant,
+    happened: Happened,
+    length: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Host {
+    Client,
+    Server,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Happened {
+    Sent(Option<DropCause>),
+    Received,
+}
+
+impl Fill for PacketBatch {
+    fn empty() -> Self {
+        Self { records: Vec::with_capacity(RECORDS_A_BATCH) }
+    }
+
+    fn clear(&mut self) {
+        self.records.clear();
+    }
+
+    fn into_batch(self) -> Batch {
+        Batch::Packets(self)
+    }
+}
+
+impl Fill for CaptureBatch {
+    fn empty() -> Self {
+        Self { events: Vec::with_capacity(EVENTS_A_BATCH), bytes: Vec::with_capacity(BYTES_A_BATCH) }
+    }
+
+    fn clear(&mut self) {
+        self.events.clear();
+        self.bytes.clear();
+    }
+
+    fn into_batch(self) -> Batch {
+        Batch::Capture(self)
+    }
+}
+
+impl CaptureBatch {
+    fn has_room(&self, length: usize) -> bool {
+        self.events.len() < EVENTS_A_BATCH && self.bytes.len() + length <= BYTES_A_BATCH
+    }
+
+    fn push(&mut self, host: Host, at: Instant, packet: &[u8], happened: Happened) {
+        self.bytes.extend_from_slice(packet);
+        self.events.push(Event { host, at, happened, length: packet.len() });
+    }
+
+    fn write<C: Write>(&self, client: &mut Capture<C>, server: &mut Capture<C>) -> Result<(), LedgerError> {
+        let mut bytes = self.bytes.as_slice();
+        for event in &self.events {
+            let (packet, rest) = bytes.split_at(event.length);
+            bytes = rest;
+            let capture = match event.host {
+                Host::Client => &mut *client,
+                Host::Server => &mut *server,
+            };
+            match event.happened {
+                Happened::Sent(dropped) => capture.sent(event.at, packet, dropped)?,
+                Happened::Received => capture.received(event.at, packet)?,
+            }
+        }
+        Ok(())
+    }
+}
