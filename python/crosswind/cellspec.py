@@ -1,0 +1,116 @@
+"""A planned run as the JSON object that `crosswind-cell` reads: docs/cell-protocol.md, version 1."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosswind.cells import Budget, DirectionParameters, Parameters
+from crosswind.plan import Plan, PlanItem
+from crosswind.units import Queue
+
+SCHEMA = "crosswind.cell/1"
+LEAST_DEADLINE_NS = 60 * 10**9
+MOST_DEADLINE_NS = 3600 * 10**9
+
+_HOST_NAMES = {
+    "send_buffer": "send_buffer_bytes",
+    "receive_buffer": "receive_buffer_bytes",
+    "window_clamp": "window_clamp_bytes",
+    "min_rto": "min_rto_ns",
+}
+_ECHO_KEYS = ("size_bytes", "messages", "mode", "rate_per_s", "connection")
+_TRANSFER_KEYS = ("size_bytes", "duration_ns", "direction", "count")
+
+
+def cell_json(
+    item: PlanItem,
+    *,
+    output_directory: Path | None = None,
+    packets: bool = False,
+    capture: bool = False,
+) -> dict[str, Any]:
+    """The cell protocol's object for one planned run, with whole numbers of ns, bytes and bit/s.
+
+    Host keys that the study does not set are left out, so that the profile's stay. `output_directory` must exist
+    when the cell starts; None writes no files.
+    """
+    parameters = item.cell.parameters
+    cell: dict[str, Any] = {
+        "schema": SCHEMA,
+        "id": item.key,
+        "seed": item.seed,
+        "path": {
+            "backend": parameters.path.backend,
+            "family": parameters.path.family,
+            "mtu_bytes": parameters.path.mtu_bytes,
+            "forward": _direction(parameters.path.forward),
+            "reverse": _direction(parameters.path.reverse),
+        },
+        "host": _host(parameters.host),
+        "workload": _workload(parameters),
+        "output": {
+            "directory": None if output_directory is None else str(output_directory),
+            "packets": packets,
+            "capture": capture,
+        },
+        "deadline_ns": deadline_ns(item),
+    }
+    asked = _budget(parameters.budget)
+    return cell | ({"budget": asked} if asked else {})
+
+
+def deadline_ns(item: PlanItem) -> int:
+    """When a run is given up, in nanoseconds: ten times what is expected, at least a minute, at most an hour.
+
+    Never later than when every exchange would have timed out, and never before twice the time asked for.
+    """
+    expected_ns = Plan.expected_ns(item)
+    work = item.cell.parameters.workload
+    generous_ns = max(LEAST_DEADLINE_NS, 10 * expected_ns)
+    if work.kind == "program":
+        generous_ns = MOST_DEADLINE_NS if work.timeout_ns is None else work.timeout_ns + LEAST_DEADLINE_NS
+    elif work.timeout_ns is not None and work.duration_ns is None and work.mode != "open":
+        exchanges = (work.messages or 1) if work.kind == "echo" else (work.count or 1) * work.connections
+        generous_ns = min(generous_ns, max(LEAST_DEADLINE_NS, exchanges * work.timeout_ns))
+    return max(min(generous_ns, MOST_DEADLINE_NS), 2 * expected_ns)
+
+
+def _direction(direction: DirectionParameters) -> dict[str, Any]:
+    return {
+        "delay_ns": direction.delay_ns,
+        "loss": float(direction.loss),
+        "rate_bps": direction.rate_bps,
+        "queue": None if direction.queue is None else _queue(direction.queue),
+        "count": direction.count,
+    }
+
+
+def _queue(queue: Queue) -> dict[str, int]:
+    if queue.packets is not None:
+        return {"packets": queue.packets}
+    return {"bytes": queue.size_bytes or 0}
+
+
+def _host(host: Mapping[str, Any]) -> dict[str, Any]:
+    return {_HOST_NAMES.get(key, key): value for key, value in host.items()}
+
+
+def _workload(parameters: Parameters) -> dict[str, Any]:
+    work = parameters.workload
+    if work.kind == "program":
+        server = None if work.server is None else list(work.server)
+        program = {"kind": "program", "client": list(work.client or ()), "server": server}
+        return program | ({} if work.timeout_ns is None else {"timeout_ns": work.timeout_ns})
+    keys = {"echo": _ECHO_KEYS, "transfer": _TRANSFER_KEYS, "connect": ("count",)}[work.kind]
+    own = {key: getattr(work, key) for key in keys if getattr(work, key) is not None}
+    shared = {"transport": work.transport, "connections": work.connections, "timeout_ns": work.timeout_ns}
+    return {"kind": work.kind, **shared, **own}
+
+
+def _budget(budget: Budget) -> dict[str, Any]:
+    asked: dict[str, Any] = {}
+    if budget.delay_error_p99_ns is not None:
+        asked["delay_error_p99_ns"] = budget.delay_error_p99_ns
+    if budget.starvation is not None:
+        asked["starvation"] = float(budget.starvation)
+    return asked

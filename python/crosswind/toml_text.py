@@ -1,0 +1,154 @@
+"""TOML as text: the line on which each key stands, and a table written back as TOML.
+
+The standard library reads TOML but forgets where things stood, and does not write it. A location is a tuple such as
+`("part", 1, "path", "loss")`, the way pydantic names it.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Location = tuple[str | int, ...]
+
+_KEY_PART = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*""")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def key_lines(text: str) -> dict[Location, int]:
+    """Line numbers, from 1, of every table header and key of a TOML text. Never raises, whatever the text.
+
+    Keys of inline tables are found under the key that holds the table.
+    """
+    lines: dict[Location, int] = {}
+    arrays: dict[Location, int] = {}
+    table: Location = ()
+    scan = _Scan()
+    for number, line in enumerate(text.split("\n"), start=1):
+        at_statement = scan.at_statement
+        scan.feed(line)
+        if not at_statement:
+            continue
+        stripped = line.strip()
+        is_array = stripped.startswith("[[")
+        keys = _keys(stripped.lstrip("["))
+        if not keys:
+            continue
+        if stripped.startswith("["):
+            table = _resolve(keys, arrays, is_array)
+            lines.setdefault(table, number)
+        else:
+            location = table + keys
+            lines.setdefault(location, number)
+    return lines
+
+
+def line_of(lines: Mapping[Location, int], location: Location) -> int | None:
+    """The line of a location, or of the nearest thing that holds it."""
+    for length in range(len(location), 0, -1):
+        if location[:length] in lines:
+            return lines[location[:length]]
+    return None
+
+
+def write_toml(document: Mapping[str, Any]) -> str:
+    """A document of tables, arrays of tables, lists and scalars as TOML text, in its own order."""
+    return "\n".join(_table(document, ())).strip("\n") + "\n"
+
+
+class _Scan:
+    """Whether a line begins a statement, or goes on with a list or a multi-line string."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.quote = ""
+
+    @property
+    def at_statement(self) -> bool:
+        return self.depth == 0 and self.quote == ""
+
+    def feed(self, line: str) -> None:
+        position = 0
+        while position < len(line):
+            if self.quote:
+                position = self._inside_string(line, position)
+            elif line[position] == "#":
+                return
+            elif line.startswith(('"""', "'''"), position):
+                self.quote = line[position : position + 3]
+                position += 3
+            elif line[position] in "\"'":
+                self.quote = line[position]
+                position += 1
+            else:
+                self.depth = max(0, self.depth + (line[position] in "[{") - (line[position] in "]}"))
+                position += 1
+        if len(self.quote) == 1:
+            self.quote = ""
+
+    def _inside_string(self, line: str, position: int) -> int:
+        if self.quote[0] == '"' and line[position] == "\\":
+            return position + 2
+        if line.startswith(self.quote, position):
+            position += len(self.quote)
+            self.quote = ""
+            return position
+        return position + 1
+
+
+def _keys(text: str) -> Location:
+    keys: list[str] = []
+    position = 0
+    while match := _KEY_PART.match(text, position):
+        part = match[1]
+        keys.append(part[1:-1] if part[0] in "\"'" else part)
+        position = match.end()
+        if not text.startswith(".", position):
+            break
+        position += 1
+    return tuple(keys)
+
+
+def _resolve(keys: Location, arrays: dict[Location, int], is_array: bool) -> Location:
+    location: Location = ()
+    for place, key in enumerate(keys):
+        location += (key,)
+        if is_array and place == len(keys) - 1:
+            arrays[location] = arrays.get(location, -1) + 1
+        if location in arrays:
+            location += (arrays[location],)
+    return location
+
+
+def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+    tables = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    arrays = {key: value for key, value in table.items() if _is_array_of_tables(value)}
+    for key, value in table.items():
+        if key not in tables and key not in arrays:
+            yield f"{_key(key)} = {_value(value)}"
+    for key, value in tables.items():
+        yield from ("", f"[{'.'.join(map(_key, (*path, key)))}]")
+        yield from _table(value, (*path, key))
+    for key, items in arrays.items():
+        for item in items:
+            yield from ("", f"[[{'.'.join(map(_key, (*path, key)))}]]")
+            yield from _table(item, (*path, key))
+
+
+def _is_array_of_tables(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _value(key)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    # TOML's basic strings escape as JSON's do, except that DEL must be escaped too.
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
