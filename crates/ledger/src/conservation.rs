@@ -101,21 +101,21 @@ impl Ledger {
     }
 
     /// A packet was read from the sender's device.
-    pub fn handle_arrival(&mut self, side: Side, size: Bytes) {
+    pub fn handle_arrival(&mut self, side: Side, bytes: Bytes) {
         let counts = self.side(side);
         counts.arrivals += 1;
-        counts.arrived_bytes += size.0;
+        counts.arrived_bytes += bytes.0;
     }
 
     /// A packet was written to the receiver's device.
-    pub fn handle_delivery(&mut self, side: Side, size: Bytes) {
+    pub fn handle_delivery(&mut self, side: Side, bytes: Bytes) {
         let counts = self.side(side);
         counts.deliveries += 1;
-        counts.delivered_bytes += size.0;
+        counts.delivered_bytes += bytes.0;
     }
 
     /// A packet was dropped: by the path, or ([`DropCause::Device`]) because the receiver's device refused the write.
-    pub fn handle_drop(&mut self, side: Side, _size: Bytes, cause: DropCause) {
+    pub fn handle_drop(&mut self, side: Side, _bytes: Bytes, cause: DropCause) {
         let counts = self.side(side);
         match cause {
             DropCause::Path(Cause::Loss) => counts.lost += 1,
@@ -249,10 +249,10 @@ impl Way {
         expect(sent, arrived, format!("{sender} sent {sent} packets, the path saw {arrived}"));
         let (sent, arrived) = (self.sender.sent_bytes, counts.arrived_bytes);
         expect(sent, arrived, format!("{sender} sent {sent} bytes, the path saw {arrived}"));
-        let (received, written) = (self.receiver.received, counts.deliveries);
-        expect(received, written, format!("the path delivered {written} packets, {receiver} received {received}"));
-        let (received, written) = (self.receiver.received_bytes, counts.delivered_bytes);
-        expect(received, written, format!("the path delivered {written} bytes, {receiver} received {received}"));
+        let (taken, written) = (self.receiver.received, counts.deliveries);
+        expect(taken, written, format!("the path delivered {written} packets, {receiver} received {taken}"));
+        let (taken, written) = (self.receiver.received_bytes, counts.delivered_bytes);
+        expect(taken, written, format!("the path delivered {written} bytes, {receiver} received {taken}"));
         let left = counts.deliveries + counts.lost + counts.queue_full + counts.refused + queued;
         let entered = counts.arrivals;
         expect(entered, left, format!("{entered} packets entered the path, {left} left it or wait in it"));

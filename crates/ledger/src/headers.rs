@@ -54,8 +54,8 @@ fn parse_ipv4(packet: &[u8]) -> Option<Headers> {
     if header_length < fixed.len() || end < header_length {
         return None;
     }
-    let first_fragment = u16_at(fixed, 6) & 0x1fff == 0;
-    Some(parse_transport(4, fixed[9], first_fragment, &packet[header_length..end]))
+    let offset = u16_at(fixed, 6) & 0x1fff;
+    Some(parse_transport(4, fixed[9], offset == 0, &packet[header_length..end]))
 }
 
 fn parse_ipv6(packet: &[u8]) -> Option<Headers> {

@@ -1,4 +1,4 @@
-//! A distribution of times in constant memory: 1 ns to 100 s, to three significant digits (Tene's HdrHistogram).
+//! A distribution of times in constant memory: 1 ns to 100 s, to three significant digits (Gil Tene's `HdrHistogram`).
 
 use hdrhistogram::Histogram;
 use serde::Serialize;

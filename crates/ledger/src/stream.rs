@@ -103,12 +103,7 @@ impl Recorder {
     }
 
     /// Hands over what is left. The sink ends when it has written that.
-    pub fn finish(mut self) {
-        self.hand_over_capture();
-        if let Some(lane) = &mut self.packets {
-            lane.hand_over();
-        }
-    }
+    pub fn finish(self) {}
 
     fn capture(&mut self, host: Host, at: Instant, packet: &[u8], happened: Happened) {
         let Some(lane) = &self.capture else { return };
@@ -126,6 +121,15 @@ impl Recorder {
     fn hand_over_capture(&mut self) {
         if let Some(lane) = &mut self.capture {
             self.shared.waiting_bytes.fetch_add(lane.batch.bytes.len() as u64, Ordering::Relaxed);
+            lane.hand_over();
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.hand_over_capture();
+        if let Some(lane) = &mut self.packets {
             lane.hand_over();
         }
     }

@@ -1,6 +1,6 @@
 //! `packets.arrow`: one row a packet, as an Arrow IPC file. The columns are those of `docs/cell-protocol.md`.
 
-use crate::{LedgerError, PacketRecord};
+use crate::{DropCause, LedgerError, PacketRecord};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -58,7 +58,7 @@ impl<W: Write> PacketTable<W> {
             Arc::new(Int64Array::from_iter_values(each().map(|r| ns(r.due)))),
             Arc::new(each().map(|r| r.left.map(ns)).collect::<Int64Array>()),
             Arc::new(StringArray::from_iter_values(each().map(|r| r.verdict.name()))),
-            Arc::new(each().map(|r| r.verdict.cause().map(|cause| cause.name())).collect::<StringArray>()),
+            Arc::new(each().map(|r| r.verdict.cause().map(DropCause::name)).collect::<StringArray>()),
         ]
     }
 }
