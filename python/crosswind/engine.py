@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from crosswind.errors import EngineError
+from crosswind.errors import EngineError, StudyError
 
 BINARY = "crosswind-cell"
 EVENT_SCHEMA = "crosswind.event/1"
@@ -36,6 +36,8 @@ INTERRUPT_GRACE_S = 1.5
 _DEFAULT_DEADLINE_NS = 600_000_000_000
 _MAX_LINE_BYTES = 1 << 20
 _KEPT_STDERR_BYTES = 1000
+
+_REINSTALL = "`make install` builds it for this machine; `crosswind doctor` checks it"
 
 Event = dict[str, Any]
 
@@ -87,6 +89,28 @@ def find_binary() -> Path:
     )
 
 
+def check_cell(cell: Mapping[str, Any], *, binary: Path) -> None:
+    """Has `crosswind-cell --check` judge a cell, without running it.
+
+    Raises: StudyError when the cell is wrong. EngineError when the program cannot say.
+    """
+    try:
+        answer = subprocess.run([binary, "--check"], input=json.dumps(cell).encode(), capture_output=True, timeout=30, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EngineError(f"cannot run {binary} --check: {error}", hint=_REINSTALL) from error
+    if answer.returncode == 0:
+        return
+    try:
+        event = json.loads(answer.stdout.splitlines()[-1])
+        message, hint = str(event["message"]), event.get("hint")
+    except (ValueError, LookupError, TypeError) as error:
+        said = answer.stderr[-_KEPT_STDERR_BYTES:].decode(errors="replace").strip()
+        raise EngineError(
+            f"{binary} --check ended with status {answer.returncode} and no reason: {said}", hint=_REINSTALL
+        ) from error
+    raise StudyError(message, hint=hint)
+
+
 class CellProcess:
     """One running cell.
 
@@ -117,7 +141,7 @@ class CellProcess:
         except OSError as error:
             raise EngineError(
                 f"cannot start {binary}: {error.strerror}",
-                hint="`make install` builds it for this machine; `crosswind doctor` checks it",
+                hint=_REINSTALL,
             ) from error
         self._open = [_stream(self._process.stdout), _stream(self._process.stderr)]
         for stream in self._open:

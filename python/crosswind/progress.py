@@ -23,37 +23,35 @@ _SHOWN_AT_ONCE = 8
 
 @dataclass
 class TimeLeft:
-    """How long a run still takes, from how long its cells took so far: of the same cell where known, else of all."""
+    """How long a run still takes: what its plan predicts, corrected by how long its cells really took."""
 
     _of_cell: dict[int, list[float]] = field(default_factory=dict)
+    _measured_s: float = 0.0
+    _predicted_s: float = 0.0
 
-    def add(self, cell: int, elapsed_s: float) -> None:
-        """A repetition of `cell` took so long."""
-        self._of_cell.setdefault(cell, []).append(elapsed_s)
+    def add(self, entry: Entry, elapsed_s: float) -> None:
+        """A repetition took so long."""
+        self._of_cell.setdefault(entry["cell"], []).append(elapsed_s)
+        self._measured_s += elapsed_s
+        self._predicted_s += entry["expected_ns"] / 1e9
 
-    def expected_s(self, cell: int) -> float | None:
-        """How long a repetition of `cell` will take; None before anything has ended."""
-        if cell in self._of_cell:
-            return mean(self._of_cell[cell])
-        known = [mean(times) for times in self._of_cell.values()]
-        return mean(known) if known else None
+    def expected_s(self, entry: Entry) -> float:
+        """How long a repetition will take: the mean of its cell's, else the prediction times how wrong those were."""
+        known = self._of_cell.get(entry["cell"])
+        if known:
+            return mean(known)
+        wrong = self._measured_s / self._predicted_s if self._predicted_s else 1.0
+        return float(entry["expected_ns"] / 1e9 * wrong)
 
-    def seconds(
-        self, waiting: list[int], running: list[tuple[int, float, float | None]], jobs: int = 1
-    ) -> float | None:
-        """Wall time left; None while nothing is known.
+    def seconds(self, waiting: list[Entry], running: list[tuple[Entry, float, float | None]], jobs: int = 1) -> float:
+        """Wall time left.
 
-        Args: waiting: cells to come. running: (cell, seconds so far, fraction done or None) of those under way.
+        Args: waiting: repetitions to come. running: (entry, seconds so far, fraction done or None) of those under way.
         """
-        parts = [self.expected_s(cell) for cell in waiting]
-        for cell, so_far_s, fraction in running:
-            if fraction:
-                parts.append(so_far_s * (1 - fraction) / fraction)
-            else:
-                expected = self.expected_s(cell)
-                parts.append(None if expected is None else max(0.0, expected - so_far_s))
-        known = [part for part in parts if part is not None]
-        return None if len(known) < len(parts) else sum(known) / jobs
+        total = sum(self.expected_s(entry) for entry in waiting)
+        for entry, so_far_s, fraction in running:
+            total += so_far_s * (1 - fraction) / fraction if fraction else max(0.0, self.expected_s(entry) - so_far_s)
+        return total / jobs
 
 
 @dataclass
@@ -93,20 +91,18 @@ class Tally:
         """One ended."""
         self.running.pop(entry["key"])
         self.done += 1
-        self.time_left.add(entry["cell"], outcome.elapsed_ns / 1e9)
+        self.time_left.add(entry, outcome.elapsed_ns / 1e9)
         if outcome.finished is None:
             self.failed += 1
             return
         self.invalid += not outcome.finished["valid"]
         self.lost += outcome.finished["samples"]["lost"]
 
-    def seconds_left(self) -> float | None:
-        """Wall time left, None while unknown."""
+    def seconds_left(self) -> float:
+        """Wall time left."""
         now = time.monotonic()
-        running = [
-            (cell.entry["cell"], now - cell.started, _fraction(cell.event)) for cell in list(self.running.values())
-        ]
-        return self.time_left.seconds([entry["cell"] for entry in self.waiting], running)
+        running = [(cell.entry, now - cell.started, _fraction(cell.event)) for cell in list(self.running.values())]
+        return self.time_left.seconds(list(self.waiting), running)
 
 
 class LiveProgress:
@@ -261,12 +257,15 @@ def _troubles(tally: Tally) -> str:
     return "".join(f", {count} {name}" for count, name in counts if count)
 
 
-def _left(seconds: float | None) -> str:
-    if seconds is None:
-        return "time left: not known yet"
+def _left(seconds: float) -> str:
+    return f"about {seconds_text(seconds)} left"
+
+
+def seconds_text(seconds: float) -> str:
+    """A wall time for people: "34 s", "5 min 20 s", "2 h 5 min"."""
     whole = round(seconds)
     if whole < 60:
-        return f"about {whole} s left"
+        return f"{whole} s"
     if whole < 3600:
-        return f"about {whole // 60} min {whole % 60} s left"
-    return f"about {whole // 3600} h {whole % 3600 // 60} min left"
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

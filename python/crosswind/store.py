@@ -40,7 +40,7 @@ class Manifest:
     """What a run is meant to be: `data` is manifest.json, checked.
 
     Attributes: study: canonical mapping. digest: of that. plan: one mapping a repetition, in order:
-        {key, order, cell, repetition, block, seed, levels, parameters}, the last as crosswind-cell takes it.
+        {key, order, cell, repetition, block, seed, expected_ns, levels, parameters}; the last is the cell itself.
     """
 
     data: dict[str, Any]
@@ -252,17 +252,26 @@ def fresh_directory(name: str, stamp: str, *, root: Path = DEFAULT_ROOT) -> Path
     return place
 
 
-def latest_run(root: Path = DEFAULT_ROOT) -> Path:
-    """The run under `root` whose manifest was written last.
+def latest_run(root: Path = DEFAULT_ROOT, *, name: str | None = None) -> Path:
+    """The run under `root` (of the study `name`, when given) that was started last.
 
     Raises: StoreError when there is none.
     """
-    runs = [manifest.parent for manifest in root.glob(f"*/{_MANIFEST}")]
-    if not runs:
-        raise StoreError(
-            f"there is no run in {root}/", hint="name the run's directory, or start one: crosswind run quickstart"
-        )
-    return max(runs, key=lambda run: (run / _MANIFEST).stat().st_mtime_ns)
+    runs = [path.parent for path in root.glob(f"*/{_MANIFEST}")]
+    found = [(started, run) for run in runs if (started := _started(run, name)) is not None]
+    if not found:
+        what = f"run of {name}" if name else "run"
+        raise StoreError(f"there is no {what} in {root}/", hint="name the run's directory: --resume DIR")
+    return max(found)[1]
+
+
+def _started(directory: Path, name: str | None) -> str | None:
+    """When the run was started; None when it is unreadable or another study's."""
+    try:
+        data = _read_manifest(directory).data
+    except StoreError:
+        return None
+    return str(data["provenance"]["started"]) if name in (None, data["name"]) else None
 
 
 def to_parquet(arrow: Path) -> None:
@@ -270,15 +279,15 @@ def to_parquet(arrow: Path) -> None:
 
     Raises: EngineError when the cell wrote something else than a table. OSError when the disk refuses.
     """
+    if arrow.stat().st_size == 0:
+        raise _not_a_table(arrow, "it is empty")
     try:
-        if arrow.stat().st_size == 0:
-            raise _not_a_table(arrow, "it is empty")
         pl.scan_ipc(arrow).sink_parquet(arrow.with_suffix(".parquet"), compression="zstd")
-    except pl.exceptions.PolarsError as error:
-        # Polars wraps what the system refused in an error of its own, the number in its text.
+    except (pl.exceptions.PolarsError, OSError) as error:
+        # Polars hands on what the system refused with the number in its text only.
         refused = re.search(r"os error (\d+)", str(error))
-        if refused:
-            number = int(refused[1])
+        number = int(refused[1]) if refused else errno.EINVAL
+        if number != errno.EINVAL:
             raise OSError(number, os.strerror(number)) from error
         raise _not_a_table(arrow, str(error)) from error
     arrow.unlink()

@@ -1,0 +1,112 @@
+"""The command line. One file a command; this one finds them and ends with an exit status and two lines of text.
+
+0    done
+1    a cell failed or is invalid, or the run could not go on
+2    the command line, the study or the run directory is wrong
+130  interrupted; what was finished is kept
+"""
+
+import importlib
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from crosswind import __version__
+from crosswind.errors import CrosswindError
+
+_COMMANDS = {
+    "run": "Run a study, or one made of options, and report.",
+    "studies": "List the built-in studies.",
+    "show": "Show a study: its factors, its cells, how long it takes.",
+    "report": "Show or export the results of a run.",
+    "doctor": "Find out what this machine allows.",
+    "schema": "Print the JSON Schema of study files.",
+}
+"""Name and help of each command. Its module is loaded when it is called, so that --help need not load them all."""
+
+_EPILOG = """\b
+Exit status:
+  0    done
+  1    a cell failed or is invalid, or the run could not go on
+  2    the command line, the study or the run directory is wrong
+  130  interrupted; what was finished is kept, `crosswind run --resume` goes on
+"""
+
+
+class _Commands(click.Group):
+    """A group that loads crosswind.cli.<name> when <name> is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        command = importlib.import_module(f"crosswind.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="crosswind", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Crosswind: a network-protocol performance laboratory.
+
+    How does this protocol behave on that network, how sure are we, and why?
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs the command line and exits. Never shows a traceback for a user's mistake."""
+    try:
+        status = cli.main(arguments, prog_name="crosswind", standalone_mode=False)
+        sys.stdout.flush()
+    except CrosswindError as error:
+        status = _complain(error.message, error.hint, error.exit_code)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "crosswind"
+        status = _complain(error.format_message(), f"`{where} --help` lists what there is", 2)
+    except click.ClickException as error:
+        status = _complain(error.format_message(), None, error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        status = 130
+    except BrokenPipeError:
+        # Whoever read our output has had enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    except Exception as error:
+        if os.environ.get("CROSSWIND_DEBUG") == "1":
+            raise
+        status = _complain(*_unexpected(error), 1)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _complain(message: str, hint: str | None, status: int) -> int:
+    with suppress(BrokenPipeError):
+        click.echo(f"error: {message}", err=True)
+        if hint:
+            click.echo(f"hint: {hint}", err=True)
+    return status
+
+
+def _unexpected(error: Exception) -> tuple[str, str]:
+    message = f"unexpected {type(error).__name__}: {error}".splitlines()[0]
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="crosswind-", suffix=".txt", delete=False, encoding="utf-8"
+        ) as file:
+            traceback.print_exc(file=file)
+        return message, f"this is a bug in crosswind; the details are in {Path(file.name)}"
+    except OSError:
+        return message, "this is a bug in crosswind; CROSSWIND_DEBUG=1 shows the details"

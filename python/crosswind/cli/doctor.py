@@ -1,0 +1,43 @@
+"""`crosswind doctor`: what this machine allows."""
+
+import json
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from crosswind.doctor import Check, Diagnosis, examine
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.doctor/1.")
+def command(as_json: bool) -> int:
+    """Find out what this machine allows, and what to do where it does not.
+
+    Exit status: 0 when cells can run here, 1 when they cannot.
+    """
+    diagnosis = examine()
+    if as_json:
+        click.echo(json.dumps(diagnosis.as_dict(), indent=2, ensure_ascii=False))
+    else:
+        _print(diagnosis)
+    return 0 if diagnosis.ok else 1
+
+
+def _print(diagnosis: Diagnosis) -> None:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for check in diagnosis.checks:
+        detail = Text(check.detail)
+        if check.hint:
+            detail += Text(f"\n{check.hint}", style="yellow")
+        table.add_row(_verdict(check), check.name, detail)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("cells can run here" if diagnosis.ok else "cells cannot run here: see what is missing above")
+
+
+def _verdict(check: Check) -> Text:
+    if check.ok:
+        return Text("ok", style="green")
+    return Text("missing", style="bold red") if check.required else Text("without", style="yellow")

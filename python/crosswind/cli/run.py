@@ -1,0 +1,128 @@
+"""`crosswind run`: a study from a file, a built-in one, or one made of options; run, kept, reported."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crosswind.cli import results, session
+from crosswind.cli.settings import chosen, options, parse_set, setting_options
+from crosswind.errors import UsageError
+from crosswind.store import Store
+from crosswind.study import Study, load_study
+
+KINDS = ("echo", "transfer", "connect", "program")
+
+_EPILOG = """\b
+Every setting takes a list, and a list is a factor:
+  crosswind run echo --transport tcp,udp --delay 10ms --loss 0%,5% --size 1,1000 --messages 500
+  crosswind run latency-by-link --quick
+  crosswind run my-study.toml --set path.loss=0%,2%,5%
+
+\b
+Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 130 interrupted (what was finished is kept).
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("study", required=False, metavar="[STUDY|FILE|KIND]")
+@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, dotted.")
+@click.option("--quick", is_flag=True, help="The study's variant for a first look.")
+@click.option("--repetitions", type=click.IntRange(1), help="How often every cell is run.")
+@click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where the run is kept.")
+@click.option(
+    "--resume", is_flag=False, flag_value="", metavar="[DIR]", help="Go on with a run: the one in DIR, else the latest."
+)
+@click.option("--packets", is_flag=True, help="Keep one record a packet.")
+@click.option("--capture", "--pcapng", is_flag=True, help="Keep what each host sent and received, as pcapng.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
+@click.option("--no-report", is_flag=True, help="Run only; `crosswind report DIR` reports later.")
+@setting_options
+def command(
+    *,
+    study: str | None,
+    assignments: tuple[str, ...],
+    quick: bool,
+    repetitions: int | None,
+    seed: int | None,
+    output: Path | None,
+    resume: str | None,
+    packets: bool,
+    capture: bool,
+    as_json: bool,
+    no_report: bool,
+    **settings: Any,
+) -> int:
+    """Run a study, or one made of options, and report.
+
+    STUDY is a built-in study (`crosswind studies`), FILE a study file, KIND one of echo, transfer, connect, program.
+    """
+    given = chosen(settings)
+    design = {"study.repetitions": repetitions, "study.seed": seed}
+    overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
+    wanted = _study(study, given, overrides, quick=quick)
+    if resume is None:
+        if wanted is None:
+            raise UsageError("nothing to run", hint="name a study: `crosswind studies` lists them")
+        store = session.start(wanted, output=output, packets=packets, capture=capture)
+    else:
+        store = _resumed(wanted, resume, output, packets=packets, capture=capture)
+    if not session.execute(store):
+        return 130
+    return _report(store, as_json=as_json, no_report=no_report)
+
+
+def _study(name: str | None, given: dict[str, str], overrides: dict[str, Any], *, quick: bool) -> Study | None:
+    if name is None:
+        if given or overrides or quick:
+            raise UsageError(
+                "settings without a study", hint=f"name a study, or one of {', '.join(KINDS)}, before them"
+            )
+        return None
+    # A file or directory of that name is meant only when it is written as a path.
+    if name in KINDS:
+        if quick:
+            raise UsageError(
+                f"{name} from options has no quick variant",
+                hint="leave --quick away; --messages or --count sets how much",
+            )
+        study = Study.adhoc(name, given, flags=options())
+        return study.with_overrides(overrides) if overrides else study
+    study = load_study(name)
+    if quick:
+        study = study.quick()
+    twice = sorted(set(given) & set(overrides))
+    if twice:
+        raise UsageError(f"{twice[0]} is set by {options()[twice[0]]} and by --set", hint="leave one of them away")
+    both = {**given, **overrides}
+    return study.with_overrides(both) if both else study
+
+
+def _resumed(study: Study | None, place: str, output: Path | None, *, packets: bool, capture: bool) -> Store:
+    if place and output and Path(place) != output:
+        raise UsageError(
+            "--resume and --output name two directories", hint="a run goes on where it is: leave --output away"
+        )
+    if packets or capture:
+        raise UsageError("--resume takes no --packets or --capture", hint="a run keeps what it was started with")
+    return session.resume(study, Path(place) if place else output)
+
+
+def _report(store: Store, *, as_json: bool, no_report: bool) -> int:
+    if no_report:
+        click.echo(f"run: {store.directory}", err=True)
+        return 0 if _all_valid(store) else 1
+    record, result = results.analysed(store)
+    page = results.write_html(store, record, result)
+    if as_json:
+        click.echo(result.to_json())
+    else:
+        results.print_terminal(result)
+    click.echo(f"run:    {store.directory}", err=True)
+    click.echo(f"report: {page}", err=True)
+    return 0 if result.valid and _all_valid(store) else 1
+
+
+def _all_valid(store: Store) -> bool:
+    return all(cell["finished"] is not None and cell["finished"]["valid"] for cell in store.results().values())

@@ -1,0 +1,12 @@
+"""`crosswind schema`: the published schemas, for editors and checks."""
+
+import click
+
+from crosswind import result, study_schema
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["study", "result"]), default="study")
+def command(what: str) -> None:
+    """Print the JSON Schema of study files, or of --json results."""
+    click.echo(study_schema.schema_text() if what == "study" else result.schema_text(), nl=False)

@@ -1,0 +1,136 @@
+"""One session of a run: from a study, or a run that is to go on, to a store with every cell in it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from crosswind.cellspec import cell_json
+from crosswind.engine import check_cell, find_binary
+from crosswind.errors import CrosswindError
+from crosswind.plan import Plan
+from crosswind.progress import progress_for
+from crosswind.provenance import command_line, provenance
+from crosswind.scheduler import Scheduler, stopped_by_signals, utc_now
+from crosswind.store import Store, fresh_directory, latest_run
+from crosswind.study import Study
+
+
+def start(study: Study, *, output: Path | None, packets: bool, capture: bool) -> Store:
+    """A new run of `study`: planned, checked cell by cell, its directory made.
+
+    Raises: StudyError when a cell is impossible; StoreError when the directory is taken; EngineError without a binary.
+    """
+    binary = find_binary()
+    started = utc_now()
+    plan = plan_entries(study, packets=packets, capture=capture)
+    _check(plan, binary)
+    manifest = {
+        "name": study.name,
+        "study": study.canonical(),
+        "study_digest": study.digest(),
+        "presentation": presentation(study),
+        "options": {"packets": packets, "capture": capture},
+        "plan": plan,
+        "provenance": provenance(binary, command=command_line(), seed=study.seed, started=started),
+        "sessions": [{"started": started, "command": command_line()}],
+    }
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return Store.create(output or fresh_directory(study.name, stamp), manifest)
+
+
+def resume(study: Study | None, directory: Path | None) -> Store:
+    """A run that goes on: the named one, else the latest (of this study, when one is given).
+
+    Raises: StoreError when it is no run, is in use, or holds another study than the one given.
+    """
+    place = directory or latest_run(name=study.name if study else None)
+    store = Store.resume(place, digest=study.digest() if study else None)
+    sessions = [*store.manifest.data["sessions"], {"started": utc_now(), "command": command_line()}]
+    store.update(status="running", sessions=sessions)
+    return store
+
+
+def execute(store: Store) -> bool:
+    """Runs what the store misses, with a display. Returns whether it got to the end; False when interrupted.
+
+    Raises: EngineError, DiskError when it could not; what was finished is kept.
+    """
+    with store:
+        watcher = progress_for(Console(stderr=True, highlight=False), store.manifest.data["name"])
+        scheduler = Scheduler(store, find_binary(), watcher)
+        try:
+            with stopped_by_signals(scheduler.stop):
+                ended = scheduler.run()
+        except CrosswindError as error:
+            if store.results():
+                error.hint = " · ".join(filter(None, [error.hint, f"go on later with: {resume_command(store)}"]))
+            raise
+        finally:
+            _note_end(store)
+    if not ended:
+        done, planned = len(store.results()), len(store.manifest.plan)
+        click.echo(f"interrupted: {done} of {planned} cells are kept in {store.directory}", err=True)
+        click.echo(f"hint: {resume_command(store)} goes on", err=True)
+    return ended
+
+
+def resume_command(store: Store) -> str:
+    """What to type to go on with a run."""
+    return f"crosswind run --resume {store.directory}"
+
+
+def plan_entries(study: Study, *, packets: bool, capture: bool) -> list[dict[str, Any]]:
+    """The plan as the manifest keeps it, each repetition with its cell as crosswind-cell takes it."""
+    return [
+        {
+            "key": item.key,
+            "order": item.order,
+            "cell": item.cell.index,
+            "repetition": item.repetition,
+            "block": item.block,
+            "seed": item.seed,
+            "expected_ns": Plan.expected_ns(item),
+            "levels": dict(item.cell.levels),
+            "parameters": cell_json(item, output_directory=None, packets=packets, capture=capture),
+        }
+        for item in Plan.of(study)
+    ]
+
+
+def presentation(study: Study) -> dict[str, Any]:
+    """What a report shows of a study beside its measurements."""
+    return {
+        "name": study.name,
+        "title": study.title,
+        "published": [_published(figure) for figure in study.table.published],
+        "models": list(study.models),
+        "notes": list(study.notes),
+    }
+
+
+def _published(figure: Any) -> dict[str, Any]:
+    return dict(figure.model_dump(exclude_none=True))
+
+
+def _check(plan: Sequence[Mapping[str, Any]], binary: Path) -> None:
+    checked: set[int] = set()
+    for entry in plan:
+        if entry["cell"] not in checked:
+            checked.add(entry["cell"])
+            check_cell(entry["parameters"], binary=binary)
+
+
+def _note_end(store: Store) -> None:
+    """The session's end in the manifest; a disk that refuses it has already said so."""
+    sessions = [dict(session) for session in store.manifest.data["sessions"]]
+    sessions[-1]["ended"] = utc_now()
+    try:
+        store.update(
+            sessions=sessions, provenance={**store.manifest.data["provenance"], "ended": sessions[-1]["ended"]}
+        )
+    except CrosswindError:
+        return

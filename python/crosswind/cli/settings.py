@@ -1,0 +1,79 @@
+"""The options that set a study's keys: one for every key there is, so that a new key of the format is a new option.
+
+Names come from the key's last word (`path.loss` is `--loss`), with the exceptions below; texts from the format.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from crosswind.errors import UsageError
+from crosswind.study_format import KINDS, StudyDocument
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_NAMES = {"path.count": "link-count", "workload.rate": "message-rate"}
+"""Where the last word of a key is another's too."""
+
+_NOT_OPTIONS = {"workload.kind"}
+"""`crosswind run KIND` names it."""
+
+
+def option_name(key: str) -> str:
+    """The option of a dotted key: `--loss` of `path.loss`, `--forward-loss` of `path.forward.loss`."""
+    default = "-".join(key.split(".")[1:]).replace("_", "-")
+    return "--" + _NAMES.get(key, default)
+
+
+def options() -> dict[str, str]:
+    """Dotted key of every setting to its option."""
+    return {key: option_name(key) for key in KINDS if key not in _NOT_OPTIONS}
+
+
+def setting_options(function: F) -> F:
+    """Gives a command all the options of `options`; it receives them by `chosen`."""
+    for key, name in reversed(options().items()):
+        metavar = key.rpartition(".")[2].upper().replace("-", "_")
+        click.option(name, key.replace(".", "__"), metavar=metavar, help=f"{_help(key)} [{key}]")(function)
+    return function
+
+
+def chosen(values: Mapping[str, Any]) -> dict[str, str]:
+    """The settings that were given, by dotted key, as written."""
+    found = {key: values.get(key.replace(".", "__")) for key in options()}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def parse_set(assignments: tuple[str, ...]) -> dict[str, str]:
+    """`--set key=value` options, by key.
+
+    Raises: UsageError for one without a key or value, or a key that was set twice.
+    """
+    found: dict[str, str] = {}
+    for text in assignments:
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise UsageError(f"--set {text!r} is not key=value", hint="as in --set path.loss=0%,5%")
+        if key in found:
+            raise UsageError(f"--set names {key} twice", hint="several levels go in one: --set path.loss=0%,5%")
+        found[key] = value.strip()
+    return found
+
+
+def _help(key: str) -> str:
+    return _texts().get(key, "")
+
+
+def _texts() -> dict[str, str]:
+    return dict(_descriptions(StudyDocument, ""))
+
+
+def _descriptions(model: Any, prefix: str) -> Iterator[tuple[str, str]]:
+    for name, info in model.model_fields.items():
+        inner = getattr(info.annotation, "model_fields", None)
+        if inner is not None:
+            yield from _descriptions(info.annotation, f"{prefix}{name}.")
+        else:
+            yield prefix + name, info.description or ""

@@ -1,0 +1,68 @@
+"""`crosswind show`: what a study is before it is run."""
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from crosswind.plan import Plan
+from crosswind.progress import seconds_text
+from crosswind.study import Study, load_study
+
+_SHOWN_CELLS = 40
+
+
+@click.command()
+@click.argument("study", metavar="STUDY|FILE")
+@click.option("--quick", is_flag=True, help="The study's variant for a first look.")
+@click.option("--toml", is_flag=True, help="Print the study's source, and nothing else.")
+def command(study: str, quick: bool, toml: bool) -> None:
+    """Show a study: title, factors, cells, expected duration, source."""
+    loaded = load_study(study)
+    chosen = loaded.quick() if quick else loaded
+    if toml:
+        click.echo(chosen.to_toml(), nl=False)
+        return
+    console = Console(highlight=False, markup=False)
+    console.print(chosen.title, style="bold")
+    if chosen.description:
+        console.print(chosen.description.strip())
+    console.print()
+    _print_design(console, chosen)
+    if loaded.table.quick and not quick:
+        console.print(f"quick        {_size(loaded.quick())}")
+    console.print()
+    _print_cells(console, chosen)
+    console.print()
+    console.print("source", style="bold")
+    console.print(chosen.to_toml().rstrip(), soft_wrap=True)
+
+
+def _print_design(console: Console, study: Study) -> None:
+    for key, texts in study.factors.items():
+        console.print(f"factor       {key} = {', '.join(texts)}")
+    console.print(f"plan         {_size(study)}")
+    console.print(f"seed         {study.seed}")
+    if study.models:
+        console.print(f"models       {', '.join(study.models)}")
+    if study.published:
+        sources = dict.fromkeys(figure.source for figure in study.table.published)
+        console.print(f"published    {len(study.published)} figures: {', '.join(sources)}")
+
+
+def _size(study: Study) -> str:
+    plan = Plan.of(study)
+    seconds = sum(Plan.expected_ns(item) for item in plan) / 1e9
+    return f"{len(study)} cells × {study.repetitions} repetitions = {len(plan)} runs, about {seconds_text(seconds)}"
+
+
+def _print_cells(console: Console, study: Study) -> None:
+    factors = list(study.factors)
+    table = Table("cell", *factors, "each takes about", box=None, pad_edge=False)
+    first = [item for item in Plan.of(study) if item.repetition == 0]
+    items = sorted(first, key=lambda item: item.cell.index)
+    for item in items[:_SHOWN_CELLS]:
+        levels = [item.cell.levels.get(key, "–") for key in factors]
+        table.add_row(str(item.cell.index), *levels, seconds_text(Plan.expected_ns(item) / 1e9))
+    console.print(table)
+    if len(items) > _SHOWN_CELLS:
+        console.print(f"and {len(items) - _SHOWN_CELLS} more")

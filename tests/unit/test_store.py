@@ -1,0 +1,244 @@
+"""The store: what is there is whole, what is not a run is refused, what is missing can be resumed."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from crosswind.errors import DiskError, EngineError, StoreError
+from crosswind.store import Store, fresh_directory, latest_run, to_parquet, write_json
+from runs import entry, manifest
+
+SAMPLES = pl.DataFrame({"exchange": [0, 1], "outcome": ["ok", "timeout"]}, schema_overrides={"exchange": pl.UInt64})
+
+
+def result(number: int, *, failure: dict[str, Any] | None = None) -> dict[str, Any]:
+    finished = None if failure else {"event": "finished", "valid": True}
+    return {**entry(number), "finished": finished, "failure": failure, "started": "", "ended": "", "elapsed_ns": 1}
+
+
+def commit(store: Store, number: int, *, failure: dict[str, Any] | None = None) -> None:
+    part = store.begin_cell(entry(number)["key"])
+    if failure is None:
+        SAMPLES.write_ipc(part / "samples.arrow")
+    store.commit_cell(part, result(number, failure=failure))
+
+
+def test_a_committed_cell_is_read_back(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "run", manifest()) as store:
+        commit(store, 1)
+    record = Store.read(tmp_path / "run").record()
+    assert record.name == "a-study"
+    assert record.planned == 2
+    assert [cell.key for cell in record.cells] == ["c001-r00"]
+    assert record.cells[0].levels == {"path.loss": "1%"}
+    assert record.cells[0].samples.equals(SAMPLES)
+
+
+def test_tables_are_parquet_and_nothing_else_is_left(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "run", manifest()) as store:
+        part = store.begin_cell("c000-r00")
+        SAMPLES.write_ipc(part / "samples.arrow")
+        SAMPLES.write_ipc(part / "packets.arrow")
+        (part / "client.pcapng").write_bytes(b"x")
+        (part / "server.pcapng.part").write_bytes(b"half")
+        store.commit_cell(part, result(0))
+    names = sorted(path.name for path in (tmp_path / "run" / "cells" / "c000-r00").iterdir())
+    assert names == ["client.pcapng", "packets.parquet", "result.json", "samples.parquet"]
+    assert [path.name for path in (tmp_path / "run" / "cells").iterdir()] == ["c000-r00"]
+
+
+def test_what_is_missing_is_what_has_no_result_or_failed(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "run", manifest(cells=3)) as store:
+        assert store.missing() == ["c000-r00", "c001-r00", "c002-r00"]
+        commit(store, 1)
+        commit(store, 2, failure={"kind": "killed", "message": "m", "hint": None})
+        assert store.missing() == ["c000-r00", "c002-r00"]
+
+
+def test_a_failed_attempt_is_kept_beside_its_successor(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "run", manifest()) as store:
+        for _ in range(2):
+            commit(store, 0, failure={"kind": "killed", "message": "m", "hint": None})
+        commit(store, 0)
+        assert store.missing() == ["c001-r00"]
+    names = sorted(path.name for path in (tmp_path / "run" / "cells").iterdir())
+    assert names == ["c000-r00", "c000-r00.failed-1", "c000-r00.failed-2"]
+
+
+def test_half_written_cells_are_not_read_and_go_on_resume(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "run", manifest())
+    part = store.begin_cell("c000-r00")
+    write_json(part / "result.json", result(0))
+    store.close()
+    assert Store.read(tmp_path / "run").results() == {}
+    with Store.resume(tmp_path / "run") as again:
+        assert list((tmp_path / "run" / "cells").iterdir()) == []
+        assert len(again.missing()) == 2
+
+
+def test_a_table_that_is_none_is_the_cells_failure(tmp_path: Path) -> None:
+    for content in (b"", b"garbage" * 100, b"ARROW1\0\0"):
+        path = tmp_path / "samples.arrow"
+        path.write_bytes(content)
+        with pytest.raises(EngineError, match=r"samples\.arrow is not a whole Arrow file"):
+            to_parquet(path)
+
+
+def test_resume_refuses_another_study(tmp_path: Path) -> None:
+    Store.create(tmp_path / "run", manifest()).close()
+    with pytest.raises(StoreError, match="holds another study") as caught:
+        Store.resume(tmp_path / "run", digest="d2")
+    assert "--resume" in str(caught.value.hint)
+    Store.resume(tmp_path / "run", digest="d1").close()
+
+
+def test_two_writers_are_refused_and_a_reader_is_not(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "run", manifest()):
+        with pytest.raises(StoreError, match="in use by another crosswind"):
+            Store.resume(tmp_path / "run")
+        assert Store.read(tmp_path / "run").results() == {}
+    Store.resume(tmp_path / "run").close()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "cannot read"),
+        ("[]", "schema None, not 'crosswind.run/1'"),
+        ('{"schema": "crosswind.run/2"}', "newer than crosswind.run/1"),
+        ('{"schema": "crosswind.run/0"}', "not 'crosswind.run/1'"),
+        ('{"schema": "else/1"}', "schema 'else/1'"),
+    ],
+)
+def test_a_foreign_manifest_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "manifest.json").write_text(content, encoding="utf-8")
+    with pytest.raises(StoreError, match=message) as caught:
+        Store.read(tmp_path)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["empty", "nowhere", "file"])
+def test_a_place_that_is_no_run_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(StoreError, match="is not a run: it has no manifest") as caught:
+        Store.read(tmp_path / name)
+    assert caught.value.exit_code == 2
+
+
+def test_a_new_run_takes_no_occupied_directory(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(StoreError, match="not empty and not a run"):
+        Store.create(tmp_path, manifest())
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+    Store.create(tmp_path / "run", manifest()).close()
+    with pytest.raises(StoreError, match="already holds a run"):
+        Store.create(tmp_path / "run", manifest())
+
+
+def test_a_damaged_result_says_which_and_what_to_do(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "run", manifest()) as store:
+        commit(store, 0)
+        place = tmp_path / "run" / "cells" / "c000-r00" / "result.json"
+        place.write_text("{", encoding="utf-8")
+        with pytest.raises(StoreError, match="c000-r00") as caught:
+            store.results()
+    assert "--resume" in str(caught.value.hint)
+
+
+def test_directories_are_named_after_study_and_time_and_never_twice(tmp_path: Path) -> None:
+    first = fresh_directory("a", "T", root=tmp_path)
+    assert first == tmp_path / "a-T"
+    first.mkdir()
+    assert fresh_directory("a", "T", root=tmp_path) == tmp_path / "a-T-2"
+
+
+def test_the_latest_run_is_the_one_started_last(tmp_path: Path) -> None:
+    for name, started in (("b", "2026-01-02"), ("a", "2026-01-03"), ("b", "2026-01-01")):
+        Store.create(tmp_path / f"{name}-{started}", manifest(name=name, started=started)).close()
+    (tmp_path / "other").mkdir()
+    assert latest_run(tmp_path).name == "a-2026-01-03"
+    assert latest_run(tmp_path, name="b").name == "b-2026-01-02"
+    with pytest.raises(StoreError, match="no run of c"):
+        latest_run(tmp_path, name="c")
+
+
+def test_json_is_replaced_whole(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"n": 1})
+    write_json(tmp_path / "a.json", {"n": 2})
+    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8")) == {"n": 2}
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 kB."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a small tmpfs")
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", place], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"cannot mount a tmpfs: {mounted.stderr.decode().strip()}")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def fill(disk: Path, leave_bytes: int) -> None:
+    """Fills the disk up to its last pages, then frees some."""
+    ballast = os.open(disk / "ballast", os.O_WRONLY | os.O_CREAT)
+    with suppress(OSError):
+        while True:
+            os.write(ballast, b"x" * 4096)
+    os.close(ballast)
+    os.truncate(disk / "ballast", max(0, (disk / "ballast").stat().st_size - leave_bytes))
+
+
+def test_a_full_disk_leaves_no_half_cell(small_disk: Path) -> None:
+    with Store.create(small_disk / "run", manifest()) as store:
+        commit(store, 0)
+        part = store.begin_cell("c001-r00")
+        pl.DataFrame({"n": list(range(4000))}).write_ipc(part / "samples.arrow")
+        fill(small_disk, leave_bytes=4096)
+        with pytest.raises(DiskError, match="No space left") as caught:
+            store.commit_cell(part, result(1))
+        assert caught.value.exit_code == 1
+        assert "--resume" in str(caught.value.hint)
+        assert list(store.results()) == ["c000-r00"]
+    (small_disk / "ballast").unlink()
+    with Store.resume(small_disk / "run") as store:
+        assert store.missing() == ["c001-r00"]
+        commit(store, 1)
+        assert store.missing() == []
+
+
+def test_a_full_disk_keeps_the_old_manifest(small_disk: Path) -> None:
+    with Store.create(small_disk / "run", manifest()) as store:
+        fill(small_disk, leave_bytes=0)
+        with pytest.raises(DiskError):
+            store.update(status="x" * 8192)
+    assert Store.read(small_disk / "run").manifest.status == "running"
+
+
+def test_a_run_that_cannot_begin_leaves_nothing(small_disk: Path) -> None:
+    (small_disk / "run").mkdir()
+    fill(small_disk, leave_bytes=0)
+    with pytest.raises(DiskError):
+        Store.create(small_disk / "run", manifest())
+    assert list((small_disk / "run").iterdir()) == []
+
+
+def test_a_read_only_disk_is_refused_with_a_hint(small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    with pytest.raises(DiskError, match="Read-only") as caught:
+        Store.create(small_disk / "run", manifest())
+    assert "--output" in str(caught.value.hint)
