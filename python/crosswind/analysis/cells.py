@@ -1,0 +1,211 @@
+"""One cell: its repetitions put together, its estimates, and whether to trust it."""
+
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from crosswind.analysis.metrics import METRICS, Samples, metrics_of, read
+from crosswind.record import CellRun, RunRecord
+from crosswind.result import Cell, DelayError, Direction, Dropped, Fidelity, Interval, Ledger, Metric
+from crosswind.stats import (
+    Estimate,
+    Resampled,
+    TooFewSamples,
+    clopper_pearson,
+    quantile_interval,
+    refused,
+    resample,
+)
+from crosswind.stats.mean import check_finite_variance, interval_of
+from crosswind.stats.quantile import METHOD as QUANTILE_METHOD
+
+CORRELATED = 0.3
+"""Lag-1 correlation of "above the median" from which quantile intervals are flagged as too narrow."""
+
+
+@dataclass(frozen=True)
+class CellData:
+    """One cell of a record with the samples of each of its metrics."""
+
+    cell: int
+    levels: dict[str, str]
+    runs: list[CellRun]
+    samples: dict[str, Samples]
+    resampled: dict[str, Resampled | TooFewSamples]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The cell as it was sent, of its first repetition."""
+        return self.runs[0].parameters
+
+    @property
+    def workload(self) -> dict[str, Any]:
+        """Its workload."""
+        return dict(self.parameters.get("workload") or {})
+
+
+def repetitions_of(record: RunRecord) -> dict[int, list[CellRun]]:
+    """The repetitions of each cell, both in order."""
+    cells: dict[int, list[CellRun]] = {}
+    for run in sorted(record.cells, key=lambda one: (one.cell, one.repetition)):
+        cells.setdefault(run.cell, []).append(run)
+    return cells
+
+
+def collect(record: RunRecord) -> list[CellData]:
+    """Samples and resampled means of every metric of every cell."""
+    collected = []
+    for cell, runs in repetitions_of(record).items():
+        workload = runs[0].parameters.get("workload") or {}
+        samples = {metric.name: read(metric, runs) for metric in metrics_of(workload)}
+        samples = {name: one for name, one in samples.items() if one.values.size}
+        resampled = {name: _resample(name, cell, one, runs[0].parameters) for name, one in samples.items()}
+        collected.append(CellData(cell, runs[0].levels, runs, samples, resampled))
+    return collected
+
+
+def summarise(data: CellData, *, level: float) -> Cell:
+    """The cell's part of the result."""
+    finished = [run.finished for run in data.runs if run.finished is not None]
+    outcomes: Counter[str] = Counter()
+    for run in data.runs:
+        outcomes.update(run.samples["outcome"].to_list())
+    n = sum(outcomes.values())
+    lost = n - outcomes.get("ok", 0)
+    reasons = _reasons(data.runs)
+    return Cell(
+        cell=data.cell,
+        levels=data.levels,
+        valid=not reasons,
+        reason="; ".join(reasons) or None,
+        warnings=_warnings(data, finished),
+        repetitions=len(data.runs),
+        n=n,
+        lost=lost,
+        loss=Interval.of(clopper_pearson(lost, n, level=level)) if n else None,
+        outcomes=dict(sorted(outcomes.items())),
+        estimates={name: _metric(data, name, level) for name in data.samples},
+        ledger=_ledger(finished),
+        fidelity=_fidelity(finished),
+        models=[],
+    )
+
+
+def attempt(make: Callable[[], Estimate], *, n: int, level: float, method: str, unit: str) -> Estimate:
+    """An estimate, or in its place the reason why there is none."""
+    try:
+        return make()
+    except TooFewSamples as error:
+        return refused(error.message, n=n, level=level, method=method, unit=unit)
+
+
+def mean_of(drawn: Resampled | TooFewSamples) -> Resampled:
+    """The resampled mean. Raises: TooFewSamples when it was refused."""
+    if isinstance(drawn, TooFewSamples):
+        raise drawn
+    return drawn
+
+
+def _resample(name: str, cell: int, samples: Samples, parameters: dict[str, Any]) -> Resampled | TooFewSamples:
+    try:
+        if METRICS[name].unit == "ns":
+            check_finite_variance(_retransmitted_loss(parameters))
+        return resample(samples.values, samples.clusters, seed=zlib.crc32(f"{cell} {name}".encode()))
+    except TooFewSamples as error:
+        return error
+
+
+def _retransmitted_loss(parameters: dict[str, Any]) -> float:
+    if (parameters.get("workload") or {}).get("transport", "tcp") == "udp":
+        return 0.0
+    path = parameters.get("path") or {}
+    return max(float((path.get(way) or {}).get("loss") or 0.0) for way in ("forward", "reverse"))
+
+
+def _metric(data: CellData, name: str, level: float) -> Metric:
+    unit, values = METRICS[name].unit, data.samples[name].values
+
+    def quantile(q: float) -> Interval:
+        made = attempt(
+            lambda: quantile_interval(values, q, unit=unit, level=level),
+            n=values.size, level=level, method=QUANTILE_METHOD, unit=unit,
+        )  # fmt: skip
+        return Interval.of(made)
+
+    mean = attempt(
+        lambda: interval_of(mean_of(data.resampled[name]), unit=unit, level=level),
+        n=values.size, level=level, method="studentised bootstrap", unit=unit,
+    )  # fmt: skip
+    return Metric(unit=unit, median=quantile(0.5), mean=Interval.of(mean), p95=quantile(0.95), p99=quantile(0.99))
+
+
+def _reasons(runs: list[CellRun]) -> list[str]:
+    reasons = []
+    for run in runs:
+        if run.finished is None:
+            message = (run.failure or {}).get("message") or "no result"
+            reasons.append(f"repetition {run.repetition + 1} failed: {message}")
+        elif not run.finished.get("valid", False):
+            said = ", ".join(run.finished.get("reasons") or []) or "marked invalid"
+            reasons.append(f"repetition {run.repetition + 1}: {said}")
+    return reasons
+
+
+def _warnings(data: CellData, finished: list[dict[str, Any]]) -> list[str]:
+    warnings = list(dict.fromkeys(str(text) for one in finished for text in one.get("warnings") or []))
+    for name, samples in data.samples.items():
+        lag = lag_one(samples)
+        if lag > CORRELATED:
+            warnings.append(
+                f"{name}: neighbouring exchanges on a connection are alike (lag-1 correlation {lag:.2f}), "
+                "so the quantiles' intervals, which take them as independent, are too narrow"
+            )
+    return warnings
+
+
+def lag_one(samples: Samples) -> float:
+    """Lag-1 correlation of "above the median" between neighbours on one connection; 0 with fewer than 50 pairs."""
+    above = samples.values > np.median(samples.values)
+    same = samples.clusters[1:] == samples.clusters[:-1]
+    first, second = above[:-1][same].astype(np.float64), above[1:][same].astype(np.float64)
+    if first.size < 50 or first.std() == 0 or second.std() == 0:
+        return 0.0
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def _ledger(finished: list[dict[str, Any]]) -> Ledger | None:
+    ledgers = [one["ledger"] for one in finished if one.get("ledger")]
+    if not ledgers:
+        return None
+    forward, reverse = (_direction([one[way] for one in ledgers]) for way in ("forward", "reverse"))
+    return Ledger(forward=forward, reverse=reverse, closed=all(one.get("closed", False) for one in ledgers))
+
+
+def _direction(parts: list[dict[str, Any]]) -> Direction:
+    def total(key: str) -> int:
+        return sum(int(part.get(key) or 0) for part in parts)
+
+    causes = {
+        cause: sum(int((part.get("dropped") or {}).get(cause) or 0) for part in parts) for cause in Dropped.model_fields
+    }
+    totals = {key: total(key) for key in ("in", "delivered", "queued", "in_bytes", "delivered_bytes")}
+    return Direction.model_validate({**totals, "dropped": Dropped(**causes)})
+
+
+def _fidelity(finished: list[dict[str, Any]]) -> Fidelity | None:
+    parts = [one["fidelity"] for one in finished if one.get("fidelity")]
+    if not parts:
+        return None
+    errors = [part.get("delay_error_ns") or {} for part in parts]
+    worst = {key: max(float(one.get(key) or 0.0) for one in errors) for key in DelayError.model_fields}
+    starvation = [float((part.get("starvation") or {}).get("fraction") or 0.0) for part in parts]
+    return Fidelity(
+        delay_error=DelayError(**worst),
+        starvation=max(starvation),
+        realtime=all(bool(part.get("realtime")) for part in parts),
+        within_budget=all(bool(part.get("within_budget")) for part in parts),
+    )

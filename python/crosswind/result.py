@@ -1,0 +1,202 @@
+"""The result of a run as JSON, schema `crosswind.result/1` (docs/result.md, docs/result.schema.json).
+
+Fields may be added within version 1; none is removed or changes its meaning.
+"""
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from crosswind.stats import Estimate
+
+SCHEMA = "crosswind.result/1"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+
+class Interval(_Part):
+    """One estimate. value, low and high are null together, and `reason` then says why and what would be needed."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    level: float
+    method: str
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> "Interval":
+        """The same estimate without its unit, which its surroundings give."""
+        e = estimate
+        return cls(value=e.value, low=e.low, high=e.high, n=e.n, level=e.level, method=e.method, reason=e.reason)
+
+
+class Metric(_Part):
+    """One metric of one cell: estimates in `unit`."""
+
+    unit: str
+    median: Interval
+    mean: Interval
+    p95: Interval
+    p99: Interval
+
+
+class Dropped(_Part):
+    """Packets dropped, by cause."""
+
+    loss: int
+    queue: int
+    device: int
+
+
+class Direction(_Part):
+    """Packets of one direction, summed over repetitions: in = delivered + dropped + queued."""
+
+    in_: int = Field(alias="in")
+    delivered: int
+    dropped: Dropped
+    queued: int
+    in_bytes: int | None = None
+    delivered_bytes: int | None = None
+
+
+class Ledger(_Part):
+    """Where every packet went. `closed` is whether it adds up in every repetition."""
+
+    forward: Direction
+    reverse: Direction
+    closed: bool
+
+
+class DelayError(_Part):
+    """Actual minus intended release time, ns: each the worst of the repetitions."""
+
+    p50: float
+    p99: float
+    max: float
+
+
+class Fidelity(_Part):
+    """How close the emulation came to what was asked; null for a path without an emulator."""
+
+    delay_error: DelayError
+    starvation: float | None = None
+    realtime: bool | None = None
+    within_budget: bool
+
+
+class ModelPrediction(_Part):
+    """What a model says of a cell, beside what was measured. `value` is null where the model is silent.
+
+    `ratio` is measured / predicted; `inside` whether the prediction lies in the measured interval.
+    """
+
+    model: str
+    title: str
+    metric: str
+    statistic: str
+    unit: str
+    value: float | None
+    uncapped: float | None
+    measured: Interval | None
+    ratio: float | None
+    inside: bool | None
+    inputs: dict[str, float]
+    violated: list[str]
+    notes: list[str]
+    source: str
+
+
+class Cell(_Part):
+    """One cell: its repetitions together."""
+
+    cell: int
+    levels: dict[str, str]
+    valid: bool
+    reason: str | None
+    warnings: list[str]
+    repetitions: int
+    n: int
+    lost: int
+    loss: Interval | None
+    outcomes: dict[str, int]
+    estimates: dict[str, Metric]
+    ledger: Ledger | None
+    fidelity: Fidelity | None
+    models: list[ModelPrediction]
+
+
+class PublishedComparison(_Part):
+    """A published figure beside ours. `ratio` is ours / theirs, `inside` whether theirs lies in our interval."""
+
+    source: str
+    metric: str
+    statistic: str
+    unit: str
+    levels: dict[str, str]
+    cell: int | None
+    theirs: float
+    theirs_sd: float | None
+    theirs_ci: float | None
+    ours: Interval | None
+    ratio: float | None
+    inside: bool | None
+    remark: str
+    note: str | None
+
+
+class LevelComparison(_Part):
+    """Two cells that differ in one factor: `other` against `reference`, the factor's first level.
+
+    `p_holm` is corrected within the family: one factor and one metric.
+    """
+
+    factor: str
+    reference: str
+    other: str
+    fixed: dict[str, str]
+    reference_cell: int
+    other_cell: int
+    metric: str
+    unit: str
+    difference: Interval
+    ratio: Interval
+    shift: Interval
+    cliffs_delta: Interval
+    p: float | None
+    p_holm: float | None
+    verdict: str
+
+
+class Result(_Part):
+    """Everything a report needs, without samples."""
+
+    schema_: Literal["crosswind.result/1"] = Field(default="crosswind.result/1", alias="schema")
+    study: str
+    title: str
+    valid: bool
+    complete: bool
+    planned: int
+    executed: int
+    cells: list[Cell]
+    comparisons: list[LevelComparison]
+    published: list[PublishedComparison]
+    notes: list[str]
+    warnings: list[str]
+    design: dict[str, Any]
+    provenance: dict[str, Any]
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The result as JSON text, non-ASCII characters kept."""
+        return json.dumps(self.model_dump(mode="json"), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def schema_text() -> str:
+    """The JSON Schema of a result, as docs/result.schema.json holds it."""
+    schema = Result.model_json_schema(mode="serialization")
+    described = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA, **schema}
+    return json.dumps(described, indent=2, ensure_ascii=False) + "\n"
