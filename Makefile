@@ -1,0 +1,98 @@
+# Every target can be run alone and does only what is not done yet. `make help` lists them.
+
+VENV ?= .venv
+# The environment that builds and tests. `make install VENV=elsewhere` puts the finished wheel into another.
+DEV := .venv
+PIP_FLAGS := --quiet --disable-pip-version-check --require-hashes
+export PATH := $(PATH):$(HOME)/.cargo/bin
+export PYTHONDONTWRITEBYTECODE := 1
+
+CELL := target/release/crosswind-cell
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+PYTHON_SOURCES := pyproject.toml README.md LICENSE $(shell find packaging python -type f ! -name '*.pyc')
+STUDY ?= quickstart
+
+.DEFAULT_GOAL := help
+.PHONY: help demo install build test test-rust test-python check check-rust check-python licences advisories bench fuzz \
+        lock clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo        set up, build, run the study quickstart and say where its report is"
+	@echo "make test        every test"
+	@echo "make check       formatting, lints, types, import contracts, licences"
+	@echo "make install     the wheel into VENV (default .venv)"
+	@echo "make build       the wheel, in dist/"
+	@echo "make bench       speed and fidelity, each beside its reference"
+	@echo "make fuzz        the parsers, with what strangers might send"
+	@echo "make advisories  known vulnerabilities of dependencies (network)"
+	@echo "make lock        the lock files, from pyproject.toml (network)"
+	@echo "make clean       removes what was built; runs are kept"
+
+demo: install
+	@packaging/demo $(VENV)/bin/crosswind $(STUDY)
+
+# The development environment: the exact versions of the lock file, nothing else.
+$(DEV)/.locked: requirements-dev.lock
+	@python="$$(packaging/find-python)" && { test -x $(DEV)/bin/python || "$$python" -m venv $(DEV); }
+	$(DEV)/bin/python -m pip install $(PIP_FLAGS) -r requirements-dev.lock
+	@touch $@
+
+build: dist/.built
+dist/.built: $(DEV)/.locked $(RUST_SOURCES) $(PYTHON_SOURCES)
+	@packaging/find-python > /dev/null
+	@rm -rf dist && mkdir dist
+	$(DEV)/bin/maturin build --release --locked --quiet --out dist
+	@touch $@
+
+install: $(VENV)/.crosswind
+$(VENV)/.crosswind: dist/.built requirements.lock
+ifneq ($(VENV),$(DEV))
+	@test -x $(VENV)/bin/python || "$$(packaging/find-python)" -m venv $(VENV)
+	$(VENV)/bin/python -m pip install $(PIP_FLAGS) -r requirements.lock
+endif
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall dist/*.whl
+	@touch $@
+
+test: test-rust test-python
+
+test-rust: $(DEV)/.locked
+	cargo test --workspace --locked --quiet
+
+test-python: dist/.built
+	$(DEV)/bin/python -m pytest
+
+check: check-rust check-python licences
+
+check-rust: $(DEV)/.locked
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+check-python: $(DEV)/.locked
+	$(DEV)/bin/ruff check python tests packaging
+	$(DEV)/bin/mypy
+	PYTHONPATH=python $(DEV)/bin/lint-imports --no-cache
+
+licences: $(DEV)/.locked
+	$(DEV)/bin/python packaging/licences.py
+	@if command -v cargo-deny > /dev/null; then cargo deny --offline check bans licenses sources; fi
+
+advisories:
+	@command -v cargo-deny > /dev/null || { \
+	    echo "error: cargo-deny is missing"; echo "hint: cargo install --locked cargo-deny"; exit 1; } >&2
+	cargo deny check advisories
+
+# Each program in benches/ prints what it measured beside its reference from the same run.
+bench: install
+	@for bench in benches/*; do \
+	    if test -f "$$bench" -a -x "$$bench"; then PATH="$(CURDIR)/$(VENV)/bin:$$PATH" "$$bench" || exit 1; fi; \
+	done
+
+fuzz: $(DEV)/.locked
+	@PATH="$(CURDIR)/$(DEV)/bin:$$PATH" fuzz/run
+
+lock: $(DEV)/.locked
+	packaging/lock
+
+clean:
+	rm -rf target dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(DEV)
