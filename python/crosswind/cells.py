@@ -151,7 +151,9 @@ def parts_of(document: StudyDocument) -> tuple[Part, ...]:
         kind = settings.get("workload.kind")
         if kind is None:
             raise CellError(
-                (*place, "workload", "kind"), "no workload.kind is set", "echo, transfer, connect or program"
+                (*place, "workload", "kind"),
+                "no workload.kind is set",
+                'write kind = "echo" (or transfer, connect, program) under [workload]',
             )
         takes = WORKLOAD_KEYS[kind.levels[0].value] | {"kind"}
         fits = {key: v for key, v in settings.items() if not key.startswith("workload.") or key[9:] in takes}
@@ -217,6 +219,10 @@ def _refuse_idle_keys(part: Part) -> None:
         raise CellError(
             part.locations["workload.rate"], "workload.rate has no effect in a closed loop", 'add mode = "open"'
         )
+    ways = {way for way in ("forward", "reverse") if {f"path.{way}.rate", "path.rate"} & part.settings.keys()}
+    for key, needs in (("path.forward.queue", "forward"), ("path.reverse.queue", "reverse"), ("path.queue", "")):
+        if key in part.settings and (needs not in ways if needs else not ways):
+            raise CellError(part.locations[key], f"{key} has no effect: the link has no rate", 'add rate = "100mbit"')
     for key in _DIRECTION_KEYS:
         both = f"path.forward.{key}" in part.settings and f"path.reverse.{key}" in part.settings
         if both and f"path.{key}" in part.settings:

@@ -62,17 +62,19 @@ def cell_json(
 def deadline_ns(item: PlanItem) -> int:
     """When a run is given up, in nanoseconds: ten times what is expected, at least a minute, at most an hour.
 
-    Never later than when every exchange would have timed out, and never before twice the time asked for.
+    Never later than when every exchange would have timed out (and its connection, where each has a new one); beyond an
+    hour only where the study itself asks for that long, and then at twice what is expected.
     """
     expected_ns = Plan.expected_ns(item)
     work = item.cell.parameters.workload
-    generous_ns = max(LEAST_DEADLINE_NS, 10 * expected_ns)
     if work.kind == "program":
-        generous_ns = MOST_DEADLINE_NS if work.timeout_ns is None else work.timeout_ns + LEAST_DEADLINE_NS
-    elif work.timeout_ns is not None and work.duration_ns is None and work.mode != "open":
+        return MOST_DEADLINE_NS if work.timeout_ns is None else work.timeout_ns + LEAST_DEADLINE_NS
+    generous_ns = max(min(10 * expected_ns, MOST_DEADLINE_NS), 2 * expected_ns)
+    if work.timeout_ns is not None and work.duration_ns is None and work.mode != "open":
         exchanges = (work.messages or 1) if work.kind == "echo" else (work.count or 1) * work.connections
-        generous_ns = min(generous_ns, max(LEAST_DEADLINE_NS, exchanges * work.timeout_ns))
-    return max(min(generous_ns, MOST_DEADLINE_NS), 2 * expected_ns)
+        waits = 2 if work.connection == "new" else 1
+        generous_ns = min(generous_ns, exchanges * waits * work.timeout_ns)
+    return max(generous_ns, LEAST_DEADLINE_NS)
 
 
 def _direction(direction: DirectionParameters) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class Plan:
         """Predicted duration of one run in nanoseconds, for the progress display; not a claim about the protocol.
 
         With R the round-trip delay plus 0.1 ms, p the chance of loss somewhere in a round trip, T what a loss costs
-        (0.2 s + R for tcp, the timeout for udp), and 0.3 s of set-up for every run:
+        (0.2 s + R for tcp, the timeout for udp), an unlimited link taken as 2 Gbit/s, and 0.3 s of set-up for each run:
 
         - echo, closed: messages per connection x (R + time on the link + R again for a new tcp connection + p T)
         - echo, open:   messages / rate + R + T if there is loss

@@ -26,6 +26,7 @@ from crosswind.units import shown
 
 SCHEMA = "crosswind.study/1"
 MAX_FILE_BYTES = 1_000_000
+MAX_RUNS = 1_000_000
 _MEASURING_TABLES = ("path", "host", "workload", "part", "study", "budget")
 
 
@@ -53,6 +54,7 @@ class Study:
             for _ in cells_of(parts, budget_of(table)):
                 pass
             published = published_of(table, parts)
+            _refuse_too_many_runs(table, parts)
         except (CellError, PublishedError) as problem:
             raise origin.error(document, problem.location, problem.message, problem.hint) from None
         return cls(name, document, table, parts, published, origin)
@@ -174,12 +176,12 @@ class Study:
 def load_study(name_or_path: str) -> Study:
     """The study of a file, else the built-in study of that name. Raises: StudyError with the closest names."""
     path = Path(name_or_path)
-    if path.is_file():
+    if _is_file(path):
         return Study.from_toml(_read_text(path), name=path.stem, file=name_or_path)
     builtin = {entry.stem: entry for entry in _builtin_paths()}
     if name_or_path in builtin:
         return _builtin(builtin[name_or_path])
-    if path.is_dir():
+    if name_or_path and path.is_dir():
         raise StudyError(
             f"{shown(name_or_path)} is a directory, not a study", hint="name a .toml file or a built-in study"
         )
@@ -205,6 +207,13 @@ def _builtin(path: Path) -> Study:
     return Study.from_toml(path.read_text(encoding="utf-8"), name=path.stem, file=path.name)
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise StudyError(f"{shown(str(path))}: cannot be read: {error.strerror}") from error
+
+
 def _read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
@@ -222,6 +231,16 @@ def decode(data: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise StudyError(f"{file}:{line}: not UTF-8 text", hint="save the file as UTF-8") from None
+
+
+def _refuse_too_many_runs(table: StudyDocument, parts: tuple[Part, ...]) -> None:
+    runs = sum(map(len, parts)) * table.study.repetitions
+    if runs > MAX_RUNS:
+        raise CellError(
+            ("study", "repetitions"),
+            f"study.repetitions: the study has {runs:,} runs",
+            f"at most {MAX_RUNS:,}; take fewer repetitions or levels",
+        )
 
 
 def _overridden(

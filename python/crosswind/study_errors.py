@@ -18,6 +18,15 @@ from crosswind.study_format import StudyDocument, Table
 from crosswind.toml_text import Location, key_lines, line_of
 from crosswind.units import UnitError, shown
 
+# pydantic's words are for programmers; these are its error types that a study file can meet.
+_HINTS = {
+    "string_type": "write text in quotes",
+    "int_type": "write a whole number, without quotes",
+    "float_type": "write a number, without quotes",
+    "list_type": "write a list, in [ and ]",
+    "string_pattern_mismatch": "write lower-case letters, digits and -",
+}
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -59,12 +68,16 @@ def dotted(document: Mapping[str, Any], location: Location) -> str:
         if isinstance(step, int):
             name = value.get("name") if isinstance(value, Mapping) else None
             if words == ["part"] and isinstance(name, str):
-                words.append(name)
+                words.append(_word(name))
             else:
                 words[-1] = f"{words[-1]}[{step + 1}]"
         else:
-            words.append(step if step.replace("-", "").replace("_", "").isalnum() else shown(step))
+            words.append(_word(step))
     return ".".join(words)
+
+
+def _word(key: str) -> str:
+    return key if key.replace("-", "").replace("_", "").isalnum() else shown(key)
 
 
 def read_toml(text: str, file: str) -> dict[str, Any]:
@@ -91,7 +104,7 @@ def read_document(document: Mapping[str, Any], origin: Origin) -> StudyDocument:
         details = problems.errors(include_url=False)
         first = min(details, key=lambda detail: line_of(origin.lines, detail["loc"]) or 0)
         error = _error_of(first, document, origin)
-        others = len({_existing(document, detail["loc"]) for detail in details}) - 1
+        others = len({origin.where(_existing(document, detail["loc"])) for detail in details}) - 1
         if others > 0:
             error.message += f" (and {others} more problem{'s' if others > 1 else ''})"
             error.args = (error.message,)
@@ -113,10 +126,12 @@ def _error_of(detail: ErrorDetails, document: Mapping[str, Any], origin: Origin)
     if kind == "missing":
         return origin.error(document, location, "is missing", f"write {location[-1]} = ...")
     if kind in {"model_type", "dict_type"}:
-        return origin.error(document, location, f"{shown(detail['input'])} is not a table", f"write [{location[0]}]")
+        header = ".".join(step for step in location if isinstance(step, str))
+        header = f"[[{header}]]" if isinstance(location[-1], int) else f"[{header}]"
+        return origin.error(document, location, f"{shown(detail['input'])} is not a table", f"write {header}")
     location = _existing(document, location)
-    message = detail["msg"].removeprefix("Input ").lower().rstrip(".")
-    return origin.error(document, location, f"{shown(_value_at(document, location))} is wrong", f"it {message}")
+    hint = _HINTS.get(kind, detail["msg"].replace("Input should", "it should"))
+    return origin.error(document, location, f"{shown(_value_at(document, location))} is wrong", hint)
 
 
 def _known_keys(location: Sequence[str | int]) -> list[str]:

@@ -127,16 +127,15 @@ def parse_rate(value: object) -> int | None:
     if isinstance(value, str) and value.strip().lower() == "unlimited":
         return None
     number, unit = _split(value, "rate", RATE_HINT)
+    if number == 0:
+        raise UnitError(f"a rate of {shown(value)} lets nothing through", hint=RATE_HINT)
     letters = unit.lower().removesuffix("/s") if unit.lower().endswith("bit/s") else unit.lower()
     if unit == "":
         raise UnitError(f"{shown(value)} has no unit", hint=f'write "{_plain(number)}mbit" for Mbit/s; {RATE_HINT}')
     if letters not in BITS_PER_SECOND:
         meant = _meant(number, _RATE_SLIPS.get(letters, letters), BITS_PER_SECOND)
         raise _unknown_unit(value, unit, RATE_HINT, meant)
-    rate_bps = _whole(value, number * BITS_PER_SECOND[letters], "bits a second")
-    if rate_bps == 0:
-        raise UnitError(f"a rate of {shown(value)} lets nothing through", hint=RATE_HINT)
-    return rate_bps
+    return _whole(value, number * BITS_PER_SECOND[letters], "bits a second")
 
 
 def parse_size(value: object) -> int:

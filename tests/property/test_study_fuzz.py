@@ -1,0 +1,143 @@
+"""Whatever stands in a study file, it is read or refused with a StudyError: never anything else."""
+
+import tomllib
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crosswind.cellspec import cell_json
+from crosswind.errors import StudyError
+from crosswind.plan import Plan
+from crosswind.study import Study, decode
+from crosswind.study_format import KINDS
+from crosswind.toml_text import key_lines, write_toml
+
+SCALARS = st.one_of(
+    st.booleans(),
+    st.integers(min_value=-(2**63), max_value=2**63 - 1),
+    st.floats(),
+    st.text(st.characters(codec="utf-8"), max_size=8),
+    st.sampled_from(
+        "5% 0% 101% 10ms -1ms 1mbit 0bit 100p 64kB unlimited tun direct ipv6 tcp udp echo transfer connect program "
+        "open closed new freebsd-8 reno".split()
+    ),
+)
+VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=3), st.lists(st.lists(SCALARS, max_size=2), max_size=2))
+WORDS = sorted(
+    {word for key in KINDS for word in key.split(".")} | {"name", "levels", "seed", "repetitions", "x y", ""}
+)
+TABLES = st.recursive(VALUES, lambda inner: st.dictionaries(st.sampled_from(WORDS), inner, max_size=4), max_leaves=12)
+DOCUMENTS = st.dictionaries(
+    st.sampled_from(
+        ["title", "path", "host", "workload", "study", "budget", "report", "quick", "part", "published", "other"]
+    ),
+    st.one_of(TABLES, st.lists(TABLES, max_size=3)),
+    max_size=6,
+)
+
+
+def read_or_refused(text: str) -> Study | None:
+    try:
+        return Study.from_toml(text, name="fuzz", file="fuzz.toml")
+    except StudyError as error:
+        assert error.message.startswith("fuzz.toml")
+        return None
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes(data: bytes) -> None:
+    try:
+        text = decode(data, "fuzz.toml")
+    except StudyError:
+        return
+    read_or_refused(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="[]{}.=\"'#,\n\\ abc05%\t_-", max_size=80))
+def test_texts_that_look_like_toml(text: str) -> None:
+    read_or_refused(text)
+    key_lines(text)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(DOCUMENTS)
+def test_any_structure(document: dict[str, Any]) -> None:
+    try:
+        text = write_toml(document)
+        if tomllib.loads(text) != document:
+            return
+    except (tomllib.TOMLDecodeError, AttributeError, TypeError):
+        return
+    study = read_or_refused(text)
+    if study is not None:
+        check_whole(study)
+
+
+@st.composite
+def plausible(draw: st.DrawFn) -> dict[str, object]:
+    """Options most of which belong together, so that many of these studies are right."""
+    options: dict[str, object] = {}
+    some = {
+        "path.delay": ["0ms", "10ms", ["1ms", "2ms"], ["1ms", "1000us"]],
+        "path.loss": ["5%", 0.1, ["0%", "5%"], "100%"],
+        "path.rate": ["1mbit", "unlimited", ["1mbit", "unlimited"]],
+        "path.queue": ["10p", "64kB"],
+        "path.family": ["ipv4", "ipv6", ["ipv4", "ipv6"]],
+        "path.mtu": [576, 1280, 1500, [1000, 9000]],
+        "path.backend": ["tun", "direct", ["tun", "direct"]],
+        "path.forward.loss": ["1%", ["2%", "3%"]],
+        "host.congestion_control": ["reno", ["reno", "cubic"]],
+        "workload.transport": ["tcp", "udp", ["tcp", "udp"]],
+        "workload.size": [1, "64kB", [1, "66kB"]],
+        "workload.messages": [1, [10, 20]],
+        "workload.mode": ["open", "closed", ["open", "closed"]],
+        "workload.rate": [10, "5/s"],
+        "workload.connection": ["new", "kept"],
+        "workload.duration": ["1s"],
+        "workload.count": [3],
+        "workload.client": [["true"], [["true"], ["false"]], "ping {server}"],
+        "study.repetitions": [1, 2, "3"],
+        "study.seed": [0, 99],
+    }
+    for key in draw(st.lists(st.sampled_from(sorted(some)), unique=True, max_size=6)):
+        options[key] = draw(st.sampled_from(some[key]))  # type: ignore[arg-type]
+    return options
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(["echo", "transfer", "connect", "program"]), plausible())
+def test_plausible_studies(kind: str, options: dict[str, object]) -> None:
+    try:
+        study = Study.adhoc(kind, options)
+    except StudyError as error:
+        assert error.message
+        return
+    check_whole(study)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.dictionaries(st.one_of(st.sampled_from(sorted(KINDS)), st.text(max_size=10)), st.text(max_size=12), max_size=3)
+)
+def test_any_override(overrides: dict[str, str]) -> None:
+    try:
+        study = Study.adhoc("echo", {"path.delay": "1ms"}).with_overrides(overrides)
+    except StudyError as error:
+        assert error.message
+        return
+    check_whole(study)
+
+
+def check_whole(study: Study) -> None:
+    """A study that was accepted can be planned, handed to cells, and read back."""
+    plan = Plan.of(study)
+    assert len(plan) == len(study) * study.repetitions
+    for item in plan.items[:20]:
+        cell = cell_json(item)
+        assert cell["deadline_ns"] >= 60 * 10**9
+        assert 0 <= cell["path"]["forward"]["loss"] <= 1
+    again = Study.from_toml(study.to_toml(), name=study.name)
+    assert again.digest() == study.digest()
