@@ -11,6 +11,7 @@ import polars as pl
 from crosswind.record import CellRun
 from crosswind.stats.estimate import Array
 
+_SIZED: tuple[tuple[str, str | None], ...] = (("duration_ns", None),)  # a transfer by duration takes that long
 _RTT = pl.col("received_ns") - pl.col("sent_ns")
 
 
@@ -31,7 +32,7 @@ class Metric:
     kinds: tuple[str, ...]
     expression: pl.Expr
     compared: bool = False
-    needs: tuple[tuple[str, str], ...] = ()
+    needs: tuple[tuple[str, str | None], ...] = ()
 
     def applies(self, workload: Mapping[str, Any]) -> bool:
         """Whether a workload has this metric."""
@@ -69,9 +70,9 @@ _ALL = (
     Metric("goodput", "Goodput", "bit/s", "Bits received by the application over the time it took.",
            ("transfer",), 8e9 * pl.col("received_bytes").cast(pl.Float64) / _RTT.cast(pl.Float64), compared=True),
     Metric("transfer_time", "Transfer time on the wire", "ns", "From the first to the last packet with payload.",
-           ("transfer",), pl.col("wire_ns"), compared=True),
+           ("transfer",), pl.col("wire_ns"), compared=True, needs=_SIZED),
     Metric("transfer_time_app", "Transfer time of the application", "ns", "From asking for it to having its last byte.",
-           ("transfer",), _RTT),
+           ("transfer",), _RTT, needs=_SIZED),
 )  # fmt: skip
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}

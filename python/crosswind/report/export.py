@@ -1,0 +1,60 @@
+"""The result as tidy data: JSON, CSV and Parquet."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from crosswind.record import RunRecord
+from crosswind.report.files import whole, write_text
+from crosswind.result import Result
+
+_STATISTICS = ("median", "mean", "p95", "p99")
+
+
+def estimates_frame(result: Result) -> pl.DataFrame:
+    """One row for each cell, metric and statistic; a column for each factor, named by its key.
+
+    Columns after the factors: cell, valid, metric, statistic, unit, value, low, high, n, level, method, reason.
+    """
+    factors = list(dict.fromkeys(key for cell in result.cells for key in cell.levels))
+    rows: list[dict[str, Any]] = []
+    for cell in result.cells:
+        for name, metric in cell.estimates.items():
+            for statistic in _STATISTICS:
+                head: dict[str, Any] = {key: cell.levels.get(key) for key in factors}
+                head |= {"cell": cell.cell, "valid": cell.valid, "metric": name, "statistic": statistic}
+                rows.append(head | {"unit": metric.unit} | getattr(metric, statistic).model_dump())
+    numbers = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "level": pl.Float64}
+    words = dict.fromkeys([*factors, "metric", "statistic", "unit", "method", "reason"], pl.String)
+    order = [*factors, "cell", "valid", "metric", "statistic", "unit", "value", "low", "high", "n", "level", "method"]
+    schema = {**words, **numbers, "cell": pl.Int64, "valid": pl.Boolean, "n": pl.Int64}
+    return pl.DataFrame(rows, schema={key: schema[key] for key in [*order, "reason"]})
+
+
+def samples_frame(record: RunRecord) -> pl.DataFrame:
+    """Every sample of a run: a column for each factor, cell, repetition and block, then those of the samples table."""
+    factors = list(dict.fromkeys(key for run in record.cells for key in run.levels))
+    frames = []
+    for run in sorted(record.cells, key=lambda one: (one.cell, one.repetition)):
+        head = [pl.lit(run.levels.get(key), dtype=pl.String).alias(key) for key in factors]
+        head += [pl.lit(getattr(run, key)).cast(pl.Int64).alias(key) for key in ("cell", "repetition", "block")]
+        frames.append(run.samples.select(*head, pl.all()))
+    return pl.concat(frames, how="vertical") if frames else pl.DataFrame()
+
+
+def write_json(result: Result, path: Path) -> None:
+    """The result as `crosswind.result/1`. Raises: DiskError."""
+    write_text(path, result.to_json() + "\n")
+
+
+def write_csv(result: Result, path: Path) -> None:
+    """`estimates_frame` as CSV. Raises: DiskError."""
+    with whole(path) as part:
+        estimates_frame(result).write_csv(part)
+
+
+def write_parquet(frame: pl.DataFrame, path: Path) -> None:
+    """A frame (`estimates_frame`, `samples_frame`) as Parquet. Raises: DiskError."""
+    with whole(path) as part:
+        frame.write_parquet(part)

@@ -1,0 +1,82 @@
+"""What a run says, in a few sentences: all computed from the result, none chosen by hand."""
+
+import math
+
+from crosswind.analysis.metrics import METRICS
+from crosswind.report.format import factor_name, levels, number
+from crosswind.result import LevelComparison, Result
+
+_SHOWN = 4
+
+
+def verdict(result: Result) -> tuple[str, str]:
+    """Whether to trust the run: ("good" | "doubtful" | "bad", one sentence)."""
+    bad = [cell for cell in result.cells if not cell.valid]
+    if not result.cells:
+        return "bad", "No cell was executed."
+    if bad:
+        return "bad", f"{len(bad)} of {_count(len(result.cells), 'cell')} must not be trusted: {_first_reason(result)}"
+    if not result.complete:
+        return (
+            "doubtful",
+            f"Incomplete: {result.executed} of {result.planned} repetitions were executed; those are valid.",
+        )
+    if any(cell.warnings for cell in result.cells):
+        return "doubtful", "Every packet is accounted for and emulation kept its budget, with warnings."
+    return "good", "Every packet is accounted for, and emulation kept its budget in every cell."
+
+
+def sentences(result: Result) -> list[str]:
+    """The run in sentences: its extent, then the largest differences between levels, then what was not shown."""
+    exchanges = sum(cell.n for cell in result.cells)
+    lost = sum(cell.lost for cell in result.cells)
+    extent = (
+        f"{_count(len(result.cells), 'cell')}, {_count(result.executed, 'repetition')}, "
+        f"{_count(exchanges, 'exchange')}, {number_of(lost)} of them lost."
+    )
+    return [extent, *differences(result)]
+
+
+def differences(result: Result) -> list[str]:
+    """The largest ratio for each factor and metric, and how many comparisons of it showed nothing."""
+    families: dict[tuple[str, str], list[LevelComparison]] = {}
+    for one in result.comparisons:
+        families.setdefault((one.metric, one.factor), []).append(one)
+    said = [_family(metric, factor, family) for (metric, factor), family in families.items()]
+    said.sort(key=lambda pair: -pair[0])
+    return [text for _, text in said[:_SHOWN]]
+
+
+def number_of(count: int) -> str:
+    """A count with thin spaces: 24 000."""
+    return f"{count:,}".replace(",", "\u202f")
+
+
+def _family(metric: str, factor: str, family: list[LevelComparison]) -> tuple[float, str]:
+    title = METRICS[metric].title
+    shown = [one for one in family if one.verdict in ("larger", "smaller") and one.ratio.value]
+    untested = sum(one.p is None for one in family)
+    if not shown:
+        why = " (too few samples to say)" if untested == len(family) else ""
+        return 0.0, f"{title}: no difference shown between levels of {factor_name(factor)}{why}."
+    top = max(shown, key=lambda one: abs(math.log(one.ratio.value or 1.0)))
+    r = top.ratio
+    half = None if r.low is None or r.high is None else (r.high - r.low) / 2
+    low, high = (number(part, resolution=half) for part in (r.low, r.high))
+    where = f" (at {levels(top.fixed)})" if top.fixed else ""
+    text = (
+        f"{title} with {factor_name(factor)} {top.other} is {number(r.value, resolution=half)} times that with "
+        f"{top.reference}{where}; 95 % interval {low} to {high}."
+    )
+    if len(family) > 1:
+        text += f" {len(shown)} of {len(family)} comparisons of {factor_name(factor)} show a difference."
+    return abs(math.log(r.value or 1.0)), text
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{number_of(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def _first_reason(result: Result) -> str:
+    cell = next(cell for cell in result.cells if not cell.valid)
+    return f"{levels(cell.levels)}: {cell.reason}"
