@@ -1,5 +1,7 @@
 //! The header parser: packets byte by byte, and against etherparse as an oracle on generated and mutilated packets.
 
+#![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
+
 use crosswind_ledger::Headers;
 use etherparse::{
     IpFragOffset, IpNumber, Ipv4Header, Ipv4Options, Ipv6FragmentHeader, Ipv6Header, Ipv6RawExtHeader, LaxNetSlice,

@@ -1,0 +1,270 @@
+//! The ledger closes exactly when every count agrees, and says in words what does not.
+
+#![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
+
+use crosswind_ledger::{DeviceCounters, DropCause, Ledger, LedgerReport};
+use crosswind_path::{Cause, Side};
+use crosswind_units::Bytes;
+use proptest::prelude::*;
+use serde_json::json;
+
+const LOSS: DropCause = DropCause::Path(Cause::Loss);
+const QUEUE: DropCause = DropCause::Path(Cause::Queue);
+
+/// Six packets of 100 bytes forward (3 delivered, 1 lost, 1 tail-dropped, 1 queued), one back, and what the kernel saw.
+fn a_small_cell() -> (Ledger, DeviceCounters, DeviceCounters) {
+    let mut ledger = Ledger::new();
+    for _ in 0..6 {
+        ledger.handle_arrival(Side::Forward, Bytes(100));
+    }
+    for _ in 0..3 {
+        ledger.handle_delivery(Side::Forward, Bytes(100));
+    }
+    ledger.handle_drop(Side::Forward, Bytes(100), LOSS);
+    ledger.handle_drop(Side::Forward, Bytes(100), QUEUE);
+    ledger.handle_arrival(Side::Reverse, Bytes(40));
+    ledger.handle_delivery(Side::Reverse, Bytes(40));
+    let client =
+        DeviceCounters { sent: 6, sent_bytes: 600, received: 1, received_bytes: 40, ..DeviceCounters::default() };
+    let server =
+        DeviceCounters { sent: 1, sent_bytes: 40, received: 3, received_bytes: 300, ..DeviceCounters::default() };
+    (ledger, client, server)
+}
+
+#[test]
+fn a_closed_ledger_is_written_as_the_protocol_says() {
+    let (ledger, client, server) = a_small_cell();
+    let report = ledger.close([1, 0], client, server);
+    assert_eq!(report.mismatches(), Vec::<String>::new());
+    assert_eq!(
+        serde_json::to_value(&report).unwrap(),
+        json!({
+            "forward": {"in": 6, "delivered": 3, "dropped": {"loss": 1, "queue": 1, "device": 0}, "queued": 1,
+                        "in_bytes": 600, "delivered_bytes": 300},
+            "reverse": {"in": 1, "delivered": 1, "dropped": {"loss": 0, "queue": 0, "device": 0}, "queued": 0,
+                        "in_bytes": 40, "delivered_bytes": 40},
+            "closed": true,
+        })
+    );
+}
+
+#[test]
+fn a_packet_the_path_never_saw_is_told() {
+    let (ledger, mut client, server) = a_small_cell();
+    (client.sent, client.sent_bytes) = (8, 800);
+    let report = ledger.close([1, 0], client, server);
+    assert!(!report.closed);
+    assert_eq!(
+        report.mismatches(),
+        [
+            "forward: the client's device sent 8 packets, the path saw 6",
+            "forward: the client's device sent 800 bytes, the path saw 600",
+            "forward: 8 packets went in, 6 are accounted for",
+        ]
+    );
+}
+
+#[test]
+fn a_packet_that_vanished_inside_the_path_is_told() {
+    let (ledger, client, server) = a_small_cell();
+    assert_eq!(
+        ledger.close([0, 0], client, server).mismatches(),
+        [
+            "forward: 6 packets entered the path, 5 left it or wait in it",
+            "forward: 6 packets went in, 5 are accounted for",
+        ]
+    );
+}
+
+#[test]
+fn a_delivery_the_kernel_did_not_count_is_told() {
+    let (ledger, client, mut server) = a_small_cell();
+    (server.received, server.received_bytes) = (2, 200);
+    assert_eq!(
+        ledger.close([1, 0], client, server).mismatches(),
+        [
+            "forward: the path delivered 3 packets, the server's device received 2",
+            "forward: the path delivered 300 bytes, the server's device received 200",
+            "forward: 6 packets went in, 5 are accounted for",
+        ]
+    );
+}
+
+#[test]
+fn bytes_have_to_agree_as_well() {
+    let (ledger, client, mut server) = a_small_cell();
+    server.received_bytes = 299;
+    assert_eq!(
+        ledger.close([1, 0], client, server).mismatches(),
+        ["forward: the path delivered 300 bytes, the server's device received 299"]
+    );
+}
+
+#[test]
+fn drops_on_the_way_into_the_path_are_the_sending_device_s() {
+    let (ledger, mut client, server) = a_small_cell();
+    client.dropped_sending = 4;
+    let report = ledger.close([1, 0], client, server);
+    assert!(report.closed);
+    assert_eq!((report.forward.entered, report.forward.dropped.device), (10, 4));
+}
+
+#[test]
+fn a_refused_write_is_one_drop_though_both_sides_count_it() {
+    let (mut ledger, mut client, mut server) = a_small_cell();
+    ledger.handle_arrival(Side::Forward, Bytes(100));
+    ledger.handle_drop(Side::Forward, Bytes(100), DropCause::Device);
+    (client.sent, client.sent_bytes) = (7, 700);
+    for counted_by_kernel in [1, 0] {
+        server.dropped_receiving = counted_by_kernel;
+        let report = ledger.close([1, 0], client, server);
+        assert!(report.closed, "{:?}", report.mismatches());
+        assert_eq!((report.forward.delivered, report.forward.dropped.device), (3, 1));
+    }
+}
+
+#[test]
+fn a_packet_dropped_after_the_device_took_it_was_not_delivered() {
+    let (ledger, client, mut server) = a_small_cell();
+    server.dropped_receiving = 2;
+    let report = ledger.close([1, 0], client, server);
+    assert!(report.closed);
+    assert_eq!((report.forward.delivered, report.forward.dropped.device), (1, 2));
+}
+
+#[test]
+fn on_the_direct_path_the_devices_are_held_against_each_other() {
+    let client =
+        DeviceCounters { sent: 5, sent_bytes: 500, received: 2, received_bytes: 80, ..DeviceCounters::default() };
+    let server =
+        DeviceCounters { sent: 2, sent_bytes: 80, received: 5, received_bytes: 500, ..DeviceCounters::default() };
+    let report = LedgerReport::from_devices(client, server);
+    assert!(report.closed);
+    assert_eq!((report.forward.entered, report.forward.delivered), (5, 5));
+
+    // A packet for which the receiver has no room: both ends count it, it is one.
+    let (full, no_room) =
+        (DeviceCounters { dropped_sending: 1, ..client }, DeviceCounters { dropped_receiving: 1, ..server });
+    let report = LedgerReport::from_devices(full, no_room);
+    assert!(report.closed);
+    assert_eq!((report.forward.entered, report.forward.delivered, report.forward.dropped.device), (6, 5, 1));
+
+    let report = LedgerReport::from_devices(client, DeviceCounters { received: 4, ..server });
+    assert_eq!(
+        report.mismatches(),
+        [
+            "forward: the client's device sent 5 packets, the server's device received 4",
+            "forward: 5 packets went in, 4 are accounted for",
+        ]
+    );
+}
+
+/// One packet's story, told both by the emulator and, in the same order, by the two devices.
+#[derive(Clone, Copy, Debug)]
+enum Story {
+    RingFull,
+    Lost,
+    TailDropped,
+    Queued,
+    Delivered,
+    Refused,
+    DroppedLate,
+}
+
+fn story() -> impl Strategy<Value = (Side, Story, u64)> {
+    let stories = [
+        Story::RingFull,
+        Story::Lost,
+        Story::TailDropped,
+        Story::Queued,
+        Story::Delivered,
+        Story::Refused,
+        Story::DroppedLate,
+    ];
+    (prop::sample::select(Side::BOTH.to_vec()), prop::sample::select(stories.to_vec()), 20..=1500u64)
+}
+
+/// Plays the stories: the ledger, what is queued, the client's and the server's device.
+fn play(stories: &[(Side, Story, u64)]) -> (Ledger, [u64; 2], DeviceCounters, DeviceCounters) {
+    let mut ledger = Ledger::new();
+    let mut queued = [0, 0];
+    let mut devices = [DeviceCounters::default(); 2];
+    for &(side, story, bytes) in stories {
+        let (sender, receiver) = match side {
+            Side::Forward => (0, 1),
+            Side::Reverse => (1, 0),
+        };
+        if matches!(story, Story::RingFull) {
+            devices[sender].dropped_sending += 1;
+            continue;
+        }
+        devices[sender].sent += 1;
+        devices[sender].sent_bytes += bytes;
+        let bytes = Bytes(bytes);
+        ledger.handle_arrival(side, bytes);
+        match story {
+            Story::RingFull => {}
+            Story::Lost => ledger.handle_drop(side, bytes, LOSS),
+            Story::TailDropped => ledger.handle_drop(side, bytes, QUEUE),
+            Story::Queued => queued[sender] += 1,
+            Story::Refused => {
+                ledger.handle_drop(side, bytes, DropCause::Device);
+                devices[receiver].dropped_receiving += 1;
+            }
+            Story::Delivered | Story::DroppedLate => {
+                ledger.handle_delivery(side, bytes);
+                devices[receiver].received += 1;
+                devices[receiver].received_bytes += bytes.0;
+                devices[receiver].dropped_receiving += u64::from(matches!(story, Story::DroppedLate));
+            }
+        }
+    }
+    (ledger, queued, devices[0], devices[1])
+}
+
+proptest! {
+    #[test]
+    fn every_story_is_conserved(stories in prop::collection::vec(story(), 0..200)) {
+        let (ledger, queued, client, server) = play(&stories);
+        let report = ledger.close(queued, client, server);
+        prop_assert!(report.closed, "{:?}", report.mismatches());
+        for (side, direction) in [(Side::Forward, report.forward), (Side::Reverse, report.reverse)] {
+            let count = |wanted: fn(&Story) -> bool| {
+                stories.iter().filter(|(at, story, _)| *at == side && wanted(story)).count() as u64
+            };
+            prop_assert_eq!(direction.entered, count(|_| true));
+            prop_assert_eq!(direction.delivered, count(|s| matches!(s, Story::Delivered)));
+            prop_assert_eq!(direction.dropped.loss, count(|s| matches!(s, Story::Lost)));
+            prop_assert_eq!(direction.dropped.queue, count(|s| matches!(s, Story::TailDropped)));
+            let device = |s: &Story| matches!(s, Story::RingFull | Story::Refused | Story::DroppedLate);
+            prop_assert_eq!(direction.dropped.device, count(device));
+            prop_assert_eq!(direction.queued, count(|s| matches!(s, Story::Queued)));
+        }
+    }
+
+    /// Any one count that is off by any amount keeps the ledger from closing.
+    #[test]
+    fn no_single_lie_goes_unseen(
+        stories in prop::collection::vec(story(), 0..100),
+        which in 0..10usize,
+        lie in 1..1000u64,
+    ) {
+        let (ledger, mut queued, mut client, mut server) = play(&stories);
+        let count = match which {
+            0 => &mut queued[0],
+            1 => &mut queued[1],
+            2 => &mut client.sent,
+            3 => &mut client.received,
+            4 => &mut client.sent_bytes,
+            5 => &mut client.received_bytes,
+            6 => &mut server.sent,
+            7 => &mut server.received,
+            8 => &mut server.sent_bytes,
+            _ => &mut server.received_bytes,
+        };
+        *count += lie;
+        let report = ledger.close(queued, client, server);
+        prop_assert!(!report.closed);
+        prop_assert!(!report.mismatches().is_empty());
+    }
+}

@@ -1,0 +1,138 @@
+//! `packets.arrow`, read back by the Arrow library's own reader.
+
+#![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
+
+mod support;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_ipc::reader::FileReader;
+use crosswind_ledger::{DropCause, Headers, LedgerError, PacketRecord, PacketTable, Verdict};
+use crosswind_path::{Cause, Side};
+use crosswind_units::{Bytes, Instant};
+use std::io::Cursor;
+use support::SmallDisk;
+
+fn ns(ns: u64) -> Instant {
+    Instant::from_nanos(ns)
+}
+
+fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> PacketRecord {
+    let headers = Headers {
+        version: 4,
+        protocol: 17,
+        source_port: 40_000,
+        destination_port: 53,
+        payload_bytes: 12 + index as u32,
+        flags: 0,
+    };
+    PacketRecord {
+        side,
+        index,
+        size: Bytes(40),
+        headers,
+        entered: ns(1_000 + index),
+        due: ns(3_000),
+        left: left.map(ns),
+        verdict,
+    }
+}
+
+fn write(zero: Instant, batches: &[&[PacketRecord]]) -> Vec<u8> {
+    let mut table = PacketTable::new(Vec::new(), zero).unwrap();
+    for batch in batches {
+        table.append(batch).unwrap();
+    }
+    table.finish().unwrap()
+}
+
+fn read(file: Vec<u8>) -> Vec<RecordBatch> {
+    FileReader::try_new(Cursor::new(file), None).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn every_column_comes_back() {
+    let batches = read(write(
+        ns(2_000),
+        &[
+            &[
+                record(Side::Forward, 0, Some(3_500), Verdict::Delivered),
+                record(Side::Reverse, 1, None, Verdict::Dropped(DropCause::Path(Cause::Loss))),
+                record(Side::Reverse, 2, None, Verdict::Dropped(DropCause::Path(Cause::Queue))),
+                record(Side::Forward, 3, None, Verdict::Dropped(DropCause::Device)),
+                record(Side::Forward, 4, None, Verdict::Queued),
+            ],
+            &[],
+            &[record(Side::Forward, 5, Some(9_000), Verdict::Delivered)],
+        ],
+    ));
+    assert_eq!(batches.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [5, 1]);
+    let batch = &batches[0];
+    let schema = batch.schema();
+    let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let documented = "direction index size_bytes protocol source_port destination_port payload_bytes in_ns due_ns out_ns \
+                      verdict cause";
+    assert_eq!(names, documented.split_whitespace().collect::<Vec<_>>());
+
+    let text = |name: &str| {
+        batch.column_by_name(name).unwrap().as_string::<i32>().iter().map(|v| v.map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let some = |values: [&str; 5]| values.map(|value| Some(value.to_owned())).to_vec();
+    assert_eq!(text("direction"), some(["forward", "reverse", "reverse", "forward", "forward"]));
+    assert_eq!(text("verdict"), some(["delivered", "dropped", "dropped", "dropped", "queued"]));
+    assert_eq!(text("cause"), [None, Some("loss"), Some("queue"), Some("device"), None].map(|v| v.map(str::to_owned)));
+
+    let column = |name: &str| batch.column_by_name(name).unwrap();
+    assert_eq!(column("index").as_primitive::<UInt64Type>().values(), &[0, 1, 2, 3, 4]);
+    assert_eq!(column("size_bytes").as_primitive::<UInt32Type>().values(), &[40; 5]);
+    assert_eq!(column("protocol").as_primitive::<UInt8Type>().values(), &[17; 5]);
+    assert_eq!(column("source_port").as_primitive::<UInt16Type>().values(), &[40_000; 5]);
+    assert_eq!(column("destination_port").as_primitive::<UInt16Type>().values(), &[53; 5]);
+    assert_eq!(column("payload_bytes").as_primitive::<UInt32Type>().values(), &[12, 13, 14, 15, 16]);
+    // Before the cell was ready: negative.
+    assert_eq!(column("in_ns").as_primitive::<Int64Type>().values(), &[-1000, -999, -998, -997, -996]);
+    assert_eq!(column("due_ns").as_primitive::<Int64Type>().values(), &[1000; 5]);
+    let out = column("out_ns").as_primitive::<Int64Type>();
+    assert_eq!((out.value(0), out.null_count()), (1_500, 4));
+}
+
+#[test]
+fn a_table_without_packets_has_its_schema() {
+    let file = write(Instant::ZERO, &[]);
+    let reader = FileReader::try_new(Cursor::new(file), None).unwrap();
+    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (12, 0));
+}
+
+#[test]
+fn half_a_table_does_not_read_as_a_whole_one() {
+    let file = write(Instant::ZERO, &[&[record(Side::Forward, 0, None, Verdict::Queued)]]);
+    for kept in [0, 8, file.len() / 2, file.len() - 1] {
+        assert!(FileReader::try_new(Cursor::new(file[..kept].to_vec()), None).is_err(), "{kept}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_as_such_wherever_it_happens() {
+    let records = vec![record(Side::Forward, 0, None, Verdict::Queued); 4096];
+    let write = |room| -> Result<(), LedgerError> {
+        let mut table = PacketTable::new(SmallDisk(room), Instant::ZERO)?;
+        table.append(&records)?;
+        table.append(&records)?;
+        table.finish().map(drop)
+    };
+    let whole = write_length(&records);
+    write(whole).unwrap();
+    for room in [0, 1_000, whole / 3, whole / 2, whole - 1] {
+        match write(room) {
+            Err(LedgerError::Write { file: "the packet table", source }) => {
+                assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
+            }
+            other => panic!("{room} of {whole} bytes: {other:?}"),
+        }
+    }
+}
+
+fn write_length(records: &[PacketRecord]) -> usize {
+    write(Instant::ZERO, &[records, records]).len()
+}
