@@ -109,8 +109,8 @@ def choice(*names: str, can_vary: bool = True) -> Kind:
     """One of some words."""
 
     def parse(raw: object) -> str:
-        if isinstance(raw, str) and raw.strip() in names:
-            return raw.strip()
+        if isinstance(raw, str) and raw in names:
+            return raw
         if isinstance(raw, str):
             raise UnitError(f"{shown(raw)} is not one of {', '.join(names)}", hint=did_you_mean(raw, names))
         raise UnitError(f"{shown(raw)} is not a word", hint="one of " + ", ".join(names))
@@ -124,7 +124,7 @@ def integer(low: int, high: int, what: str) -> Kind:
 
     def parse(raw: object) -> int:
         number = raw
-        if isinstance(raw, str) and re.fullmatch(r"-?[0-9]{1,18}", raw.strip()):
+        if isinstance(raw, str) and re.fullmatch(r"-?[0-9]{1,18}", raw):
             number = int(raw)
         if not isinstance(number, int) or isinstance(number, bool):
             raise UnitError(f"{shown(raw)} is not a whole number", hint=hint)
@@ -183,7 +183,7 @@ def duration(*, low_ns: int = 0, high_ns: int = 24 * 3600 * 10**9) -> Kind:
     def parse(raw: object) -> int:
         return _within(units.parse_duration(raw), low_ns, high_ns, raw, units.format_duration)
 
-    return Kind(parse, {"anyOf": [_text(r"[0-9.]+ ?(ns|us|µs|μs|ms|s|m|min|h)|0"), {"const": 0}]})
+    return Kind(parse, {"anyOf": [_text(r"[0-9.]+ ?(ns|us|µs|μs|ms|s|m|min|h)?"), {"const": 0}]})
 
 
 def size(*, low: int = 1, high: int = 10**12) -> Kind:

@@ -3,6 +3,7 @@
 import tomllib
 from typing import Any
 
+import jsonschema
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -11,17 +12,19 @@ from crosswind.errors import StudyError
 from crosswind.plan import Plan
 from crosswind.study import Study, decode
 from crosswind.study_format import KINDS
+from crosswind.study_schema import study_schema
 from crosswind.toml_text import key_lines, write_toml
 
+SCHEMA = jsonschema.Draft202012Validator(study_schema())
 SCALARS = st.one_of(
     st.booleans(),
     st.integers(min_value=-(2**63), max_value=2**63 - 1),
     st.floats(),
     st.text(st.characters(codec="utf-8"), max_size=8),
     st.sampled_from(
-        "5% 0% 101% 10ms -1ms 1mbit 0bit 100p 64kB unlimited tun direct ipv6 tcp udp echo transfer connect program "
-        "open closed new freebsd-8 reno".split()
+        ["5%", "0%", "101%", "10ms", "-1ms", "1mbit", "0bit", "100p", "64kB", "unlimited", "tun", "direct", "ipv6"]
     ),
+    st.sampled_from(["tcp", "udp", "echo", "transfer", "connect", "program", "open", "closed", "new", "reno", "", "0"]),
 )
 VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=3), st.lists(st.lists(SCALARS, max_size=2), max_size=2))
 WORDS = sorted(
@@ -132,7 +135,8 @@ def test_any_override(overrides: dict[str, str]) -> None:
 
 
 def check_whole(study: Study) -> None:
-    """A study that was accepted can be planned, handed to cells, and read back."""
+    """A study that was accepted fits the schema, can be planned, handed to cells, and read back."""
+    SCHEMA.validate(study.document)
     plan = Plan.of(study)
     assert len(plan) == len(study) * study.repetitions
     for item in plan.items[:20]:
