@@ -2,6 +2,11 @@
 
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from crosswind.record import SAMPLE_SCHEMA
+
 
 def entry(number: int) -> dict[str, Any]:
     return {
@@ -28,3 +33,63 @@ def manifest(cells: int = 2, name: str = "a-study", started: str = "2026-01-01T0
         "provenance": {"started": started},
         "sessions": [],
     }
+
+
+FINISHED: dict[str, Any] = {
+    "event": "finished",
+    "schema": "crosswind.cell-result/1",
+    "valid": True,
+    "reasons": [],
+    "warnings": [],
+    "samples": {"rows": 60, "ok": 60, "lost": 0},
+    "ledger": {
+        way: {
+            "in": 60,
+            "delivered": 60,
+            "dropped": {"loss": 0, "queue": 0, "device": 0},
+            "queued": 0,
+            "in_bytes": 3600,
+            "delivered_bytes": 3600,
+        }
+        for way in ("forward", "reverse")
+    }
+    | {"closed": True},
+    "fidelity": {
+        "delay_error_ns": {"n": 120, "p50": 9000, "p99": 41000, "max": 90000},
+        "starvation": {"run_ns": 1000, "wait_ns": 1, "fraction": 0.001},
+        "realtime": True,
+        "memory_locked": True,
+        "cpus": {"emulator": [1], "hosts": [0]},
+        "budget": {"delay_error_p99_ns": 1_000_000, "starvation": 0.05},
+        "within_budget": True,
+    },
+    "readback": {
+        "client": {"sysctl": {}, "route": {}, "socket": {}},
+        "server": {"sysctl": {}, "route": {}, "socket": {}},
+    },
+    "cpu": {"client_ns": 1, "server_ns": 1, "emulator_ns": 1},
+    "queueing_ns": {way: {"p50": 0, "p99": 0, "max": 0} for way in ("forward", "reverse")},
+    "versions": {"crosswind_cell": "0.1.0", "kernel": "6.1.0"},
+    "elapsed_ns": 1_000_000,
+}
+"""A `finished` event as docs/cell-protocol.md has it, without its id."""
+
+
+def echo_samples(n: int = 60) -> pl.DataFrame:
+    """Samples of a clean echo: round trips of 20.0, 20.1, ... ms in a seeded order."""
+    rtt_ns = np.random.default_rng(1).permutation(20_000_000 + 100_000 * np.arange(n))
+    sent_ns = np.arange(n) * 30_000_000
+    columns = {
+        "exchange": np.arange(n),
+        "connection": np.zeros(n),
+        "intended_ns": sent_ns,
+        "sent_ns": sent_ns,
+        "received_ns": sent_ns + rtt_ns,
+        "request_ns": rtt_ns // 2,
+        "reply_ns": rtt_ns // 2,
+        "server_ns": np.zeros(n),
+        "sent_bytes": np.ones(n),
+        "received_bytes": np.ones(n),
+        "outcome": ["ok"] * n,
+    }
+    return pl.DataFrame({name: columns.get(name, [None] * n) for name in SAMPLE_SCHEMA}).cast(dict(SAMPLE_SCHEMA))

@@ -88,6 +88,8 @@ class Store:
         Args: data: the manifest without `schema` and `status`.
         Raises: StoreError when something else is there. DiskError when the disk refuses.
         """
+        if directory.exists() and not directory.is_dir():
+            raise StoreError(f"{directory} is not a directory", hint="choose another one with --output")
         with disk_errors(directory):
             directory.mkdir(parents=True, exist_ok=True)
             if any(directory.iterdir()):
@@ -261,7 +263,7 @@ def latest_run(root: Path = DEFAULT_ROOT, *, name: str | None = None) -> Path:
     found = [(started, run) for run in runs if (started := _started(run, name)) is not None]
     if not found:
         what = f"run of {name}" if name else "run"
-        raise StoreError(f"there is no {what} in {root}/", hint="name the run's directory: --resume DIR")
+        raise StoreError(f"there is no {what} in {root}/", hint="name its directory, or start one: crosswind run quickstart")
     return max(found)[1]
 
 

@@ -3,10 +3,10 @@
 import json
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from crosswind.cli.output import plain_console
 from crosswind.doctor import Check, Diagnosis, examine
 
 
@@ -32,7 +32,7 @@ def _print(diagnosis: Diagnosis) -> None:
         if check.hint:
             detail += Text(f"\n{check.hint}", style="yellow")
         table.add_row(_verdict(check), check.name, detail)
-    console = Console(highlight=False)
+    console = plain_console()
     console.print(table)
     console.print("cells can run here" if diagnosis.ok else "cells cannot run here: see what is missing above")
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from crosswind import report
 from crosswind.cli import results, session
 from crosswind.cli.settings import chosen, options, parse_set, setting_options
 from crosswind.errors import UsageError
@@ -114,11 +115,11 @@ def _report(store: Store, *, as_json: bool, no_report: bool) -> int:
         click.echo(f"run: {store.directory}", err=True)
         return 0 if _all_valid(store) else 1
     record, result = results.analysed(store)
-    page = results.write_html(store, record, result)
+    page = results.write_page(store, record, result)
     if as_json:
         click.echo(result.to_json())
     else:
-        results.print_terminal(result)
+        report.print_result(result)
     click.echo(f"run:    {store.directory}", err=True)
     click.echo(f"report: {page}", err=True)
     return 0 if result.valid and _all_valid(store) else 1

@@ -4,6 +4,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from crosswind.cli.output import plain_console
 from crosswind.plan import Plan
 from crosswind.progress import seconds_text
 from crosswind.study import Study, load_study
@@ -22,10 +23,11 @@ def command(study: str, quick: bool, toml: bool) -> None:
     if toml:
         click.echo(chosen.to_toml(), nl=False)
         return
-    console = Console(highlight=False, markup=False)
+    console = plain_console()
     console.print(chosen.title, style="bold")
     if chosen.description:
-        console.print(chosen.description.strip())
+        for paragraph in chosen.description.strip().split("\n\n"):
+            console.print(" ".join(paragraph.split()))
     console.print()
     _print_design(console, chosen)
     if loaded.table.quick and not quick:
@@ -52,7 +54,8 @@ def _print_design(console: Console, study: Study) -> None:
 def _size(study: Study) -> str:
     plan = Plan.of(study)
     seconds = sum(Plan.expected_ns(item) for item in plan) / 1e9
-    return f"{len(study)} cells × {study.repetitions} repetitions = {len(plan)} runs, about {seconds_text(seconds)}"
+    times = "repetition" if study.repetitions == 1 else "repetitions"
+    return f"{len(study)} cells × {study.repetitions} {times} = {len(plan)} runs, about {seconds_text(seconds)}"
 
 
 def _print_cells(console: Console, study: Study) -> None:

@@ -3,9 +3,9 @@
 import json
 
 import click
-from rich.console import Console
 from rich.table import Table
 
+from crosswind.cli.output import plain_console
 from crosswind.study import builtin_studies
 
 
@@ -20,4 +20,4 @@ def command(as_json: bool) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, title in studies:
         table.add_row(name, title)
-    Console(highlight=False).print(table)
+    plain_console().print(table)

@@ -1,0 +1,57 @@
+"""`crosswind report`: the results of a run again, for people or for programs."""
+
+from pathlib import Path
+
+import click
+
+from crosswind import report
+from crosswind.cli import results
+from crosswind.errors import StoreError
+from crosswind.store import Store, latest_run
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
+@click.option("--csv", type=_FILE, metavar="FILE", help="Write every estimate as CSV.")
+@click.option("--parquet", type=_FILE, metavar="FILE", help="Write every estimate as Parquet.")
+@click.option("--samples", type=_FILE, metavar="FILE", help="Write every sample, with its cell's levels, as Parquet.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write the HTML report there.")
+@click.option("--open", "open_page", is_flag=True, help="Open the HTML report in a browser.")
+def command(
+    *,
+    run: Path | None,
+    as_json: bool,
+    csv: Path | None,
+    parquet: Path | None,
+    samples: Path | None,
+    html: Path | None,
+    open_page: bool,
+) -> int:
+    """Show or export the results of the run in directory RUN, else of the latest.
+
+    Exit status: 0 when every cell of the run is valid, 1 otherwise.
+    """
+    store = Store.read(run or latest_run())
+    record, result = results.analysed(store)
+    if not record.cells:
+        raise StoreError(f"{store.directory} has no results yet", hint=f"crosswind run --resume {store.directory}")
+    if csv:
+        report.write_csv(result, csv)
+    if parquet:
+        report.write_parquet(report.estimates_frame(result), parquet)
+    if samples:
+        report.write_parquet(report.samples_frame(record), samples)
+    if html:
+        report.write_html(record, result, html)
+    if as_json:
+        click.echo(result.to_json())
+    elif not any((csv, parquet, samples, html)):
+        report.print_result(result)
+    for path in filter(None, (csv, parquet, samples, html)):
+        click.echo(f"wrote {path}", err=True)
+    if open_page:
+        click.launch(str(html or results.write_page(store, record, result)))
+    return 0 if result.valid else 1

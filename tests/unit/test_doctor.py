@@ -1,0 +1,78 @@
+"""The doctor: what a probe says is what people read, and cells run only where all that they need is there."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crosswind.cli import main
+from crosswind.doctor import examine
+
+
+def probing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str, status: int = 0) -> None:
+    program = tmp_path / "cell"
+    (tmp_path / "answer").write_text(answer, encoding="utf-8")
+    program.write_text(f"#!/bin/sh\ncat {tmp_path}/answer\nexit {status}\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("CROSSWIND_CELL", str(program))
+
+
+def probe(**changes: Any) -> str:
+    keys = (
+        "namespaces",
+        "user_namespaces",
+        "tun",
+        "realtime",
+        "memory_lock",
+        "netem",
+        "congestion_controls",
+        "cpus",
+        "kernel",
+    )
+    found = {key: {"ok": True, "detail": f"{key} is there", "hint": None} for key in keys}
+    return json.dumps(found | changes)
+
+
+def test_a_machine_that_has_everything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    probing(monkeypatch, tmp_path, probe())
+    diagnosis = examine()
+    assert diagnosis.ok
+    details = {check.name: check.detail for check in diagnosis.checks}
+    assert details["TUN devices"] == "tun is there"
+
+
+def test_what_only_widens_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    probing(monkeypatch, tmp_path, probe(netem={"ok": False, "detail": "no module", "hint": "another kernel"}))
+    monkeypatch.setenv("PATH", "/nowhere:/bin:/usr/bin")
+    diagnosis = examine()
+    assert diagnosis.ok
+    (netem,) = [check for check in diagnosis.checks if check.name == "netem"]
+    assert (netem.ok, netem.required, netem.hint) == (False, False, "another kernel")
+
+
+def test_what_cells_need_may_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    probing(monkeypatch, tmp_path, probe(tun={"ok": False, "detail": "no /dev/net/tun", "hint": "modprobe tun"}))
+    with pytest.raises(SystemExit) as caught:
+        main(["doctor"])
+    out = capsys.readouterr().out
+    assert caught.value.code == 1
+    assert "modprobe tun" in out
+    assert "cells cannot run here" in out
+    with pytest.raises(SystemExit):
+        main(["doctor", "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["schema"], answer["ok"]) == ("crosswind.doctor/1", False)
+
+
+@pytest.mark.parametrize(("answer", "status"), [("", 1), ("garbage", 0), ("[1]", 0)])
+def test_a_probe_that_does_not_answer_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str, status: int
+) -> None:
+    probing(monkeypatch, tmp_path, answer, status)
+    diagnosis = examine()
+    assert not diagnosis.ok
+    (cell,) = [check for check in diagnosis.checks if check.name == "crosswind-cell"]
+    assert cell.hint
