@@ -19,13 +19,14 @@ from crosswind.units import Queue
 MAX_CELLS = 100_000
 UDP_LIMIT_BYTES = {
     "ipv4": 65_507,  # 65 535 - 20 (IPv4 header) - 8 (UDP header)
-    "ipv6": 65_487,  # kept to what an IPv4-sized total leaves: 65 535 - 40 - 8
+    "ipv6": 65_487,  # Linux takes the IPv6 header of 40 off as well: 65 535 - 40 - 8
 }
+MAX_ECHO_BYTES = 2**30
 WORKLOAD_KEYS: Mapping[str, frozenset[str]] = {
     "echo": frozenset({"transport", "size", "messages", "mode", "rate", "connection", "connections", "timeout"}),
     "transfer": frozenset({"transport", "size", "duration", "direction", "count", "connections", "timeout"}),
     "connect": frozenset({"transport", "count", "connections", "timeout"}),
-    "program": frozenset({"client", "server", "timeout"}),
+    "program": frozenset({"client", "server"}),
 }
 _DIRECTION_KEYS = ("delay", "loss", "rate", "queue", "count")
 
@@ -293,6 +294,10 @@ def _workload(settings: Mapping[str, Level], where: Mapping[str, Location], path
     if transfer and (size_bytes is None) == (get("duration") is None):
         wrong = "neither size nor duration is set" if size_bytes is None else "both size and duration are set"
         raise CellError(here, f"workload transfer: {wrong}", 'set one of them, as size = "1MB" or duration = "10s"')
+    if echo and size_bytes > MAX_ECHO_BYTES:
+        raise CellError(where["workload.size"], f"an echo of {size_bytes} bytes is too large", "at most 1GiB")
+    if mode == "open" and get("connection") == "new":
+        raise CellError(where["workload.connection"], "an open loop keeps its connections", 'use mode = "closed"')
     if mode == "open" and get("rate") is None:
         raise CellError(where["workload.mode"], "an open loop needs workload.rate", "messages a second, as rate = 100")
     if program and get("client") is None:
@@ -311,7 +316,7 @@ def _workload(settings: Mapping[str, Level], where: Mapping[str, Location], path
         client=get("client"),
         server=get("server"),
         connections=get("connections", 1),
-        timeout_ns=get("timeout", _default_timeout_ns(transport, path)),
+        timeout_ns=None if program else get("timeout", _default_timeout_ns(transport, path)),
     )
 
 

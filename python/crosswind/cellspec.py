@@ -68,7 +68,7 @@ def deadline_ns(item: PlanItem) -> int:
     expected_ns = Plan.expected_ns(item)
     work = item.cell.parameters.workload
     if work.kind == "program":
-        return MOST_DEADLINE_NS if work.timeout_ns is None else work.timeout_ns + LEAST_DEADLINE_NS
+        return MOST_DEADLINE_NS
     generous_ns = max(min(10 * expected_ns, MOST_DEADLINE_NS), 2 * expected_ns)
     if work.timeout_ns is not None and work.duration_ns is None and work.mode != "open":
         exchanges = (work.messages or 1) if work.kind == "echo" else (work.count or 1) * work.connections
@@ -101,8 +101,7 @@ def _workload(parameters: Parameters) -> dict[str, Any]:
     work = parameters.workload
     if work.kind == "program":
         server = None if work.server is None else list(work.server)
-        program = {"kind": "program", "client": list(work.client or ()), "server": server}
-        return program | ({} if work.timeout_ns is None else {"timeout_ns": work.timeout_ns})
+        return {"kind": "program", "client": list(work.client or ()), "server": server}
     keys = {"echo": _ECHO_KEYS, "transfer": _TRANSFER_KEYS, "connect": ("count",)}[work.kind]
     own = {key: getattr(work, key) for key in keys if getattr(work, key) is not None}
     shared = {"transport": work.transport, "connections": work.connections, "timeout_ns": work.timeout_ns}

@@ -226,7 +226,7 @@ def queue() -> Kind:
 
 def messages_per_second() -> Kind:
     """A message rate for an open loop, in messages/s."""
-    whole = integer(1, 10**9, "messages a second")
+    whole = integer(1, 10**7, "messages a second")
 
     def parse(raw: object) -> int:
         return int(whole.parse(raw.strip().removesuffix("/s") if isinstance(raw, str) else raw))

@@ -76,7 +76,7 @@ class Plan:
         - transfer:     its duration; or count x (2 R + R for each doubling of slow start + time on the link
                         + segments x p T / 4, because several losses share a round)
         - connect:      count per connection x (R + p 1 s)
-        - program:      10 s, or its timeout when that is shorter
+        - program:      10 s
         """
         return SETUP_NS + int(_work_ns(item.cell))
 
@@ -112,7 +112,7 @@ def _work_ns(cell: Cell) -> float:
         return (work.count or 1) * (rounds * rtt_ns + link_ns * work.connections + segments * lost * cost_ns / 4)
     if work.kind == "connect":
         return math.ceil((work.count or 1) / work.connections) * (rtt_ns + lost * 1e9)
-    return min(PROGRAM_NS, work.timeout_ns or PROGRAM_NS)
+    return PROGRAM_NS
 
 
 def _echo_ns(work: WorkloadParameters, rtt_ns: float, link_ns: float, lost: float, cost_ns: float) -> float:

@@ -25,7 +25,7 @@ METRICS: Mapping[str, str] = {
 
 _SCALES: Mapping[str, Mapping[str, float]] = {
     "ns": {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9},
-    "bit/s": {"bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "gbit/s": 1e9},
+    "bit/s": {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
 }
 
 

@@ -166,6 +166,16 @@ class Study:
         """The study as plain JSON data, as written, under its schema's name."""
         return {"schema": SCHEMA, "name": self.name, **copy.deepcopy(dict(self.document))}
 
+    @classmethod
+    def from_canonical(cls, data: Mapping[str, Any]) -> "Study":
+        """The study that `canonical` gave. Raises: StudyError."""
+        if data.get("schema") != SCHEMA:
+            raise StudyError(
+                f"{shown(data.get('schema'))} is not {SCHEMA}", hint="made by another version of Crosswind?"
+            )
+        document = {key: value for key, value in data.items() if key not in {"schema", "name"}}
+        return cls.from_document(document, name=str(data.get("name") or "study"))
+
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of all that is measured: titles, notes and published figures do not count."""
         measured = {"schema": SCHEMA} | {key: self.document[key] for key in _MEASURING_TABLES if key in self.document}

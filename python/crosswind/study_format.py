@@ -23,11 +23,11 @@ Connecting = Annotated[Values, levels.choice("kept", "new")]
 Flows = Annotated[Values, levels.choice("upload", "download")]
 Mtus = Annotated[Values, levels.integer(576, 65535, "an MTU (IPv4: 576 or more, IPv6: 1280 or more)")]
 Segments = Annotated[Values, levels.integer(1, 1000, "an initial window in segments")]
-Counters = Annotated[Values, levels.integer(1, 10**9, "a count")]
-Connections = Annotated[Values, levels.integer(1, 10_000, "a number of connections")]
+Counters = Annotated[Values, levels.integer(1, 10**8, "a count")]
+Connections = Annotated[Values, levels.integer(1, 1000, "a number of connections")]
 MessageRates = Annotated[Values, levels.messages_per_second()]
 Delays = Annotated[Values, levels.duration(high_ns=600 * 10**9)]
-Durations = Annotated[Values, levels.duration(low_ns=10**6)]
+Durations = Annotated[Values, levels.duration(low_ns=10**6, high_ns=3600 * 10**9)]
 Punctualities = Annotated[Values, replace(levels.duration(low_ns=1000), can_vary=False)]
 Shares = Annotated[Values, replace(levels.probability(), can_vary=False)]
 Losses = Annotated[Values, levels.probability()]
@@ -149,7 +149,7 @@ class PublishedTable(Table):
 
     source: str = Field(description="the document and its table")
     metric: str = Field(description="rtt, total, response, connect, request, reply, transfer_time, goodput, ...")
-    unit: str = Field(description="unit of mean, sd and ci: ns, us, ms, s, bit/s, kbit/s, mbit/s, gbit/s")
+    unit: str = Field(description="unit of mean, sd and ci: ns, us, ms, s, bit/s, kbit/s, Mbit/s, Gbit/s")
     levels: dict[str, str | int | float | bool] = Field(
         default_factory=dict, description="dotted keys (or part) and the value each has in the cells it belongs to"
     )

@@ -68,6 +68,7 @@ def test_published_times_of_latency_by_link() -> None:
         (1.21, 0.72),
         (0.43, 0.31),
     ]
+    assert [figure.metric for figure in figures] == ["total"] * 4 + ["rtt"] * 4
     assert {figure.scale for figure in figures} == {1e6}
 
 

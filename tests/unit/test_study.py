@@ -141,6 +141,12 @@ MISTAKES = [
     ("messages = true", "3: workload.messages: true is not a whole number", "a count is"),
     ("count = 3", "3: workload.count: workload echo does not take count", "echo takes connection"),
     ('mode = "open"', "3: workload.mode: an open loop needs workload.rate", "rate = 100"),
+    (
+        'mode = "open"\nrate = 5\nconnection = "new"',
+        "5: workload.connection: an open loop keeps its connections",
+        "closed",
+    ),
+    ('size = "2GiB"', "3: workload.size: an echo of 2147483648 bytes is too large", "1GiB"),
     ("rate = 5", "3: workload.rate has no effect in a closed loop", 'mode = "open"'),
     ("[study]\nrepetitions = 0", "4: study.repetitions: 0 is wrong", "greater than or equal to 1"),
     ('[study]\nseed = "x"', '4: study.seed: "x" is wrong', "whole number"),
@@ -298,7 +304,11 @@ def test_toml_written_reads_back_to_the_same_study() -> None:
         again = study(first.to_toml())
         assert again.canonical() == first.canonical()
         assert again.digest() == first.digest()
-        assert json.loads(json.dumps(first.canonical())) == first.canonical()
+        stored = json.loads(json.dumps(first.canonical()))
+        assert stored == first.canonical()
+        assert Study.from_canonical(stored).canonical() == stored
+    with pytest.raises(StudyError, match=r"is not crosswind\.study/1"):
+        Study.from_canonical({"schema": "crosswind.study/2"})
 
 
 def test_the_digest_covers_what_is_measured_and_nothing_else() -> None:
