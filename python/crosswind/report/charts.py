@@ -1,6 +1,6 @@
 """Charts as Vega-Lite specifications, each of one view, so that a page can let them wrap and shrink.
 
-Colours are Okabe and Ito's, which colour-blind readers can tell apart; a second factor is told by dash and shape as well.
+Colours are Okabe and Ito's, which colour-blind readers can tell apart; a second factor is told by dashes.
 """
 
 from collections.abc import Iterable
@@ -51,7 +51,7 @@ class Roles:
 
 
 def roles_of(cells: Iterable[dict[str, str]]) -> Roles:
-    """Colour for what is compared first of all (transport, congestion control), dash for the next factor, panels for the rest."""
+    """Colour for transport or congestion control if they vary, dash for the next factor, panels for the rest."""
     found: dict[str, dict[str, None]] = {}
     for of in cells:
         for key, value in of.items():
@@ -65,14 +65,17 @@ def roles_of(cells: Iterable[dict[str, str]]) -> Roles:
 
 
 def distribution(name: str, data: list[CellData]) -> list[Chart]:
-    """Empirical distribution functions of one metric, a panel for each combination of the factors that colour and dash leave."""
+    """Empirical distribution functions of one metric: a panel for each combination of the remaining factors."""
     drawn = [one for one in data if name in one.samples and one.samples[name].values.size >= 30]
     if not drawn:
         return []
     divisor, unit = scale_of([float(np.median(one.samples[name].values)) for one in drawn], METRICS[name].unit)
     roles = roles_of(one.levels for one in drawn)
-    low, high = (edge([one.samples[name].values for one in drawn], way) / divisor for way in (0, 1))
+    low = min(float(one.samples[name].values.min()) for one in drawn) / divisor
+    high = max(float(one.samples[name].values.max()) for one in drawn) / divisor
     log = low > 0 and high / low > LOG_SPREAD
+    # Room at the left edge, where the clean mass of a distribution would hide behind the axis.
+    low = low * 0.85 if log else low - 0.03 * (high - low)
     scale = alt.Scale(type="log" if log else "linear", domain=[low, high], nice=False, zero=False)
     panels: dict[str, list[dict[str, Any]]] = {}
     for one in drawn:
@@ -84,11 +87,11 @@ def distribution(name: str, data: list[CellData]) -> list[Chart]:
     charts = []
     for panel, rows in list(panels.items())[:_PANELS]:
         drawing = (
-            alt.Chart(alt.Data(values=rows))
+            alt.Chart(alt.InlineData(values=rows))
             .mark_line(interpolate="step-after", strokeWidth=1.8, clip=True)
             .encode(
                 x=alt.X("x:Q", title=title, scale=scale, axis=_axis(log)),
-                y=alt.Y("y:Q", title="exchanges at most this slow, %", scale=alt.Scale(domain=[0, 100])),
+                y=alt.Y("y:Q", title="share of samples, %", scale=alt.Scale(domain=[0, 100])),
                 color=_colour(roles, drawn),
                 strokeDash=_dash(roles, drawn),
                 tooltip=[
@@ -132,26 +135,25 @@ def intervals(name: str, result: Result, data: list[CellData]) -> list[Chart]:
         rows += [{**head, "kind": "sample", "value": float(value) / divisor} for value in few.get(cell.cell, [])]
     title = f"{METRICS[name].title}, {unit}{', log scale' if log else ''}"
     scale = alt.Scale(type="log" if log else "linear", zero=False, nice=True)
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("cell:N", title=None, sort=None, axis=alt.Axis(labelLimit=190, grid=False)), color=_colour(roles, cells)
     )
     x = alt.X("value:Q", title=title, scale=scale, axis=_axis(log))
-    tips = [alt.Tooltip(f"{key}:{'Q' if key in ('value', 'low', 'high', 'n') else 'N'}") for key in
-            ("cell", "kind", "value", "low", "high", "n", "method")]  # fmt: skip
-    kind = alt.datum.kind
+    low = alt.X("low:Q", title=title, scale=scale, axis=_axis(log))
+    numbers = [alt.Tooltip(f"{key}:Q") for key in ("value", "low", "high", "n")]
+    tips = [alt.Tooltip("cell:N"), alt.Tooltip("kind:N"), *numbers, alt.Tooltip("method:N")]
+    sample, mean, median = (base.transform_filter(f"datum.kind == '{kind}'") for kind in ("sample", "mean", "median"))
     drawing = alt.layer(
-        base.transform_filter(kind == "sample").mark_point(shape="circle", size=22, opacity=0.45, filled=True).encode(x=x),
-        base.transform_filter(kind == "mean").mark_rule(strokeWidth=2.2).encode(
-            x=alt.X("low:Q", title=title, scale=scale, axis=_axis(log)), x2="high:Q", tooltip=tips),
-        base.transform_filter(kind == "mean").mark_point(shape="circle", size=70, filled=True, opacity=1).encode(x=x, tooltip=tips),
-        base.transform_filter(kind == "median").mark_point(shape="stroke", angle=90, size=160, strokeWidth=2, opacity=1)
-        .encode(x=x, tooltip=tips),
-    )  # fmt: skip
-    return [Chart("", spec_of(drawing, max(60, 24 * len(cells))))]
+        sample.mark_point(shape="circle", size=22, opacity=0.45, filled=True).encode(x=x),
+        mean.mark_rule(strokeWidth=2.2).encode(x=low, x2="high:Q", tooltip=tips),
+        mean.mark_point(shape="circle", size=70, filled=True, opacity=1).encode(x=x, tooltip=tips),
+        median.mark_point(shape="stroke", angle=90, size=160, strokeWidth=2, opacity=1).encode(x=x, tooltip=tips),
+    )
+    return [Chart("", spec_of(drawing, 70 + 22 * len(cells)))]
 
 
 def curve(values: Array, points: int = POINTS) -> tuple[Array, Array]:
-    """Points of an empirical distribution function: every sample, or `points` of them, half of those in the slowest tenth.
+    """Points of an empirical distribution function: every sample, or `points`, half of them in the slowest tenth.
 
     Returns: (sorted values, share of samples at or below each), the smallest and the largest sample always among them.
     """
@@ -163,11 +165,6 @@ def curve(values: Array, points: int = POINTS) -> tuple[Array, Array]:
         body, tail = np.linspace(0, 0.9 * n, points // 2), np.linspace(0.9 * n, n - 1, points - points // 2)
         ranks = np.unique(np.concatenate([body, tail]).astype(np.int64))
     return ordered[ranks], (ranks + 1) / n
-
-
-def edge(samples: list[Array], way: int) -> float:
-    """The smallest (0) or largest (1) of several sets of samples."""
-    return float(min(one.min() for one in samples) if way == 0 else max(one.max() for one in samples))
 
 
 def _numbers(*parts: Interval) -> list[float]:
@@ -192,7 +189,8 @@ def _axis(log: bool) -> alt.Axis:
     return alt.Axis(labelOverlap=True, format="~g" if log else "", tickCount=6) if log else alt.Axis(tickCount=6)
 
 
-def spec_of(drawing: alt.Chart | alt.LayerChart, height: int) -> dict[str, Any]:
+def spec_of(drawing: Any, height: int) -> dict[str, Any]:
+    """A chart's specification, as wide as its place and `height` pixels high."""
     spec: dict[str, Any] = drawing.properties(width="container", height=height).to_dict(validate=False)
     for unwanted in ("$schema", "config"):  # the page configures all charts alike, and nothing shall look like a link
         spec.pop(unwanted, None)

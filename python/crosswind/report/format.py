@@ -28,7 +28,7 @@ def scale_of(values: Iterable[float | None], unit: str) -> tuple[float, str]:
 def number(value: float | None, divisor: float = 1.0, *, resolution: float | None = None) -> str:
     """A number with a typographic minus: four significant digits, or as many as `resolution` deserves.
 
-    Args: resolution: half the width of the number's interval, in the value's unit; it gets two digits, or one from 3 on.
+    Args: resolution: half the width of the number's interval, in the value's unit: two digits of it, or one from 3 on.
     """
     if value is None:
         return NOTHING
@@ -66,9 +66,9 @@ def half_width(one: Interval) -> float | None:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A number with its unit: 20110000 ns -> "20.11 ms"."""
+    """A number of three digits with its unit: 20110000 ns -> "20.1 ms"."""
     divisor, label = scale_of([value], unit)
-    return NOTHING if value is None else f"{number(value, divisor)} {label}".rstrip()
+    return NOTHING if value is None else f"{value / divisor:.3g} {label}".rstrip()
 
 
 def percent(share: float | None) -> str:

@@ -63,7 +63,8 @@ def _family(metric: str, factor: str, family: list[LevelComparison]) -> tuple[fl
     r = top.ratio
     half = None if r.low is None or r.high is None else (r.high - r.low) / 2
     low, high = (number(part, resolution=half) for part in (r.low, r.high))
-    where = f" (at {levels(top.fixed)})" if top.fixed else ""
+    where = ", ".join(f"{factor_name(key)} {level}" for key, level in top.fixed.items())
+    where = f" (at {where})" if where else ""
     text = (
         f"{title} with {factor_name(factor)} {top.other} is {number(r.value, resolution=half)} times that with "
         f"{top.reference}{where}; 95 % interval {low} to {high}."

@@ -17,7 +17,7 @@ from crosswind.analysis import METRICS, CellData, collect
 from crosswind.record import RunRecord
 from crosswind.report.charts import POINTS, Chart, distribution, intervals
 from crosswind.report.files import write_text
-from crosswind.report.headline import sentences, verdict
+from crosswind.report.headline import number_of, sentences, verdict
 from crosswind.report.model_charts import goodput_by_loss
 from crosswind.report.tables import (
     Table,
@@ -32,6 +32,7 @@ from crosswind.result import Result
 
 PLOTTED = ("rtt", "total", "response", "goodput", "transfer_time")
 _LONG = ("remark", "outcomes")
+_TALL = 30
 
 
 def write_html(record: RunRecord, result: Result, path: Path) -> None:
@@ -73,7 +74,7 @@ class _Page:
         extra = [loss_table(self.result), comparisons_table(self.result)]
         sections = [
             self.head(),
-            *(self.metric(name, table) for name, table in metric_tables(self.result)),
+            *(self.metric(name, table) for name, table in sorted(metric_tables(self.result), key=_folded_last)),
             self.models(),
             _section(published_table(self.result)),
             *(_section(table) for table in extra),
@@ -105,9 +106,8 @@ class _Page:
         ]
         largest = max(one.samples[name].values.size for one in self.data if name in one.samples)
         if drawn and largest > POINTS:
-            said.append(
-                f"Curves are drawn through {POINTS} of up to {largest:,} samples, half of them in the slowest tenth."
-            )
+            drawn_of = f"{POINTS} of up to {number_of(largest)} samples"
+            said.append(f"Curves are drawn through {drawn_of} a cell, half of them in the slowest tenth.")
         caption = f'<p class="foot">{_text(" ".join(said))}</p>'
         return f"<section><h2>{_text(table.title)}</h2>{help_text}{charts}{caption}{_table(table)}</section>"
 
@@ -127,7 +127,8 @@ class _Page:
         """The study's own notes."""
         if not self.result.notes:
             return ""
-        return f"<section><h2>Notes</h2><ul>{''.join(f'<li>{_text(note)}</li>' for note in self.result.notes)}</ul></section>"
+        items = "".join(f"<li>{_text(note)}</li>" for note in self.result.notes)
+        return f"<section><h2>Notes</h2><ul>{items}</ul></section>"
 
     def provenance(self) -> str:
         """Where the numbers come from, and the study as it was run."""
@@ -149,6 +150,10 @@ class _Page:
         return f'<div class="charts">{"".join(figures)}</div>' if figures else ""
 
 
+def _folded_last(entry: tuple[str, Table]) -> bool:
+    return entry[0] not in PLOTTED
+
+
 def _section(table: Table | None) -> str:
     return "" if table is None else f"<section><h2>{_text(table.title)}</h2>{_table(table)}</section>"
 
@@ -168,7 +173,8 @@ def _table(table: Table) -> str:
     notes = "".join(f"<li>{_text(note)}</li>" for note in table.footnotes)
     foot = f'<ul class="foot">{notes}</ul>' if notes else ""
     body = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    return f'<div class="scroll" tabindex="0">{body}</div>{foot}'
+    tall = " tall" if len(table.rows) > _TALL else ""
+    return f'<div class="scroll{tall}" tabindex="0">{body}</div>{foot}'
 
 
 def _limits(escaped: str) -> str:
@@ -196,5 +202,5 @@ def _asset(name: str) -> str:
 @functools.cache
 def _library() -> str:
     """Vega, Vega-Lite and vega-embed as one script. "</" would end the script element."""
-    bundle: str = vl_convert.javascript_bundle()
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return bundle.replace("</script", "<\\/script")

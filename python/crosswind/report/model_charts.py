@@ -8,11 +8,12 @@ import numpy as np
 
 from crosswind.analysis import CellData
 from crosswind.models import MODELS, predict
-from crosswind.report.charts import DASHES, PALETTE, Chart, spec_of
+from crosswind.report.charts import DASHES, LOG_SPREAD, PALETTE, Chart, spec_of
 from crosswind.report.format import factor_name, scale_of
 from crosswind.result import Cell, Result
 
 _CURVE_POINTS = 40
+_GREY = "#888888"
 
 
 def goodput_by_loss(result: Result, data: list[CellData], models: list[str]) -> list[Chart]:
@@ -39,32 +40,37 @@ def goodput_by_loss(result: Result, data: list[CellData], models: list[str]) -> 
 def _draw(cells: list[Cell], data: dict[int, CellData], losses: dict[int, float], models: list[str]) -> dict[str, Any]:
     top = max(cell.estimates["goodput"].mean.value or 0.0 for cell in cells)
     divisor, unit = scale_of([top], "bit/s")
-    points = []
+    points: list[dict[str, Any]] = []
     for cell in cells:
         mean = cell.estimates["goodput"].mean
-        low, high = (part if part is not None else mean.value for part in (mean.low, mean.high))
-        points.append({"loss": 100 * losses[cell.cell], "value": (mean.value or 0.0) / divisor, "who": _who(cell),
-                       "low": max(low or 0.0, top / 1e6) / divisor, "high": (high or 0.0) / divisor})  # fmt: skip
+        value = mean.value or 0.0
+        # An interval may reach below 0, where a logarithmic axis does not.
+        low, high = max(mean.low or value, value / 20), mean.high or value
+        numbers = {"value": value / divisor, "low": low / divisor, "high": high / divisor}
+        points.append({"loss": 100 * losses[cell.cell], "who": _who(cell), **numbers})
     curves = _curves(cells, data, losses, models, divisor)
     values = [row["value"] for row in points + curves if row["value"] > 0]
-    log = max(values) / min(values) > 20
-    y = alt.Y("value:Q", title=f"goodput, {unit}{', log scale' if log else ''}",
-              scale=alt.Scale(type="log" if log else "linear", nice=True), axis=alt.Axis(format="~g", tickCount=5))  # fmt: skip
+    log = max(values) / min(values) > LOG_SPREAD
+    title = f"goodput, {unit}{', log scale' if log else ''}"
+    scale = alt.Scale(type="log" if log else "linear", nice=True)
+    y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="~g", tickCount=5))
     x = alt.X("loss:Q", title="loss, %", scale=alt.Scale(nice=False, padding=12))
-    who, titles = list(dict.fromkeys(row["who"] for row in points)), list(dict.fromkeys(row["model"] for row in curves))
-    colour = alt.Color("who:N", scale=alt.Scale(domain=who, range=PALETTE[: len(who)]),
-                       legend=alt.Legend(title="measured", orient="top"))  # fmt: skip
-    dash = alt.StrokeDash("model:N", scale=alt.Scale(domain=titles, range=(DASHES[1:] + DASHES[:1])[: len(titles)]),
-                          legend=alt.Legend(title="model", orient="top", symbolStrokeColor="#888888"))  # fmt: skip
-    measured = alt.Chart(alt.Data(values=points))
+    who = list(dict.fromkeys(str(row["who"]) for row in points))
+    titles = list(dict.fromkeys(str(row["model"]) for row in curves))
+    who_scale = alt.Scale(domain=who, range=PALETTE[: len(who)])
+    colour = alt.Color("who:N", scale=who_scale, legend=alt.Legend(title="measured", orient="top"))
+    dash_scale = alt.Scale(domain=titles, range=(DASHES[1:] + DASHES[:1])[: len(titles)])
+    dash_legend = alt.Legend(title="model", orient="bottom", columns=2, symbolStrokeColor=_GREY, symbolType="stroke")
+    dash = alt.StrokeDash("model:N", scale=dash_scale, legend=dash_legend)
+    measured = alt.Chart(alt.InlineData(values=points)).encode(x=x, color=colour)
+    tips = ["who:N", "loss:Q", "value:Q", "low:Q", "high:Q"]
+    drawn = alt.Chart(alt.InlineData(values=curves)).mark_line(color=_GREY, strokeWidth=1.6)
     layers = [
-        alt.Chart(alt.Data(values=curves)).mark_line(color="#888888", strokeWidth=1.6).encode(
-            x=x, y=y, strokeDash=dash, tooltip=["model:N", "loss:Q", "value:Q"]),
-        measured.mark_rule(strokeWidth=2).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour),
-        measured.mark_line(strokeWidth=1, opacity=0.5).encode(x=x, y=y, color=colour),
-        measured.mark_point(size=60, filled=True, opacity=1).encode(
-            x=x, y=y, color=colour, tooltip=["who:N", "loss:Q", "value:Q", "low:Q", "high:Q"]),
-    ]  # fmt: skip
+        drawn.encode(x=x, y=y, strokeDash=dash, tooltip=["model:N", "loss:Q", "value:Q"]),
+        measured.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2="high:Q"),
+        measured.mark_line(strokeWidth=1, opacity=0.5).encode(y=y),
+        measured.mark_point(size=60, filled=True, opacity=1).encode(y=y, tooltip=tips),
+    ]
     return spec_of(alt.layer(*(layers if curves else layers[1:])), 300)
 
 
@@ -98,9 +104,6 @@ def _who(cell: Cell) -> str:
 
 
 def _panel(cell: Cell) -> str:
-    kept = {
-        key: value
-        for key, value in cell.levels.items()
-        if not key.endswith(".loss") and key != "host.congestion_control"
-    }
+    told = "host.congestion_control"
+    kept = {key: value for key, value in cell.levels.items() if not key.endswith(".loss") and key != told}
     return " · ".join(f"{factor_name(key)} {value}" for key, value in kept.items())

@@ -122,29 +122,31 @@ def loss_table(result: Result) -> Table | None:
 
 def models_table(result: Result) -> Table | None:
     """Models beside the measurement."""
-    rows, notes = [], []
+    rows = []
+    remarks: dict[str, dict[str, None]] = {}
     for cell in result.cells:
         for one in cell.models:
             measured = one.measured.value if one.measured else None
             divisor, unit = scale_of([one.value, measured], one.unit)
-            remark = "; ".join([*one.violated, *one.notes])
-            if remark:
-                notes.append(f"{one.title}: {remark}")
+            for remark in (*one.violated, *one.notes):
+                remarks.setdefault(remark, {})[one.title] = None
             capped = one.uncapped is not None and one.uncapped != one.value
+            uncapped = "silent" if one.uncapped is None else quantity(one.uncapped, one.unit) if capped else NOTHING
             rows.append([
                 levels(cell.levels),
                 one.title,
                 "silent" if one.value is None else f"{number(one.value, divisor)} {unit}",
-                quantity(one.uncapped, one.unit) if capped else NOTHING,
+                uncapped,
                 NOTHING if measured is None else f"{interval(one.measured, divisor)} {unit}",
                 _three(one.ratio),
-                NOTHING if one.value is None else "no" if one.violated else "yes",
+                NOTHING if one.uncapped is None else "no" if one.violated else "yes",
             ])  # fmt: skip
     if not rows:
         return None
     columns = ["cell", "model", "predicted", "uncapped", "measured mean", "measured / predicted", "assumptions hold"]
     small = Table("Models", [*columns[:3], *columns[4:6]], [[*row[:3], *row[4:6]] for row in rows], 2)
-    return Table("Models", columns, rows, 2, footnotes=list(dict.fromkeys(notes)), narrow=small)
+    notes = [f"{'; '.join(titles)}: {remark}" for remark, titles in remarks.items()]
+    return Table("Models", columns, rows, 2, footnotes=notes, narrow=small)
 
 
 def published_table(result: Result) -> Table | None:
@@ -153,9 +155,8 @@ def published_table(result: Result) -> Table | None:
     rows, notes = [], []
     for one in result.published:
         divisor, unit = scale_of([one.theirs], one.unit)
-        theirs = f"{number(one.theirs, divisor)} {unit}"
-        if one.theirs_ci is not None:
-            theirs += f" ± {number(one.theirs_ci, divisor)}"
+        spread = "" if one.theirs_ci is None else f" ± {one.theirs_ci / divisor:.4g}"
+        theirs = f"{one.theirs / divisor:.4g}{spread} {unit}"
         if one.note:
             notes.append(f"{one.source}: {one.note}")
         cell = by_cell.get(one.cell) if one.cell is not None else None
@@ -197,10 +198,14 @@ def comparisons_table(result: Result) -> Table | None:
         "Intervals are 95 %, each by itself; p is corrected by Holm's method within one factor and metric. "
         "“No difference shown” does not mean equal.",
     ]
-    order = ((0,) if len({row[0] for row in rows}) > 1 else ()) + (1, 2, 4, 7)
+    only = rows[0][0] if len({row[0] for row in rows}) == 1 else None
+    order = (() if only else (0,)) + (1, 2, 4, 7)
     narrow = [[row[index].replace(" against ", " / ") for index in order] for row in rows]
-    small = Table("Comparisons", [columns[index] for index in order], narrow, len(order) - 2)
-    return Table("Comparisons", columns, rows, 3, footnotes=notes, narrow=small)
+    title = f"Comparisons: {only.lower()}" if only else "Comparisons"
+    small = Table(title, [columns[index] for index in order], narrow, len(order) - 2)
+    if only:
+        columns, rows = columns[1:], [row[1:] for row in rows]
+    return Table(title, columns, rows, len(columns) - 5, footnotes=notes, narrow=small)
 
 
 def trust_table(result: Result) -> Table:
