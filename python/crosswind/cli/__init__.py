@@ -81,8 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         status = _complain(error.format_message(), None, error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         status = 130
-    except BrokenPipeError:
-        # Whoever read our output has had enough. Python would complain once more when it flushes at exit.
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has had enough; rich says so by SystemExit. Python would complain again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
     except Exception as error:

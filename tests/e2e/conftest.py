@@ -1,0 +1,21 @@
+"""The command line as a fixture."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import requires_cell
+from e2e_cli import Cli
+
+
+@pytest.fixture
+def crosswind(tmp_path: Path) -> Iterator[Cli]:
+    """The command line in an empty directory. Needs a machine that can run cells."""
+    requires_cell()
+    cli = Cli(tmp_path)
+    yield cli
+    for process in cli.running:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()

@@ -1,0 +1,169 @@
+"""What goes wrong in a run: signals, killed processes, full disks, two writers, readers that leave."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e_cli import ANY_FIDELITY, Cli, cell_of, wait_until
+
+# Four cells of a second or so: time enough to be hit in the middle.
+FOUR = (
+    "run",
+    "echo",
+    "--transport",
+    "tcp,udp",
+    "--delay",
+    "5ms,6ms",
+    "--messages",
+    "80",
+    *ANY_FIDELITY,
+    "--output",
+    "here",
+)
+KEYS = {f"c{number:03d}-r00" for number in range(4)}
+
+
+def results(crosswind: Cli) -> dict[str, str]:
+    """result.json of every whole cell, as text."""
+    return {
+        key: (crosswind.cells("here") / key / "result.json").read_text("utf-8") for key in crosswind.finished("here")
+    }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_goes_on_with_nothing_lost_and_nothing_twice(crosswind: Cli, number: signal.Signals) -> None:
+    process = crosswind.start(*FOUR)
+    wait_until(lambda: crosswind.finished("here"))
+    process.send_signal(number)
+    ended = crosswind.end(process)
+    before = results(crosswind)
+    assert ended.status == 130
+    assert f"interrupted: {len(before)} of 4 cells are kept in here" in ended.err
+    assert 1 <= len(before) < 4
+    assert crosswind.attempts("here") == sorted(before)
+    resumed = crosswind("run", "--resume", "here")
+    assert resumed.status == 0, resumed.err
+    after = results(crosswind)
+    assert set(after) == KEYS == set(crosswind.attempts("here"))
+    assert {key: after[key] for key in before} == before
+
+
+def test_a_killed_cell_is_a_failure_and_is_run_again_on_resume(crosswind: Cli) -> None:
+    process = crosswind.start(*FOUR, "--json")
+    os.kill(cell_of(process), signal.SIGKILL)
+    ended = crosswind.end(process)
+    assert ended.status == 1
+    assert "SIGKILL" in ended.err
+    assert not ended.json["valid"]
+    failed = [key for key, text in results(crosswind).items() if json.loads(text)["failure"]]
+    assert len(failed) == 1
+    resumed = crosswind("run", "--resume", "here", "--json")
+    assert resumed.status == 0, resumed.err
+    assert "1 of 4 cells to run" in resumed.err
+    assert set(crosswind.attempts("here")) == KEYS | {f"{failed[0]}.failed-1"}
+    assert [cell["repetitions"] for cell in resumed.json["cells"]] == [1, 1, 1, 1]
+
+
+def test_a_killed_run_goes_on(crosswind: Cli) -> None:
+    process = crosswind.start(*FOUR)
+    wait_until(lambda: crosswind.finished("here"))
+    cell = cell_of(process)
+    process.kill()
+    process.communicate()
+    before = results(crosswind)
+    resumed = crosswind("run", "--resume", "here")
+    assert resumed.status == 0, resumed.err
+    after = results(crosswind)
+    assert set(after) == KEYS == set(crosswind.attempts("here"))
+    assert {key: after[key] for key in before} == before
+    wait_until(lambda: not Path(f"/proc/{cell}").exists())
+
+
+def test_a_second_writer_is_refused_and_a_reader_is_not(crosswind: Cli) -> None:
+    process = crosswind.start(*FOUR)
+    wait_until(lambda: crosswind.finished("here"))
+    second = crosswind("run", "--resume", "here")
+    assert (second.status, second.out) == (2, "")
+    assert "error: here is in use by another crosswind" in second.err
+    assert "median" in crosswind("report", "here").out
+    assert crosswind.end(process).status == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of a megabyte, at the place where the run is to be kept."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"cannot mount a tmpfs: {mounted.stderr.decode().strip()}")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_full_disk_ends_the_run_and_room_lets_it_go_on(crosswind: Cli, small_disk: Path) -> None:
+    # 4 MB a cell, captured twice, on a disk of one.
+    bulky = ("run", "transfer", "--transport", "tcp", "--size", "4MB", "--delay", "0ms,1ms", *ANY_FIDELITY, "--capture")
+    ended = crosswind(*bulky, "--output", "disk/run")
+    assert ended.status == 1
+    assert "No space left" in ended.err or "space" in ended.err
+    assert "hint: " in ended.err
+    assert "Traceback" not in ended.err
+    assert crosswind.finished("disk/run") == set()
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    resumed = crosswind("run", "--resume", "disk/run")
+    assert resumed.status == 0, resumed.err
+    assert crosswind.attempts("disk/run") == ["c000-r00", "c001-r00"]
+
+
+def test_a_read_only_place_is_refused_before_anything_runs(crosswind: Cli, small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    ended = crosswind("run", "echo", "--messages", "1", "--output", "disk/run")
+    assert ended.status == 1
+    assert "Read-only" in ended.err
+    assert "--output" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "error", "hint"),
+    [
+        (("run", "echo", "--loss", "101%"), 2, "--loss 101%", "0% to 100%"),
+        (("run", "echo", "--delay", "-5ms"), 2, "--delay -5ms", "duration"),
+        (("run", "echo", "--rate", "0mbit"), 2, "--rate 0mbit", "rate"),
+        (("run", "echo", "--transport", "udp", "--size", "70000"), 2, "70000", ""),
+        (("run", "echo", "--mtu", "100"), 2, "--mtu 100", "576"),
+        (("run", "echo", "--congestion-control", "nonesuch", "--messages", "1"), 1, "nonesuch", ""),
+        (("run", "transfer", "--transport", "udp"), 2, "udp", "tcp"),
+        (("run", "quickstart", "--set", "path.los=1%"), 2, "path.los", "path.loss"),
+        (("run", "--resume", "."), 2, "is not a run", "crosswind-runs/"),
+        (("report", "."), 2, "is not a run", "crosswind-runs/"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_gets_a_message_and_a_status(
+    crosswind: Cli, arguments: tuple[str, ...], status: int, error: str, hint: str
+) -> None:
+    ended = crosswind(*arguments)
+    assert ended.status == status, ended.err
+    assert error in ended.err
+    assert hint in ended.err
+    assert "Traceback" not in ended.err + ended.out
+
+
+def test_a_reader_that_leaves_is_no_error(crosswind: Cli) -> None:
+    for arguments in (["studies"], ["show", "quickstart"], ["schema"], ["studies", "--json"]):
+        reading, writing = os.pipe()
+        os.close(reading)
+        process = subprocess.run(
+            crosswind.command(*arguments), cwd=crosswind.cwd, env=crosswind.env, stdout=writing, stderr=subprocess.PIPE,
+            text=True, check=False,
+        )  # fmt: skip
+        os.close(writing)
+        assert (process.returncode, process.stderr) == (0, "")

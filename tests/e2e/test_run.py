@@ -1,0 +1,105 @@
+"""Runs from the command line to the result, over the real path."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import jsonschema
+import polars as pl
+import pytest
+
+from conftest import ROOT, requires
+from e2e_cli import ANY_FIDELITY, Cli
+
+ECHO = ("run", "echo", "--delay", "5ms", *ANY_FIDELITY)
+
+
+def test_an_echo_from_options_is_accounted_for_to_the_last_packet(crosswind: Cli) -> None:
+    ended = crosswind(
+        *ECHO, "--transport", "tcp,udp", "--loss", "0%,10%", "--messages", "50", "--timeout", "200ms", "--json"
+    )
+    assert ended.status == 0, ended.err
+    jsonschema.validate(ended.json, json.loads((ROOT / "docs" / "result.schema.json").read_text(encoding="utf-8")))
+    cells = {tuple(cell["levels"].values()): cell for cell in ended.json["cells"]}
+    assert set(cells) == {(loss, transport) for loss in ("0%", "10%") for transport in ("tcp", "udp")}
+    for (loss, _), cell in cells.items():
+        assert cell["ledger"]["closed"]
+        for way in ("forward", "reverse"):
+            ledger = cell["ledger"][way]
+            assert ledger["in"] == ledger["delivered"] + sum(ledger["dropped"].values()) + ledger["queued"]
+            assert ledger["in"] > 0
+            if loss == "0%":
+                assert ledger["dropped"] == {"loss": 0, "queue": 0, "device": 0}
+        # No reply can be back before it has travelled both ways.
+        assert cell["estimates"]["rtt"]["median"]["value"] >= 10_000_000
+    udp = cells["0%", "udp"]
+    assert (udp["n"], udp["lost"], udp["ledger"]["forward"]["in"]) == (50, 0, 50)
+    # UDP repairs nothing: an exchange is lost when its request or its reply was.
+    lossy = cells["10%", "udp"]
+    assert lossy["lost"] == sum(lossy["ledger"][way]["dropped"]["loss"] for way in ("forward", "reverse"))
+    assert cells["10%", "tcp"]["lost"] == 0
+
+
+def test_the_same_seed_drops_the_same_packets(crosswind: Cli) -> None:
+    arguments = (*ECHO, "--transport", "udp", "--loss", "30%", "--messages", "40", "--timeout", "50ms", "--json")
+    lost = [crosswind(*arguments, "--seed", seed).json["cells"][0]["ledger"] for seed in ("7", "7", "8")]
+    assert lost[0] == lost[1]
+    assert lost[0] != lost[2]
+
+
+def test_packets_and_captures_agree_with_the_ledger(crosswind: Cli) -> None:
+    tshark = requires("tshark")
+    ended = crosswind(
+        *ECHO, "--transport", "udp", "--loss", "20%", "--messages", "60", "--timeout", "50ms",
+        "--packets", "--capture", "--output", "here", "--json",
+    )  # fmt: skip
+    assert ended.status == 0, ended.err
+    ledger = ended.json["cells"][0]["ledger"]
+    place = crosswind.cells("here") / "c000-r00"
+    packets = pl.read_parquet(place / "packets.parquet")
+    for way in ("forward", "reverse"):
+        rows = packets.filter(pl.col("direction") == way)
+        assert rows.height == ledger[way]["in"]
+        assert rows.filter(pl.col("cause") == "loss").height == ledger[way]["dropped"]["loss"]
+
+    def count(file: str, display_filter: str) -> int:
+        command = [tshark, "-r", place / file, "-Y", display_filter]
+        return len(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+
+    dropped = 'frame.comment contains "dropped: loss"'
+    assert count("client.pcapng", dropped) == ledger["forward"]["dropped"]["loss"]
+    assert count("server.pcapng", dropped) == ledger["reverse"]["dropped"]["loss"]
+    assert count("client.pcapng", "frame") == ledger["forward"]["in"] + ledger["reverse"]["delivered"]
+    assert count("server.pcapng", "frame") == ledger["reverse"]["in"] + ledger["forward"]["delivered"]
+
+
+def test_a_study_file_with_factors_and_repetitions(crosswind: Cli) -> None:
+    (crosswind.cwd / "mine.toml").write_text(
+        """
+        title = "Mine"
+        [path]
+        delay = ["0ms", "2ms"]
+        [workload]
+        kind = "transfer"
+        transport = "tcp"
+        size = "64kB"
+        [study]
+        repetitions = 3
+        """,
+        encoding="utf-8",
+    )
+    ended = crosswind("run", "mine.toml", *ANY_FIDELITY, "--json")
+    assert ended.status == 0, ended.err
+    assert ended.json["study"] == "mine"
+    assert [cell["repetitions"] for cell in ended.json["cells"]] == [3, 3]
+    assert len(crosswind.finished(str(next((crosswind.cwd / "crosswind-runs").iterdir())))) == 6
+
+
+@pytest.mark.timeout(180)
+def test_the_demo_study_runs_in_its_quick_variant(crosswind: Cli) -> None:
+    ended = crosswind("run", "quickstart", "--quick", *ANY_FIDELITY)
+    assert ended.status == 0, ended.err
+    page = Path(ended.err.rpartition("report: ")[2].strip())
+    assert "</html>" in (crosswind.cwd / page).read_text(encoding="utf-8")
+    again = crosswind("report", str(page.parent))
+    assert (again.status, again.out) == (0, ended.out)
