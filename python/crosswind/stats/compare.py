@@ -94,9 +94,10 @@ def cliffs_delta(reference: npt.ArrayLike, other: npt.ArrayLike, *, level: float
     n, m = a.size, b.size
     if min(n, m) < 2:
         raise TooFewSamples(f"not enough samples: needs 2 in each set, there are {n} and {m}", needed=2)
-    over_b = (np.searchsorted(a, b, "left") + np.searchsorted(a, b, "right") - n) / n
+    wins = np.searchsorted(a, b, "left") + np.searchsorted(a, b, "right") - n
+    over_b = wins / n
     over_a = -(np.searchsorted(b, a, "left") + np.searchsorted(b, a, "right") - m) / m
-    delta = float(over_b.mean())
+    delta = int(wins.sum()) / (n * m)
     ties = (np.searchsorted(a, b, "right") - np.searchsorted(a, b, "left")).sum() / (n * m)
     between = ((n * m) * (1.0 - ties) - n * m * delta**2) / (n * m)
     variance = ((m - 1) * float(over_a.var(ddof=1)) + (n - 1) * float(over_b.var(ddof=1)) + max(between, 0.0)) / (n * m)
@@ -207,5 +208,7 @@ def _pair(a: Array, b: Array, rank: int) -> float:
             high = middle
         else:
             low = middle
-    at_low = int(np.searchsorted(b, a + low, side="right").sum()) >= rank
-    return low if at_low else high
+    # a + middle rounds, so the bisection ends beside a difference: take the difference itself.
+    after = np.searchsorted(b, a + high, side="left")
+    near = np.concatenate([b[np.clip(after - step, 0, b.size - 1)] - a for step in (0, 1)])
+    return float(near[np.argmin(np.abs(near - high))])
