@@ -69,6 +69,7 @@ check-rust: $(DEV)/.locked
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
 check-python: $(DEV)/.locked
+	$(DEV)/bin/ruff format --check --quiet python tests packaging
 	$(DEV)/bin/ruff check python tests packaging
 	$(DEV)/bin/mypy
 	PYTHONPATH=python $(DEV)/bin/lint-imports --no-cache

@@ -231,6 +231,8 @@ class Store:
 
     def _cell_run(self, result: Mapping[str, Any]) -> CellRun:
         samples = self.directory / "cells" / result["key"] / _SAMPLES
+        # A cell that failed may have left tables; they stay for whoever looks into it, but are no measurement.
+        whole = result["failure"] is None and samples.exists()
         return CellRun(
             key=result["key"],
             cell=result["cell"],
@@ -240,7 +242,7 @@ class Store:
             parameters=result["parameters"],
             finished=result["finished"],
             failure=result["failure"],
-            samples=pl.read_parquet(samples) if samples.exists() else empty_samples(),
+            samples=pl.read_parquet(samples) if whole else empty_samples(),
         )
 
 
@@ -263,7 +265,9 @@ def latest_run(root: Path = DEFAULT_ROOT, *, name: str | None = None) -> Path:
     found = [(started, run) for run in runs if (started := _started(run, name)) is not None]
     if not found:
         what = f"run of {name}" if name else "run"
-        raise StoreError(f"there is no {what} in {root}/", hint="name its directory, or start one: crosswind run quickstart")
+        raise StoreError(
+            f"there is no {what} in {root}/", hint="name its directory, or start one: crosswind run quickstart"
+        )
     return max(found)[1]
 
 

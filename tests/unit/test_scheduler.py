@@ -14,7 +14,7 @@ from crosswind.engine import Event, Outcome
 from crosswind.errors import DiskError, EngineError
 from crosswind.scheduler import Entry, Scheduler, stopped_by_signals
 from crosswind.store import Store
-from runs import entry, manifest
+from runs import echo_samples, entry, manifest
 
 FakeCell = Callable[[str], Path]
 
@@ -76,6 +76,15 @@ def test_a_failing_cell_is_data_and_the_rest_runs(fake_cell: FakeCell, tmp_path:
     store = Store.read(tmp_path / "run")
     assert store.missing() == ["c001-r00"]
     assert store.record().cells[1].failure == store.results()["c001-r00"]["failure"]
+
+
+def test_what_a_failed_cell_left_is_no_measurement(fake_cell: FakeCell, tmp_path: Path) -> None:
+    echo_samples().write_ipc(tmp_path / "samples.arrow")
+    body = f"import shutil; shutil.copy({str(tmp_path / 'samples.arrow')!r}, cell['output']['directory']); start()"
+    session(tmp_path / "run", fake_cell(body), Log(), cells=1).run()
+    (cell,) = Store.read(tmp_path / "run").record().cells
+    assert cell.failure is not None
+    assert cell.samples.is_empty()
 
 
 def test_a_table_that_is_none_fails_its_cell_only(fake_cell: FakeCell, tmp_path: Path) -> None:
