@@ -24,9 +24,9 @@ pub struct DeviceCounters {
     pub sent: u64,
     /// `rx_packets`: what the device took and handed on to its host.
     pub received: u64,
-    /// `tx_bytes`, of IP packets.
+    /// `tx_bytes`: of IP packets on TUN, of Ethernet frames on veth.
     pub sent_bytes: u64,
-    /// `rx_bytes`, of IP packets.
+    /// `rx_bytes`, counted likewise.
     pub received_bytes: u64,
     /// `tx_dropped`: not among `sent`.
     pub dropped_sending: u64,

@@ -1,0 +1,68 @@
+//! The header parser's oracle, for its tests and its fuzz target: etherparse, which nobody here wrote.
+
+use crosswind_ledger::Headers;
+use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket, TcpSlice, UdpSlice};
+
+/// What etherparse reads from `packet`; `None` where it gives up, or where the two differ by intention.
+pub fn oracle(packet: &[u8]) -> Option<Headers> {
+    let sliced = LaxSlicedPacket::from_ip(packet).ok()?;
+    if sliced.stop_err.is_some() {
+        return None;
+    }
+    let (version, payload, later_fragment) = match sliced.net? {
+        LaxNetSlice::Ipv4(ip) => {
+            let header = ip.header();
+            // etherparse takes what is there when a total length is impossible; to us that is no packet.
+            let impossible = (1..u16::from(header.ihl()) * 4).contains(&header.total_len());
+            if impossible || ip.extensions().auth.is_some() {
+                return None;
+            }
+            (4, ip.payload().clone(), header.fragments_offset().value() != 0)
+        }
+        LaxNetSlice::Ipv6(ip) => {
+            let mut later_fragment = false;
+            let mut followed = 0;
+            for extension in ip.extensions().clone() {
+                followed += 1;
+                // After a fragment's offset there are no more headers; etherparse reads on.
+                if later_fragment || followed > 8 {
+                    return None;
+                }
+                if let Ipv6ExtensionSlice::Fragment(fragment) = extension {
+                    later_fragment = fragment.fragment_offset().value() != 0;
+                }
+            }
+            (6, ip.payload().clone(), later_fragment)
+        }
+        LaxNetSlice::Arp(_) => return None,
+    };
+    // etherparse counts these among the transports.
+    if version == 6 && matches!(payload.ip_number.0, 135 | 139 | 140) {
+        return None;
+    }
+    let mut headers = Headers { version, protocol: payload.ip_number.0, ..Headers::default() };
+    match payload.ip_number {
+        IpNumber::TCP | IpNumber::UDP if later_fragment => headers.payload_bytes = payload.payload.len() as u32,
+        IpNumber::TCP => {
+            let tcp = TcpSlice::from_slice(payload.payload).ok()?;
+            headers.source_port = tcp.source_port();
+            headers.destination_port = tcp.destination_port();
+            headers.payload_bytes = tcp.payload().len() as u32;
+            let flags =
+                [tcp.fin(), tcp.syn(), tcp.rst(), tcp.psh(), tcp.ack(), tcp.urg(), tcp.ece(), tcp.cwr()].into_iter();
+            headers.flags = flags.enumerate().map(|(bit, set)| u8::from(set) << bit).sum();
+        }
+        IpNumber::UDP => {
+            let udp = UdpSlice::from_slice_lax(payload.payload).ok()?;
+            // Shorter than its own header: etherparse takes what is there, we take nothing.
+            if (1..8).contains(&udp.length()) {
+                return None;
+            }
+            headers.source_port = udp.source_port();
+            headers.destination_port = udp.destination_port();
+            headers.payload_bytes = udp.payload().len() as u32;
+        }
+        _ => {}
+    }
+    Some(headers)
+}
