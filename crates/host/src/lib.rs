@@ -1,1 +1,26 @@
-//! To be built.
+//! The Linux edge: namespaces, TUN, veth, routes, sysctls, the real clock, privileges. The only crate with `unsafe`.
+#![allow(unsafe_code)]
+
+mod clock;
+mod error;
+mod ethtool;
+mod forwarder;
+mod namespace;
+mod netlink;
+pub mod privilege;
+mod probe;
+mod profile;
+pub mod program;
+pub mod realtime;
+mod slab;
+pub mod sysctl;
+mod testbed;
+mod tun;
+
+pub use clock::{Clock, thread_cpu_ns};
+pub use error::{HostError, Kind, Result};
+pub use forwarder::Report;
+pub use namespace::Namespace;
+pub use probe::{Finding, probe};
+pub use profile::{HostConfig, Profile};
+pub use testbed::{Backend, Cpus, Family, Plan, Readback, Testbed};

@@ -1,0 +1,230 @@
+//! Runs one cell: builds the hosts and the path, runs the workload, closes the books.
+
+use crate::program::Pair;
+use crate::table::{Part, write_samples};
+use crate::{Cell, CellError, Event, write_event};
+use crosswind_host::{Plan, Report, Testbed, realtime, sysctl};
+use crosswind_ledger::{
+    Capture, CaptureOptions, Cpus, DeviceCounters, FidelityReport, LedgerReport, PacketTable, Recorder, Sink,
+    SinkReport,
+};
+use crosswind_transport::{Outcome, SocketSettings};
+use crosswind_units::{Instant, Seed};
+use crosswind_workload::{Context, Measured, Progress};
+use serde_json::{Value, json};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How often progress is told.
+const HEARTBEAT: Duration = Duration::from_millis(250);
+
+/// Runs `cell`; `tell` hears of its progress, and its error ends the cell.
+pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), CellError>) -> Result<Value, CellError> {
+    let memory_locked = realtime::lock_memory();
+    let (recorder, sink) = Recorder::new(cell.output.packets, cell.output.capture);
+    let started = std::time::Instant::now();
+    let testbed = Testbed::build(Plan {
+        backend: cell.path.backend,
+        family: cell.path.family,
+        mtu: cell.path.mtu_bytes,
+        host: cell.host.clone(),
+        path: cell.path.config(),
+        seed: Seed(cell.seed),
+        recorder,
+    })?;
+    let zero = testbed.clock.now();
+    let files = Files::start(cell, &testbed, zero, sink)?;
+    tell(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
+
+    let deadline = started + Duration::from_nanos(cell.deadline_ns);
+    let mut measured = measure(cell, &testbed, zero, deadline, tell)?;
+    let readback = testbed.readback.clone();
+    let cpus = testbed.cpus.clone();
+    let elapsed = testbed.clock.now() - zero;
+    let (report, devices) = testbed.finish()?;
+    if let Some(report) = &report
+        && report.queued.iter().sum::<u64>() > 0
+    {
+        measured
+            .warnings
+            .push(format!("{} packets were still inside the path at the end", report.queued.iter().sum::<u64>()));
+    }
+    let missed = files.finish()?.capture_missed;
+    if missed > 0 {
+        measured.warnings.push(format!("{missed} packets are missing from the captures: the disk was too slow"));
+    }
+    if let Some(directory) = &cell.output.directory {
+        write_samples(directory, &measured.samples, zero)?;
+    }
+    let cpus = Cpus { emulator: narrow(&cpus.emulator), hosts: narrow(&cpus.hosts) };
+    let mut result = conclude(cell, &measured, report, devices, memory_locked, cpus);
+    let host = |side: usize| json!({"sysctl": readback[side].sysctl, "route": readback[side].route, "device": readback[side].device, "socket": measured.sockets[side]});
+    result["readback"] = json!({"client": host(0), "server": host(1)});
+    result["elapsed_ns"] = elapsed.as_nanos().into();
+    Ok(result)
+}
+
+/// Runs the workload on a thread of its own, telling of its progress meanwhile.
+fn measure(
+    cell: &Cell,
+    testbed: &Testbed,
+    zero: Instant,
+    deadline: std::time::Instant,
+    tell: &mut dyn FnMut(&Event<'_>) -> Result<(), CellError>,
+) -> Result<Measured, CellError> {
+    let progress = Progress::default();
+    let settings = SocketSettings {
+        congestion_control: cell.host.congestion_control.clone(),
+        nodelay: cell.host.nodelay,
+        send_buffer: cell.host.send_buffer_bytes,
+        receive_buffer: cell.host.receive_buffer_bytes,
+    };
+    let context = Context { testbed, settings, progress: &progress };
+    let total = cell.workload.exchanges();
+    let mut heartbeat = || -> Result<(), CellError> {
+        let now = progress.snapshot();
+        let elapsed_ns = (testbed.clock.now() - zero).as_nanos();
+        tell(&Event::Progress { done: now.done, total, lost: now.lost, elapsed_ns, median_ns: now.median_ns })?;
+        if std::time::Instant::now() > deadline {
+            let message = format!("the cell was not done by its deadline of {} s", cell.deadline_ns / 1_000_000_000);
+            return Err(CellError::new("deadline", message).hint("raise deadline_ns, or ask for less"));
+        }
+        Ok(())
+    };
+    if let Some(mut pair) = Pair::start(cell, testbed)? {
+        let mut told = std::time::Instant::now();
+        let status = loop {
+            if let Some(status) = pair.poll()? {
+                break status;
+            }
+            if told.elapsed() > HEARTBEAT {
+                heartbeat()?;
+                told = std::time::Instant::now();
+            }
+        };
+        pair.finish();
+        let warnings =
+            if status.success() { Vec::new() } else { vec![format!("the client program ended with {status}")] };
+        return Ok(Measured { warnings, ..Measured::default() });
+    }
+    let waiting = std::thread::current();
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| {
+            let result = crosswind_workload::run(&cell.workload, &context);
+            waiting.unpark();
+            result
+        });
+        while !running.is_finished() {
+            std::thread::park_timeout(HEARTBEAT);
+            if let Err(error) = heartbeat() {
+                // The workload's threads still wait for packets; only the end of the process ends them.
+                write_event(&Event::Error(&error));
+                std::process::exit(error.exit_status().into());
+            }
+        }
+        running.join().map_err(|_| CellError::new("internal", "the workload panicked"))?.map_err(CellError::from)
+    })
+}
+
+fn conclude(
+    cell: &Cell,
+    measured: &Measured,
+    report: Option<Report>,
+    [client, server]: [DeviceCounters; 2],
+    memory_locked: bool,
+    cpus: Cpus,
+) -> Value {
+    let ok = measured.samples.iter().filter(|sample| sample.outcome == Outcome::Ok).count();
+    let mut reasons = Vec::new();
+    let (ledger, fidelity, queueing, emulator_ns) = match report {
+        None => (LedgerReport::from_devices(client, server), None, None, 0),
+        Some(report) => {
+            let ledger = report.ledger.close(report.queued, client, server);
+            let fidelity = FidelityReport::new(
+                report.delay_error.report(),
+                report.starvation,
+                report.realtime,
+                memory_locked,
+                cpus,
+                cell.budget,
+            );
+            let queueing = json!({"forward": report.queueing[0].report(), "reverse": report.queueing[1].report()});
+            (ledger, Some(fidelity), Some(queueing), report.cpu_ns)
+        }
+    };
+    reasons.extend(ledger.mismatches());
+    let dropped_by_devices = ledger.forward.dropped.device + ledger.reverse.dropped.device;
+    if dropped_by_devices > 0 {
+        reasons.push(format!(
+            "the hosts' devices dropped {dropped_by_devices} packets that the path was not asked to drop"
+        ));
+    }
+    if let Some(fidelity) = &fidelity {
+        reasons.extend(fidelity.reasons());
+    }
+    json!({
+        "event": "finished",
+        "schema": "crosswind.cell-result/1",
+        "id": cell.id,
+        "valid": reasons.is_empty(),
+        "reasons": reasons,
+        "warnings": measured.warnings,
+        "samples": {"rows": measured.samples.len(), "ok": ok, "lost": measured.samples.len() - ok},
+        "ledger": ledger,
+        "fidelity": fidelity,
+        "queueing_ns": queueing,
+        "cpu": {"client_ns": measured.cpu_ns[0], "server_ns": measured.cpu_ns[1], "emulator_ns": emulator_ns},
+        "versions": {"crosswind_cell": env!("CARGO_PKG_VERSION"), "kernel": sysctl::get("kernel.osrelease").unwrap_or_default()},
+    })
+}
+
+fn narrow(cpus: &[usize]) -> Vec<u32> {
+    cpus.iter().map(|&cpu| cpu as u32).collect()
+}
+
+/// Packet records and captures, written by a thread of their own.
+struct Files {
+    sink: JoinHandle<Result<SinkReport, crosswind_ledger::LedgerError>>,
+    parts: Vec<Part>,
+}
+
+impl Files {
+    fn start(cell: &Cell, testbed: &Testbed, zero: Instant, sink: Sink) -> Result<Self, CellError> {
+        let mut parts = Vec::new();
+        let (mut packets, mut captures) = (None, None);
+        if let Some(directory) = &cell.output.directory {
+            let mut begin = |name| {
+                let (part, file) = Part::create(directory, name)?;
+                parts.push(part);
+                Ok::<_, CellError>(file)
+            };
+            if cell.output.packets {
+                packets = Some(PacketTable::new(begin("packets.arrow")?, zero)?);
+            }
+            if cell.output.capture {
+                let options = |host| CaptureOptions {
+                    host,
+                    snap_bytes: cell.path.mtu_bytes,
+                    wall_clock_origin_ns: testbed.clock.wall_clock_origin_ns(),
+                };
+                captures = Some((
+                    Capture::new(begin("client.pcapng")?, options("client"))?,
+                    Capture::new(begin("server.pcapng")?, options("server"))?,
+                ));
+            }
+        }
+        let sink = std::thread::Builder::new()
+            .name("recorder".into())
+            .spawn(move || sink.run(packets, captures))
+            .map_err(|e| CellError::new("host", format!("cannot start a thread: {e}")))?;
+        Ok(Self { sink, parts })
+    }
+
+    fn finish(self) -> Result<SinkReport, CellError> {
+        let report = self.sink.join().map_err(|_| CellError::new("internal", "the recorder panicked"))??;
+        for part in self.parts {
+            part.complete()?;
+        }
+        Ok(report)
+    }
+}

@@ -1,0 +1,107 @@
+//! Files of a cell: written under a `.part` name, renamed when whole. And the samples as an Arrow IPC file.
+
+use crate::CellError;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use crosswind_units::Instant;
+use crosswind_workload::Sample;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const ROWS_A_BATCH: usize = 16_384;
+
+/// A file that is not yet whole.
+pub struct Part {
+    name: &'static str,
+    part: PathBuf,
+    whole: PathBuf,
+}
+
+impl Part {
+    /// Begins `name` in `directory`.
+    pub fn create(directory: &Path, name: &'static str) -> Result<(Self, File), CellError> {
+        let part = Self { name, part: directory.join(format!("{name}.part")), whole: directory.join(name) };
+        let file = File::create(&part.part).map_err(|e| CellError::disk(name, &e))?;
+        Ok((part, file))
+    }
+
+    /// Everything is written: gives the file its name.
+    pub fn complete(self) -> Result<(), CellError> {
+        fs::rename(&self.part, &self.whole).map_err(|e| CellError::disk(self.name, &e))
+    }
+}
+
+/// Writes `samples.arrow`; times count from `zero`.
+pub fn write_samples(directory: &Path, samples: &[Sample], zero: Instant) -> Result<(), CellError> {
+    const NAME: &str = "samples.arrow";
+    let (part, file) = Part::create(directory, NAME)?;
+    let write = || -> Result<(), ArrowError> {
+        let schema = Arc::new(schema());
+        let mut writer = FileWriter::try_new_buffered(file, &schema)?;
+        for rows in samples.chunks(ROWS_A_BATCH) {
+            writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns(rows, zero))?)?;
+        }
+        writer.finish()?;
+        writer.into_inner()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+        Ok(())
+    };
+    write().map_err(|e| match e {
+        ArrowError::IoError(_, cause) => CellError::disk(NAME, &cause),
+        other => CellError::new("internal", format!("cannot encode {NAME}: {other}")),
+    })?;
+    part.complete()
+}
+
+fn schema() -> Schema {
+    let time = |name: &str| Field::new(name, DataType::Int64, true);
+    let count = |name: &str| Field::new(name, DataType::UInt64, false);
+    Schema::new(vec![
+        count("exchange"),
+        Field::new("connection", DataType::UInt32, false),
+        time("intended_ns"),
+        time("sent_ns"),
+        time("received_ns"),
+        time("connect_ns"),
+        time("request_ns"),
+        time("reply_ns"),
+        time("server_ns"),
+        count("sent_bytes"),
+        count("received_bytes"),
+        time("wire_ns"),
+        Field::new("outcome", DataType::Utf8, false),
+    ])
+}
+
+fn columns(rows: &[Sample], zero: Instant) -> Vec<ArrayRef> {
+    let since = |from: Option<Instant>, to: Option<Instant>| Some(signed(to?) - signed(from?));
+    let time = |of: fn(&Sample) -> Option<Instant>| -> ArrayRef {
+        Arc::new(rows.iter().map(|row| since(Some(zero), of(row))).collect::<Int64Array>())
+    };
+    let length =
+        |of: &dyn Fn(&Sample) -> Option<i64>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<Int64Array>()) };
+    let count = |of: fn(&Sample) -> u64| -> ArrayRef {
+        Arc::new(rows.iter().map(|row| Some(of(row))).collect::<UInt64Array>())
+    };
+    vec![
+        count(|row| row.exchange),
+        Arc::new(rows.iter().map(|row| Some(row.connection)).collect::<UInt32Array>()),
+        time(|row| row.intended),
+        time(|row| row.sent),
+        time(|row| row.received),
+        length(&|row| row.connect_ns.map(|ns| ns as i64)),
+        length(&|row| since(row.sent, row.server_received)),
+        length(&|row| since(row.server_sent, row.received)),
+        length(&|row| since(row.server_received, row.server_sent)),
+        count(|row| row.sent_bytes),
+        count(|row| row.received_bytes),
+        length(&|row| row.wire_ns.map(|ns| ns as i64)),
+        Arc::new(rows.iter().map(|row| Some(row.outcome.name())).collect::<StringArray>()),
+    ]
+}
+
+const fn signed(time: Instant) -> i64 {
+    time.as_nanos() as i64
+}

@@ -1,0 +1,75 @@
+//! What can go wrong at the edge to Linux, with what to do about it.
+
+use std::io;
+
+/// The kind of failure, as named in the cell protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Something may not be done by this user here.
+    Privilege,
+    /// The kernel or machine lacks something.
+    Unsupported,
+    /// A system call failed for another reason.
+    Host,
+}
+
+impl Kind {
+    /// As written in an `error` event.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Privilege => "privilege",
+            Self::Unsupported => "unsupported",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// A failed step: what it was, on what, and the cause.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {cause}")]
+pub struct HostError {
+    /// What was tried, as in "cannot open /dev/net/tun".
+    pub what: String,
+    /// The system's answer.
+    pub cause: String,
+    /// The kind of failure.
+    pub kind: Kind,
+    /// What the user can do.
+    pub hint: Option<String>,
+}
+
+impl HostError {
+    /// A failed system call; the kind follows from its error number.
+    pub fn new(what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
+        let cause = cause.into();
+        let kind = match cause.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => Kind::Privilege,
+            Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOSYS | libc::ENXIO) => Kind::Unsupported,
+            _ => Kind::Host,
+        };
+        Self { what: what.into(), cause: describe(&cause), kind, hint: None }
+    }
+
+    /// Something that this machine lacks.
+    pub fn unsupported(what: impl Into<String>, cause: impl Into<String>) -> Self {
+        Self { what: what.into(), cause: cause.into(), kind: Kind::Unsupported, hint: None }
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// The system's words without the error number, in lower case: "permission denied".
+fn describe(cause: &io::Error) -> String {
+    match cause.raw_os_error() {
+        Some(number) => nix::errno::Errno::from_raw(number).desc().to_lowercase(),
+        None => cause.to_string(),
+    }
+}
+
+/// Shorthand.
+pub type Result<T> = std::result::Result<T, HostError>;

@@ -1,0 +1,393 @@
+//! The emulator's loop: reads packets from one host's device, passes them through the path, writes them to the other's.
+//!
+//! One thread for both directions, sleeping until a packet comes or is due. It never touches the disk and takes no lock;
+//! what it records goes through a channel. When told to finish it lets the path run empty, waits until the devices are
+//! down, reads what is left in them, and hands back the counts: every packet is then delivered, dropped or still inside.
+
+use crate::clock::{Clock, thread_cpu_ns};
+use crate::error::{HostError, Result};
+use crate::realtime;
+use crate::slab::Slab;
+use crate::tun::Tun;
+use crosswind_ledger::{
+    DropCause, Headers, Ledger, PacketRecord, PayloadClock, Recorder, Starvation, TimeHistogram, Verdict,
+};
+use crosswind_path::{Departure, Direction, Packet, Path, PathConfig, Side};
+use crosswind_units::{Bytes, Duration, Instant, Seed};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::signal::SigSet;
+use nix::sys::time::{TimeSpec, TimeValLike};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// Packets read from one device before the other, and the clock, get their turn.
+const BURST: usize = 16;
+/// TCP's flag of a new connection (RFC 9293), whose port may have been another's before.
+const SYN: u8 = 0x02;
+/// How long the loop waits for the devices to be set down at the end.
+const HANDOVER: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// What the loop is to do, and with what.
+pub struct Setup {
+    /// The emulated network.
+    pub config: PathConfig,
+    /// Where its chance comes from.
+    pub seed: Seed,
+    /// Shared with everyone who stamps times in this cell.
+    pub clock: Clock,
+    /// The largest packet.
+    pub mtu: usize,
+    /// Processors to run on; empty for any.
+    pub cpus: Vec<usize>,
+    /// Packet records and captures.
+    pub recorder: Recorder,
+    /// First and last payload by connection.
+    pub payload_clock: Arc<PayloadClock>,
+}
+
+/// What the loop saw.
+pub struct Report {
+    /// Counts by direction.
+    pub ledger: Ledger,
+    /// Packets still inside at the end: forward, reverse.
+    pub queued: [u64; 2],
+    /// Actual minus nominal time of release.
+    pub delay_error: TimeHistogram,
+    /// Time in the link's queue: forward, reverse.
+    pub queueing: [TimeHistogram; 2],
+    /// How long the thread waited for a processor.
+    pub starvation: Starvation,
+    /// Whether it had real-time priority.
+    pub realtime: bool,
+    /// CPU time that it used.
+    pub cpu_ns: u64,
+    /// The devices, which are gone when this is dropped.
+    pub(crate) _devices: [Tun; 2],
+}
+
+/// The running loop.
+pub struct Forwarder {
+    thread: thread::JoinHandle<Result<Report>>,
+    wake: Arc<EventFd>,
+    /// Time by which the path must be empty; `u64::MAX` while the cell runs.
+    drain_by: Arc<AtomicU64>,
+    /// In a mutex only so that the forwarder can be shared; it is read once, at the end.
+    drained: Mutex<Receiver<()>>,
+    downed: Sender<()>,
+    clock: Clock,
+}
+
+impl Forwarder {
+    /// Starts the loop between the client's and the server's device.
+    pub fn start(client: Tun, server: Tun, setup: Setup) -> Result<Self> {
+        let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)
+            .map_err(|e| HostError::new("cannot make an eventfd", e))?;
+        let wake = Arc::new(wake);
+        let drain_by = Arc::new(AtomicU64::new(u64::MAX));
+        let (drained_sender, drained) = channel();
+        let (downed, downed_receiver) = channel();
+        let clock = setup.clock;
+        let mut run = Loop::new([client, server], setup, Arc::clone(&wake), Arc::clone(&drain_by));
+        let thread = thread::Builder::new()
+            .name("emulator".into())
+            .spawn(move || {
+                run.prepare()?;
+                run.forward()?;
+                // The other side gone means that the process is on its way out: the counts below still hold.
+                let _ = drained_sender.send(());
+                match downed_receiver.recv_timeout(HANDOVER) {
+                    Ok(()) | Err(RecvTimeoutError::Disconnected) => {}
+                    Err(RecvTimeoutError::Timeout) => {
+                        return Err(HostError::unsupported("the devices were to be set down", "it took over 10 s"));
+                    }
+                }
+                run.read_rest()?;
+                run.report()
+            })
+            .map_err(|e| HostError::new("cannot start the emulator's thread", e))?;
+        Ok(Self { thread, wake, drain_by, drained: Mutex::new(drained), downed, clock })
+    }
+
+    /// Lets the path run empty (for at most `limit`), calls `set_down` to take the devices down, and ends the loop.
+    pub fn finish(self, limit: Duration, set_down: impl FnOnce() -> Result<()>) -> Result<Report> {
+        self.drain_by.store((self.clock.now() + limit).as_nanos(), Ordering::Release);
+        // Only to wake the loop; when it is already gone, joining says why.
+        let _ = self.wake.write(1);
+        if let Ok(drained) = self.drained.into_inner() {
+            let _ = drained.recv_timeout(std::time::Duration::from(limit) + HANDOVER);
+        }
+        let down = set_down();
+        let _ = self.downed.send(());
+        let report =
+            self.thread.join().unwrap_or_else(|_| Err(HostError::unsupported("the emulator's thread", "panicked")))?;
+        down?;
+        Ok(report)
+    }
+}
+
+struct Loop {
+    tuns: [Tun; 2],
+    path: Path,
+    config: PathConfig,
+    clock: Clock,
+    cpus: Vec<usize>,
+    wake: Arc<EventFd>,
+    drain_by: Arc<AtomicU64>,
+    slab: Slab,
+    ledger: Ledger,
+    delay_error: TimeHistogram,
+    queueing: [TimeHistogram; 2],
+    recorder: Recorder,
+    payload_clock: Arc<PayloadClock>,
+    realtime: bool,
+    before: (u64, u64),
+}
+
+impl Loop {
+    fn new(tuns: [Tun; 2], setup: Setup, wake: Arc<EventFd>, drain_by: Arc<AtomicU64>) -> Self {
+        Self {
+            tuns,
+            path: Path::from_config(&setup.config, setup.seed),
+            config: setup.config,
+            clock: setup.clock,
+            cpus: setup.cpus,
+            wake,
+            drain_by,
+            slab: Slab::new(setup.mtu),
+            ledger: Ledger::new(),
+            delay_error: TimeHistogram::new(),
+            queueing: [TimeHistogram::new(), TimeHistogram::new()],
+            recorder: setup.recorder,
+            payload_clock: setup.payload_clock,
+            realtime: false,
+            before: (0, 0),
+        }
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        if !self.cpus.is_empty() {
+            realtime::pin(&self.cpus)?;
+        }
+        realtime::sharpen_timers();
+        self.realtime = realtime::raise_priority();
+        self.before = realtime::run_and_wait_ns().unwrap_or_default();
+        Ok(())
+    }
+
+    /// Forwards until it is time to finish and nothing is inside.
+    fn forward(&mut self) -> Result<()> {
+        loop {
+            let mut read_any = false;
+            for side in Side::BOTH {
+                for _ in 0..BURST {
+                    if !self.read_packet(side)? {
+                        break;
+                    }
+                    read_any = true;
+                    self.release(self.clock.now());
+                }
+            }
+            self.release(self.clock.now());
+            if read_any {
+                continue;
+            }
+            let drain_by = self.drain_by.load(Ordering::Acquire);
+            if drain_by != u64::MAX && (self.queued() == [0, 0] || self.clock.now() >= Instant::from_nanos(drain_by)) {
+                return Ok(());
+            }
+            self.sleep(drain_by)?;
+        }
+    }
+
+    /// Reads one packet that a host sent, into the path. False when none waits.
+    fn read_packet(&mut self, side: Side) -> Result<bool> {
+        let token = self.slab.take();
+        let read = self.tuns[side as usize].read(self.slab.space(token));
+        let length = match read {
+            Ok(Some(length)) => length,
+            Ok(None) => {
+                self.slab.give_back(token);
+                return Ok(false);
+            }
+            Err(e) => return Err(HostError::new("cannot read from a TUN device", e)),
+        };
+        let now = self.clock.now();
+        let size = Bytes(length as u64);
+        let headers = Headers::parse(&self.slab.space(token)[..length]);
+        self.slab.fill(token, length, headers);
+        self.ledger.handle_arrival(side, size);
+        self.direction(side).handle_packet(now, size, token);
+        self.settle(side, now, Some(token));
+        Ok(true)
+    }
+
+    /// Releases everything that is due.
+    fn release(&mut self, now: Instant) {
+        for side in Side::BOTH {
+            self.settle(side, now, None);
+        }
+    }
+
+    /// Takes what has left the path by `now`. `entered` is a packet that has just come in: it is captured once, with
+    /// the verdict if that fell at once.
+    fn settle(&mut self, side: Side, now: Instant, mut entered: Option<u32>) {
+        while let Some(departure) = self.direction(side).poll_packet(now) {
+            let (Departure::Forwarded(packet) | Departure::Dropped(packet, _)) = departure;
+            let cause = match departure {
+                Departure::Dropped(_, cause) => Some(DropCause::Path(cause)),
+                Departure::Forwarded(_) => None,
+            };
+            if let Some(token) = entered.take_if(|token| *token == packet.buffer) {
+                self.capture_sent(side, now, token, cause);
+            } else if entered.is_some() && cause.is_none() {
+                // Time order of the capture: what entered now was captured before what leaves now.
+                if let Some(token) = entered.take() {
+                    self.capture_sent(side, now, token, None);
+                }
+            }
+            match cause {
+                Some(cause) => self.drop_packet(side, &packet, cause),
+                None => self.deliver(side, &packet),
+            }
+            self.slab.give_back(packet.buffer);
+        }
+        if let Some(token) = entered {
+            self.capture_sent(side, now, token, None);
+        }
+    }
+
+    fn deliver(&mut self, side: Side, packet: &Packet) {
+        let actual = self.clock.now();
+        let bytes = self.slab.bytes(packet.buffer);
+        let headers = self.slab.headers(packet.buffer);
+        // A host that takes no packet (its device is down, its memory is full) is a drop by the device.
+        if headers.payload_bytes > 0 || headers.flags & SYN != 0 {
+            // Before the host has the packet: who has received it may then read the clock.
+            let client_port = if side == Side::Forward { headers.source_port } else { headers.destination_port };
+            if headers.flags & SYN != 0 {
+                for side in Side::BOTH {
+                    self.payload_clock.reset(side, client_port);
+                }
+            } else {
+                self.payload_clock.record(side, client_port, actual);
+            }
+        }
+        let taken = self.tuns[1 - side as usize].write(bytes).is_ok();
+        self.delay_error.record(actual.saturating_since(packet.at).as_nanos());
+        let config = self.side_config(side);
+        if let Some(rate) = config.rate {
+            let own = rate.transmission(config.counting.occupied(packet.size), 0).duration + config.delay;
+            self.queueing[side as usize].record(packet.at.saturating_since(packet.entered + own).as_nanos());
+        }
+        if !taken {
+            self.drop_packet(side, packet, DropCause::Device);
+            return;
+        }
+        self.ledger.handle_delivery(side, packet.size);
+        self.recorder.received(side, actual, self.slab.bytes(packet.buffer));
+        self.recorder.packet(record(side, packet, headers, Some(actual), Verdict::Delivered));
+    }
+
+    fn drop_packet(&mut self, side: Side, packet: &Packet, cause: DropCause) {
+        self.ledger.handle_drop(side, packet.size, cause);
+        let headers = self.slab.headers(packet.buffer);
+        self.recorder.packet(record(side, packet, headers, None, Verdict::Dropped(cause)));
+    }
+
+    fn capture_sent(&mut self, side: Side, now: Instant, token: u32, dropped: Option<DropCause>) {
+        self.recorder.sent(side, now, self.slab.bytes(token), dropped);
+    }
+
+    /// Sleeps until a packet comes, one is due, or somebody wakes the loop.
+    fn sleep(&mut self, drain_by: u64) -> Result<()> {
+        let next = [self.path.forward.next_wakeup(), self.path.reverse.next_wakeup()];
+        let mut next = next.into_iter().flatten().min();
+        if drain_by != u64::MAX {
+            let limit = Instant::from_nanos(drain_by);
+            next = Some(next.map_or(limit, |next| next.min(limit)));
+        }
+        let wait = next.map(|next| next.saturating_since(self.clock.now()));
+        if wait == Some(Duration::ZERO) {
+            return Ok(());
+        }
+        let mut fds = [
+            PollFd::new(self.tuns[0].as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.tuns[1].as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.wake.as_fd(), PollFlags::POLLIN),
+        ];
+        let timeout = wait.map(|wait| TimeSpec::nanoseconds(wait.as_nanos() as i64));
+        match ppoll(&mut fds, timeout, None::<SigSet>) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(e) => return Err(HostError::new("cannot wait for packets", e)),
+        }
+        if fds[2].any().unwrap_or(false) {
+            // Cleared so that it does not wake the loop again; the time to finish stands in `drain_by`.
+            let _ = self.wake.read();
+        }
+        Ok(())
+    }
+
+    /// The devices are down: what they still hold goes into the path and stays there.
+    fn read_rest(&mut self) -> Result<()> {
+        for side in Side::BOTH {
+            while self.read_packet(side)? {}
+        }
+        Ok(())
+    }
+
+    fn report(mut self) -> Result<Report> {
+        let queued = self.queued();
+        for side in Side::BOTH {
+            while let Some(Departure::Forwarded(packet) | Departure::Dropped(packet, _)) =
+                self.direction(side).poll_packet(Instant::from_nanos(u64::MAX))
+            {
+                let headers = self.slab.headers(packet.buffer);
+                self.recorder.packet(record(side, &packet, headers, None, Verdict::Queued));
+            }
+        }
+        self.recorder.finish();
+        let (run, wait) = realtime::run_and_wait_ns().map_err(|e| HostError::new("cannot read schedstat", e))?;
+        Ok(Report {
+            ledger: self.ledger,
+            queued,
+            delay_error: self.delay_error,
+            queueing: self.queueing,
+            starvation: Starvation { run_ns: run - self.before.0, wait_ns: wait - self.before.1 },
+            realtime: self.realtime,
+            cpu_ns: thread_cpu_ns(),
+            _devices: self.tuns,
+        })
+    }
+
+    fn queued(&self) -> [u64; 2] {
+        [self.path.forward.queued() as u64, self.path.reverse.queued() as u64]
+    }
+
+    fn direction(&mut self, side: Side) -> &mut Direction {
+        self.path.side(side)
+    }
+
+    const fn side_config(&self, side: Side) -> &crosswind_path::DirectionConfig {
+        match side {
+            Side::Forward => &self.config.forward,
+            Side::Reverse => &self.config.reverse,
+        }
+    }
+}
+
+fn record(side: Side, packet: &Packet, headers: Headers, left: Option<Instant>, verdict: Verdict) -> PacketRecord {
+    PacketRecord {
+        side,
+        index: packet.index,
+        size: packet.size,
+        headers,
+        entered: packet.entered,
+        due: packet.at,
+        left,
+        verdict,
+    }
+}

@@ -1,0 +1,232 @@
+//! What the host layer asks of rtnetlink, in the calling thread's namespace, one request at a time.
+
+use crate::error::{HostError, Result};
+use crosswind_ledger::DeviceCounters;
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
+use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::os::fd::RawFd;
+
+/// A connection to rtnetlink.
+pub struct Netlink {
+    socket: Socket,
+}
+
+impl Netlink {
+    /// Connects, in the calling thread's namespace.
+    pub fn connect() -> Result<Self> {
+        let open = || {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind_auto()?;
+            socket.connect(&SocketAddr::new(0, 0))?;
+            Ok(socket)
+        };
+        Ok(Self { socket: open().map_err(|e: std::io::Error| HostError::new("cannot open a netlink socket", e))? })
+    }
+
+    /// The index of the device `name`.
+    pub fn index(&self, name: &str) -> Result<u32> {
+        Ok(self.link(name)?.header.index)
+    }
+
+    /// Makes a veth pair: `name` here, and `peer` in the namespace of `peer_namespace`.
+    pub fn add_veth(&self, name: &str, peer: &str, peer_namespace: RawFd) -> Result<()> {
+        let mut other = LinkMessage::default();
+        other.attributes = vec![LinkAttribute::IfName(peer.into()), LinkAttribute::NetNsFd(peer_namespace)];
+        let mut link = LinkMessage::default();
+        link.attributes = vec![
+            LinkAttribute::IfName(name.into()),
+            LinkAttribute::LinkInfo(vec![
+                LinkInfo::Kind(InfoKind::Veth),
+                LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(other))),
+            ]),
+        ];
+        self.request("make a veth pair", RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Sets MTU and transmit queue length of a device, and takes multicast off it: its chatter would be counted.
+    pub fn configure(&self, name: &str, mtu: u32, queue_length: u32, multicast: bool) -> Result<()> {
+        let mut link = LinkMessage::default();
+        link.header.index = self.index(name)?;
+        if !multicast {
+            link.header.change_mask = LinkFlags::Multicast;
+        }
+        link.attributes = vec![LinkAttribute::Mtu(mtu), LinkAttribute::TxQueueLen(queue_length)];
+        self.request(&format!("set the MTU of {name} to {mtu}"), RouteNetlinkMessage::SetLink(link), 0)
+    }
+
+    /// Sets a device up or down.
+    pub fn set_up(&self, name: &str, up: bool) -> Result<()> {
+        let mut link = LinkMessage::default();
+        link.header.index = self.index(name)?;
+        link.header.change_mask = LinkFlags::Up;
+        if up {
+            link.header.flags = LinkFlags::Up;
+        }
+        self.request(&format!("set {name} up or down"), RouteNetlinkMessage::SetLink(link), 0)
+    }
+
+    /// Gives a device an address with a prefix of its whole length, without duplicate address detection.
+    pub fn add_address(&self, name: &str, address: IpAddr) -> Result<()> {
+        let mut message = AddressMessage::default();
+        message.header.family = family(address);
+        message.header.prefix_len = bits(address);
+        message.header.index = self.index(name)?;
+        message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
+        if address.is_ipv6() {
+            message.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
+        }
+        self.request(
+            &format!("give {name} the address {address}"),
+            RouteNetlinkMessage::NewAddress(message),
+            NLM_F_CREATE,
+        )
+    }
+
+    /// A route to one address through a device, with metrics.
+    pub fn add_route(&self, name: &str, to: IpAddr, source: IpAddr, metrics: Vec<RouteMetric>) -> Result<()> {
+        let mut route = RouteMessage::default();
+        route.header.address_family = family(to);
+        route.header.destination_prefix_length = bits(to);
+        route.header.table = RouteHeader::RT_TABLE_MAIN;
+        route.header.protocol = RouteProtocol::Static;
+        route.header.scope = if to.is_ipv4() { RouteScope::Link } else { RouteScope::Universe };
+        route.header.kind = RouteType::Unicast;
+        route.attributes = vec![
+            RouteAttribute::Destination(RouteAddress::from(to)),
+            RouteAttribute::Oif(self.index(name)?),
+            RouteAttribute::PrefSource(RouteAddress::from(source)),
+        ];
+        if !metrics.is_empty() {
+            route.attributes.push(RouteAttribute::Metrics(metrics));
+        }
+        self.request(&format!("add a route to {to}"), RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// The metrics of the route to `to`, as the kernel has them.
+    pub fn route_metrics(&self, to: IpAddr) -> Result<Vec<RouteMetric>> {
+        let mut query = RouteMessage::default();
+        query.header.address_family = family(to);
+        let answers = self.exchange("list routes", RouteNetlinkMessage::GetRoute(query), NLM_F_DUMP)?;
+        let wanted = RouteAttribute::Destination(RouteAddress::from(to));
+        for answer in answers {
+            if let RouteNetlinkMessage::NewRoute(route) = answer
+                && route.header.table == RouteHeader::RT_TABLE_MAIN
+                && route.attributes.contains(&wanted)
+            {
+                let metrics = route.attributes.into_iter().find_map(|attribute| match attribute {
+                    RouteAttribute::Metrics(metrics) => Some(metrics),
+                    _ => None,
+                });
+                return Ok(metrics.unwrap_or_default());
+            }
+        }
+        Err(HostError::unsupported(format!("cannot read back the route to {to}"), "it is not there"))
+    }
+
+    /// What the kernel counted on a device.
+    pub fn counters(&self, name: &str) -> Result<DeviceCounters> {
+        let link = self.link(name)?;
+        link.attributes
+            .iter()
+            .find_map(|attribute| match attribute {
+                LinkAttribute::Stats64(stats) => Some(DeviceCounters {
+                    sent: stats.tx_packets,
+                    sent_bytes: stats.tx_bytes,
+                    received: stats.rx_packets,
+                    received_bytes: stats.rx_bytes,
+                    dropped_sending: stats.tx_dropped,
+                    dropped_receiving: stats.rx_dropped,
+                }),
+                _ => None,
+            })
+            .ok_or_else(|| {
+                HostError::unsupported(format!("cannot read the counters of {name}"), "the kernel gave none")
+            })
+    }
+
+    /// Settings of a device, as the kernel has them.
+    pub fn device(&self, name: &str) -> Result<BTreeMap<String, String>> {
+        let link = self.link(name)?;
+        Ok(link
+            .attributes
+            .iter()
+            .filter_map(|attribute| match attribute {
+                LinkAttribute::Mtu(mtu) => Some(("mtu_bytes".to_owned(), mtu.to_string())),
+                LinkAttribute::TxQueueLen(packets) => Some(("queue_packets".to_owned(), packets.to_string())),
+                LinkAttribute::Qdisc(name) => Some(("qdisc".to_owned(), name.clone())),
+                _ => None,
+            })
+            .collect())
+    }
+
+    fn link(&self, name: &str) -> Result<LinkMessage> {
+        let mut query = LinkMessage::default();
+        query.attributes = vec![LinkAttribute::IfName(name.into())];
+        let what = format!("look up the device {name}");
+        let answers = self.exchange(&what, RouteNetlinkMessage::GetLink(query), 0)?;
+        answers
+            .into_iter()
+            .find_map(|answer| match answer {
+                RouteNetlinkMessage::NewLink(link) => Some(link),
+                _ => None,
+            })
+            .ok_or_else(|| HostError::unsupported(format!("cannot {what}"), "no answer"))
+    }
+
+    fn request(&self, what: &str, message: RouteNetlinkMessage, flags: u16) -> Result<()> {
+        self.exchange(what, message, flags | NLM_F_ACK).map(|_| ())
+    }
+
+    fn exchange(&self, what: &str, message: RouteNetlinkMessage, flags: u16) -> Result<Vec<RouteNetlinkMessage>> {
+        let failed = |cause: std::io::Error| HostError::new(format!("cannot {what}"), cause);
+        let garbled = |cause: String| HostError::unsupported(format!("cannot {what}"), cause);
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | flags;
+        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        self.socket.send(&bytes, 0).map_err(failed)?;
+
+        let mut answers = Vec::new();
+        loop {
+            let (bytes, _) = self.socket.recv_from_full().map_err(failed)?;
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let answer =
+                    NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest).map_err(|e| garbled(e.to_string()))?;
+                // Messages are padded to four bytes.
+                let length = (answer.header.length as usize).next_multiple_of(4).clamp(1, rest.len());
+                rest = &rest[length..];
+                match answer.payload {
+                    NetlinkPayload::Error(error) if error.code.is_some() => return Err(failed(error.to_io())),
+                    NetlinkPayload::Error(_) | NetlinkPayload::Done(_) => return Ok(answers),
+                    NetlinkPayload::InnerMessage(inner) => answers.push(inner),
+                    _ => {}
+                }
+            }
+            if flags & (NLM_F_DUMP | NLM_F_ACK) == 0 {
+                return Ok(answers);
+            }
+        }
+    }
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}
+
+const fn bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}

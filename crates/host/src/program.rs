@@ -1,0 +1,95 @@
+//! Other people's programs inside a namespace. They end with the process that started them, whatever ends it.
+
+use crate::error::{HostError, Result};
+use crate::namespace::Namespace;
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns, unshare};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::unistd::Pid;
+use std::fs::File;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+/// The word on the command line that makes the cell binary the first process of a PID namespace.
+pub const INIT: &str = "--init";
+
+/// A PID namespace for programs: when its first process ends, the kernel ends every other, grandchildren included.
+pub struct Programs {
+    init: Child,
+}
+
+impl Programs {
+    /// Makes the namespace. Programs have to be started by the calling thread, which has to live as long as they.
+    pub fn new() -> Result<Self> {
+        unshare(CloneFlags::CLONE_NEWPID).map_err(|e| HostError::new("cannot make a PID namespace", e))?;
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(INIT).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // SAFETY: only async-signal-safe system calls between fork and exec.
+        unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
+        let init =
+            command.spawn().map_err(|e| HostError::new("cannot start the first process of a PID namespace", e))?;
+        Ok(Self { init })
+    }
+
+    /// Starts `arguments` in `namespace`, on `cpus` (any, when empty), with its output in two files.
+    pub fn start(
+        &self,
+        namespace: &Namespace,
+        cpus: &[usize],
+        arguments: &[String],
+        output: Stdio,
+        errors: Stdio,
+    ) -> Result<Child> {
+        let Some((program, rest)) = arguments.split_first() else {
+            return Err(HostError::unsupported("a program was to be started", "its argument list is empty"));
+        };
+        let mut set = CpuSet::new();
+        for &cpu in cpus {
+            set.set(cpu).map_err(|e| HostError::new(format!("cannot use processor {cpu}"), e))?;
+        }
+        let pinned = !cpus.is_empty();
+        let network = namespace.as_raw_fd();
+        let mut command = Command::new(program);
+        command.args(rest).stdin(Stdio::null()).stdout(output).stderr(errors);
+        // SAFETY: only async-signal-safe system calls between fork and exec; `namespace` holds the descriptor open until
+        // spawn has returned.
+        unsafe {
+            command.pre_exec(move || {
+                set_pdeathsig(Signal::SIGKILL)?;
+                setns(BorrowedFd::borrow_raw(network), CloneFlags::CLONE_NEWNET)?;
+                if pinned {
+                    sched_setaffinity(Pid::from_raw(0), &set)?;
+                }
+                sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+                Ok(())
+            });
+        }
+        command
+            .spawn()
+            .map_err(|e| HostError::new(format!("cannot start {program}"), e).hint("is it installed, and on the PATH?"))
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        // Already gone is what is wanted.
+        let _ = self.init.kill();
+        let _ = self.init.wait();
+    }
+}
+
+/// What the first process of a PID namespace does: nothing, but collect what has ended, until it is killed.
+pub fn be_init() -> ! {
+    loop {
+        // With nothing to collect, wait for it: an interrupted or refused pause only means another look.
+        if nix::sys::wait::wait().is_err() {
+            nix::unistd::pause();
+        }
+    }
+}
+
+/// A file for a program's output.
+pub fn output_file(path: &std::path::Path) -> Result<Stdio> {
+    File::create(path).map(Stdio::from).map_err(|e| HostError::new(format!("cannot write {}", path.display()), e))
+}

@@ -1,0 +1,74 @@
+//! Real-time priority, locked memory, processors, timer slack; and how long a thread had to wait for a processor.
+
+use crate::error::{HostError, Result};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::mman::{MlockAllFlags, mlockall};
+use nix::unistd::Pid;
+use std::{fs, io};
+
+/// Below the kernel's own threads, above everything that is not real-time.
+const PRIORITY: i32 = 20;
+
+/// Gives the calling thread real-time priority (`SCHED_FIFO`), where allowed.
+pub fn raise_priority() -> bool {
+    let parameter = libc::sched_param { sched_priority: PRIORITY };
+    // SAFETY: pid 0 is the calling thread; `parameter` outlives the call.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) == 0 }
+}
+
+/// Keeps the process's memory from being paged out, where allowed without limit: a limit would make later allocations fail.
+pub fn lock_memory() -> bool {
+    let unlimited = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK)
+        .is_ok_and(|(soft, _)| soft == nix::sys::resource::RLIM_INFINITY);
+    if !unlimited && !may_lock() {
+        return false;
+    }
+    // On fault: thread stacks are 2 MB each, of which a few pages are ever touched.
+    let on_fault = MlockAllFlags::from_bits_retain(libc::MCL_ONFAULT);
+    mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE | on_fault).is_ok()
+}
+
+fn may_lock() -> bool {
+    const CAP_IPC_LOCK: u64 = 1 << 14;
+    // In a user namespace the capability shows, but does not count for memory locks.
+    let own_namespace = fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.contains("4294967295"));
+    !own_namespace
+        && fs::read_to_string("/proc/self/status").is_ok_and(|status| {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix("CapEff:"))
+                .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+                .is_some_and(|capabilities| capabilities & CAP_IPC_LOCK != 0)
+        })
+}
+
+/// Lets the calling thread's timers fire on time instead of up to 50 us late.
+pub fn sharpen_timers() -> bool {
+    nix::sys::prctl::set_timerslack(1).is_ok()
+}
+
+/// Processors that the process may use.
+pub fn cpus() -> Vec<usize> {
+    let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect()
+}
+
+/// Keeps the calling thread on `cpus`.
+pub fn pin(cpus: &[usize]) -> Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu).map_err(|e| HostError::new(format!("cannot use processor {cpu}"), e))?;
+    }
+    sched_setaffinity(Pid::from_raw(0), &set)
+        .map_err(|e| HostError::new(format!("cannot pin to processors {cpus:?}"), e))
+}
+
+/// Nanoseconds that the calling thread ran, and waited for a processor while it could have run.
+pub fn run_and_wait_ns() -> io::Result<(u64, u64)> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat")?;
+    let mut numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(run), Some(wait)) => Ok((run, wait)),
+        _ => Err(io::Error::other("schedstat is not two numbers")),
+    }
+}

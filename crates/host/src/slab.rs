@@ -1,0 +1,65 @@
+//! The bytes of the packets inside the path, by token. Grows when the path holds more, never shrinks.
+
+use crosswind_ledger::Headers;
+
+/// Buffers of one size, reused.
+pub struct Slab {
+    size: usize,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+struct Slot {
+    bytes: Box<[u8]>,
+    length: usize,
+    headers: Headers,
+}
+
+/// Room at the start: a packet in each at MTU 1500 is 1.5 MB.
+const PREALLOCATED: usize = 1024;
+
+impl Slab {
+    /// Buffers of `size` bytes.
+    pub fn new(size: usize) -> Self {
+        let mut slab = Self { size, slots: Vec::new(), free: Vec::new() };
+        let tokens: Vec<u32> = (0..PREALLOCATED).map(|_| slab.take()).collect();
+        slab.free = tokens;
+        slab
+    }
+
+    /// A free buffer.
+    pub fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            let bytes = vec![0; self.size].into_boxed_slice();
+            self.slots.push(Slot { bytes, length: 0, headers: Headers::default() });
+            (self.slots.len() - 1) as u32
+        })
+    }
+
+    /// Ends the use of a buffer.
+    pub fn give_back(&mut self, token: u32) {
+        self.free.push(token);
+    }
+
+    /// The whole buffer, to read a packet into.
+    pub fn space(&mut self, token: u32) -> &mut [u8] {
+        &mut self.slots[token as usize].bytes
+    }
+
+    /// Says what was read into the buffer.
+    pub fn fill(&mut self, token: u32, length: usize, headers: Headers) {
+        let slot = &mut self.slots[token as usize];
+        (slot.length, slot.headers) = (length, headers);
+    }
+
+    /// The packet in the buffer.
+    pub fn bytes(&self, token: u32) -> &[u8] {
+        let slot = &self.slots[token as usize];
+        &slot.bytes[..slot.length]
+    }
+
+    /// Its headers.
+    pub fn headers(&self, token: u32) -> Headers {
+        self.slots[token as usize].headers
+    }
+}

@@ -1,0 +1,257 @@
+//! Two hosts in two namespaces, and what lies between them: the emulator, or a wire.
+
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::ethtool;
+use crate::forwarder::{Forwarder, Report, Setup};
+use crate::namespace::Namespace;
+use crate::netlink::Netlink;
+use crate::profile::{HostConfig, recorded_sysctls};
+use crate::realtime;
+use crate::sysctl;
+use crate::tun::Tun;
+use crosswind_ledger::{DeviceCounters, PayloadClock, Recorder};
+use crosswind_path::{PathConfig, Side};
+use crosswind_units::{Duration, Seed};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+/// What both hosts call their device.
+const DEVICE: &str = "path0";
+/// Packets that a device holds for the emulator: more than any window, so that the device itself drops none.
+const DEVICE_QUEUE: u32 = 65_536;
+
+/// Address family of the path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// IPv4, in 198.18.0.0/15, the range for benchmarks (RFC 2544).
+    #[default]
+    Ipv4,
+    /// IPv6, in 2001:2::/48, the range for benchmarks (RFC 5180).
+    Ipv6,
+}
+
+impl Family {
+    /// The client's and the server's address.
+    pub const fn addresses(self) -> (IpAddr, IpAddr) {
+        match self {
+            Self::Ipv4 => (IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)), IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2))),
+            Self::Ipv6 => (
+                IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1)),
+                IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2)),
+            ),
+        }
+    }
+}
+
+/// What lies between the hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// The emulator, between two TUN devices.
+    #[default]
+    Tun,
+    /// A veth pair without segmentation offloads: no emulator.
+    Direct,
+}
+
+/// What to build.
+pub struct Plan {
+    /// Between the hosts.
+    pub backend: Backend,
+    /// Address family.
+    pub family: Family,
+    /// Largest IP packet.
+    pub mtu: u32,
+    /// Settings of both hosts, resolved.
+    pub host: HostConfig,
+    /// The emulated network.
+    pub path: PathConfig,
+    /// Chance.
+    pub seed: Seed,
+    /// Packet records and captures.
+    pub recorder: Recorder,
+}
+
+/// Which processors do what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cpus {
+    /// The emulator's loop.
+    pub emulator: Vec<usize>,
+    /// The hosts: workload and kernel.
+    pub hosts: Vec<usize>,
+}
+
+impl Cpus {
+    /// The last processor for the emulator and the others for the hosts; with one processor, no pinning.
+    fn share_out(backend: Backend) -> Self {
+        let mut cpus = realtime::cpus();
+        match (backend, cpus.len()) {
+            (_, 0 | 1) => Self { emulator: Vec::new(), hosts: Vec::new() },
+            (Backend::Direct, _) => Self { emulator: Vec::new(), hosts: cpus },
+            (Backend::Tun, _) => {
+                let emulator = cpus.split_off(cpus.len() - 1);
+                Self { emulator, hosts: cpus }
+            }
+        }
+    }
+
+    /// Where the client's threads run.
+    pub fn client(&self) -> &[usize] {
+        self.hosts.get(..1).unwrap_or(&[])
+    }
+
+    /// Where the server's threads run.
+    pub fn server(&self) -> &[usize] {
+        let from = self.hosts.len().saturating_sub(1);
+        &self.hosts[from..]
+    }
+}
+
+/// What was set on one host, as the kernel has it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Readback {
+    /// Kernel settings of the namespace.
+    pub sysctl: BTreeMap<String, String>,
+    /// Metrics of the route to the other host.
+    pub route: BTreeMap<String, String>,
+    /// Device settings.
+    pub device: BTreeMap<String, String>,
+}
+
+/// Two hosts, connected.
+pub struct Testbed {
+    /// The client's namespace.
+    pub client: Namespace,
+    /// The server's namespace.
+    pub server: Namespace,
+    /// The client's address.
+    pub client_address: IpAddr,
+    /// The server's address.
+    pub server_address: IpAddr,
+    /// Who runs where.
+    pub cpus: Cpus,
+    /// The clock of the cell.
+    pub clock: Clock,
+    /// First and last payload by connection; empty on a direct path.
+    pub payload_clock: Arc<PayloadClock>,
+    /// What was set, as read back: client, server.
+    pub readback: [Readback; 2],
+    forwarder: Option<Forwarder>,
+    drain: Duration,
+}
+
+impl Testbed {
+    /// Builds the hosts and what lies between them; packets can be sent when it returns.
+    pub fn build(plan: Plan) -> Result<Self> {
+        let (client_address, server_address) = plan.family.addresses();
+        let cpus = Cpus::share_out(plan.backend);
+        let clock = Clock::start();
+        let payload_clock = Arc::new(PayloadClock::new());
+        let (client, server) = (Namespace::new()?, Namespace::new()?);
+        for namespace in [&client, &server] {
+            namespace.run(|| prepare(&plan.host, &cpus))?;
+        }
+        let mut forwarder = None;
+        match plan.backend {
+            Backend::Direct => {
+                let peer = server.as_raw_fd();
+                client.run(move || Netlink::connect()?.add_veth(DEVICE, DEVICE, peer))?;
+                client.run(|| ethtool::offloads_off(DEVICE))?;
+                server.run(|| ethtool::offloads_off(DEVICE))?;
+            }
+            Backend::Tun => {
+                let tuns = (client.run(|| Tun::create(DEVICE))?, server.run(|| Tun::create(DEVICE))?);
+                let setup = Setup {
+                    config: plan.path,
+                    seed: plan.seed,
+                    clock,
+                    mtu: plan.mtu as usize,
+                    cpus: cpus.emulator.clone(),
+                    recorder: plan.recorder,
+                    payload_clock: Arc::clone(&payload_clock),
+                };
+                forwarder = Some(Forwarder::start(tuns.0, tuns.1, setup)?);
+            }
+        }
+        let multicast = plan.backend == Backend::Direct;
+        let connect = |own: IpAddr, peer: IpAddr| {
+            let host = &plan.host;
+            move || connect(host, plan.mtu, multicast, own, peer)
+        };
+        let readback = [
+            client.run(connect(client_address, server_address))?,
+            server.run(connect(server_address, client_address))?,
+        ];
+        let one_way = plan.path.forward.delay + plan.path.reverse.delay;
+        Ok(Self {
+            client,
+            server,
+            client_address,
+            server_address,
+            cpus,
+            clock,
+            payload_clock,
+            readback,
+            forwarder,
+            drain: Duration::from_nanos(2 * one_way.as_nanos()) + Duration::from_millis(500),
+        })
+    }
+
+    /// Ends the traffic, and reads the devices' counters while the report still holds the devices. Returns what the emulator saw (nothing on a direct path) and what the devices counted: client, server.
+    pub fn finish(self) -> Result<(Option<Report>, [DeviceCounters; 2])> {
+        let (client, server) = (self.client, self.server);
+        let down = || {
+            for namespace in [&client, &server] {
+                namespace.run(|| Netlink::connect()?.set_up(DEVICE, false))?;
+            }
+            Ok(())
+        };
+        let report = match self.forwarder {
+            Some(forwarder) => Some(forwarder.finish(self.drain, down)?),
+            None => {
+                down()?;
+                None
+            }
+        };
+        let counters = |namespace: &Namespace| namespace.run(|| Netlink::connect()?.counters(DEVICE));
+        let counted = [counters(&client)?, counters(&server)?];
+        Ok((report, counted))
+    }
+
+    /// Where a packet of `side` comes from.
+    pub const fn namespace(&self, side: Side) -> &Namespace {
+        match side {
+            Side::Forward => &self.client,
+            Side::Reverse => &self.server,
+        }
+    }
+}
+
+fn prepare(host: &HostConfig, cpus: &Cpus) -> Result<()> {
+    host.apply_sysctls()?;
+    if !cpus.emulator.is_empty() {
+        // Receive packet steering: the hosts' kernel work runs on the hosts' processors, not on the emulator's.
+        // Kernels before 6.3 lack the setting; then that work is the emulator's, as its fidelity will show.
+        let mask = cpus.hosts.iter().fold(0_u128, |mask, cpu| mask | 1 << cpu.min(&127));
+        let _ = sysctl::set("net.core.rps_default_mask", &format!("{mask:x}"));
+    }
+    Netlink::connect()?.set_up("lo", true)
+}
+
+fn connect(host: &HostConfig, mtu: u32, multicast: bool, own: IpAddr, peer: IpAddr) -> Result<Readback> {
+    let netlink = Netlink::connect()?;
+    netlink.configure(DEVICE, mtu, DEVICE_QUEUE, multicast)?;
+    netlink.set_up(DEVICE, true)?;
+    netlink.add_address(DEVICE, own)?;
+    netlink.add_route(DEVICE, peer, own, host.route_metrics())?;
+    Ok(Readback {
+        sysctl: recorded_sysctls(),
+        route: host.read_back_route(&netlink, peer)?,
+        device: netlink.device(DEVICE)?,
+    })
+}

@@ -1,0 +1,66 @@
+//! TUN devices without offloads: one read or write is one IP packet of at most the MTU.
+
+use crate::error::{HostError, Result};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// The emulator's end of a host's network device.
+#[derive(Debug)]
+pub struct Tun {
+    file: File,
+}
+
+impl Tun {
+    /// Makes the device `name` in the calling thread's namespace. It is gone when this is dropped.
+    pub fn create(name: &str) -> Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open("/dev/net/tun")
+            .map_err(|e| {
+                let missing = e.kind() == io::ErrorKind::NotFound;
+                let error = HostError::new("cannot open /dev/net/tun", e);
+                if missing {
+                    error.hint("load the kernel's tun module (modprobe tun); in a container, pass the device in (--device /dev/net/tun)")
+                } else {
+                    error.hint("run with sudo, or `crosswind doctor` to see what this machine allows")
+                }
+            })?;
+        let mut request = libc::ifreq {
+            ifr_name: [0; libc::IFNAMSIZ],
+            ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short },
+        };
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()).take(libc::IFNAMSIZ - 1) {
+            *to = from as libc::c_char;
+        }
+        // SAFETY: the descriptor is open and `request` is a whole ifreq that outlives the call.
+        if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) } < 0 {
+            return Err(HostError::new(format!("cannot make the TUN device {name}"), io::Error::last_os_error())
+                .hint("run with sudo, or `crosswind doctor` to see what this machine allows"));
+        }
+        Ok(Self { file })
+    }
+
+    /// Reads one packet, or `None` when none waits.
+    pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        match nix::unistd::read(&self.file, into) {
+            Ok(n) => Ok(Some(n)),
+            Err(nix::errno::Errno::EAGAIN) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Hands one packet to the host. An error means that the device did not take it.
+    pub fn write(&self, packet: &[u8]) -> io::Result<()> {
+        nix::unistd::write(&self.file, packet)?;
+        Ok(())
+    }
+
+    /// For waiting until a packet can be read.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}

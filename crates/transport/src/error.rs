@@ -1,0 +1,72 @@
+//! What can become of a message: all of it is data.
+
+use serde::Serialize;
+use std::io;
+
+/// How an exchange ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// As it should.
+    Ok,
+    /// Not within its deadline.
+    Timeout,
+    /// The other end does not want a connection.
+    Refused,
+    /// The connection was torn down.
+    Reset,
+    /// The other end closed in an orderly way, too early.
+    Closed,
+    /// Otherwise: the message did not come back as it was sent, or the kernel had another reason.
+    Error,
+}
+
+impl Outcome {
+    /// As stored.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Timeout => "timeout",
+            Self::Refused => "refused",
+            Self::Reset => "reset",
+            Self::Closed => "closed",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A call that did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {cause}")]
+pub struct TransportError {
+    /// What was tried.
+    pub what: &'static str,
+    /// The cause in words.
+    pub cause: String,
+    /// What it means for the exchange.
+    pub outcome: Outcome,
+}
+
+impl TransportError {
+    pub(crate) fn new(what: &'static str, cause: &io::Error) -> Self {
+        let outcome = match cause.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Outcome::Timeout,
+            io::ErrorKind::ConnectionRefused => Outcome::Refused,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
+                Outcome::Reset
+            }
+            io::ErrorKind::UnexpectedEof => Outcome::Closed,
+            _ => Outcome::Error,
+        };
+        Self { what, cause: cause.to_string(), outcome }
+    }
+
+    pub(crate) fn closed(what: &'static str) -> Self {
+        Self { what, cause: "the other end closed".into(), outcome: Outcome::Closed }
+    }
+}
+
+/// For `map_err`.
+pub(crate) fn failed(what: &'static str) -> impl Fn(io::Error) -> TransportError {
+    move |cause| TransportError::new(what, &cause)
+}

@@ -1,0 +1,92 @@
+//! Socket settings: set before the connection is made, read back after.
+
+use crate::error::{TransportError, failed};
+use serde::Serialize;
+use socket2::Socket;
+
+/// What is set on every socket; what is `None` is left to the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SocketSettings {
+    /// TCP congestion control.
+    pub congestion_control: Option<String>,
+    /// `TCP_NODELAY`.
+    pub nodelay: Option<bool>,
+    /// `SO_SNDBUF`, bytes.
+    pub send_buffer: Option<u32>,
+    /// `SO_RCVBUF`, bytes.
+    pub receive_buffer: Option<u32>,
+}
+
+/// What the kernel made of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SocketReadback {
+    /// TCP congestion control.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion_control: Option<String>,
+    /// `TCP_NODELAY`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodelay: Option<bool>,
+    /// `TCP_MAXSEG`, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum_segment_bytes: Option<u32>,
+    /// `SO_SNDBUF` as the kernel counts it (twice what was set), bytes.
+    pub send_buffer_bytes: usize,
+    /// `SO_RCVBUF`, likewise.
+    pub receive_buffer_bytes: usize,
+}
+
+impl SocketSettings {
+    pub(crate) fn apply_buffers(&self, socket: &Socket) -> Result<(), TransportError> {
+        if let Some(bytes) = self.send_buffer {
+            socket.set_send_buffer_size(bytes as usize).map_err(failed("cannot set the send buffer"))?;
+        }
+        if let Some(bytes) = self.receive_buffer {
+            socket.set_recv_buffer_size(bytes as usize).map_err(failed("cannot set the receive buffer"))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn apply_tcp(&self, socket: &Socket) -> Result<(), TransportError> {
+        self.apply_buffers(socket)?;
+        if let Some(name) = &self.congestion_control {
+            socket.set_tcp_congestion(name.as_bytes()).map_err(failed("cannot set the congestion control"))?;
+        }
+        if let Some(on) = self.nodelay {
+            socket.set_tcp_nodelay(on).map_err(failed("cannot set TCP_NODELAY"))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the kernel took what was set: what it did not, in words.
+    pub fn mismatch(&self, found: &SocketReadback) -> Option<String> {
+        if found.congestion_control.is_some()
+            && self.congestion_control.is_some()
+            && self.congestion_control != found.congestion_control
+        {
+            return Some(format!(
+                "congestion control {:?} was set, the socket has {:?}",
+                self.congestion_control, found.congestion_control
+            ));
+        }
+        if found.nodelay.is_some() && self.nodelay.is_some() && self.nodelay != found.nodelay {
+            return Some(format!("nodelay {:?} was set, the socket has {:?}", self.nodelay, found.nodelay));
+        }
+        // Linux doubles what is asked for, to hold its own bookkeeping, and cuts it at net.core.[rw]mem_max.
+        let short = |asked: Option<u32>, found: usize| asked.is_some_and(|asked| found < asked as usize * 2);
+        if short(self.send_buffer, found.send_buffer_bytes) {
+            return Some(format!(
+                "send buffer {:?} was cut to {} (net.core.wmem_max)",
+                self.send_buffer,
+                found.send_buffer_bytes / 2
+            ));
+        }
+        if short(self.receive_buffer, found.receive_buffer_bytes) {
+            return Some(format!(
+                "receive buffer {:?} was cut to {} (net.core.rmem_max)",
+                self.receive_buffer,
+                found.receive_buffer_bytes / 2
+            ));
+        }
+        None
+    }
+}
