@@ -36,9 +36,11 @@ class Interval(_Part):
 
 
 class Metric(_Part):
-    """One metric of one cell: estimates in `unit`."""
+    """One metric of one cell: estimates in `unit`. smallest and largest are single samples, which estimate nothing."""
 
     unit: str
+    smallest: float
+    largest: float
     median: Interval
     mean: Interval
     p95: Interval
@@ -92,7 +94,8 @@ class Fidelity(_Part):
 class ModelPrediction(_Part):
     """What a model says of a cell, beside what was measured. `value` is null where the model is silent.
 
-    `ratio` is measured / predicted; `inside` whether the prediction lies in the measured interval.
+    `ratio` is measured / predicted; `inside` whether the prediction lies in the measured interval; `observed` the
+    smallest and the largest sample, which is all there is where samples are too few for an interval.
     """
 
     model: str
@@ -103,6 +106,7 @@ class ModelPrediction(_Part):
     value: float | None
     uncapped: float | None
     measured: Interval | None
+    observed: tuple[float, float] | None
     ratio: float | None
     inside: bool | None
     inputs: dict[str, float]
@@ -131,7 +135,10 @@ class Cell(_Part):
 
 
 class PublishedComparison(_Part):
-    """A published figure beside ours. `ratio` is ours / theirs, `inside` whether theirs lies in our interval."""
+    """A published figure beside ours.
+
+    `ratio` is ours / theirs, `inside` whether theirs lies in our interval, `observed` our smallest and largest sample.
+    """
 
     source: str
     metric: str
@@ -143,6 +150,7 @@ class PublishedComparison(_Part):
     theirs_sd: float | None
     theirs_ci: float | None
     ours: Interval | None
+    observed: tuple[float, float] | None
     ratio: float | None
     inside: bool | None
     remark: str

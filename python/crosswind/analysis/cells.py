@@ -140,7 +140,15 @@ def _metric(data: CellData, name: str, level: float) -> Metric:
         lambda: interval_of(mean_of(data.resampled[name]), unit=unit, level=level),
         n=values.size, level=level, method="studentised bootstrap", unit=unit,
     )  # fmt: skip
-    return Metric(unit=unit, median=quantile(0.5), mean=Interval.of(mean), p95=quantile(0.95), p99=quantile(0.99))
+    return Metric(
+        unit=unit,
+        smallest=float(values.min()),
+        largest=float(values.max()),
+        median=quantile(0.5),
+        mean=Interval.of(mean),
+        p95=quantile(0.95),
+        p99=quantile(0.99),
+    )
 
 
 def _reasons(runs: list[CellRun]) -> list[str]:

@@ -29,6 +29,7 @@ def predictions(names: list[str], cell: Cell, data: CellData) -> list[ModelPredi
             ModelPrediction(
                 model=made.model, title=made.title, metric=made.metric, statistic=made.statistic, unit=made.unit,
                 value=made.value, uncapped=made.uncapped, measured=measured, ratio=ratio, inside=inside,
+                observed=(metric.smallest, metric.largest) if metric else None,
                 inputs=made.inputs, violated=list(made.violated), notes=list(made.notes), source=made.source,
             )
         )  # fmt: skip

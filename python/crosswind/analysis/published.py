@@ -69,6 +69,7 @@ def _row(entry: Mapping[str, Any], cell: Cell | None) -> PublishedComparison:
         theirs_sd=sd,
         theirs_ci=ci,
         ours=ours,
+        observed=_observed(cell, str(entry["metric"])) if ours else None,
         ratio=ratio,
         inside=inside,
         remark=_remark(theirs, ci, ours, inside, cell),
@@ -82,6 +83,11 @@ def _ours(cell: Cell | None, metric: str, statistic: str, unit: str) -> Interval
         return None
     ours = getattr(found, statistic, None)
     return ours if isinstance(ours, Interval) else None
+
+
+def _observed(cell: Cell | None, metric: str) -> tuple[float, float] | None:
+    found = cell.estimates.get(metric) if cell else None
+    return (found.smallest, found.largest) if found else None
 
 
 def _remark(theirs: float, ci: float | None, ours: Interval | None, inside: bool | None, cell: Cell | None) -> str:

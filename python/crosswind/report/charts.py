@@ -112,11 +112,11 @@ def intervals(name: str, result: Result, data: list[CellData]) -> list[Chart]:
     cells = [cell for cell in result.cells if name in cell.estimates]
     samples = {one.cell: one.samples[name].values for one in data if name in one.samples}
     known = [part for cell in cells for part in _numbers(cell.estimates[name].mean, cell.estimates[name].median)]
+    few = {cell: values for cell, values in samples.items() if values.size < 30}
+    known += [float(value) for values in few.values() for value in values]
     if not known:
         return []
     divisor, unit = scale_of(known, METRICS[name].unit)
-    few = {cell: values for cell, values in samples.items() if values.size < 30}
-    known += [float(value) for values in few.values() for value in values]
     log = min(known) > 0 and max(known) / min(known) > LOG_SPREAD
     roles = roles_of(cell.levels for cell in cells)
     rows: list[dict[str, Any]] = []

@@ -60,6 +60,14 @@ def point(one: Interval | None, divisor: float = 1.0) -> str:
     return NOTHING if one is None else number(one.value, divisor, resolution=half_width(one))
 
 
+def observed(extremes: tuple[float, float] | None, divisor: float = 1.0) -> str:
+    """Samples too few for an interval: "53.1 … 54.9 (no interval)", or a dash."""
+    if extremes is None:
+        return NOTHING
+    ends = list(dict.fromkeys(number(end, divisor) for end in extremes))
+    return f"{' … '.join(ends)} (no interval)"
+
+
 def half_width(one: Interval) -> float | None:
     """Half the width of the interval, None when there is none."""
     return None if one.low is None or one.high is None else (one.high - one.low) / 2 or None

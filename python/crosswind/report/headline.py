@@ -57,8 +57,9 @@ def _family(metric: str, factor: str, family: list[LevelComparison]) -> tuple[fl
     shown = [one for one in family if one.verdict in ("larger", "smaller") and one.ratio.value]
     untested = sum(one.p is None for one in family)
     if not shown:
-        why = " (too few samples to say)" if untested == len(family) else ""
-        return 0.0, f"{title}: no difference shown between levels of {factor_name(factor)}{why}."
+        if untested == len(family):
+            return 0.0, f"{title}: too few samples to compare levels of {factor_name(factor)}."
+        return 0.0, f"{title}: no difference shown between levels of {factor_name(factor)}."
     top = max(shown, key=lambda one: abs(math.log(one.ratio.value or 1.0)))
     r = top.ratio
     half = None if r.low is None or r.high is None else (r.high - r.low) / 2

@@ -22,7 +22,7 @@ def goodput_by_loss(result: Result, data: list[CellData], models: list[str]) -> 
     Measured means stand at their loss with intervals; curves are the models', capped by the link, at the panel's delay.
     """
     by_cell = {one.cell: one for one in data}
-    cells = [cell for cell in result.cells if "goodput" in cell.estimates and cell.estimates["goodput"].mean.value]
+    cells = [cell for cell in result.cells if "goodput" in cell.estimates]
     losses = {cell.cell: _loss(by_cell[cell.cell]) for cell in cells}
     if len(set(losses.values())) < 2 or not any(losses.values()):
         return []
@@ -38,12 +38,10 @@ def goodput_by_loss(result: Result, data: list[CellData], models: list[str]) -> 
 
 
 def _draw(cells: list[Cell], data: dict[int, CellData], losses: dict[int, float], models: list[str]) -> dict[str, Any]:
-    top = max(cell.estimates["goodput"].mean.value or 0.0 for cell in cells)
-    divisor, unit = scale_of([top], "bit/s")
+    divisor, unit = scale_of([max(centre(cell) for cell in cells)], "bit/s")
     points: list[dict[str, Any]] = []
     for cell in cells:
-        mean = cell.estimates["goodput"].mean
-        value = mean.value or 0.0
+        mean, value = cell.estimates["goodput"].mean, centre(cell)
         # An interval may reach below 0, where a logarithmic axis does not.
         low, high = max(mean.low or value, value / 20), mean.high or value
         numbers = {"value": value / divisor, "low": low / divisor, "high": high / divisor}
@@ -72,6 +70,12 @@ def _draw(cells: list[Cell], data: dict[int, CellData], losses: dict[int, float]
         measured.mark_point(size=60, filled=True, opacity=1).encode(y=y, tooltip=tips),
     ]
     return spec_of(alt.layer(*(layers if curves else layers[1:])), 300)
+
+
+def centre(cell: Cell) -> float:
+    """Where a cell's goodput is drawn: its mean, or the middle of too few samples."""
+    found = cell.estimates["goodput"]
+    return found.mean.value if found.mean.value is not None else (found.smallest + found.largest) / 2
 
 
 def _curves(

@@ -11,6 +11,7 @@ from crosswind.report.format import (
     interval,
     levels,
     number,
+    observed,
     p_value,
     percent,
     quantity,
@@ -64,19 +65,23 @@ def metric_table(name: str, result: Result) -> Table:
     divisor, unit = scale_of([_middle(metric) for metric in metrics], metrics[0].unit)
     shown = [one for one in STATISTICS if any(_part(metric, one).value is not None for metric in metrics)]
     central = [one for one in shown if one in ("median", "mean")]
+    bare = any(metric.mean.value is None for metric in metrics)
+    extra = ["observed"] if bare else []
     rows, narrow = [], []
     for cell, metric in zip(cells, metrics, strict=True):
         values = {one: interval(_part(metric, one), divisor) for one in shown}
         n = number_of(metric.median.n)
         heads = [cell.levels.get(key, NOTHING) for key in factors] or ["the only cell"]
-        rows.append([*heads, n, number_of(cell.lost), *values.values()])
-        narrow.append([levels(cell.levels), n, *(values[one] for one in central)])
+        seen = [observed((metric.smallest, metric.largest), divisor) if metric.mean.value is None else NOTHING]
+        seen = seen if bare else []
+        rows.append([*heads, n, number_of(cell.lost), *values.values(), *seen])
+        narrow.append([levels(cell.levels), n, *(values[one] for one in central), *seen])
     names = [short[key] for key in factors] or ["cell"]
     title = f"{METRICS[name].title}, {unit}"
     marked = frozenset(row for row, cell in enumerate(cells) if not cell.valid)
     notes = footnotes(cells, metrics)
-    small = Table(title, [" · ".join(names), "n", *_with_interval(central)], narrow, 1, marked, notes)
-    return Table(title, [*names, "n", "lost", *_with_interval(shown)], rows, len(names), marked, notes, small)
+    small = Table(title, [" · ".join(names), "n", *_with_interval(central), *extra], narrow, 1, marked, notes)
+    return Table(title, [*names, "n", "lost", *_with_interval(shown), *extra], rows, len(names), marked, notes, small)
 
 
 def footnotes(cells: list[Cell], metrics: list[Metric]) -> list[str]:
@@ -127,7 +132,7 @@ def models_table(result: Result) -> Table | None:
     for cell in result.cells:
         for one in cell.models:
             measured = one.measured.value if one.measured else None
-            divisor, unit = scale_of([one.value, measured], one.unit)
+            divisor, unit = scale_of([one.value, measured, *(one.observed or ())], one.unit)
             for remark in (*one.violated, *one.notes):
                 remarks.setdefault(remark, {})[one.title] = None
             capped = one.uncapped is not None and one.uncapped != one.value
@@ -137,13 +142,13 @@ def models_table(result: Result) -> Table | None:
                 one.title,
                 "silent" if one.value is None else f"{number(one.value, divisor)} {unit}",
                 uncapped,
-                NOTHING if measured is None else f"{interval(one.measured, divisor)} {unit}",
+                f"{observed(one.observed, divisor) if measured is None else interval(one.measured, divisor)} {unit}",
                 _three(one.ratio),
                 NOTHING if one.uncapped is None else "no" if one.violated else "yes",
             ])  # fmt: skip
     if not rows:
         return None
-    columns = ["cell", "model", "predicted", "uncapped", "measured mean", "measured / predicted", "assumptions hold"]
+    columns = ["cell", "model", "predicted", "uncapped", "measured mean", "ratio", "assumptions hold"]
     small = Table("Models", [*columns[:3], *columns[4:6]], [[*row[:3], *row[4:6]] for row in rows], 2)
     notes = [f"{'; '.join(titles)}: {remark}" for remark, titles in remarks.items()]
     return Table("Models", columns, rows, 2, footnotes=notes, narrow=small)
@@ -161,7 +166,11 @@ def published_table(result: Result) -> Table | None:
             notes.append(f"{one.source}: {one.note}")
         cell = by_cell.get(one.cell) if one.cell is not None else None
         title = METRICS[one.metric].title.lower() if one.metric in METRICS else one.metric
-        ours = NOTHING if one.ours is None or one.ours.value is None else f"{interval(one.ours, divisor)} {unit}"
+        ours = NOTHING
+        if one.ours is not None:
+            ours = (
+                f"{observed(one.observed, divisor) if one.ours.value is None else interval(one.ours, divisor)} {unit}"
+            )
         where = levels(cell.levels if cell else one.levels)
         what = f"{one.statistic} {title}"
         rows.append([one.source, where, what, theirs, ours, _three(one.ratio), one.remark])
@@ -200,9 +209,10 @@ def comparisons_table(result: Result) -> Table | None:
     ]
     only = rows[0][0] if len({row[0] for row in rows}) == 1 else None
     order = (() if only else (0,)) + (1, 2, 4, 7)
-    narrow = [[row[index].replace(" against ", " / ") for index in order] for row in rows]
+    shorter = {" against ": " / ", "no difference shown": "none shown"}
+    narrow = [[_replaced(row[index], shorter) for index in order] for row in rows]
     title = f"Comparisons: {only.lower()}" if only else "Comparisons"
-    small = Table(title, [columns[index] for index in order], narrow, len(order) - 2)
+    small = Table(title, [*(columns[index] for index in order[:-1]), "difference"], narrow, len(order) - 2)
     if only:
         columns, rows = columns[1:], [row[1:] for row in rows]
     return Table(title, columns, rows, len(columns) - 5, footnotes=notes, narrow=small)
@@ -236,6 +246,12 @@ def _way(way: Direction) -> str:
     return f"{number_of(way.in_)} = {' + '.join(number_of(part) for part in parts)}"
 
 
+def _replaced(text: str, words: dict[str, str]) -> str:
+    for long, short in words.items():
+        text = text.replace(long, short)
+    return text
+
+
 def _three(ratio: float | None) -> str:
     return NOTHING if ratio is None else f"{ratio:.3g}"
 
@@ -249,5 +265,6 @@ def _part(metric: Metric, statistic: str) -> Interval:
     return part
 
 
-def _middle(metric: Metric) -> float | None:
-    return metric.median.value if metric.median.value is not None else metric.mean.value
+def _middle(metric: Metric) -> float:
+    known = (metric.median.value, metric.mean.value, metric.smallest)
+    return next(value for value in known if value is not None)

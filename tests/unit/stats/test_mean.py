@@ -94,8 +94,8 @@ def test_no_mean_where_the_variance_is_infinite() -> None:
 
 
 def test_coverage_on_lossy_round_trips() -> None:
-    # 10 % loss each way on a doubling timer of 204. Measured pools gave a coverage of 0.94 for n = 100. If it is at least
-    # 0.90, 600 trials fall below the bound once in 10,000; an interval that covers 0.80 falls below it in 999 of 1000.
+    # 10 % loss each way on a doubling timer of 204. Measured pools gave a coverage of 0.94 for n = 100. If it is at
+    # least 0.90, 600 trials fall below the bound once in 10,000; one of 0.80 falls below it in 999 of 1000.
     rng = np.random.default_rng(2024)
     p, n, trials = 0.1, 100, 600
     truth = 1 + 2 * 204 * p / (1 - 2 * p)
