@@ -93,7 +93,9 @@ fn no_more_than_eight_extension_headers_are_followed() {
 #[test]
 fn a_later_fragment_has_no_ports_and_is_all_payload() {
     let expected = Headers { version: 4, protocol: UDP, payload_bytes: 16, ..NOTHING };
-    assert_eq!(Headers::parse(&ipv4(UDP, 36, 185, &[7; 16])), expected);
+    for offset in [1, 185, 0x1000, 0x1fff] {
+        assert_eq!(Headers::parse(&ipv4(UDP, 36, offset, &[7; 16])), expected);
+    }
     let mut rest = vec![UDP, 0, 0x05, 0xc8, 0, 0, 0, 1]; // offset 185
     rest.extend([7; 16]);
     assert_eq!(Headers::parse(&ipv6(44, &rest)), Headers { version: 6, ..expected });
