@@ -21,6 +21,7 @@ const HEARTBEAT: Duration = Duration::from_millis(250);
 /// Runs `cell`; `tell` hears of its progress, and its error ends the cell.
 pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), CellError>) -> Result<Value, CellError> {
     let memory_locked = realtime::lock_memory();
+    let _awake = realtime::keep_processors_awake();
     let (recorder, sink) = Recorder::new(cell.output.packets, cell.output.capture);
     let started = std::time::Instant::now();
     let testbed = Testbed::build(Plan {

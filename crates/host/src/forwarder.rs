@@ -4,6 +4,7 @@
 //! what it records goes through a channel. When told to finish it lets the path run empty, waits until the devices are
 //! down, reads what is left in them, and hands back the counts: every packet is then delivered, dropped or still inside.
 
+use crate::alarm::Alarm;
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::error::{HostError, Result};
 use crate::realtime;
@@ -145,10 +146,12 @@ struct Loop {
     payload_clock: Arc<PayloadClock>,
     realtime: bool,
     before: (u64, u64),
+    alarm: Alarm,
 }
 
 impl Loop {
     fn new(tuns: [Tun; 2], setup: Setup, wake: Arc<EventFd>, drain_by: Arc<AtomicU64>) -> Self {
+        let alarm = Alarm::new(!setup.cpus.is_empty());
         Self {
             tuns,
             path: Path::from_config(&setup.config, setup.seed),
@@ -163,6 +166,7 @@ impl Loop {
             queueing: [TimeHistogram::new(), TimeHistogram::new()],
             recorder: setup.recorder,
             payload_clock: setup.payload_clock,
+            alarm,
             realtime: false,
             before: (0, 0),
         }
@@ -310,10 +314,12 @@ impl Loop {
             let limit = Instant::from_nanos(drain_by);
             next = Some(next.map_or(limit, |next| next.min(limit)));
         }
-        let wait = next.map(|next| next.saturating_since(self.clock.now()));
-        if wait == Some(Duration::ZERO) {
+        let now = self.clock.now();
+        let alarm = next.map(|next| self.alarm.before(next));
+        if alarm.is_some_and(|alarm| alarm <= now) {
             return Ok(());
         }
+        let wait = alarm.map(|alarm| alarm.saturating_since(now));
         let mut fds = [
             PollFd::new(self.tuns[0].as_fd(), PollFlags::POLLIN),
             PollFd::new(self.tuns[1].as_fd(), PollFlags::POLLIN),
@@ -321,6 +327,11 @@ impl Loop {
         ];
         let timeout = wait.map(|wait| TimeSpec::nanoseconds(wait.as_nanos() as i64));
         match ppoll(&mut fds, timeout, None::<SigSet>) {
+            Ok(0) => {
+                if let Some(alarm) = alarm {
+                    self.alarm.handle_wakeup(self.clock.now().saturating_since(alarm));
+                }
+            }
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(e) => return Err(HostError::new("cannot wait for packets", e)),
         }

@@ -1,6 +1,7 @@
 //! The Linux edge: namespaces, TUN, veth, routes, sysctls, the real clock, privileges. The only crate with `unsafe`.
 #![allow(unsafe_code)]
 
+mod alarm;
 mod clock;
 mod error;
 mod ethtool;
