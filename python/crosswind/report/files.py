@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crosswind.errors import DiskError
@@ -26,7 +26,8 @@ def whole(path: Path) -> Iterator[Path]:
             f"cannot write {path}: {error.strerror or error}", hint="make room or choose another place for the report"
         ) from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

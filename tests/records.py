@@ -1,0 +1,102 @@
+"""Run records made by hand, whose every number a test can work out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from crosswind.record import SAMPLE_SCHEMA, CellRun, RunRecord, empty_samples
+
+MS = 1_000_000
+
+
+def finished(*, valid: bool = True, reasons: Sequence[str] = (), packets: int = 10, lost: int = 0) -> dict[str, Any]:
+    """A `finished` event: `packets` in and `lost` of them dropped, in each direction."""
+    way = {
+        "in": packets,
+        "delivered": packets - lost,
+        "dropped": {"loss": lost, "queue": 0, "device": 0},
+        "queued": 0,
+        "in_bytes": packets * 60,
+        "delivered_bytes": (packets - lost) * 60,
+    }
+    late = {"n": packets, "p50": 9_000, "p99": 41_000, "max": 90_000}
+    return {
+        "event": "finished",
+        "valid": valid,
+        "reasons": list(reasons),
+        "warnings": [],
+        "ledger": {"forward": way, "reverse": way, "closed": True},
+        "fidelity": {
+            "delay_error_ns": late,
+            "starvation": {"fraction": 0.01},
+            "realtime": True,
+            "within_budget": valid,
+        },
+    }
+
+
+def echoes(rtts_ns: Sequence[int | None], *, connect_ns: int | None = None, connection: Sequence[int] | None = None):
+    """Samples of echoes, one after the other; None is a timeout. The first one opened the connection."""
+    count = len(rtts_ns)
+    sent = [index * 1000 * MS for index in range(count)]
+    return table(
+        count,
+        connection=list(connection or [0] * count),
+        intended_ns=[at - 2 * MS for at in sent],
+        sent_ns=sent,
+        received_ns=[None if rtt is None else at + rtt for at, rtt in zip(sent, rtts_ns, strict=True)],
+        connect_ns=[connect_ns] + [None] * (count - 1),
+        outcome=["timeout" if rtt is None else "ok" for rtt in rtts_ns],
+    )
+
+
+def transfers(bits_per_s: Sequence[float], *, seconds: int = 8, connect_ns: int = MS):
+    """Samples of transfers of some seconds each, every one numbered as connection 0."""
+    count = len(bits_per_s)
+    return table(
+        count,
+        connection=[0] * count,
+        intended_ns=[0] * count,
+        sent_ns=[0] * count,
+        received_ns=[seconds * 1000 * MS] * count,
+        connect_ns=[connect_ns] * count,
+        received_bytes=[round(rate * seconds / 8) for rate in bits_per_s],
+        wire_ns=[seconds * 1000 * MS - MS] * count,
+        outcome=["ok"] * count,
+    )
+
+
+def table(count: int, **columns: list[Any]) -> pl.DataFrame:
+    """A samples table; columns not given are null."""
+    columns["exchange"] = list(range(count))
+    return pl.DataFrame({key: columns.get(key, [None] * count) for key in SAMPLE_SCHEMA}, schema=SAMPLE_SCHEMA)
+
+
+def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None = None, **changes: Any) -> CellRun:
+    """One repetition. Without samples it failed. changes: repetition, parameters, end (the `finished` event)."""
+    repetition = changes.get("repetition", 0)
+    parameters = changes.get("parameters", {"workload": {"kind": "echo", "transport": "udp"}})
+    failure = (
+        None if samples is not None else {"kind": "deadline", "message": "deadline of 600 s passed", "hint": "wait"}
+    )
+    end = None if failure else changes.get("end", finished())
+    return CellRun(
+        f"{cell}-{repetition}",
+        cell,
+        repetition,
+        0,
+        levels or {},
+        parameters,
+        end,
+        failure,
+        empty_samples() if samples is None else samples,
+    )
+
+
+def record(*cells: CellRun, planned: int | None = None, **changes: Any) -> RunRecord:
+    """A run of these repetitions."""
+    given = {"study": {}, "title": "A title", "name": "a-study", "published": [], "models": [], "notes": []} | changes
+    return RunRecord(
+        cells=list(cells), planned=len(cells) if planned is None else planned, provenance={"seed": 1}, **given
+    )
