@@ -239,7 +239,7 @@ def _summary(finished: Event, last: Event) -> str:
     median = last.get("median_ns")
     parts = [f"{samples['ok']} of {samples['rows']} ok"]
     if median is not None:
-        parts.append(f"median so far {duration_text(median)}")
+        parts.append(f"median {duration_text(median)}")
     return ", ".join(parts)
 
 

@@ -37,7 +37,7 @@ def results(crosswind: Cli) -> dict[str, str]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_goes_on_with_nothing_lost_and_nothing_twice(crosswind: Cli, number: signal.Signals) -> None:
-    process = crosswind.start(*FOUR)
+    process = crosswind.start(*FOUR, "--no-report")
     wait_until(lambda: crosswind.finished("here"))
     process.send_signal(number)
     ended = crosswind.end(process)
@@ -46,7 +46,7 @@ def test_an_interrupted_run_goes_on_with_nothing_lost_and_nothing_twice(crosswin
     assert f"interrupted: {len(before)} of 4 cells are kept in here" in ended.err
     assert 1 <= len(before) < 4
     assert crosswind.attempts("here") == sorted(before)
-    resumed = crosswind("run", "--resume", "here")
+    resumed = crosswind("run", "--resume", "here", "--no-report")
     assert resumed.status == 0, resumed.err
     after = results(crosswind)
     assert set(after) == KEYS == set(crosswind.attempts("here"))
@@ -76,7 +76,7 @@ def test_a_killed_run_goes_on(crosswind: Cli) -> None:
     process.kill()
     process.communicate()
     before = results(crosswind)
-    resumed = crosswind("run", "--resume", "here")
+    resumed = crosswind("run", "--resume", "here", "--no-report")
     assert resumed.status == 0, resumed.err
     after = results(crosswind)
     assert set(after) == KEYS == set(crosswind.attempts("here"))

@@ -60,9 +60,9 @@ def test_plain_lines_say_how_each_cell_ended() -> None:
     display.run_ended()
     assert out.getvalue().splitlines() == [
         "mine: 3 of 4 cells to run, 1 are done already",
-        "[2/4] loss=1% #1: 60 of 60 ok, median so far 20 ms, 1.5 s, about 3 s left",
+        "[2/4] loss=1% #1: 60 of 60 ok, median 20 ms, 1.5 s, about 3 s left",
         "failed: loss=2% #1: the cell was ended by signal SIGKILL",
-        "[4/4] loss=3% #1: 60 of 60 ok, median so far 20 ms, 0.5 s",
+        "[4/4] loss=3% #1: 60 of 60 ok, median 20 ms, 0.5 s",
         "invalid: loss=3% #1: late",
     ]
 
