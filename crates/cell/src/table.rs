@@ -16,21 +16,21 @@ const ROWS_A_BATCH: usize = 16_384;
 /// A file that is not yet whole.
 pub struct Part {
     name: &'static str,
-    part: PathBuf,
+    unfinished: PathBuf,
     whole: PathBuf,
 }
 
 impl Part {
     /// Begins `name` in `directory`.
     pub fn create(directory: &Path, name: &'static str) -> Result<(Self, File), CellError> {
-        let part = Self { name, part: directory.join(format!("{name}.part")), whole: directory.join(name) };
-        let file = File::create(&part.part).map_err(|e| CellError::disk(name, &e))?;
+        let part = Self { name, unfinished: directory.join(format!("{name}.part")), whole: directory.join(name) };
+        let file = File::create(&part.unfinished).map_err(|e| CellError::disk(name, &e))?;
         Ok((part, file))
     }
 
     /// Everything is written: gives the file its name.
     pub fn complete(self) -> Result<(), CellError> {
-        fs::rename(&self.part, &self.whole).map_err(|e| CellError::disk(self.name, &e))
+        fs::rename(&self.unfinished, &self.whole).map_err(|e| CellError::disk(self.name, &e))
     }
 }
 

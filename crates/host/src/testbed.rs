@@ -31,7 +31,7 @@ pub enum Family {
     /// IPv4, in 198.18.0.0/15, the range for benchmarks (RFC 2544).
     #[default]
     Ipv4,
-    /// IPv6, in 2001:2::/48, the range for benchmarks (RFC 5180).
+    /// IPv6, in `2001:2::/48`, the range for benchmarks (RFC 5180).
     Ipv6,
 }
 
@@ -211,12 +211,11 @@ impl Testbed {
             }
             Ok(())
         };
-        let report = match self.forwarder {
-            Some(forwarder) => Some(forwarder.finish(self.drain, down)?),
-            None => {
-                down()?;
-                None
-            }
+        let report = if let Some(forwarder) = self.forwarder {
+            Some(forwarder.finish(self.drain, down)?)
+        } else {
+            down()?;
+            None
         };
         let counters = |namespace: &Namespace| namespace.run(|| Netlink::connect()?.counters(DEVICE));
         let counted = [counters(&client)?, counters(&server)?];

@@ -23,7 +23,10 @@ impl Element for Delay {
     }
 
     fn poll_packet(&mut self, now: Instant) -> Option<Departure> {
-        self.line.pop_front_if(|packet| packet.at <= now).map(Departure::Forwarded)
+        if self.line.front()?.at > now {
+            return None;
+        }
+        self.line.pop_front().map(Departure::Forwarded)
     }
 
     fn next_wakeup(&self) -> Option<Instant> {

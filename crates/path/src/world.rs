@@ -28,6 +28,9 @@ impl World {
     }
 
     /// Puts on the agenda: a packet of `size` bytes enters at `time`. At the same time, in the order of the calls.
+    ///
+    /// # Panics
+    /// When `time` is before what has already happened.
     pub fn send_at(&mut self, time: Instant, size: u64) {
         assert!(time >= self.now, "the script goes back in time");
         self.agenda.insert((time, self.sent), Bytes(size));

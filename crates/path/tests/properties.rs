@@ -1,4 +1,5 @@
 //! What always holds: every packet comes out once; order is kept; nothing is early.
+#![allow(clippy::unwrap_used)]
 
 use crosswind_path::world::{Fate, World};
 use crosswind_path::{Counting, Direction, DirectionConfig, QueueLimit};

@@ -1,4 +1,5 @@
 //! Scripts on virtual time, with exact answers.
+#![allow(clippy::unwrap_used)]
 
 use crosswind_path::queue::Fifo;
 use crosswind_path::world::{Fate, World};

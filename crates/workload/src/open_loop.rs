@@ -8,7 +8,7 @@ use crosswind_transport::{Connection, Outcome};
 use crosswind_units::{Duration, Instant};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What the sending thread tells the receiving one.
 struct Announced {
@@ -111,14 +111,9 @@ fn receive(
     while replies < expected {
         let received = connection.receive(&mut reply);
         let now = clock.now();
-        loop {
-            match announced.try_recv() {
-                Ok(one) => {
-                    waiting.insert(message::visible(one.number, size), one.number);
-                    samples.insert(one.number, announced_sample(lane, &one));
-                }
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-            }
+        while let Ok(one) = announced.try_recv() {
+            waiting.insert(message::visible(one.number, size), one.number);
+            samples.insert(one.number, announced_sample(lane, &one));
         }
         match received {
             Ok(length) if length == size => {

@@ -10,7 +10,7 @@ use crosswind_units::Instant;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::thread::{Scope, ScopedJoinHandle};
+use std::thread::Scope;
 use std::time::Duration;
 
 /// How often an idle server looks whether it is to stop.
@@ -50,6 +50,7 @@ pub struct Server<'a> {
     seen: Mutex<Vec<Seen>>,
     readback: Mutex<Option<SocketReadback>>,
     cpu_ns: AtomicU64,
+    failure: Mutex<Option<WorkloadError>>,
 }
 
 impl<'a> Server<'a> {
@@ -79,6 +80,7 @@ impl<'a> Server<'a> {
             seen: Mutex::default(),
             readback: Mutex::default(),
             cpu_ns: AtomicU64::new(0),
+            failure: Mutex::default(),
         })
     }
 
@@ -107,23 +109,27 @@ impl<'a> Server<'a> {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// What was seen, once every thread has ended.
-    pub fn into_seen(self) -> (SeenByPort, Option<SocketReadback>, u64) {
+    /// What was seen, once every thread has ended; or what kept one from serving.
+    pub fn into_seen(self) -> Result<(SeenByPort, Option<SocketReadback>, u64), WorkloadError> {
+        if let Ok(Some(error)) = self.failure.into_inner() {
+            return Err(error);
+        }
         let seen = self.seen.into_inner().unwrap_or_default();
         let readback = self.readback.into_inner().unwrap_or_default();
-        (SeenByPort::new(seen), readback, self.cpu_ns.into_inner())
+        Ok((SeenByPort::new(seen), readback, self.cpu_ns.into_inner()))
     }
 
-    fn spawn<'scope>(
-        &'scope self,
-        scope: &'scope Scope<'scope, '_>,
-    ) -> Result<ScopedJoinHandle<'scope, Result<((), u64), WorkloadError>>, WorkloadError> {
+    fn spawn<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Result<(), WorkloadError> {
         self.idle.fetch_add(1, Ordering::AcqRel);
         self.context.spawn(scope, Side::Reverse, move || {
             let served = self.serve(scope);
             self.cpu_ns.fetch_add(thread_cpu_ns(), Ordering::Relaxed);
-            served
-        })
+            if let (Err(error), Ok(mut failure)) = (served, self.failure.lock()) {
+                failure.get_or_insert(error);
+            }
+            Ok(())
+        })?;
+        Ok(())
     }
 
     fn serve<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Result<(), WorkloadError> {

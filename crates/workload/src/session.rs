@@ -43,6 +43,6 @@ pub fn run<T: Send>(
         }
         Ok::<_, WorkloadError>((results, cpu))
     })?;
-    let (seen, server_readback, server_cpu) = server.into_seen();
+    let (seen, server_readback, server_cpu) = server.into_seen()?;
     Ok(Session { results, seen, server_readback, cpu_ns: [client_cpu, server_cpu] })
 }
