@@ -6,10 +6,10 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from records import MS, echoes, finished, record, run, table, transfers
 
 from crosswind.analysis import analyse
 from crosswind.result import Result, schema_text
+from records import MS, echoes, finished, record, run, table, transfers
 
 TRANSFER = {"workload": {"kind": "transfer", "transport": "tcp", "size_bytes": 1_000_000}}
 KEPT_TCP = {"workload": {"kind": "echo", "transport": "tcp", "connection": "kept"}}
@@ -148,12 +148,17 @@ def test_no_mean_of_retransmitted_times_at_a_quarter_loss() -> None:
     assert mean("udp").value is not None
 
 
-def test_alike_neighbours_are_flagged() -> None:
-    slow_then_fast = [30 * MS + index for index in range(100)] + [20 * MS + index for index in range(100)]
-    (cell,) = analyse(record(run(0, echoes(slow_then_fast)))).cells
-    assert any("rtt: neighbouring exchanges" in text and "too narrow" in text for text in cell.warnings)
-    alternating = [(20 + 10 * (index % 2)) * MS + index for index in range(200)]
-    assert analyse(record(run(0, echoes(alternating)))).cells[0].warnings == []
+def test_alike_neighbours_widen_a_quantiles_interval() -> None:
+    rtts = [(20 + index) * MS for index in range(200)]
+
+    def median(order: list[int]):
+        return analyse(record(run(0, echoes([rtts[at] for at in order])))).cells[0].estimates["rtt"].median
+
+    drifting, shuffled = median(list(range(200))), median([(at * 77) % 200 for at in range(200)])
+    assert shuffled.method == "order statistics (exact binomial)"
+    assert drifting.method.startswith("order statistics (binomial, ")
+    assert drifting.value == shuffled.value
+    assert drifting.low < shuffled.low < shuffled.high < drifting.high
 
 
 def test_levels_are_compared_with_the_first_one_in_otherwise_equal_cells() -> None:

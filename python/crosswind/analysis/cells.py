@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from crosswind.analysis.metrics import METRICS, Samples, metrics_of, read
 from crosswind.record import CellRun, RunRecord
 from crosswind.result import Cell, DelayError, Direction, Dropped, Fidelity, Interval, Ledger, Metric
@@ -22,9 +20,6 @@ from crosswind.stats import (
 )
 from crosswind.stats.mean import check_finite_variance, interval_of
 from crosswind.stats.quantile import METHOD as QUANTILE_METHOD
-
-CORRELATED = 0.3
-"""Lag-1 correlation of "above the median" from which quantile intervals are flagged as too narrow."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +77,7 @@ def summarise(data: CellData, *, level: float) -> Cell:
         levels=data.levels,
         valid=not reasons,
         reason="; ".join(reasons) or None,
-        warnings=_warnings(data, finished),
+        warnings=_warnings(finished),
         repetitions=len(data.runs),
         n=n,
         lost=lost,
@@ -127,11 +122,11 @@ def _retransmitted_loss(parameters: dict[str, Any]) -> float:
 
 
 def _metric(data: CellData, name: str, level: float) -> Metric:
-    unit, values = METRICS[name].unit, data.samples[name].values
+    unit, values, clusters = METRICS[name].unit, data.samples[name].values, data.samples[name].clusters
 
     def quantile(q: float) -> Interval:
         made = attempt(
-            lambda: quantile_interval(values, q, unit=unit, level=level),
+            lambda: quantile_interval(values, q, clusters, unit=unit, level=level),
             n=values.size, level=level, method=QUANTILE_METHOD, unit=unit,
         )  # fmt: skip
         return Interval.of(made)
@@ -163,26 +158,8 @@ def _reasons(runs: list[CellRun]) -> list[str]:
     return reasons
 
 
-def _warnings(data: CellData, finished: list[dict[str, Any]]) -> list[str]:
-    warnings = list(dict.fromkeys(str(text) for one in finished for text in one.get("warnings") or []))
-    for name, samples in data.samples.items():
-        lag = lag_one(samples)
-        if lag > CORRELATED:
-            warnings.append(
-                f"{name}: neighbouring exchanges on a connection are alike (lag-1 correlation {lag:.2f}), "
-                "so the quantiles' intervals, which take them as independent, are too narrow"
-            )
-    return warnings
-
-
-def lag_one(samples: Samples) -> float:
-    """Lag-1 correlation of "above the median" between neighbours on one connection; 0 with fewer than 50 pairs."""
-    above = samples.values > np.median(samples.values)
-    same = samples.clusters[1:] == samples.clusters[:-1]
-    first, second = above[:-1][same].astype(np.float64), above[1:][same].astype(np.float64)
-    if first.size < 50 or first.std() == 0 or second.std() == 0:
-        return 0.0
-    return float(np.corrcoef(first, second)[0, 1])
+def _warnings(finished: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(str(text) for one in finished for text in one.get("warnings") or []))
 
 
 def _ledger(finished: list[dict[str, Any]]) -> Ledger | None:

@@ -75,7 +75,7 @@ def situation(parameters: Mapping[str, Any], measured_rtt_ns: float | None = Non
         notes.append(
             "the path has no delay and no round trip was measured"
             if rtt_s is None
-            else f"the path has no delay: the smallest measured round trip, {rtt_s * 1e3:.3g} ms, stands for it"
+            else "the path has no delay: the smallest measured round trip stands for it"
         )
     return Situation(
         kind=workload.get("kind", ""),

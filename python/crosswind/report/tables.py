@@ -104,7 +104,9 @@ def footnotes(cells: list[Cell], metrics: list[Metric]) -> list[str]:
 
 def method(name: str) -> str:
     """A method's name without the length of its blocks, so that cells share a footnote."""
-    parts = re.sub(r" \(blocks of \d+\)", "", name).split(" and ")
+    parts = re.sub(r" \(blocks of \d+\)|, \d+ (?=effective)", lambda cut: ", " if "," in cut[0] else "", name).split(
+        " and "
+    )
     return " and ".join(dict.fromkeys(parts))
 
 
@@ -140,6 +142,7 @@ def models_table(result: Result) -> Table | None:
             rows.append([
                 levels(cell.levels),
                 one.title,
+                quantity(1e9 * one.inputs["rtt_s"], "ns") if "rtt_s" in one.inputs else NOTHING,
                 "silent" if one.value is None else f"{number(one.value, divisor)} {unit}",
                 uncapped,
                 f"{observed(one.observed, divisor) if measured is None else interval(one.measured, divisor)} {unit}",
@@ -148,8 +151,9 @@ def models_table(result: Result) -> Table | None:
             ])  # fmt: skip
     if not rows:
         return None
-    columns = ["cell", "model", "predicted", "uncapped", "measured mean", "ratio", "assumptions hold"]
-    small = Table("Models", [*columns[:3], *columns[4:6]], [[*row[:3], *row[4:6]] for row in rows], 2)
+    columns = ["cell", "model", "RTT", "predicted", "uncapped", "measured mean", "ratio", "assumptions hold"]
+    order = (0, 1, 3, 5, 6)
+    small = Table("Models", [columns[index] for index in order], [[row[index] for index in order] for row in rows], 2)
     notes = [f"{'; '.join(titles)}: {remark}" for remark, titles in remarks.items()]
     return Table("Models", columns, rows, 2, footnotes=notes, narrow=small)
 
@@ -185,15 +189,15 @@ def published_table(result: Result) -> Table | None:
 def comparisons_table(result: Result) -> Table | None:
     """Levels of each factor against its first one."""
     rows, methods = [], []
-    for one in result.comparisons:
+    tested = [one for one in result.comparisons if one.p is not None]
+    for one in tested:
         divisor, unit = scale_of([one.difference.value], one.unit)
-        if one.difference.value is not None:
-            methods.append(method(one.difference.method))
+        methods.append(method(one.difference.method))
         rows.append([
             METRICS[one.metric].title,
             f"{factor_name(one.factor)} {one.other} against {one.reference}",
             levels(one.fixed) if one.fixed else NOTHING,
-            NOTHING if one.difference.value is None else f"{interval(one.difference, divisor)} {unit}",
+            f"{interval(one.difference, divisor)} {unit}",
             interval(one.ratio),
             interval(one.cliffs_delta),
             p_value(one.p_holm),
@@ -207,6 +211,9 @@ def comparisons_table(result: Result) -> Table | None:
         "Intervals are 95 %, each by itself; p is corrected by Holm's method within one factor and metric. "
         "“No difference shown” does not mean equal.",
     ]
+    untested = len(result.comparisons) - len(tested)
+    if untested:
+        notes.append(f"Left out for want of samples: {untested} more.")
     only = rows[0][0] if len({row[0] for row in rows}) == 1 else None
     order = (() if only else (0,)) + (1, 2, 4, 7)
     shorter = {" against ": " / ", "no difference shown": "none shown"}

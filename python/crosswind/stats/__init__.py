@@ -1,7 +1,7 @@
 """Statistics: a number never travels without its interval, its n and its method (docs/statistics.md)."""
 
 from crosswind.stats.binomial import clopper_pearson, wilson
-from crosswind.stats.bootstrap import Resampled, resample
+from crosswind.stats.bootstrap import Resampled, design_effect, resample
 from crosswind.stats.compare import Comparison, cliffs_delta, difference_of_means, hodges_lehmann, ratio_of_means, tost
 from crosswind.stats.estimate import Estimate, TooFewSamples, refused
 from crosswind.stats.mean import mean_interval
@@ -15,6 +15,7 @@ __all__ = [
     "TooFewSamples",
     "cliffs_delta",
     "clopper_pearson",
+    "design_effect",
     "difference_of_means",
     "hodges_lehmann",
     "holm",

@@ -78,6 +78,36 @@ def resample(
     return _by_block(values, member, rng, resamples)
 
 
+def design_effect(samples: npt.ArrayLike, clusters: npt.ArrayLike | None = None) -> float:
+    """How many times larger the variance of the mean is than it would be with independent samples; at least 1.
+
+    Taken to be 1 unless it exceeds 1 by more than two of its own standard errors, sqrt(2/units), or where there are
+    fewer than MIN_UNITS units to tell by. Blocks see no dependence longer than themselves.
+
+    Args: as `resample`.
+    """
+    values = np.asarray(samples, dtype=np.float64).ravel()
+    spread = float(values.var())
+    if clusters is None or spread == 0:
+        return 1.0
+    _, member = np.unique(np.asarray(clusters).ravel(), return_inverse=True)
+    count = int(member.max()) + 1
+    if count == values.size:
+        return 1.0
+    if count >= MIN_UNITS:
+        units = count
+        sums, sizes = _total(member, values - values.mean(), count), _total(member, np.ones(values.size), count)
+        error = float(_ratio(sums[None, :], sizes[None, :])[1][0])
+    else:
+        blocks, length = _blocks(values, member)
+        units = values.size // length
+        if units < MIN_UNITS:
+            return 1.0
+        error = float(np.sqrt(np.mean((blocks - values.mean()) ** 2) / (units - 1)))
+    effect = error**2 * values.size / spread
+    return effect if effect > 1 + 2 * float(np.sqrt(2 / units)) else 1.0
+
+
 def _few(values: Array) -> Resampled:
     if values.size < 2:
         raise TooFewSamples(f"not enough samples: a mean needs at least 2, there are {values.size}", needed=2)
@@ -126,9 +156,7 @@ def _by_block(values: Array, member: npt.NDArray[np.intp], rng: np.random.Genera
             f"{MIN_UNITS} connections, or 2 exchanges each on its own connection; there are {values.size} exchanges",
             needed=MIN_BLOCKED,
         )
-    series = [values[member == one] for one in range(int(member.max()) + 1)]
-    length = max(1, min(round(values.size ** (1 / 3)), *(len(one) for one in series)))
-    blocks = np.concatenate([_circular_means(one, length) for one in series])
+    blocks, length = _blocks(values, member)
     used = min(values.size // length, 5 * MAX_UNITS)
     mean = float(values.mean())
     deviations = blocks - mean
@@ -145,6 +173,13 @@ def _by_block(values: Array, member: npt.NDArray[np.intp], rng: np.random.Genera
 
 def _total(member: npt.NDArray[np.intp], weights: Array, count: int) -> Array:
     return np.bincount(member, weights=weights, minlength=count).astype(np.float64, copy=False)
+
+
+def _blocks(values: Array, member: npt.NDArray[np.intp]) -> tuple[Array, int]:
+    """Means of all runs of n^(1/3) consecutive values within a connection, and that length."""
+    series = [values[member == one] for one in range(int(member.max()) + 1)]
+    length = max(1, min(round(values.size ** (1 / 3)), *(len(one) for one in series)))
+    return np.concatenate([_circular_means(one, length) for one in series]), length
 
 
 def _circular_means(series: Array, length: int) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from crosswind.stats.bootstrap import design_effect
 from crosswind.stats.estimate import Estimate, TooFewSamples, check_level
 
 METHOD = "order statistics (exact binomial)"
@@ -46,17 +47,34 @@ def quantile_ranks(n: int, q: float, *, level: float = 0.95) -> tuple[int, int]:
     return int(below.ppf(tail)), int(below.ppf(1.0 - tail)) + 1
 
 
-def quantile_interval(samples: npt.ArrayLike, q: float, *, unit: str, level: float = 0.95) -> Estimate:
+def quantile_interval(
+    samples: npt.ArrayLike, q: float, clusters: npt.ArrayLike | None = None, *, unit: str, level: float = 0.95
+) -> Estimate:
     """The q-quantile with its exact interval.
 
     Args:    samples: shape (n,), in `unit`; what was lost is absent, never NaN or 0. q: in (0, 1).
+             clusters: shape (n,), the connection of each. Where neighbours on it are alike, the ranks are those of as
+             many independent samples as these are worth, n / `design_effect`, and the method says how many.
     Returns: Estimate whose value is the linearly interpolated sample quantile (Hyndman & Fan type 7).
     Raises:  TooFewSamples below `quantile_size`; ValueError when q or level is outside (0, 1).
+    Source:  effective sample size: Korn & Graubard, Analysis of Health Surveys, 1999, section 2.5.
     """
-    values = np.sort(np.asarray(samples, dtype=np.float64).ravel())
-    low, high = quantile_ranks(values.size, q, level=level)
-    value = float(np.quantile(values, q))
-    return Estimate(value, float(values[low - 1]), float(values[high - 1]), values.size, level, METHOD, unit)
+    given = np.asarray(samples, dtype=np.float64).ravel()
+    quantile_ranks(given.size, q, level=level)
+    value = float(np.quantile(given, q))
+    effect = design_effect(given <= value, clusters)
+    n, worth = given.size, math.floor(given.size / effect + 1e-9)
+    if worth < quantile_size(q, level=level):
+        needed = math.ceil(quantile_size(q, level=level) * effect)
+        raise TooFewSamples(
+            f"not enough samples: neighbours are alike, so {_name(q)} needs about {needed}, there are {n}",
+            needed=needed,
+        )
+    low, high = quantile_ranks(worth, q, level=level)
+    low, high = (low - 1) * n // worth + 1, -(-high * n // worth)
+    method = METHOD if worth == n else f"order statistics (binomial, {worth} effective samples)"
+    values = np.sort(given)
+    return Estimate(value, float(values[low - 1]), float(values[high - 1]), n, level, method, unit)
 
 
 def median_interval(samples: npt.ArrayLike, *, unit: str, level: float = 0.95) -> Estimate:
