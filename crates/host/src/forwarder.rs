@@ -146,6 +146,7 @@ struct Loop {
     payload_clock: Arc<PayloadClock>,
     realtime: bool,
     before: (u64, u64),
+    started: Instant,
     alarm: Alarm,
 }
 
@@ -169,6 +170,7 @@ impl Loop {
             alarm,
             realtime: false,
             before: (0, 0),
+            started: Instant::ZERO,
         }
     }
 
@@ -178,6 +180,7 @@ impl Loop {
         }
         realtime::sharpen_timers();
         self.realtime = realtime::raise_priority();
+        self.started = self.clock.now();
         self.before = realtime::run_and_wait_ns().unwrap_or_default();
         Ok(())
     }
@@ -367,7 +370,11 @@ impl Loop {
             queued,
             delay_error: self.delay_error,
             queueing: self.queueing,
-            starvation: Starvation { run_ns: run - self.before.0, wait_ns: wait - self.before.1 },
+            starvation: Starvation {
+                run_ns: run - self.before.0,
+                wait_ns: wait - self.before.1,
+                elapsed_ns: (self.clock.now() - self.started).as_nanos(),
+            },
             realtime: self.realtime,
             cpu_ns: thread_cpu_ns(),
             _devices: self.tuns,

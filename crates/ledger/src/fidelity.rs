@@ -21,6 +21,8 @@ pub struct Starvation {
     pub run_ns: u64,
     /// Ready to run, without a CPU.
     pub wait_ns: u64,
+    /// From its start to its end, asleep or not.
+    pub elapsed_ns: u64,
 }
 
 /// The CPUs that were given to each part; empty where nothing was pinned.
@@ -68,10 +70,10 @@ impl Default for Budget {
 }
 
 impl Starvation {
-    /// Waited of (ran + waited); 0 for a thread that did neither.
+    /// Waited of elapsed; 0 for a thread that never was. Not of ran + waited: for a thread that sleeps nearly always, the
+    /// microsecond that every waking takes would look like want.
     pub fn fraction(&self) -> f64 {
-        let total = self.run_ns as f64 + self.wait_ns as f64;
-        if total > 0.0 { self.wait_ns as f64 / total } else { 0.0 }
+        if self.elapsed_ns > 0 { self.wait_ns as f64 / self.elapsed_ns as f64 } else { 0.0 }
     }
 }
 
@@ -150,11 +152,13 @@ impl TryFrom<RawBudget> for Budget {
 struct StarvationReport {
     run_ns: u64,
     wait_ns: u64,
+    elapsed_ns: u64,
     fraction: f64,
 }
 
 impl From<Starvation> for StarvationReport {
     fn from(starvation: Starvation) -> Self {
-        Self { run_ns: starvation.run_ns, wait_ns: starvation.wait_ns, fraction: starvation.fraction() }
+        let Starvation { run_ns, wait_ns, elapsed_ns } = starvation;
+        Self { run_ns, wait_ns, elapsed_ns, fraction: starvation.fraction() }
     }
 }

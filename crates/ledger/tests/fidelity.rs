@@ -7,7 +7,7 @@ use serde_json::json;
 
 fn report(p99: u64, wait_ns: u64) -> FidelityReport {
     let delay_error = TimeReport { n: 1000, p50: 9_000, p99, max: 2 * p99 };
-    let starvation = Starvation { run_ns: 900, wait_ns };
+    let starvation = Starvation { run_ns: 900, wait_ns, elapsed_ns: 900 + wait_ns };
     let cpus = Cpus { emulator: vec![1], hosts: vec![0] };
     FidelityReport::new(delay_error, starvation, true, false, cpus, Budget::default())
 }
@@ -18,7 +18,7 @@ fn it_is_written_as_the_protocol_says() {
         serde_json::to_value(report(41_000, 0)).unwrap(),
         json!({
             "delay_error_ns": {"n": 1000, "p50": 9000, "p99": 41000, "max": 82000},
-            "starvation": {"run_ns": 900, "wait_ns": 0, "fraction": 0.0},
+            "starvation": {"run_ns": 900, "wait_ns": 0, "elapsed_ns": 900, "fraction": 0.0},
             "realtime": true, "memory_locked": false, "cpus": {"emulator": [1], "hosts": [0]},
             "budget": {"delay_error_p99_ns": 1_000_000, "starvation": 0.05},
             "within_budget": true,
