@@ -1,6 +1,7 @@
 """Charts as Vega-Lite specifications, each of one view, so that a page can let them wrap and shrink.
 
-Colours are Okabe and Ito's, which colour-blind readers can tell apart; a second factor is told by dashes.
+Colours are Okabe and Ito's, which colour-blind readers can tell apart, the blue lightened to show on a dark page too;
+a second factor is told by dashes.
 """
 
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from crosswind.report.format import factor_name, levels, scale_of
 from crosswind.result import Interval, Result
 from crosswind.stats.estimate import Array
 
-PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D"]
+PALETTE = ["#2A82C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D"]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 POINTS = 500
 """Most points of one cell's curve; with fewer samples every one is drawn."""
@@ -144,7 +145,7 @@ def intervals(name: str, result: Result, data: list[CellData]) -> list[Chart]:
     tips = [alt.Tooltip("cell:N"), alt.Tooltip("kind:N"), *numbers, alt.Tooltip("method:N")]
     sample, mean, median = (base.transform_filter(f"datum.kind == '{kind}'") for kind in ("sample", "mean", "median"))
     drawing = alt.layer(
-        sample.mark_point(shape="circle", size=22, opacity=0.45, filled=True).encode(x=x),
+        sample.mark_point(shape="circle", size=34, opacity=0.85, filled=True).encode(x=x),
         mean.mark_rule(strokeWidth=2.2).encode(x=low, x2="high:Q", tooltip=tips),
         mean.mark_point(shape="circle", size=70, filled=True, opacity=1).encode(x=x, tooltip=tips),
         median.mark_point(shape="stroke", angle=90, size=160, strokeWidth=2, opacity=1).encode(x=x, tooltip=tips),

@@ -66,7 +66,7 @@ def _draw(cells: list[Cell], data: dict[int, CellData], losses: dict[int, float]
     layers = [
         drawn.encode(x=x, y=y, strokeDash=dash, tooltip=["model:N", "loss:Q", "value:Q"]),
         measured.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2="high:Q"),
-        measured.mark_line(strokeWidth=1, opacity=0.5).encode(y=y),
+        measured.mark_line(strokeWidth=1.2, opacity=0.8).encode(y=y),
         measured.mark_point(size=60, filled=True, opacity=1).encode(y=y, tooltip=tips),
     ]
     return spec_of(alt.layer(*(layers if curves else layers[1:])), 300)
@@ -81,14 +81,14 @@ def centre(cell: Cell) -> float:
 def _curves(
     cells: list[Cell], data: dict[int, CellData], losses: dict[int, float], models: list[str], divisor: float
 ) -> list[dict[str, Any]]:
-    """Each model at the panel's delay, from the smallest loss above 0 to the largest."""
+    """Each model at the panel's delay, from a tenth of the smallest loss to the largest."""
     lossy = [loss for loss in losses.values() if loss > 0]
     parameters = copy.deepcopy(data[cells[0].cell].parameters)
     parameters.setdefault("host", {})["congestion_control"] = "reno"  # what the curves describe, whatever was measured
     rtts = [one.inputs["rtt_s"] * 1e9 for cell in cells for one in cell.models if "rtt_s" in one.inputs]
     rows = []
     for name in models:
-        for loss in np.geomspace(min(lossy) / 2, max(lossy), _CURVE_POINTS):
+        for loss in np.geomspace(min(lossy) / 10, max(lossy), _CURVE_POINTS):
             for way in ("forward", "reverse"):
                 parameters.setdefault("path", {}).setdefault(way, {})["loss"] = float(loss)
             made = predict(name, parameters, measured_rtt_ns=min(rtts, default=None))
