@@ -4,6 +4,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from crosswind.analysis.metrics import METRICS, Samples, metrics_of, read
@@ -30,7 +31,11 @@ class CellData:
     levels: dict[str, str]
     runs: list[CellRun]
     samples: dict[str, Samples]
-    resampled: dict[str, Resampled | TooFewSamples]
+
+    @cached_property
+    def resampled(self) -> dict[str, Resampled | TooFewSamples]:
+        """The mean of each metric resampled, or why it cannot be; done when first asked for, since plots never ask."""
+        return {name: _resample(name, self.cell, one, self.parameters) for name, one in self.samples.items()}
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -52,14 +57,13 @@ def repetitions_of(record: RunRecord) -> dict[int, list[CellRun]]:
 
 
 def collect(record: RunRecord) -> list[CellData]:
-    """Samples and resampled means of every metric of every cell."""
+    """The samples of every metric of every cell."""
     collected = []
     for cell, runs in repetitions_of(record).items():
         workload = runs[0].parameters.get("workload") or {}
         samples = {metric.name: read(metric, runs) for metric in metrics_of(workload)}
         samples = {name: one for name, one in samples.items() if one.values.size}
-        resampled = {name: _resample(name, cell, one, runs[0].parameters) for name, one in samples.items()}
-        collected.append(CellData(cell, runs[0].levels, runs, samples, resampled))
+        collected.append(CellData(cell, runs[0].levels, runs, samples))
     return collected
 
 
