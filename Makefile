@@ -89,8 +89,15 @@ bench: install
 	    if test -f "$$bench" -a -x "$$bench"; then PATH="$(CURDIR)/$(VENV)/bin:$$PATH" "$$bench" || exit 1; fi; \
 	done
 
+# fuzz/README.md. Each Rust target gets FUZZ_SECONDS; the study parser has its examples drawn anew.
+FUZZ_SECONDS ?= 60
 fuzz: $(DEV)/.locked
-	@PATH="$(CURDIR)/$(DEV)/bin:$$PATH" fuzz/run
+	$(DEV)/bin/python -m pytest tests/property/test_study_fuzz.py --hypothesis-seed=$$(date +%s)
+	@cargo +nightly fuzz --version > /dev/null 2>&1 || { echo "error: cargo-fuzz or a nightly Rust is missing"; \
+	    echo "hint: rustup toolchain install nightly && cargo install --locked cargo-fuzz"; exit 1; } >&2
+	@for target in $$(cargo +nightly fuzz list); do \
+	    cargo +nightly fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) -max_len=200 || exit 1; \
+	done
 
 lock: $(DEV)/.locked
 	packaging/lock

@@ -95,7 +95,9 @@ def check_cell(cell: Mapping[str, Any], *, binary: Path) -> None:
     Raises: StudyError when the cell is wrong. EngineError when the program cannot say.
     """
     try:
-        answer = subprocess.run([binary, "--check"], input=json.dumps(cell).encode(), capture_output=True, timeout=30, check=False)
+        answer = subprocess.run(
+            [binary, "--check"], input=json.dumps(cell).encode(), capture_output=True, timeout=30, check=False
+        )
     except (OSError, subprocess.SubprocessError) as error:
         raise EngineError(f"cannot run {binary} --check: {error}", hint=_REINSTALL) from error
     if answer.returncode == 0:
