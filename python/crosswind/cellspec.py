@@ -15,7 +15,6 @@ MOST_DEADLINE_NS = 3600 * 10**9
 _HOST_NAMES = {
     "send_buffer": "send_buffer_bytes",
     "receive_buffer": "receive_buffer_bytes",
-    "window_clamp": "window_clamp_bytes",
     "min_rto": "min_rto_ns",
 }
 _ECHO_KEYS = ("size_bytes", "messages", "mode", "rate_per_s", "connection")

@@ -89,7 +89,6 @@ class HostTable(Table):
     slow_start_after_idle: Switches = _key("TCP returns to slow start after an idle time")
     send_buffer: Buffers = _key("socket send buffer")
     receive_buffer: Buffers = _key("socket receive buffer")
-    window_clamp: Buffers = _key("largest receive window offered")
     initial_window: Segments = _key("TCP initial congestion window in segments")
     min_rto: Durations = _key("TCP minimum retransmission timeout")
 

@@ -36,7 +36,6 @@ profile = "freebsd-8"
 congestion_control = "reno"
 sack = false
 send_buffer = "64KiB"
-window_clamp = 65535
 initial_window = 3
 min_rto = "230ms"
 [workload]
@@ -77,7 +76,6 @@ starvation = "1%"
             "congestion_control": "reno",
             "sack": False,
             "send_buffer_bytes": 65_536,
-            "window_clamp_bytes": 65_535,
             "initial_window": 3,
             "min_rto_ns": 230_000_000,
         },

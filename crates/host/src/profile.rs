@@ -53,9 +53,6 @@ pub struct HostConfig {
     /// `SO_RCVBUF`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_buffer_bytes: Option<u32>,
-    /// Largest window that is advertised.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub window_clamp_bytes: Option<u32>,
     /// Initial congestion window, segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
@@ -70,7 +67,8 @@ impl HostConfig {
     pub fn resolved(&self) -> Self {
         let profile = match self.profile {
             Profile::Linux => Self { congestion_control: Some("cubic".into()), nodelay: Some(true), ..Self::default() },
-            // FreeBSD 8.2 by its sources: NewReno, initial window of RFC 3390, 64 kB socket buffers, SACK, no tail loss probe;
+            // FreeBSD 8.2 by its sources: NewReno, initial window of RFC 3390, 64 kB socket buffers, SACK, no tail loss probe.
+            // A window without scaling is 65535 bytes at most, whatever the kernel makes of its buffers (RFC 9293);
             // its timeout is max(RTT estimate, 30 ms) + 200 ms of slop, which Linux (RTT + minimum) meets with 230 ms on a short path.
             Profile::FreeBsd8 => Self {
                 congestion_control: Some("reno".into()),
@@ -79,7 +77,7 @@ impl HostConfig {
                 timestamps: Some(true),
                 tail_loss_probe: Some(false),
                 initial_window: Some(3),
-                window_clamp_bytes: Some(65_536),
+                window_scaling: Some(false),
                 min_rto_ns: Some(230_000_000),
                 ..Self::default()
             },
@@ -95,7 +93,6 @@ impl HostConfig {
             slow_start_after_idle: self.slow_start_after_idle.or(profile.slow_start_after_idle),
             send_buffer_bytes: self.send_buffer_bytes.or(profile.send_buffer_bytes),
             receive_buffer_bytes: self.receive_buffer_bytes.or(profile.receive_buffer_bytes),
-            window_clamp_bytes: self.window_clamp_bytes.or(profile.window_clamp_bytes),
             initial_window: self.initial_window.or(profile.initial_window),
             min_rto_ns: self.min_rto_ns.or(profile.min_rto_ns),
         }
@@ -110,7 +107,6 @@ impl HostConfig {
             .or_else(|| {
                 self.receive_buffer_bytes.and_then(|v| outside("receive_buffer_bytes", v.into(), 4096, 1 << 30))
             })
-            .or_else(|| self.window_clamp_bytes.and_then(|v| outside("window_clamp_bytes", v.into(), 1024, 1 << 30)))
             .or_else(|| self.initial_window.and_then(|v| outside("initial_window", v.into(), 1, 1000)))
             .or_else(|| self.min_rto_ns.and_then(|v| outside("min_rto_ns", v, 1_000_000, 120_000_000_000)))
     }
@@ -163,9 +159,6 @@ impl HostConfig {
             metrics.push(RouteMetric::Lock(1 << 13));
             metrics.push(RouteMetric::RtoMin((ns / 1_000_000) as u32));
         }
-        if let Some(bytes) = self.window_clamp_bytes {
-            metrics.push(RouteMetric::Window(bytes));
-        }
         if let Some(segments) = self.initial_window {
             metrics.push(RouteMetric::InitCwnd(segments));
         }
@@ -187,7 +180,6 @@ impl HostConfig {
             .into_iter()
             .filter_map(|metric| match metric {
                 RouteMetric::RtoMin(ms) => Some(("rto_min_ms".to_owned(), ms.to_string())),
-                RouteMetric::Window(bytes) => Some(("window_bytes".to_owned(), bytes.to_string())),
                 RouteMetric::InitCwnd(segments) => Some(("initial_window_segments".to_owned(), segments.to_string())),
                 RouteMetric::CcAlgo(name) => Some(("congestion_control".to_owned(), name)),
                 _ => None,

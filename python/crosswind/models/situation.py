@@ -65,7 +65,7 @@ def situation(parameters: Mapping[str, Any], measured_rtt_ns: float | None = Non
     mtu = int(path.get("mtu_bytes") or 1500)
     ip_header = 40 if path.get("family") == "ipv6" else 20
     mss = mtu - ip_header - TCP_HEADER_BYTES - (TIMESTAMP_BYTES if host.get("timestamps", True) else 0)
-    window = host.get("window_clamp_bytes") or host.get("receive_buffer_bytes") or (65536 if old else None)
+    window = host.get("receive_buffer_bytes") or (65536 if old else None)
     min_rto = host.get("min_rto_ns") or (230_000_000 if old else 200_000_000)
     delay_ns = (data.get("delay_ns") or 0) + (back.get("delay_ns") or 0)
     notes: list[str] = []

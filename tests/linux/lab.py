@@ -1,0 +1,207 @@
+"""Cells for the real crosswind-cell, and what came of them."""
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+# A crowded machine makes cells invalid, rightly. These tests ask other things, and so take any fidelity.
+ANY_FIDELITY = {"delay_error_p99_ns": 3_600_000_000_000, "starvation": 1.0}
+# With no loss on the path, a host that is held up must not send anything twice: then packets can be counted.
+NEVER_TWICE = {"tail_loss_probe": False, "min_rto_ns": 60_000_000_000}
+# Bounds a cell that hangs; no cell here takes a tenth of it.
+DEADLINE_NS = 50_000_000_000
+DIRECTIONS = ("forward", "reverse")
+
+Object = dict[str, Any]
+
+
+def ms(value: float) -> int:
+    """Milliseconds as nanoseconds."""
+    return round(value * 1_000_000)
+
+
+def cell_of(workload: Object, **sections: Any) -> Object:
+    """A cell: `forward`, `reverse`, `backend`, `family` and `mtu_bytes` go into its path, the rest beside it."""
+    path = {
+        key: sections.pop(key)
+        for key in ("backend", "family", "mtu_bytes", "forward", "reverse")
+        if key in sections
+    }
+    return {
+        "schema": "crosswind.cell/1",
+        "path": path,
+        "workload": workload,
+        "budget": ANY_FIDELITY,
+        "deadline_ns": DEADLINE_NS,
+        **sections,
+    }
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A crosswind-cell that has ended."""
+
+    status: int
+    out: str
+    err: str
+    directory: Path
+
+    @property
+    def events(self) -> list[Object]:
+        """Every line of its standard output."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the events but for progress, in order."""
+        return [event["event"] for event in self.events if event["event"] != "progress"]
+
+    @property
+    def result(self) -> Object:
+        """The `finished` event of a cell that ran and whose books are right."""
+        assert (self.status, self.err) == (0, ""), self.out + self.err
+        assert self.names == ["started", "ready", "finished"]
+        result = self.events[-1]
+        assert result["ledger"]["closed"], result["reasons"]
+        assert (result["valid"], result["reasons"]) == (True, [])
+        for direction in DIRECTIONS:
+            book = result["ledger"][direction]
+            assert book["in"] == book["delivered"] + sum(book["dropped"].values()) + book["queued"]
+        return result
+
+    @property
+    def error(self) -> Object:
+        """The `error` event of a cell that could not: the one and the last, and nothing on standard error."""
+        assert self.err == ""
+        assert [name for name in self.names if name in ("error", "finished")] == ["error"], self.out
+        assert self.events[-1]["event"] == "error"
+        return self.events[-1]
+
+    def book(self, direction: str) -> Object:
+        """The ledger of one direction."""
+        return dict(self.result["ledger"][direction])
+
+    def packets(self, direction: str | None = None) -> pl.DataFrame:
+        """packets.arrow, in the order of the index, once it agrees with the ledger."""
+        table = pl.read_ipc(self.directory / "packets.arrow").sort("direction", "index")
+        for one in DIRECTIONS:
+            assert_agree(table.filter(pl.col("direction") == one), self.book(one))
+        return table if direction is None else table.filter(pl.col("direction") == direction)
+
+    def samples(self) -> pl.DataFrame:
+        """samples.arrow, once it agrees with the result's counts."""
+        table = pl.read_ipc(self.directory / "samples.arrow")
+        ok = int((table["outcome"] == "ok").sum())
+        assert self.result["samples"] == {"rows": len(table), "ok": ok, "lost": len(table) - ok}
+        return table
+
+    def dropped(self, direction: str) -> list[int]:
+        """The indices of the packets that did not arrive."""
+        return self.packets(direction).filter(pl.col("verdict") == "dropped")["index"].to_list()
+
+    def text(self, name: str) -> str:
+        """A file of the output directory."""
+        return (self.directory / name).read_text("utf-8")
+
+    def files(self) -> set[str]:
+        """The names in the output directory."""
+        return {path.name for path in self.directory.iterdir()}
+
+
+def assert_agree(packets: pl.DataFrame, book: Object) -> None:
+    """One direction's packet records and its ledger say the same."""
+    assert packets["index"].to_list() == list(range(book["in"]))
+    verdicts = packets["verdict"]
+    causes = packets["cause"].drop_nulls().to_list()
+    assert int((verdicts == "delivered").sum()) == book["delivered"]
+    assert int((verdicts == "queued").sum()) == book["queued"]
+    assert {cause: causes.count(cause) for cause in book["dropped"]} == book["dropped"]
+    assert packets["cause"].is_not_null().to_list() == (verdicts == "dropped").to_list()
+    assert packets["out_ns"].is_not_null().to_list() == (verdicts == "delivered").to_list()
+    assert packets["size_bytes"].sum() == book["in_bytes"]
+    assert packets.filter(verdicts == "delivered")["size_bytes"].sum() == book["delivered_bytes"]
+
+
+@dataclass
+class Lab:
+    """Runs cells, each with an output directory of its own."""
+
+    binary: Path
+    home: Path
+    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def directory(self) -> Path:
+        """A new, empty directory."""
+        path = self.home / f"cell-{sum(1 for _ in self.home.glob('cell-*'))}"
+        path.mkdir()
+        return path
+
+    def start(self, cell: Object | str | bytes, *, command: Sequence[str] = (), **more: Any) -> subprocess.Popen[str]:
+        """Starts a cell and hands it its standard input; `command` comes before the name of the binary."""
+        given = json.dumps(cell) if isinstance(cell, dict) else cell
+        read_end, write_end = os.pipe()
+        with os.fdopen(write_end, "wb") as writer:
+            # Fits the pipe: nothing waits for a reader.
+            writer.write(given.encode() if isinstance(given, str) else given)
+        process = subprocess.Popen(
+            [*command, str(self.binary)],
+            **{"stdin": read_end, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more},
+        )
+        os.close(read_end)
+        self.processes.append(process)
+        return process
+
+    def end(self, process: subprocess.Popen[str], directory: Path | None = None) -> Ended:
+        """Waits for a cell to end."""
+        out, err = process.communicate(timeout=60)
+        return Ended(process.returncode, out or "", err or "", directory or self.home)
+
+    def run(self, workload: Object, *, packets: bool = True, capture: bool = False, **sections: Any) -> Ended:
+        """Runs a cell of `workload` to its end."""
+        directory = self.directory()
+        output = {"directory": str(directory), "packets": packets, "capture": capture}
+        return self.end(self.start(cell_of(workload, output=output, **sections)), directory)
+
+    def stop(self) -> None:
+        """Ends whatever still runs."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+
+def next_event(process: subprocess.Popen[str], name: str) -> Object:
+    """Reads events until the one called `name`."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        event: Object = json.loads(line)
+        if event["event"] == name:
+            return event
+    raise AssertionError(f"the cell ended without the event {name}")
+
+
+def wait_until(condition: Callable[[], object], *, within_s: float = 20) -> None:
+    """For what the kernel or another process does in its own time."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {within_s} s"
+        time.sleep(0.005)
+
+
+def processes_with(marker: str) -> Iterator[int]:
+    """Every process whose environment holds `marker`; children inherit it, whatever becomes of their parents."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                environment = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if marker.encode() in environment:
+                yield int(entry.name)
