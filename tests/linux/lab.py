@@ -30,9 +30,7 @@ def ms(value: float) -> int:
 def cell_of(workload: Object, **sections: Any) -> Object:
     """A cell: `forward`, `reverse`, `backend`, `family` and `mtu_bytes` go into its path, the rest beside it."""
     path = {
-        key: sections.pop(key)
-        for key in ("backend", "family", "mtu_bytes", "forward", "reverse")
-        if key in sections
+        key: sections.pop(key) for key in ("backend", "family", "mtu_bytes", "forward", "reverse") if key in sections
     }
     return {
         "schema": "crosswind.cell/1",
