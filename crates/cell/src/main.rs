@@ -5,15 +5,22 @@ use crosswind_host::{privilege, probe, program};
 use nix::sys::signal::{SigSet, Signal};
 use std::io::Read;
 use std::process::{ExitCode, exit};
+use std::sync::OnceLock;
 
 const USAGE: &str = "usage: crosswind-cell [--check | --probe | --version] < cell.json\n\n\
     Runs one cell of an experiment: the cell as JSON on standard input, progress as JSON lines on standard output,\n\
     tables as files. --check only validates and prints the cell with every default filled in; --probe prints what\n\
     this machine allows. Exit status: 0 ran, 1 could not run, 2 bad cell or usage, 130 interrupted.";
 
+/// The first panic, in the library's words.
+static FAULT: OnceLock<String> = OnceLock::new();
+
 fn main() -> ExitCode {
     // A panic is a fault of ours; it is told as an event like every other failure, not as a trace.
-    std::panic::set_hook(Box::new(|_| {}));
+    std::panic::set_hook(Box::new(|panic| {
+        // The first one is the cause; later ones follow from it.
+        let _ = FAULT.set(panic.to_string());
+    }));
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result =
@@ -33,13 +40,16 @@ fn main() -> ExitCode {
             _ => Err(CellError::bad_cell(format!("unknown arguments: {}", arguments.join(" ")))
                 .hint("crosswind-cell --help")),
         });
-    let result = result.unwrap_or_else(|_| {
-        Err(CellError::new("internal", "crosswind-cell failed in a way that it should not")
-            .hint("please report the cell that did it"))
-    });
+    let result =
+        result.unwrap_or_else(|_| Err(CellError::new("internal", "crosswind-cell failed in a way that it should not")));
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
+        Err(mut error) => {
+            if error.kind == "internal" {
+                let fault = FAULT.get().map(|fault| format!(" ({})", fault.replace('\n', " ")));
+                error.message.push_str(&fault.unwrap_or_default());
+                error.hint = Some("this is a fault of crosswind-cell: please report the cell that did it".into());
+            }
             write_event(&Event::Error(&error));
             ExitCode::from(error.exit_status())
         }

@@ -62,6 +62,7 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
     let host = |side: usize| json!({"sysctl": readback[side].sysctl, "route": readback[side].route, "device": readback[side].device, "socket": measured.sockets[side]});
     result["readback"] = json!({"client": host(0), "server": host(1)});
     result["elapsed_ns"] = elapsed.as_nanos().into();
+    result["peak_memory_bytes"] = realtime::peak_memory_bytes().ok().into();
     Ok(result)
 }
 

@@ -5,6 +5,7 @@
 //! down, reads what is left in them, and hands back the counts: every packet is then delivered, dropped or still inside.
 
 use crate::alarm::Alarm;
+use crate::backlog::Backlog;
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::error::{HostError, Result};
 use crate::realtime;
@@ -44,6 +45,8 @@ pub struct Setup {
     pub mtu: usize,
     /// Processors to run on; empty for any.
     pub cpus: Vec<usize>,
+    /// Processors on which the hosts receive; empty when it is the emulator's own.
+    pub host_cpus: Vec<usize>,
     /// Packet records and captures.
     pub recorder: Recorder,
     /// First and last payload by connection.
@@ -148,6 +151,7 @@ struct Loop {
     before: (u64, u64),
     started: Instant,
     alarm: Alarm,
+    backlog: Backlog,
 }
 
 impl Loop {
@@ -168,6 +172,7 @@ impl Loop {
             recorder: setup.recorder,
             payload_clock: setup.payload_clock,
             alarm,
+            backlog: Backlog::of(&setup.host_cpus),
             realtime: false,
             before: (0, 0),
             started: Instant::ZERO,
@@ -268,6 +273,7 @@ impl Loop {
     }
 
     fn deliver(&mut self, side: Side, packet: &Packet) {
+        self.backlog.make_room();
         let actual = self.clock.now();
         let bytes = self.slab.bytes(packet.buffer);
         let headers = self.slab.headers(packet.buffer);

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod alarm;
+mod backlog;
 mod clock;
 mod error;
 mod ethtool;

@@ -7,29 +7,53 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::unistd::Pid;
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
 
 /// The word on the command line that makes the cell binary the first process of a PID namespace.
 pub const INIT: &str = "--init";
 
 /// A PID namespace for programs: when its first process ends, the kernel ends every other, grandchildren included.
+///
+/// It belongs to a thread of its own, the parent of every program: a thread whose children go to another PID namespace can
+/// start no threads any more, and a program's parent-death signal is about the thread that started it.
 pub struct Programs {
+    starter: Sender<Request>,
     init: Child,
 }
 
+struct Request {
+    command: Command,
+    answer: Sender<io::Result<Child>>,
+}
+
 impl Programs {
-    /// Makes the namespace. Programs have to be started by the calling thread, which has to live as long as they.
+    /// Makes the namespace.
     pub fn new() -> Result<Self> {
-        unshare(CloneFlags::CLONE_NEWPID).map_err(|e| HostError::new("cannot make a PID namespace", e))?;
-        let mut command = Command::new("/proc/self/exe");
-        command.arg(INIT).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // SAFETY: only async-signal-safe system calls between fork and exec.
-        unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
-        let init =
-            command.spawn().map_err(|e| HostError::new("cannot start the first process of a PID namespace", e))?;
-        Ok(Self { init })
+        let (starter, requests) = channel::<Request>();
+        let (ready, made) = channel();
+        thread::Builder::new()
+            .name("programs".into())
+            .spawn(move || {
+                let init = make_namespace();
+                let failed = init.is_err();
+                // Whoever asked has gone only when the process ends.
+                let _ = ready.send(init);
+                if failed {
+                    return;
+                }
+                for mut request in requests {
+                    let _ = request.answer.send(request.command.spawn());
+                }
+            })
+            .map_err(|e| HostError::new("cannot start a thread", e))?;
+        let gone = |_| HostError::unsupported("the thread that starts programs", "has ended");
+        let init = made.recv().map_err(gone)??;
+        Ok(Self { starter, init })
     }
 
     /// Starts `arguments` in `namespace`, on `cpus` (any, when empty), with its output in two files.
@@ -65,10 +89,24 @@ impl Programs {
                 Ok(())
             });
         }
-        command
-            .spawn()
+        let (answer, started) = channel();
+        let gone = || HostError::unsupported("the thread that starts programs", "has ended");
+        self.starter.send(Request { command, answer }).map_err(|_| gone())?;
+        started
+            .recv()
+            .map_err(|_| gone())?
             .map_err(|e| HostError::new(format!("cannot start {program}"), e).hint("is it installed, and on the PATH?"))
     }
+}
+
+/// Sends the children of the calling thread to a new PID namespace, and starts its first process.
+fn make_namespace() -> Result<Child> {
+    unshare(CloneFlags::CLONE_NEWPID).map_err(|e| HostError::new("cannot make a PID namespace", e))?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(INIT).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // SAFETY: only async-signal-safe system calls between fork and exec.
+    unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?)) };
+    command.spawn().map_err(|e| HostError::new("cannot start the first process of a PID namespace", e))
 }
 
 impl Drop for Programs {

@@ -73,6 +73,14 @@ pub fn pin(cpus: &[usize]) -> Result<()> {
         .map_err(|e| HostError::new(format!("cannot pin to processors {cpus:?}"), e))
 }
 
+/// Most memory that the process has held at a time, bytes.
+pub fn peak_memory_bytes() -> io::Result<u64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kibibytes.map(|kib| kib * 1024).ok_or_else(|| io::Error::other("/proc/self/status has no VmHWM"))
+}
+
 /// Nanoseconds that the calling thread ran, and waited for a processor while it could have run.
 pub fn run_and_wait_ns() -> io::Result<(u64, u64)> {
     let text = fs::read_to_string("/proc/thread-self/schedstat")?;

@@ -172,6 +172,7 @@ impl Testbed {
                     clock,
                     mtu: plan.mtu as usize,
                     cpus: cpus.emulator.clone(),
+                    host_cpus: if cpus.emulator.is_empty() { Vec::new() } else { cpus.hosts.clone() },
                     recorder: plan.recorder,
                     payload_clock: Arc::clone(&payload_clock),
                 };

@@ -47,6 +47,9 @@ pub trait Listener: Send {
     /// The next connection. `Outcome::Timeout` when none came within `timeout`, which also bounds every call on the connection.
     fn accept(&self, timeout: Duration) -> Result<Box<dyn Connection>, TransportError>;
 
+    /// Ends every wait on it, and on datagram connections that it accepted.
+    fn wake(&self);
+
     /// Another handle on the same listener.
     fn try_clone(&self) -> Result<Box<dyn Listener>, TransportError>;
 }

@@ -85,6 +85,11 @@ impl Listener for TcpServer {
         Ok(Box::new(connection))
     }
 
+    fn wake(&self) {
+        // Whether it worked shows in the waits, which have deadlines of their own.
+        let _ = SockRef::from(&self.listener).shutdown(Shutdown::Both);
+    }
+
     fn try_clone(&self) -> Result<Box<dyn Listener>, TransportError> {
         let listener = self.listener.try_clone().map_err(failed("cannot share a listener"))?;
         Ok(Box::new(Self { listener, nodelay: self.nodelay }))

@@ -90,7 +90,15 @@ impl Listener for UdpServer {
     fn accept(&self, timeout: Duration) -> Result<Box<dyn Connection>, TransportError> {
         let socket = self.share()?;
         set_timeout(&socket, timeout)?;
-        Ok(Box::new(UdpPeers { socket, last: None }))
+        let own = self.address()?;
+        Ok(Box::new(UdpPeers { socket, own, last: None }))
+    }
+
+    fn wake(&self) {
+        // A datagram from itself ends one wait, by way of the host's loopback. Should it fail, the wait has a deadline.
+        if let Ok(own) = self.socket.local_addr() {
+            let _ = self.socket.send_to(&[], own);
+        }
     }
 
     fn try_clone(&self) -> Result<Box<dyn Listener>, TransportError> {
@@ -101,6 +109,7 @@ impl Listener for UdpServer {
 /// The server's end, for all clients.
 struct UdpPeers {
     socket: UdpSocket,
+    own: SocketAddr,
     last: Option<SocketAddr>,
 }
 
@@ -114,6 +123,9 @@ impl Connection for UdpPeers {
 
     fn receive(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
         let (n, from) = self.socket.recv_from(into).map_err(failed("cannot receive"))?;
+        if from == self.own {
+            return Err(TransportError::closed("cannot receive")); // see `wake`
+        }
         self.last = Some(from);
         Ok(n)
     }
@@ -140,7 +152,7 @@ impl Connection for UdpPeers {
 
     fn try_clone(&self) -> Result<Box<dyn Connection>, TransportError> {
         let socket = self.socket.try_clone().map_err(failed("cannot share a socket"))?;
-        Ok(Box::new(Self { socket, last: self.last }))
+        Ok(Box::new(Self { socket, own: self.own, last: self.last }))
     }
 
     fn readback(&self) -> Result<SocketReadback, TransportError> {

@@ -97,6 +97,9 @@ impl<'a> Server<'a> {
     /// Tells every thread to end, and wakes those that wait on a connection.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
+        if let Ok(listener) = self.listener.lock() {
+            listener.wake();
+        }
         if let Ok(mut open) = self.open.lock() {
             for connection in open.values_mut() {
                 // It may have ended by itself.
@@ -140,7 +143,7 @@ impl<'a> Server<'a> {
         while !self.is_stopping() {
             let mut connection = match listener.accept(PATIENCE) {
                 Ok(connection) => connection,
-                Err(e) if e.outcome == Outcome::Timeout => continue,
+                Err(e) if e.outcome == Outcome::Timeout || self.is_stopping() => continue,
                 Err(e) => return Err(e.into()),
             };
             let last_idle = self.idle.fetch_sub(1, Ordering::AcqRel) == 1;

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Speed and fidelity, each figure beside a reference from the same run. `make bench` runs this; nothing here passes or fails.
+
+Every comparison is interleaved (A B A B ...): the machine's speed drifts, the ratio of medians does not. Needs root and cc.
+"""
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+HERE = Path(__file__).parent
+CELL = os.environ.get("CROSSWIND_CELL", str(HERE.parent / "target" / "release" / "crosswind-cell"))
+ROUNDS = 5
+MILLISECOND = 1_000_000
+Json = dict[str, Any]
+
+
+def run_cell(workload: Json, *, path: Json | None = None, output: Path | None = None, **recording: bool) -> Json:
+    """Runs one cell and returns its `finished` event."""
+    cell: Json = {"schema": "crosswind.cell/1", "workload": workload, "path": path or {}}
+    if output is not None:
+        cell["output"] = {"directory": str(output), **recording}
+    done = subprocess.run([CELL], input=json.dumps(cell).encode(), stdout=subprocess.PIPE, check=False)
+    last: Json = json.loads(done.stdout.splitlines()[-1])
+    if last["event"] != "finished":
+        sys.exit(f"error: {last['message']}\nhint: {last['hint']}")
+    return last
+
+
+def symmetric(**direction: float) -> Json:
+    """A path that is the same both ways."""
+    return {"forward": direction, "reverse": direction}
+
+
+def samples(directory: Path) -> pl.DataFrame:
+    """The samples of the last cell that wrote there, those that were ok."""
+    return pl.read_ipc(directory / "samples.arrow").filter(pl.col("outcome") == "ok")
+
+
+def alternate(a: Callable[[], float], b: Callable[[], float]) -> tuple[list[float], list[float]]:
+    """Both in turn, ROUNDS times."""
+    pairs = [(a(), b()) for _ in range(ROUNDS)]
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def spread(values: list[float], scale: float, unit: str) -> str:
+    """Median, smallest and largest."""
+    low, middle, high = min(values) / scale, statistics.median(values) / scale, max(values) / scale
+    return f"{middle:.2f} {unit} [{low:.2f}, {high:.2f}]"
+
+
+def show(name: str, ours: str, reference: str, ratio: str, target: str) -> None:
+    """One result."""
+    print(
+        f"{name}\n  ours       {ours}\n  reference  {reference}\n  result     {ratio}   (target: {target})\n",
+        flush=True,
+    )
+
+
+def throughput(directory: Path) -> None:
+    """Bulk TCP through the emulator, one packet at a time, against a veth pair without offloads."""
+    bulk = {"kind": "transfer", "transport": "tcp", "duration_ns": 3000 * MILLISECOND}
+    lost = {True: 0, False: 0}
+
+    def rate(path: Json) -> float:
+        result = run_cell(bulk, path=path, output=directory)
+        ledger = result["ledger"]
+        lost["backend" in path] += sum(sum(ledger[side]["dropped"].values()) for side in ("forward", "reverse"))
+        return float(8 * samples(directory)["received_bytes"].item() / 3)
+
+    emulated, direct = alternate(lambda: rate(symmetric(delay_ns=MILLISECOND)), lambda: rate({"backend": "direct"}))
+    ratio = statistics.median(emulated) / statistics.median(direct)
+    show(
+        "TCP throughput, 1 ms each way, MTU 1500",
+        spread(emulated, 1e9, "Gbit/s"),
+        spread(direct, 1e9, "Gbit/s") + ", direct path",
+        f"{ratio:.2f} of the direct path; packets lost: {lost[False]} here, {lost[True]} on the direct path",
+        "at least 0.30, 0 lost",
+    )
+
+
+def delay_error(directory: Path) -> None:
+    """Actual minus due release time, and how much later than the delay a message is at the server's program."""
+    for rate in (1_000, 10_000):
+        workload = {
+            "kind": "echo", "transport": "udp", "mode": "open", "rate_per_s": rate,
+            "messages": 5 * rate, "size_bytes": 100,
+        }  # fmt: skip
+        result = run_cell(workload, path=symmetric(delay_ns=5 * MILLISECOND), output=directory)
+        error = result["fidelity"]["delay_error_ns"]
+        late = samples(directory)["request_ns"] - 5 * MILLISECOND
+        show(
+            f"Delay error at {rate} packets/s each way (n = {error['n']})",
+            f"p50 {error['p50'] / 1e3:.1f} us, p99 {error['p99'] / 1e3:.1f} us, max {error['max'] / 1e3:.0f} us",
+            f"program to program, beyond the delay: p50 {(late.median() or 0) / 1e3:.1f} us, "
+            f"p99 {(late.quantile(0.99) or 0) / 1e3:.1f} us (both hosts' kernels included)",
+            f"emulator's thread: {result['cpu']['emulator_ns'] / result['elapsed_ns']:.0%} of a processor",
+            "p50 at most 25 us, p99 at most 250 us",
+        )
+
+
+def echo(directory: Path) -> None:
+    """Echo of one byte on the direct path, against the smallest blocking program."""
+    reference = directory / "ping_pong"
+    subprocess.run(["cc", "-O2", "-o", reference, HERE / "ping_pong.c"], check=True)
+    count = 20_000
+    for transport in ("tcp", "udp"):
+
+        def ours(transport: str = transport) -> float:
+            run_cell(
+                {"kind": "echo", "transport": transport, "messages": count},
+                path={"backend": "direct"}, output=directory,
+            )  # fmt: skip
+            table = samples(directory)
+            return float((table["received_ns"] - table["sent_ns"]).median())  # type: ignore[arg-type]
+
+        def theirs(transport: str = transport) -> float:
+            run_cell(
+                {
+                    "kind": "program",
+                    "server": [str(reference), transport, "server"],
+                    "client": [str(reference), transport, "{server}", str(count)],
+                },
+                path={"backend": "direct"},
+                output=directory,
+            )
+            return float((directory / "client.out").read_text())
+
+        a, b = alternate(ours, theirs)
+        ratio = statistics.median(a) / statistics.median(b)
+        show(
+            f"Echo of one byte over {transport}, direct path, median round trip",
+            spread(a, 1e3, "us"),
+            spread(b, 1e3, "us") + ", blocking C program, same processors",
+            f"{ratio:.3f} of the reference",
+            "at most 1.10",
+        )
+
+
+def memory(directory: Path) -> None:
+    """Peak memory of a cell that records a million packets."""
+    bulk = {"kind": "transfer", "transport": "tcp", "duration_ns": 6000 * MILLISECOND}
+    idle = run_cell({"kind": "echo", "transport": "tcp", "messages": 1}, path=symmetric(delay_ns=MILLISECOND))
+    result = run_cell(bulk, path=symmetric(delay_ns=MILLISECOND), output=directory, packets=True)
+    rows = pl.scan_ipc(directory / "packets.arrow").select(pl.len()).collect().item()
+    ledger = result["ledger"]
+    entered = ledger["forward"]["in"] + ledger["reverse"]["in"]
+    show(
+        "Peak memory with packet records",
+        f"{result['peak_memory_bytes'] / 1e6:.0f} MB with {rows} records on disk ({entered} packets in the ledger)",
+        f"{idle['peak_memory_bytes'] / 1e6:.0f} MB for one message",
+        f"{(result['peak_memory_bytes'] - idle['peak_memory_bytes']) / max(rows, 1):.0f} bytes a record",
+        "under 300 MB at a million records",
+    )
+
+
+def set_up(_directory: Path) -> None:
+    """Start and teardown of a cell."""
+    wall, cpu = [], []
+    for _ in range(ROUNDS * 4):
+        before, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        run_cell({"kind": "echo", "transport": "udp", "messages": 1}, path=symmetric(delay_ns=0))
+        wall.append(time.perf_counter() - before)
+        now = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu.append(now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime)
+    show(
+        "A cell of one message, from start to end",
+        spread(wall, 1e-3, "ms") + " wall",
+        spread(cpu, 1e-3, "ms") + " CPU",
+        f"n = {len(wall)}",
+        "none yet",
+    )
+
+
+def main() -> None:
+    """All of it, or what is named on the command line."""
+    benches = {"throughput": throughput, "delay-error": delay_error, "echo": echo, "memory": memory, "set-up": set_up}
+    wanted = sys.argv[1:] or list(benches)
+    if unknown := set(wanted) - set(benches):
+        sys.exit(f"error: no such bench: {', '.join(sorted(unknown))}\nhint: there are {', '.join(benches)}")
+    load = os.getloadavg()[0]
+    print(
+        f"load before the start: {load:.2f}"
+        + ("   (not idle: absolute figures will be worse)\n" if load > 0.5 else "\n")
+    )
+    with tempfile.TemporaryDirectory(prefix="crosswind-bench-") as directory:
+        for name in wanted:
+            benches[name](Path(directory))
+
+
+if __name__ == "__main__":
+    main()
