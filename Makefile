@@ -96,7 +96,9 @@ fuzz: $(DEV)/.locked
 	@cargo +nightly fuzz --version > /dev/null 2>&1 || { echo "error: cargo-fuzz or a nightly Rust is missing"; \
 	    echo "hint: rustup toolchain install nightly && cargo install --locked cargo-fuzz"; exit 1; } >&2
 	@for target in $$(cargo +nightly fuzz list); do \
-	    cargo +nightly fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) -max_len=200 || exit 1; \
+	    mkdir -p fuzz/corpus/$$target fuzz/seeds/$$target; \
+	    cargo +nightly fuzz run "$$target" fuzz/corpus/$$target fuzz/seeds/$$target -- \
+	        -max_total_time=$(FUZZ_SECONDS) -max_len=1000 || exit 1; \
 	done
 
 lock: $(DEV)/.locked

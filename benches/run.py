@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Speed and fidelity, each figure beside a reference from the same run. `make bench` runs this; nothing here passes or fails.
+"""Speed and fidelity, each figure beside a reference from the same run (`make bench`). Nothing here passes or fails.
 
-Every comparison is interleaved (A B A B ...): the machine's speed drifts, the ratio of medians does not. Needs root and cc.
+Every comparison is interleaved (A B A B ...): the machine's speed drifts, the ratio of medians does not.
+Needs root and a C compiler.
 """
 
 import json

@@ -1,7 +1,7 @@
 //! Room in the hosts' receive backlogs.
 //!
 //! With receive packet steering, a delivered packet waits in its processor's backlog, which the kernel bounds at
-//! net.core.netdev_max_backlog (1000 for the whole machine) and drops from when it is full. A network does not overrun a
+//! `net.core.netdev_max_backlog` (1000 for the whole machine) and drops from when it is full. A network does not overrun a
 //! host that way, so the emulator looks how full the backlogs are, and waits when they are.
 
 use std::fs::File;
@@ -55,7 +55,7 @@ impl Backlog {
     }
 }
 
-/// The longest backlog of `cpus` in the text of softnet_stat.
+/// The longest backlog of `cpus` in the text of `softnet_stat`.
 fn longest(text: &str, cpus: &[usize]) -> u64 {
     let of_line = |line: &str| -> Option<u64> {
         let column = |n: usize| u64::from_str_radix(line.split_ascii_whitespace().nth(n)?, 16).ok();

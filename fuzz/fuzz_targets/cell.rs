@@ -1,0 +1,19 @@
+//! A cell from any bytes: it is read and checked, or refused with a hint; and what was read reads back the same.
+
+#![no_main]
+
+use crosswind_cell::Cell;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    match Cell::from_json(text) {
+        Ok(cell) => {
+            let filled_in = serde_json::to_string(&cell).expect("a cell that was read can be written");
+            assert_eq!(Cell::from_json(&filled_in).expect("and read again"), cell);
+        }
+        Err(error) => {
+            assert_eq!(error.exit_status(), 2);
+            assert!(!error.message.is_empty() && error.hint.is_some());
+        }
+    }
+});
