@@ -19,7 +19,7 @@ from crosswind.units import Queue
 MAX_CELLS = 100_000
 UDP_LIMIT_BYTES = {
     "ipv4": 65_507,  # 65 535 - 20 (IPv4 header) - 8 (UDP header)
-    "ipv6": 65_487,  # Linux takes the IPv6 header of 40 off as well: 65 535 - 40 - 8
+    "ipv6": 65_527,  # RFC 8200: the payload length counts the UDP header of 8, not the IPv6 header
 }
 MAX_ECHO_BYTES = 2**30
 WORKLOAD_KEYS: Mapping[str, frozenset[str]] = {

@@ -134,9 +134,9 @@ MISTAKES = [
     ("size = [\n  1,\n  -1\n]", "3: workload.size: -1 is negative", "a size is"),
     ('transport = "udp"\nsize = 65508', "4: workload.size: 65508 bytes do not fit into a UDP datagram", "65507"),
     (
-        'transport = "udp"\nsize = 65488\n[path]\nfamily = "ipv6"',
-        "4: workload.size: 65488 bytes do not fit into a UDP datagram",
-        "65487",
+        'transport = "udp"\nsize = 65528\n[path]\nfamily = "ipv6"',
+        "4: workload.size: 65528 bytes do not fit into a UDP datagram",
+        "65527",
     ),
     ("messages = true", "3: workload.messages: true is not a whole number", "a count is"),
     ("count = 3", "3: workload.count: workload echo does not take count", "echo takes connection"),
@@ -233,7 +233,7 @@ def test_several_mistakes_are_counted() -> None:
 def test_the_largest_datagrams_fit() -> None:
     both = '[workload]\nkind = "echo"\ntransport = "udp"\nsize = {}\n[path]\nfamily = "{}"\n'
     assert len(study(both.format(65507, "ipv4"))) == 1
-    assert len(study(both.format(65487, "ipv6"))) == 1
+    assert len(study(both.format(65527, "ipv6"))) == 1
 
 
 def test_overrides_take_the_same_keys_and_values() -> None:

@@ -20,9 +20,9 @@ impl Transport for Udp {
     }
 
     fn largest_message(&self, ipv6: bool) -> Option<usize> {
-        // The length field has 16 bits and counts the UDP header of 8; in IPv4 the IP header of 20 as well (RFC 791), in
-        // IPv6 only what follows the IP header (RFC 8200), of which Linux takes 40 less.
-        Some(if ipv6 { 65_487 } else { 65_507 })
+        // Both length fields have 16 bits. IPv4's counts its own header of 20 and UDP's of 8 (RFC 791), IPv6's payload
+        // length UDP's alone (RFC 8200).
+        Some(if ipv6 { 65_527 } else { 65_507 })
     }
 
     fn listen(&self, address: SocketAddr, settings: &SocketSettings) -> Result<Box<dyn Listener>, TransportError> {
