@@ -64,16 +64,22 @@ pub trait Connection: Send {
     fn receive(&mut self, into: &mut [u8]) -> Result<usize, TransportError>;
 
     /// Receives what there is, at most `into`: for counting bytes. Zero at the orderly end.
-    fn receive_some(&mut self, into: &mut [u8]) -> Result<usize, TransportError>;
+    fn receive_some(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
+        self.receive(into)
+    }
 
     /// Changes what bounds every call.
     fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError>;
 
-    /// Says that nothing more will be sent.
-    fn finish_sending(&mut self) -> Result<(), TransportError>;
+    /// Says that nothing more will be sent. Datagrams have no such word.
+    fn finish_sending(&mut self) -> Result<(), TransportError> {
+        Ok(())
+    }
 
-    /// Drops the connection at once, without the orderly end.
-    fn abort(&mut self) -> Result<(), TransportError>;
+    /// Drops the connection at once, without the orderly end. Datagrams have no connection to drop.
+    fn abort(&mut self) -> Result<(), TransportError> {
+        Ok(())
+    }
 
     /// The client's port: of this end at the client, of the other end (of the last message) at the server.
     fn client_port(&self) -> u16;

@@ -130,20 +130,8 @@ impl Connection for UdpPeers {
         Ok(n)
     }
 
-    fn receive_some(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
-        self.receive(into)
-    }
-
     fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError> {
         set_timeout(&self.socket, timeout)
-    }
-
-    fn finish_sending(&mut self) -> Result<(), TransportError> {
-        Ok(())
-    }
-
-    fn abort(&mut self) -> Result<(), TransportError> {
-        Ok(())
     }
 
     fn client_port(&self) -> u16 {
@@ -175,20 +163,8 @@ impl Connection for UdpClient {
         self.socket.recv(into).map_err(failed("cannot receive"))
     }
 
-    fn receive_some(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
-        self.receive(into)
-    }
-
     fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError> {
         set_timeout(&self.socket, timeout)
-    }
-
-    fn finish_sending(&mut self) -> Result<(), TransportError> {
-        Ok(())
-    }
-
-    fn abort(&mut self) -> Result<(), TransportError> {
-        Ok(())
     }
 
     fn client_port(&self) -> u16 {

@@ -2,29 +2,13 @@
 
 use crate::config::{ConnectionMode, Echo, Mode};
 use crate::context::Context;
+use crate::lane::{Lane, Sent};
 use crate::server::{self, Seen, SeenByPort};
 use crate::{Measured, Sample, WorkloadError, message, open_loop, session};
-use crosswind_transport::{Connection, Outcome, SocketReadback, Transport, TransportError};
+use crosswind_transport::{Connection, Outcome, TransportError};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-/// A sample, and where its connection came from: to find what the server saw.
-pub(crate) struct Sent {
-    pub(crate) sample: Sample,
-    pub(crate) client_port: u16,
-    pub(crate) tag: u64,
-}
-
-/// What one connection's thread works with.
-pub(crate) struct Lane<'a> {
-    pub(crate) config: &'a Echo,
-    pub(crate) context: &'a Context<'a>,
-    pub(crate) transport: &'static dyn Transport,
-    pub(crate) timeout: Duration,
-    pub(crate) connection: u32,
-    pub(crate) readback: &'a OnceLock<SocketReadback>,
-}
 
 pub fn run(config: &Echo, context: &Context<'_>) -> Result<Measured, WorkloadError> {
     let Some(transport) = crosswind_transport::find(&config.transport) else { return Ok(Measured::default()) };
@@ -64,27 +48,6 @@ fn complete(sent: Sent, seen: &SeenByPort, tagged: bool) -> Sample {
         }
     }
     sample
-}
-
-impl Lane<'_> {
-    /// The numbers of this connection's messages: every `connections`-th of all.
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> + use<> {
-        (u64::from(self.connection)..self.config.messages).step_by(self.config.connections as usize)
-    }
-
-    /// Opens a connection; says how long it took.
-    pub(crate) fn open(&self) -> Result<(Box<dyn Connection>, u64), TransportError> {
-        let clock = self.context.clock();
-        let before = clock.now();
-        let connection = self.transport.connect(self.context.server_address(), &self.context.settings, self.timeout)?;
-        let took = clock.now() - before;
-        if self.readback.get().is_none()
-            && let Ok(found) = connection.readback()
-        {
-            let _ = self.readback.set(found);
-        }
-        Ok((connection, took.as_nanos()))
-    }
 }
 
 fn closed_loop(lane: &Lane<'_>) -> Vec<Sent> {

@@ -7,6 +7,7 @@ mod config;
 mod connect;
 mod context;
 mod echo;
+mod lane;
 mod message;
 mod open_loop;
 mod server;

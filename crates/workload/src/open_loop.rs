@@ -1,7 +1,7 @@
 //! Open loop: each message is sent when it is time, whatever became of the others. Two threads a connection: one sends, one
 //! receives. The intended time is kept beside the actual one, so that a sender held up hides no delay (coordinated omission).
 
-use crate::echo::{Lane, Sent};
+use crate::lane::{Lane, Sent};
 use crate::{Sample, WorkloadError, message};
 use crosswind_path::Side;
 use crosswind_transport::{Connection, Outcome};
@@ -120,11 +120,14 @@ fn receive(
                 // A reply to a message given up, or a second copy, matches nothing.
                 let Some(number) = waiting.remove(&message::read(&reply[..length])) else { continue };
                 if let Some(sample) = samples.get_mut(&number) {
+                    let rtt = sample.sent.map(|sent| now.saturating_since(sent));
+                    if rtt.is_some_and(|rtt| std::time::Duration::from(rtt) > lane.timeout) {
+                        continue; // too late, as in a closed loop
+                    }
                     sample.received = Some(now);
                     sample.received_bytes = length as u64;
                     sample.outcome = Outcome::Ok;
-                    let rtt = sample.sent.map(|sent| now.saturating_since(sent).as_nanos());
-                    lane.context.progress.exchange_done(rtt);
+                    lane.context.progress.exchange_done(rtt.map(Duration::as_nanos));
                     replies += 1;
                 }
             }
