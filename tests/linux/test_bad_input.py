@@ -44,7 +44,7 @@ def assert_refused(ended: Ended, status: int, kind: str, *words: str) -> None:
         (cell_of(ECHO, mtu_bytes=1279, family="ipv6"), ("mtu_bytes 1279", "1280")),
         (cell_of(ECHO, backend="direct", forward={"loss": 0.1}), ("direct",)),
         (cell_of({**ECHO, "transport": "udp", "size_bytes": 65_508}), ("65508", "65507")),
-        (cell_of({**ECHO, "transport": "udp", "size_bytes": 65_488}, family="ipv6"), ("65488", "65487")),
+        (cell_of({**ECHO, "transport": "udp", "size_bytes": 65_528}, family="ipv6"), ("65528", "65527")),
         (cell_of({**ECHO, "size_bytes": 0}), ("size_bytes 0",)),
         (cell_of({**ECHO, "messages": 0}), ("messages 0",)),
         (cell_of({**ECHO, "connections": 0}), ("connections 0",)),
