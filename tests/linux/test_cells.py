@@ -152,6 +152,19 @@ def test_no_packet_is_larger_than_the_mtu_and_full_ones_are_as_large(lab: Lab, m
     assert ended.samples()["received_bytes"].to_list() == [200_000]
 
 
+@pytest.mark.parametrize(
+    ("family", "size", "fragments"),
+    # A fragment carries 1480 bytes of the datagram over IPv4 and 1448 over IPv6, whose header for it takes 8.
+    [("ipv4", 65_507, -(-65_515 // 1480)), ("ipv6", 65_527, -(-65_535 // 1448))],
+)
+def test_the_largest_datagram_goes_through_in_fragments(lab: Lab, family: str, size: int, fragments: int) -> None:
+    ended = lab.run({"kind": "echo", "transport": "udp", "size_bytes": size, "messages": 5}, family=family)
+    assert ended.samples()["received_bytes"].to_list() == [size] * 5
+    for direction in DIRECTIONS:
+        assert ended.book(direction)["in"] == 5 * fragments
+        assert ended.packets(direction)["size_bytes"].max() <= 1500
+
+
 # --- time: lower bounds, grids --------------------------------------------------------------------------------------
 
 
