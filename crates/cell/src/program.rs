@@ -2,27 +2,30 @@
 
 use crate::{Cell, CellError};
 use crosswind_host::Testbed;
-use crosswind_host::program::{Programs, output_file};
+use crosswind_host::program::{ProgramId, Programs, output_file};
 use crosswind_workload::WorkloadConfig;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 /// How long the client waits for a server to come up: it has no other sign of it than being still there.
 const HEAD_START: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(5);
 
+/// How long a server has to write its last words once the client has ended.
+const GRACE: Duration = Duration::from_millis(500);
+
 /// A running pair.
 pub struct Pair {
-    client: Child,
-    server: Option<Child>,
-    _programs: Programs,
+    programs: Programs,
+    client: ProgramId,
+    server: Option<ProgramId>,
 }
 
 impl Pair {
     /// Starts the cell's programs; `None` when it has none.
     pub fn start(cell: &Cell, testbed: &Testbed) -> Result<Option<Self>, CellError> {
         let WorkloadConfig::Program(program) = &cell.workload else { return Ok(None) };
-        let programs = Programs::new()?;
+        let mut programs = Programs::new()?;
         let file = |name: &str| match &cell.output.directory {
             Some(directory) => output_file(&directory.join(name)).map_err(CellError::from),
             None => Ok(Stdio::null()),
@@ -40,33 +43,32 @@ impl Pair {
         let mut server = None;
         if let Some(arguments) = &program.server {
             let (out, err) = (file("server.out")?, file("server.err")?);
-            let mut child = programs.start(&testbed.server, testbed.cpus.server(), &fill_in(arguments), out, err)?;
+            let started = programs.start(&testbed.server, testbed.cpus.server(), &fill_in(arguments), out, err)?;
             std::thread::sleep(HEAD_START);
-            if let Some(status) = child.try_wait().map_err(|e| CellError::new("host", e.to_string()))?
+            if let Some(status) = programs.try_wait(started)?
                 && !status.success()
             {
                 return Err(CellError::new("host", format!("the server program ended at once: {status}"))
                     .hint("its own words are in server.err of the output directory"));
             }
-            server = Some(child);
+            server = Some(started);
         }
         let (out, err) = (file("client.out")?, file("client.err")?);
         let client = programs.start(&testbed.client, testbed.cpus.client(), &fill_in(&program.client), out, err)?;
-        Ok(Some(Self { client, server, _programs: programs }))
+        Ok(Some(Self { programs, client, server }))
     }
 
     /// Waits a little for the client's end.
     pub fn poll(&mut self) -> Result<Option<ExitStatus>, CellError> {
         std::thread::sleep(LOOK);
-        self.client.try_wait().map_err(|e| CellError::new("host", format!("cannot wait for the client program: {e}")))
+        Ok(self.programs.try_wait(self.client)?)
     }
 
     /// Ends what is left of the server.
-    pub fn finish(mut self) {
-        if let Some(server) = &mut self.server {
-            // It may have ended by itself.
-            let _ = server.kill();
-            let _ = server.wait();
+    pub fn finish(mut self) -> Result<(), CellError> {
+        if let Some(server) = self.server {
+            self.programs.terminate(server, GRACE)?;
         }
+        Ok(())
     }
 }

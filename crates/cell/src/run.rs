@@ -81,7 +81,7 @@ fn measure(
         let elapsed_ns = (testbed.clock.now() - zero).as_nanos();
         tell(&Event::Progress { done: now.done, total, lost: now.lost, elapsed_ns, median_ns: now.median_ns })?;
         if std::time::Instant::now() > deadline {
-            let message = format!("the cell was not done by its deadline of {} s", cell.deadline_ns / 1_000_000_000);
+            let message = format!("the cell was not done by its deadline of {} s", cell.deadline_ns as f64 / 1e9);
             return Err(CellError::new("deadline", message).hint("raise deadline_ns, or ask for less"));
         }
         Ok(())
@@ -97,7 +97,7 @@ fn measure(
                 told = std::time::Instant::now();
             }
         };
-        pair.finish();
+        pair.finish()?;
         let warnings =
             if status.success() { Vec::new() } else { vec![format!("the client program ended with {status}")] };
         return Ok(Measured { warnings, ..Measured::default() });
@@ -197,11 +197,9 @@ impl Files {
                 packets = Some(PacketTable::new(begin("packets.arrow")?, zero)?);
             }
             if cell.output.capture {
-                let options = |host| CaptureOptions {
-                    host,
-                    snap_bytes: cell.path.mtu_bytes,
-                    wall_clock_origin_ns: testbed.clock.wall_clock_origin_ns(),
-                };
+                // Once: two readings of two clocks would set the files apart.
+                let wall_clock_origin_ns = testbed.clock.wall_clock_origin_ns();
+                let options = |host| CaptureOptions { host, snap_bytes: cell.path.mtu_bytes, wall_clock_origin_ns };
                 captures = Some((
                     Capture::new(begin("client.pcapng")?, options("client"))?,
                     Capture::new(begin("server.pcapng")?, options("server"))?,

@@ -4,15 +4,16 @@ use crate::error::{HostError, Result};
 use crate::namespace::Namespace;
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns, unshare};
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::unistd::Pid;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// The word on the command line that makes the cell binary the first process of a PID namespace.
 pub const INIT: &str = "--init";
@@ -24,7 +25,12 @@ pub const INIT: &str = "--init";
 pub struct Programs {
     starter: Sender<Request>,
     init: Child,
+    started: Vec<Child>,
 }
+
+/// One of the programs that were started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramId(usize);
 
 struct Request {
     command: Command,
@@ -53,18 +59,18 @@ impl Programs {
             .map_err(|e| HostError::new("cannot start a thread", e))?;
         let gone = |_| HostError::unsupported("the thread that starts programs", "has ended");
         let init = made.recv().map_err(gone)??;
-        Ok(Self { starter, init })
+        Ok(Self { starter, init, started: Vec::new() })
     }
 
     /// Starts `arguments` in `namespace`, on `cpus` (any, when empty), with its output in two files.
     pub fn start(
-        &self,
+        &mut self,
         namespace: &Namespace,
         cpus: &[usize],
         arguments: &[String],
         output: Stdio,
         errors: Stdio,
-    ) -> Result<Child> {
+    ) -> Result<ProgramId> {
         let Some((program, rest)) = arguments.split_first() else {
             return Err(HostError::unsupported("a program was to be started", "its argument list is empty"));
         };
@@ -92,10 +98,26 @@ impl Programs {
         let (answer, started) = channel();
         let gone = || HostError::unsupported("the thread that starts programs", "has ended");
         self.starter.send(Request { command, answer }).map_err(|_| gone())?;
-        started
-            .recv()
-            .map_err(|_| gone())?
-            .map_err(|e| HostError::new(format!("cannot start {program}"), e).hint("is it installed, and on the PATH?"))
+        let child = started.recv().map_err(|_| gone())?.map_err(|e| {
+            HostError::new(format!("cannot start {program}"), e).hint("is it installed, and on the PATH?")
+        })?;
+        self.started.push(child);
+        Ok(ProgramId(self.started.len() - 1))
+    }
+
+    /// How a program ended, if it has.
+    pub fn try_wait(&mut self, program: ProgramId) -> Result<Option<ExitStatus>> {
+        self.started[program.0].try_wait().map_err(|e| HostError::new("cannot wait for a program", e))
+    }
+
+    /// Asks a program to end (SIGTERM), and gives it `grace` to.
+    pub fn terminate(&mut self, program: ProgramId, grace: Duration) -> Result<()> {
+        let asked = kill(Pid::from_raw(self.started[program.0].id() as i32), Signal::SIGTERM);
+        let deadline = Instant::now() + grace;
+        while asked.is_ok() && self.try_wait(program)?.is_none() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
     }
 }
 
@@ -111,8 +133,13 @@ fn make_namespace() -> Result<Child> {
 
 impl Drop for Programs {
     fn drop(&mut self) {
-        // Already gone is what is wanted.
+        // Init cannot end before the programs are collected, and it is their parent's, ours, to do so. An error means that
+        // one has ended already, which is what is wanted.
         let _ = self.init.kill();
+        for program in &mut self.started {
+            let _ = program.kill();
+            let _ = program.wait();
+        }
         let _ = self.init.wait();
     }
 }
