@@ -42,7 +42,14 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
     let readback = testbed.readback.clone();
     let cpus = testbed.cpus.clone();
     let elapsed = testbed.clock.now() - zero;
-    let (report, devices) = testbed.finish()?;
+    let ended = testbed.finish()?;
+    for (host, dropped) in ["client", "server"].into_iter().zip(ended.dropped_datagrams) {
+        if dropped > 0 {
+            measured.warnings.push(format!(
+                "the {host}'s socket was full for {dropped} datagrams that the path delivered: they count as lost, but not by the path"
+            ));
+        }
+    }
     let missed = files.finish()?.capture_missed;
     if missed > 0 {
         measured.warnings.push(format!("{missed} packets are missing from the captures: the disk was too slow"));
@@ -51,7 +58,7 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
         write_samples(directory, &measured.samples, zero)?;
     }
     let cpus = Cpus { emulator: narrow(&cpus.emulator), hosts: narrow(&cpus.hosts) };
-    let mut result = conclude(cell, &measured, report, devices, memory_locked, cpus);
+    let mut result = conclude(cell, &measured, ended.report, ended.devices, memory_locked, cpus);
     let host = |side: usize| json!({"sysctl": readback[side].sysctl, "route": readback[side].route, "device": readback[side].device, "socket": measured.sockets[side]});
     result["readback"] = json!({"client": host(0), "server": host(1)});
     result["elapsed_ns"] = elapsed.as_nanos().into();

@@ -8,6 +8,7 @@ use crate::namespace::Namespace;
 use crate::netlink::Netlink;
 use crate::profile::{HostConfig, recorded_sysctls};
 use crate::realtime;
+use crate::sockets;
 use crate::sysctl;
 use crate::tun::Tun;
 use crosswind_ledger::{DeviceCounters, PayloadClock, Recorder};
@@ -123,6 +124,16 @@ pub struct Readback {
     pub device: BTreeMap<String, String>,
 }
 
+/// What is left when the traffic has ended; pairs are client, server.
+pub struct Ended {
+    /// What the emulator saw; nothing on a direct path.
+    pub report: Option<Report>,
+    /// What the devices counted.
+    pub devices: [DeviceCounters; 2],
+    /// Datagrams that found their socket full.
+    pub dropped_datagrams: [u64; 2],
+}
+
 /// Two hosts, connected.
 pub struct Testbed {
     /// The client's namespace.
@@ -203,8 +214,8 @@ impl Testbed {
         })
     }
 
-    /// Ends the traffic, and reads the devices' counters while the report still holds the devices. Returns what the emulator saw (nothing on a direct path) and what the devices counted: client, server.
-    pub fn finish(self) -> Result<(Option<Report>, [DeviceCounters; 2])> {
+    /// Ends the traffic, and reads the devices' counters while the report still holds the devices.
+    pub fn finish(self) -> Result<Ended> {
         let (client, server) = (self.client, self.server);
         let down = || {
             for namespace in [&client, &server] {
@@ -219,8 +230,10 @@ impl Testbed {
             None
         };
         let counters = |namespace: &Namespace| namespace.run(|| Netlink::connect()?.counters(DEVICE));
-        let counted = [counters(&client)?, counters(&server)?];
-        Ok((report, counted))
+        let devices = [counters(&client)?, counters(&server)?];
+        let dropped = |namespace: &Namespace| namespace.run(|| Ok(sockets::dropped_datagrams()));
+        let dropped_datagrams = [dropped(&client)?, dropped(&server)?];
+        Ok(Ended { report, devices, dropped_datagrams })
     }
 
     /// Where a packet of `side` comes from.
