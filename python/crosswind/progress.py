@@ -65,7 +65,7 @@ class Tally:
     """What both displays count: done, failed, invalid, lost, running, time left."""
 
     def __init__(self) -> None:
-        self.total = self.done = self.failed = self.invalid = self.lost = 0
+        self.total = self.done = self.failed = self.invalid = self.lost = self.repeated = 0
         self.waiting: list[Entry] = []
         self.running: dict[str, _Cell] = {}
         self.time_left = TimeLeft()
@@ -97,6 +97,13 @@ class Tally:
             return
         self.invalid += not outcome.finished["valid"]
         self.lost += outcome.finished["samples"]["lost"]
+
+    def cell_repeated(self, entry: Entry, outcome: Outcome) -> None:
+        """One missed its budget and goes to the end of the queue."""
+        self.running.pop(entry["key"])
+        self.repeated += 1
+        self.waiting.append(entry)
+        self.time_left.add(entry, outcome.elapsed_ns / 1e9)
 
     def seconds_left(self) -> float:
         """Wall time left."""
@@ -132,6 +139,11 @@ class LiveProgress:
         self._tally.cell_ended(entry, outcome)
         for line in _bad_news(entry, outcome):
             self._console.print(Text(line, style="red"))
+
+    def cell_repeated(self, entry: Entry, outcome: Outcome) -> None:
+        """Takes its line away; why stays above the display."""
+        self._tally.cell_repeated(entry, outcome)
+        self._console.print(Text(_repeated(entry, outcome), style="yellow"))
 
     def run_ended(self) -> None:
         """Takes the display down."""
@@ -185,6 +197,11 @@ class PlainProgress:
             self._say(f"{head}: {', '.join(part for part in parts if part)}")
         for line in _bad_news(entry, outcome):
             self._say(line)
+
+    def cell_repeated(self, entry: Entry, outcome: Outcome) -> None:
+        """Says why."""
+        self._tally.cell_repeated(entry, outcome)
+        self._say(_repeated(entry, outcome))
 
     def run_ended(self) -> None:
         """Says nothing: the report follows."""
@@ -252,8 +269,13 @@ def _bad_news(entry: Entry, outcome: Outcome) -> list[str]:
     return []
 
 
+def _repeated(entry: Entry, outcome: Outcome) -> str:
+    reasons = outcome.finished["reasons"] if outcome.finished else []
+    return f"again later: {levels_text(entry)}: {'; '.join(reasons)}"
+
+
 def _troubles(tally: Tally) -> str:
-    counts = ((tally.failed, "failed"), (tally.invalid, "invalid"), (tally.lost, "lost"))
+    counts = ((tally.failed, "failed"), (tally.invalid, "invalid"), (tally.repeated, "repeated"), (tally.lost, "lost"))
     return "".join(f", {count} {name}" for count, name in counts if count)
 
 

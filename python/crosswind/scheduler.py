@@ -3,6 +3,9 @@
 One loop owns everything: it starts ready cells while there is room (`jobs`, one for now), waits for input or time, and
 hands both to the cell it belongs to. A cell that fails is committed as failed and the run goes on; only what would fail
 every cell alike (no privilege, a full disk) ends the run.
+
+A repetition whose emulation missed its fidelity budget is run again, later, up to three times in all. The first attempt
+that keeps the budget counts, or else the last; the others stay in the store beside it.
 """
 
 import os
@@ -24,6 +27,9 @@ from crosswind.store import Store
 Entry = Mapping[str, Any]
 """One entry of the manifest's plan."""
 
+ATTEMPTS = 3
+"""How often a repetition is run at most until the emulation keeps its fidelity budget."""
+
 _RUN_ENDING = {"privilege": EngineError, "disk": DiskError}
 """Failures that every further cell would share, by kind."""
 
@@ -42,6 +48,9 @@ class Watcher(Protocol):
 
     def cell_ended(self, entry: Entry, outcome: Outcome) -> None:
         """It ended, well or not, and is stored."""
+
+    def cell_repeated(self, entry: Entry, outcome: Outcome) -> None:
+        """It ended, missed its fidelity budget, is stored aside, and will be run again."""
 
     def run_ended(self) -> None:
         """Nothing more will come."""
@@ -170,6 +179,15 @@ class Scheduler:
             "elapsed_ns": outcome.elapsed_ns,
         }
         try:
+            missed = self.store.missed(entry["key"])
+            if missed and outcome.finished:
+                outcome.finished["warnings"].append(f"attempt {missed + 1}: those before missed the fidelity budget")
+            if missed_budget(outcome) and not self._ending and missed + 1 < ATTEMPTS:
+                # Later, not at once: what disturbed it may still be there.
+                self.store.commit_missed(running.part, result)
+                self._ready.append(entry)
+                self.watcher.cell_repeated(entry, outcome)
+                return
             self.store.commit_cell(running.part, result)
         except EngineError as error:
             outcome = Outcome(None, Failure("protocol", error.message, error.hint), outcome.elapsed_ns)
@@ -187,6 +205,12 @@ class Scheduler:
             running.process.outcome()
             self.store.discard_cell(running.part)
         self._running.clear()
+
+
+def missed_budget(outcome: Outcome) -> bool:
+    """Whether the emulation was too far from what was asked. That alone decides; what was measured has no say in it."""
+    fidelity = outcome.finished["fidelity"] if outcome.finished else None
+    return fidelity is not None and not fidelity["within_budget"]
 
 
 def cell_with_output(parameters: Mapping[str, Any], directory: Path) -> dict[str, Any]:

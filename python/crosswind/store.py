@@ -155,13 +155,13 @@ class Store:
             part.mkdir()
         return part
 
-    def commit_cell(self, part: Path, result: Mapping[str, Any]) -> None:
+    def commit_cell(self, part: Path, result: Mapping[str, Any], *, name: str | None = None) -> None:
         """Makes what `begin_cell` gave a whole cell: tables to Parquet, result.json, sync, rename.
 
         An earlier, failed attempt of the same key is kept as `cells/<key>.failed-<n>`.
         Raises: DiskError when the disk refuses; nothing is left that reads as whole.
         """
-        place = part.parent / str(result["key"])
+        place = part.parent / (name or str(result["key"]))
         try:
             with disk_errors(part):
                 for arrow in sorted(part.glob("*.arrow")):
@@ -176,6 +176,15 @@ class Store:
         except DiskError:
             shutil.rmtree(part, ignore_errors=True)
             raise
+
+    def commit_missed(self, part: Path, result: Mapping[str, Any]) -> None:
+        """As `commit_cell`, for an attempt that does not count because another follows: `cells/<key>.missed-<n>`."""
+        missed = self.missed(str(result["key"])) + 1
+        self.commit_cell(part, result, name=f"{result['key']}.missed-{missed}")
+
+    def missed(self, key: str) -> int:
+        """How many attempts at `key` do not count because they missed their fidelity budget."""
+        return len(list((self.directory / "cells").glob(f"{key}.missed-*")))
 
     def commit_failed(self, part: Path, result: Mapping[str, Any]) -> None:
         """As `commit_cell`, without the tables, which cannot be read."""

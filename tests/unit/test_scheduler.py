@@ -38,6 +38,9 @@ class Log:
     def cell_ended(self, entry: Entry, outcome: Outcome) -> None:
         self.lines.append(f"end {entry['key']} {outcome.failure.kind if outcome.failure else 'ok'}")
 
+    def cell_repeated(self, entry: Entry, outcome: Outcome) -> None:
+        self.lines.append(f"again {entry['key']}")
+
     def run_ended(self) -> None:
         self.lines.append("over")
 
@@ -62,6 +65,50 @@ def test_a_cell_is_told_where_to_write(fake_cell: FakeCell, tmp_path: Path) -> N
     assert (tmp_path / "run" / "cells" / "c000-r00" / "proof").exists()
     result = json.loads((tmp_path / "run" / "cells" / "c000-r00" / "result.json").read_text(encoding="utf-8"))
     assert result["parameters"] == entry(0)["parameters"]
+
+
+LATE_END = """
+import glob, os, pathlib
+def finish(within):
+    say(event='finished', schema='crosswind.cell-result/1', id='', valid=within, reasons=[] if within else ['late'],
+        warnings=[], samples={'rows': 0, 'ok': 0, 'lost': 0}, ledger={'closed': True},
+        fidelity={'within_budget': within}, elapsed_ns=1)
+key, cells = (lambda p: (p.name.split('.')[0], p.parent))(pathlib.Path(cell['output']['directory']))
+missed = len(glob.glob(str(cells / (key + '.missed-*'))))
+start()
+"""
+
+
+def test_a_repetition_that_missed_its_budget_is_run_again_later(fake_cell: FakeCell, tmp_path: Path) -> None:
+    log = Log()
+    body = LATE_END + "finish(key != 'c000-r00' or missed == 1)"
+    assert session(tmp_path / "run", fake_cell(body), log, cells=2).run()
+    assert [line for line in log.lines if not line.startswith("start")] == [
+        "run 2/2",
+        "again c000-r00",
+        "end c001-r00 ok",
+        "end c000-r00 ok",
+        "over",
+    ]
+    cells = tmp_path / "run" / "cells"
+    assert sorted(path.name for path in cells.iterdir()) == ["c000-r00", "c000-r00.missed-1", "c001-r00"]
+    missed = json.loads((cells / "c000-r00.missed-1" / "result.json").read_text(encoding="utf-8"))
+    assert missed["finished"]["reasons"] == ["late"]
+    record = Store.read(tmp_path / "run").record()
+    assert record.cells[0].finished
+    assert record.cells[0].finished["warnings"] == ["attempt 2: those before missed the fidelity budget"]
+    assert [(run.key, run.finished and run.finished["valid"]) for run in record.cells] == [
+        ("c000-r00", True),
+        ("c001-r00", True),
+    ]
+
+
+def test_the_third_attempt_counts_whatever_it_is(fake_cell: FakeCell, tmp_path: Path) -> None:
+    log = Log()
+    assert session(tmp_path / "run", fake_cell(LATE_END + "finish(False)"), log, cells=1).run()
+    assert log.lines.count("start c000-r00") == 3
+    store = Store.read(tmp_path / "run")
+    assert (store.missed("c000-r00"), store.missing()) == (2, [])
 
 
 def test_a_failing_cell_is_data_and_the_rest_runs(fake_cell: FakeCell, tmp_path: Path) -> None:
