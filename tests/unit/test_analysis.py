@@ -66,7 +66,7 @@ def test_fidelity_is_that_of_the_worst_repetition() -> None:
 def test_a_failed_repetition_makes_its_cell_invalid_and_keeps_the_others() -> None:
     (cell,) = analyse(record(run(0, echoes([MS] * 10)), run(0, None, repetition=1))).cells
     assert not cell.valid
-    assert cell.reason == "repetition 2 failed: deadline of 600 s passed"
+    assert cell.reason == "repetition 2 failed: deadline of 600 s passed (wait)"
     assert cell.estimates["rtt"].median.value == MS
 
 

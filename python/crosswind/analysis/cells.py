@@ -154,8 +154,9 @@ def _reasons(runs: list[CellRun]) -> list[str]:
     reasons = []
     for run in runs:
         if run.finished is None:
-            message = (run.failure or {}).get("message") or "no result"
-            reasons.append(f"repetition {run.repetition + 1} failed: {message}")
+            failure = run.failure or {}
+            hint = f" ({failure['hint']})" if failure.get("hint") else ""
+            reasons.append(f"repetition {run.repetition + 1} failed: {failure.get('message') or 'no result'}{hint}")
         elif not run.finished.get("valid", False):
             said = ", ".join(run.finished.get("reasons") or []) or "marked invalid"
             reasons.append(f"repetition {run.repetition + 1}: {said}")

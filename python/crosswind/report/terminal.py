@@ -98,7 +98,7 @@ def _filled(parts: Iterable[str], width: int) -> Iterable[str]:
 
 
 def _doubts(out: Console, result: Result) -> None:
-    lines = [f"{' · '.join(cell.levels.values())}: {cell.reason}" for cell in result.cells if cell.reason]
+    lines = [f"{' · '.join(cell.levels.values()) or 'the cell'}: {cell.reason}" for cell in result.cells if cell.reason]
     warnings = dict.fromkeys([*result.warnings, *(text for cell in result.cells for text in cell.warnings)])
     if lines or warnings:
         out.print()
