@@ -21,7 +21,7 @@ const HEARTBEAT: Duration = Duration::from_millis(250);
 /// Runs `cell`; `tell` hears of its progress, and its error ends the cell.
 pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), CellError>) -> Result<Value, CellError> {
     let memory_locked = realtime::lock_memory();
-    let _awake = realtime::keep_processors_awake();
+    let awake = realtime::keep_processors_awake();
     let (recorder, sink) = Recorder::new(cell.output.packets, cell.output.capture);
     let started = std::time::Instant::now();
     let testbed = Testbed::build(Plan {
@@ -62,6 +62,7 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
     let host = |side: usize| json!({"sysctl": readback[side].sysctl, "route": readback[side].route, "device": readback[side].device, "socket": measured.sockets[side]});
     result["readback"] = json!({"client": host(0), "server": host(1)});
     result["elapsed_ns"] = elapsed.as_nanos().into();
+    result["processors_awake"] = awake.is_some().into();
     result["peak_memory_bytes"] = realtime::peak_memory_bytes().ok().into();
     Ok(result)
 }

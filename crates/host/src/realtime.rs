@@ -63,6 +63,20 @@ pub fn cpus() -> Vec<usize> {
     (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect()
 }
 
+/// `cpus` as the kernel writes sets of processors: hexadecimal words of 32 bits, the highest first, with commas between.
+pub fn mask(cpus: &[usize]) -> String {
+    let mut words = vec![0_u32; cpus.iter().max().map_or(1, |highest| highest / 32 + 1)];
+    for cpu in cpus {
+        words[cpu / 32] |= 1 << (cpu % 32);
+    }
+    let mut text: Vec<String> = words.iter().rev().map(|word| format!("{word:08x}")).collect();
+    text[0] = text[0].trim_start_matches('0').to_owned();
+    if text[0].is_empty() {
+        text[0].push('0');
+    }
+    text.join(",")
+}
+
 /// Keeps the calling thread on `cpus`.
 pub fn pin(cpus: &[usize]) -> Result<()> {
     let mut set = CpuSet::new();
@@ -88,5 +102,18 @@ pub fn run_and_wait_ns() -> io::Result<(u64, u64)> {
     match (numbers.next(), numbers.next()) {
         (Some(run), Some(wait)) => Ok((run, wait)),
         _ => Err(io::Error::other("schedstat is not two numbers")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mask;
+
+    #[test]
+    fn processors_are_written_as_the_kernel_writes_them() {
+        assert_eq!(mask(&[]), "0");
+        assert_eq!(mask(&[0]), "1");
+        assert_eq!(mask(&[0, 1, 3]), "b");
+        assert_eq!(mask(&[31, 33]), "2,80000000");
     }
 }

@@ -250,8 +250,7 @@ fn prepare(host: &HostConfig, cpus: &Cpus) -> Result<()> {
     if !cpus.emulator.is_empty() {
         // Receive packet steering: the hosts' kernel work runs on the hosts' processors, not on the emulator's.
         // Kernels before 6.3 lack the setting; then that work is the emulator's, as its fidelity will show.
-        let mask = cpus.hosts.iter().fold(0_u128, |mask, cpu| mask | 1 << cpu.min(&127));
-        let _ = sysctl::set("net.core.rps_default_mask", &format!("{mask:x}"));
+        let _ = sysctl::set("net.core.rps_default_mask", &realtime::mask(&cpus.hosts));
     }
     Netlink::connect()?.set_up("lo", true)
 }
