@@ -324,7 +324,7 @@ impl Loop {
             next = Some(next.map_or(limit, |next| next.min(limit)));
         }
         let now = self.clock.now();
-        let alarm = next.map(|next| self.alarm.before(next));
+        let alarm = next.map(|next| self.alarm.before(next, now));
         if alarm.is_some_and(|alarm| alarm <= now) {
             return Ok(());
         }

@@ -69,12 +69,10 @@ pub fn mask(cpus: &[usize]) -> String {
     for cpu in cpus {
         words[cpu / 32] |= 1 << (cpu % 32);
     }
-    let mut text: Vec<String> = words.iter().rev().map(|word| format!("{word:08x}")).collect();
-    text[0] = text[0].trim_start_matches('0').to_owned();
-    if text[0].is_empty() {
-        text[0].push('0');
-    }
-    text.join(",")
+    let text: Vec<String> = words.iter().rev().map(|word| format!("{word:08x}")).collect();
+    let text = text.join(",");
+    let short = text.trim_start_matches('0');
+    if short.is_empty() { "0".to_owned() } else { short.to_owned() }
 }
 
 /// Keeps the calling thread on `cpus`.
