@@ -3,12 +3,14 @@ const dark = window.matchMedia("(prefers-color-scheme: dark)");
 function config() {
   const css = getComputedStyle(document.documentElement);
   const colour = (name) => css.getPropertyValue(name).trim();
+  const narrow = document.body.clientWidth < 600; // legends side by side would be cut off
   const words = { labelColor: colour("--soft"), titleColor: colour("--ink"), labelFontSize: 12, titleFontSize: 12, titleFontWeight: 600 };
   return {
     background: "transparent", font: getComputedStyle(document.body).fontFamily,
     view: { stroke: null }, mark: { color: colour("--accent") },
     axis: { ...words, gridColor: colour("--line"), domainColor: colour("--line"), tickColor: colour("--line") },
-    legend: { ...words, columns: 4, symbolStrokeWidth: 2, padding: 0, offset: 8 },
+    legend: { ...words, columns: narrow ? 3 : 4, symbolStrokeWidth: 2, padding: 0, offset: 8,
+      layout: { top: { direction: narrow ? "vertical" : "horizontal" } } },
   };
 }
 function draw() {
