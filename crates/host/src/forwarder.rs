@@ -142,6 +142,8 @@ struct Loop {
     wake: Arc<EventFd>,
     drain_by: Arc<AtomicU64>,
     slab: Slab,
+    /// Empty between calls; kept for its memory.
+    departures: Vec<Departure>,
     ledger: Ledger,
     delay_error: TimeHistogram,
     queueing: [TimeHistogram; 2],
@@ -166,6 +168,7 @@ impl Loop {
             wake,
             drain_by,
             slab: Slab::new(setup.mtu),
+            departures: Vec::with_capacity(64),
             ledger: Ledger::new(),
             delay_error: TimeHistogram::new(),
             queueing: [TimeHistogram::new(), TimeHistogram::new()],
@@ -244,32 +247,32 @@ impl Loop {
         }
     }
 
-    /// Takes what has left the path by `now`. `entered` is a packet that has just come in: it is captured once, with
-    /// the verdict if that fell at once.
-    fn settle(&mut self, side: Side, now: Instant, mut entered: Option<u32>) {
-        while let Some(departure) = self.direction(side).poll_packet(now) {
-            let (Departure::Forwarded(packet) | Departure::Dropped(packet, _)) = departure;
-            let cause = match departure {
-                Departure::Dropped(_, cause) => Some(DropCause::Path(cause)),
-                Departure::Forwarded(_) => None,
-            };
-            if let Some(token) = entered.take_if(|token| *token == packet.buffer) {
-                self.capture_sent(side, now, token, cause);
-            } else if entered.is_some() && cause.is_none() {
-                // Time order of the capture: what entered now was captured before what leaves now.
-                if let Some(token) = entered.take() {
-                    self.capture_sent(side, now, token, None);
+    /// Takes what has left the path by `now`. `entered` is a packet that has just come in: it is captured before anything
+    /// that leaves, with its verdict if that fell at once.
+    fn settle(&mut self, side: Side, now: Instant, entered: Option<u32>) {
+        let mut departures = std::mem::take(&mut self.departures);
+        departures.extend(std::iter::from_fn(|| self.direction(side).poll_packet(now)));
+        if let Some(token) = entered {
+            let verdict = departures.iter().find_map(|departure| match departure {
+                Departure::Dropped(packet, cause) if packet.buffer == token => Some(DropCause::Path(*cause)),
+                _ => None,
+            });
+            self.recorder.sent(side, now, self.slab.bytes(token), verdict);
+        }
+        for departure in departures.drain(..) {
+            let packet = match departure {
+                Departure::Forwarded(packet) => {
+                    self.deliver(side, &packet);
+                    packet
                 }
-            }
-            match cause {
-                Some(cause) => self.drop_packet(side, &packet, cause),
-                None => self.deliver(side, &packet),
-            }
+                Departure::Dropped(packet, cause) => {
+                    self.drop_packet(side, &packet, DropCause::Path(cause));
+                    packet
+                }
+            };
             self.slab.give_back(packet.buffer);
         }
-        if let Some(token) = entered {
-            self.capture_sent(side, now, token, None);
-        }
+        self.departures = departures;
     }
 
     fn deliver(&mut self, side: Side, packet: &Packet) {
@@ -277,7 +280,6 @@ impl Loop {
         let actual = self.clock.now();
         let bytes = self.slab.bytes(packet.buffer);
         let headers = self.slab.headers(packet.buffer);
-        // A host that takes no packet (its device is down, its memory is full) is a drop by the device.
         if headers.payload_bytes > 0 || headers.flags & SYN != 0 {
             // Before the host has the packet: who has received it may then read the clock.
             let client_port = if side == Side::Forward { headers.source_port } else { headers.destination_port };
@@ -289,6 +291,7 @@ impl Loop {
                 self.payload_clock.record(side, client_port, actual);
             }
         }
+        // A host that takes no packet (its device is down, its memory is full) is a drop by the device.
         let taken = self.tuns[1 - side as usize].write(bytes).is_ok();
         self.delay_error.record(actual.saturating_since(packet.at).as_nanos());
         let config = self.side_config(side);
@@ -309,10 +312,6 @@ impl Loop {
         self.ledger.handle_drop(side, packet.size, cause);
         let headers = self.slab.headers(packet.buffer);
         self.recorder.packet(record(side, packet, headers, None, Verdict::Dropped(cause)));
-    }
-
-    fn capture_sent(&mut self, side: Side, now: Instant, token: u32, dropped: Option<DropCause>) {
-        self.recorder.sent(side, now, self.slab.bytes(token), dropped);
     }
 
     /// Sleeps until a packet comes, one is due, or somebody wakes the loop.
