@@ -1,6 +1,7 @@
 //! Turning a device's offloads off, so that a packet on the direct path is a packet of at most the MTU.
 
 use crate::error::{HostError, Result};
+use crate::ifreq;
 use std::io;
 use std::os::fd::AsRawFd;
 
@@ -26,13 +27,7 @@ pub fn offloads_off(device: &str) -> Result<()> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(|e| HostError::new("cannot open a socket", e))?;
     for (command, name) in OFFLOADS {
         let mut value = EthtoolValue { command, data: 0 };
-        let mut request = libc::ifreq {
-            ifr_name: [0; libc::IFNAMSIZ],
-            ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut value).cast() },
-        };
-        for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()).take(libc::IFNAMSIZ - 1) {
-            *to = from as libc::c_char;
-        }
+        let mut request = ifreq::about(device, libc::__c_anonymous_ifr_ifru { ifru_data: (&raw mut value).cast() });
         // SAFETY: the socket is open; `request` and the `value` that it points to outlive the call, which writes only into them.
         if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) } < 0 {
             let cause = io::Error::last_os_error();

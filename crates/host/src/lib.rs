@@ -7,6 +7,7 @@ mod clock;
 mod error;
 mod ethtool;
 mod forwarder;
+mod ifreq;
 mod namespace;
 mod netlink;
 pub mod privilege;

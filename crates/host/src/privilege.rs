@@ -31,14 +31,18 @@ pub fn acquire() -> Result<Privilege> {
     Ok(Privilege::UserNamespace)
 }
 
-/// Whether the process has the capability `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`, which namespaces and devices take.
+/// Whether the process has `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`, which namespaces and devices take.
 fn has_net_admin() -> bool {
-    const NEEDED: u64 = (1 << 12) | (1 << 21);
+    has_capabilities((1 << 12) | (1 << 21))
+}
+
+/// Whether all capabilities of the mask (linux/capability.h) are effective.
+pub(crate) fn has_capabilities(mask: u64) -> bool {
     fs::read_to_string("/proc/self/status")
         .ok()
         .and_then(|status| {
             let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
             u64::from_str_radix(line.trim(), 16).ok()
         })
-        .is_some_and(|capabilities| capabilities & NEEDED == NEEDED)
+        .is_some_and(|capabilities| capabilities & mask == mask)
 }

@@ -1,6 +1,7 @@
 //! Real-time priority, locked memory, processors, timer slack; and how long a thread had to wait for a processor.
 
 use crate::error::{HostError, Result};
+use crate::privilege;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use nix::unistd::Pid;
@@ -34,14 +35,7 @@ fn may_lock() -> bool {
     const CAP_IPC_LOCK: u64 = 1 << 14;
     // In a user namespace the capability shows, but does not count for memory locks.
     let own_namespace = fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.contains("4294967295"));
-    !own_namespace
-        && fs::read_to_string("/proc/self/status").is_ok_and(|status| {
-            status
-                .lines()
-                .find_map(|line| line.strip_prefix("CapEff:"))
-                .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-                .is_some_and(|capabilities| capabilities & CAP_IPC_LOCK != 0)
-        })
+    !own_namespace && privilege::has_capabilities(CAP_IPC_LOCK)
 }
 
 /// Lets the calling thread's timers fire on time instead of up to 50 us late.

@@ -1,6 +1,7 @@
 //! TUN devices without offloads: one read or write is one IP packet of at most the MTU.
 
 use crate::error::{HostError, Result};
+use crate::ifreq;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -29,13 +30,8 @@ impl Tun {
                     error.hint("run with sudo, or `crosswind doctor` to see what this machine allows")
                 }
             })?;
-        let mut request = libc::ifreq {
-            ifr_name: [0; libc::IFNAMSIZ],
-            ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short },
-        };
-        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()).take(libc::IFNAMSIZ - 1) {
-            *to = from as libc::c_char;
-        }
+        let flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+        let mut request = ifreq::about(name, libc::__c_anonymous_ifr_ifru { ifru_flags: flags });
         // SAFETY: the descriptor is open and `request` is a whole ifreq that outlives the call.
         if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) } < 0 {
             return Err(HostError::new(format!("cannot make the TUN device {name}"), io::Error::last_os_error())
