@@ -208,6 +208,15 @@ def test_without_a_cell_binary_the_run_says_how_to_get_one(
     assert not Path("crosswind-runs").exists()
 
 
+def test_a_model_that_does_not_exist_is_refused_before_anything_runs(crosswind: Crosswind, tmp_path: Path) -> None:
+    study = tmp_path / "s.toml"
+    study.write_text('[workload]\nkind = "echo"\n[report]\nmodels = ["mathis", "madison"]\n', encoding="utf-8")
+    status, _, err = crosswind("run", str(study))
+    assert status == 2
+    assert err.startswith('error: report.models: "madison" is no model\nhint: known: ')
+    assert not Path("crosswind-runs").exists()
+
+
 def test_a_cell_that_the_binary_refuses_is_a_usage_error(
     crosswind: Crosswind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 import polars as pl
 
 from crosswind.analysis.cells import CellData
-from crosswind.models import MODELS, predict
+from crosswind.models import predict
 from crosswind.result import Cell, ModelPrediction
 
 
@@ -34,11 +34,6 @@ def predictions(names: list[str], cell: Cell, data: CellData) -> list[ModelPredi
             )
         )  # fmt: skip
     return found
-
-
-def known_models(names: list[str]) -> list[str]:
-    """The names that are no model, for whoever validates a study."""
-    return [name for name in names if name.replace("_", "-") not in MODELS]
 
 
 def _smallest_round_trip(data: CellData) -> float | None:

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from crosswind.cellspec import cell_json
 from crosswind.engine import check_cell, find_binary
-from crosswind.errors import CrosswindError
+from crosswind.errors import CrosswindError, StudyError
+from crosswind.models import MODELS, unknown_models
 from crosswind.plan import Plan
 from crosswind.progress import progress_for
 from crosswind.provenance import command_line, provenance
@@ -24,6 +25,8 @@ def start(study: Study, *, output: Path | None, packets: bool, capture: bool) ->
 
     Raises: StudyError when a cell is impossible; StoreError when the directory is taken; EngineError without a binary.
     """
+    if unknown := unknown_models(study.models):
+        raise StudyError(f'report.models: "{unknown[0]}" is no model', hint=f"known: {', '.join(MODELS)}")
     binary = find_binary()
     started = utc_now()
     plan = plan_entries(study, packets=packets, capture=capture)

@@ -4,6 +4,6 @@ One file a model: a function whose docstring gives units, and `valid`, which nam
 `registry` reads a cell's parameters and sets a prediction beside the measurement.
 """
 
-from crosswind.models.registry import MODELS, Prediction, predict
+from crosswind.models.registry import MODELS, Prediction, predict, unknown_models
 
-__all__ = ["MODELS", "Prediction", "predict"]
+__all__ = ["MODELS", "Prediction", "predict", "unknown_models"]

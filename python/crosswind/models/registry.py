@@ -5,7 +5,7 @@ is no number: Mathis and PFTK know no path without loss, and neither speaks of B
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,11 @@ class Model:
     applies: Callable[[Situation], bool]
     rate: Callable[[Situation], float]
     violated: Callable[[Situation], list[str]]
+
+
+def unknown_models(names: Iterable[str]) -> list[str]:
+    """Which of `names` are no model; underscores may stand for hyphens."""
+    return [name for name in names if name.replace("_", "-") not in MODELS]
 
 
 def predict(name: str, parameters: Mapping[str, Any], *, measured_rtt_ns: float | None = None) -> Prediction | None:
