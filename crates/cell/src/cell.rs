@@ -1,7 +1,7 @@
 //! The cell as it is read: JSON in, checked, with every default filled in.
 
 use crate::CellError;
-use crosswind_host::{Backend, Family, HostConfig};
+use crosswind_host::{Backend, Family, HostConfig, Placement};
 use crosswind_ledger::Budget;
 use crosswind_path::{DirectionConfig, PathConfig};
 use crosswind_units::Duration;
@@ -40,6 +40,12 @@ pub struct Cell {
     /// What the emulation may be off by.
     #[serde(default)]
     pub budget: Budget,
+    /// Where its threads run, and whether other cells run beside it.
+    #[serde(default)]
+    pub placement: Placement,
+    /// Time between two progress events.
+    #[serde(default = "default_heartbeat")]
+    pub heartbeat_ns: u64,
     /// Bound on the whole cell.
     #[serde(default = "default_deadline")]
     pub deadline_ns: u64,
@@ -100,6 +106,10 @@ const fn default_deadline() -> u64 {
     600_000_000_000
 }
 
+const fn default_heartbeat() -> u64 {
+    250_000_000
+}
+
 impl Cell {
     /// Reads and checks a cell, and fills in what it leaves out.
     pub fn from_json(text: &str) -> Result<Self, CellError> {
@@ -149,6 +159,15 @@ impl Cell {
                 format!("deadline_ns {} is not between 1 ms and 1 day", self.deadline_ns),
                 "leave it out for 10 minutes",
             );
+        }
+        if !(10_000_000..=60_000_000_000).contains(&self.heartbeat_ns) {
+            return wrong(
+                format!("heartbeat_ns {} is not between 10 ms and 1 min", self.heartbeat_ns),
+                "leave it out for 250 ms",
+            );
+        }
+        if let Some(problem) = self.placement.problem() {
+            return wrong(problem, "leave placement out: the last processor is the emulator's");
         }
         if let Some(problem) = self.host.problem() {
             return wrong(problem, "docs/cell-protocol.md lists every key of host");

@@ -1,6 +1,7 @@
 //! Progress, one JSON object a line.
 
 use crate::CellError;
+use crosswind_host::Punctual;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -29,6 +30,8 @@ pub enum Event<'a> {
         elapsed_ns: u64,
         /// Of the exchanges that were ok.
         median_ns: Option<u64>,
+        /// Of the emulator, and the longest that a thread of a host waited for a processor; nothing on a direct path.
+        fidelity: Option<(Punctual, u64)>,
     },
     /// The end, with the result.
     Finished(&'a Value),
@@ -52,9 +55,13 @@ impl<W: Write> EventWriter<W> {
         let value = match event {
             Event::Started { id } => json!({"event": "started", "schema": "crosswind.event/1", "id": id}),
             Event::Ready { setup_ns } => json!({"event": "ready", "setup_ns": setup_ns}),
-            Event::Progress { done, total, lost, elapsed_ns, median_ns } => json!({
+            Event::Progress { done, total, lost, elapsed_ns, median_ns, fidelity } => json!({
                 "event": "progress", "done": done, "total": total, "lost": lost,
                 "elapsed_ns": elapsed_ns, "median_ns": median_ns,
+                "fidelity": fidelity.map(|(emulator, probe_wait_ns)| json!({
+                    "released": emulator.released, "late": emulator.late,
+                    "wait_ns": emulator.wait_ns, "probe_wait_ns": probe_wait_ns,
+                })),
             }),
             Event::Finished(result) => (*result).clone(),
             Event::Error(CellError { kind, message, hint }) => {

@@ -2,8 +2,11 @@
 
 use crosswind_cell::{Cell, CellError, Event, EventWriter, run_cell, write_event};
 use crosswind_host::{privilege, probe, program};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::process::{ExitCode, exit};
 use std::sync::OnceLock;
 
@@ -61,6 +64,7 @@ fn run() -> Result<(), CellError> {
     // Both before any thread is started: threads inherit the user namespace and the blocked signals.
     privilege::acquire()?;
     end_on_signals()?;
+    end_with_the_reader()?;
     let mut events = EventWriter::new(std::io::stdout());
     let mut tell = |event: &Event<'_>| {
         // Nobody listens any more: nobody needs the result.
@@ -88,6 +92,28 @@ fn print(value: &serde_json::Value) -> Result<(), CellError> {
     let text = serde_json::to_string_pretty(value).map_err(|e| CellError::new("internal", e.to_string()))?;
     println!("{text}");
     Ok(())
+}
+
+/// Ends the process when nobody reads its events any more: the caller was killed, and nobody needs the result.
+fn end_with_the_reader() -> Result<(), CellError> {
+    std::thread::Builder::new()
+        .name("reader".into())
+        .spawn(|| {
+            let output = std::io::stdout();
+            let mut watched = [PollFd::new(output.as_fd(), PollFlags::empty())];
+            // A pipe without a reader is an error to poll; a file or a terminal never is.
+            while let Ok(_) | Err(Errno::EINTR) = poll(&mut watched, PollTimeout::NONE) {
+                let told = watched[0].revents().unwrap_or(PollFlags::empty());
+                if told.contains(PollFlags::POLLERR) {
+                    exit(130);
+                }
+                if !told.is_empty() {
+                    return;
+                }
+            }
+        })
+        .map(|_| ())
+        .map_err(|e| CellError::new("host", format!("cannot start a thread: {e}")))
 }
 
 /// Ends the process on SIGINT and SIGTERM. Nothing has to be cleaned up: everything made ends with the process.

@@ -3,10 +3,10 @@
 use crate::program::Pair;
 use crate::table::{Part, write_samples};
 use crate::{Cell, CellError, Event, write_event};
-use crosswind_host::{Plan, Report, Testbed, realtime, sysctl};
+use crosswind_host::{Plan, Report, Testbed, Threads, realtime, sysctl};
 use crosswind_ledger::{
-    Capture, CaptureOptions, Cpus, DeviceCounters, FidelityReport, LedgerReport, PacketTable, Recorder, Sink,
-    SinkReport,
+    Capture, CaptureOptions, Cpus, DeviceCounters, FidelityReport, LedgerReport, Observed, PacketTable, Probes,
+    Recorder, Sink, SinkReport, kernel_drops_in_words,
 };
 use crosswind_transport::{Outcome, SocketSettings};
 use crosswind_units::{Instant, Seed};
@@ -14,9 +14,6 @@ use crosswind_workload::{Context, Measured, Progress};
 use serde_json::{Value, json};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// How often progress is told.
-const HEARTBEAT: Duration = Duration::from_millis(250);
 
 /// Runs `cell`; `tell` hears of its progress, and its error ends the cell.
 pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), CellError>) -> Result<Value, CellError> {
@@ -31,6 +28,8 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
         host: cell.host.clone(),
         path: cell.path.config(),
         seed: Seed(cell.seed),
+        placement: cell.placement.clone(),
+        late_after: crosswind_units::Duration::from_nanos(cell.budget.delay_error_p99_ns),
         recorder,
     })?;
     let zero = testbed.clock.now();
@@ -38,7 +37,8 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
     tell(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
 
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
-    let mut measured = measure(cell, &testbed, zero, deadline, tell)?;
+    let threads = Threads::default();
+    let mut measured = measure(cell, &testbed, &threads, zero, deadline, tell)?;
     let readback = testbed.readback.clone();
     let cpus = testbed.cpus.clone();
     let elapsed = testbed.clock.now() - zero;
@@ -58,7 +58,18 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
         write_samples(directory, &measured.samples, zero)?;
     }
     let cpus = Cpus { emulator: narrow(&cpus.emulator), hosts: narrow(&cpus.hosts) };
-    let mut result = conclude(cell, &measured, ended.report, ended.devices, memory_locked, cpus);
+    let mut result = conclude(cell, &measured, ended.report, ended.devices, |report| Observed {
+        delay_error_ns: report.delay_error.report(),
+        starvation: report.starvation,
+        probe_starvation: {
+            let [client, server] = threads.worst();
+            Probes { client, server }
+        },
+        kernel_drops: 0,
+        realtime: report.realtime,
+        memory_locked,
+        cpus,
+    });
     let host = |side: usize| json!({"sysctl": readback[side].sysctl, "route": readback[side].route, "device": readback[side].device, "socket": measured.sockets[side]});
     result["readback"] = json!({"client": host(0), "server": host(1)});
     result["elapsed_ns"] = elapsed.as_nanos().into();
@@ -71,6 +82,7 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
 fn measure(
     cell: &Cell,
     testbed: &Testbed,
+    threads: &Threads,
     zero: Instant,
     deadline: std::time::Instant,
     tell: &mut dyn FnMut(&Event<'_>) -> Result<(), CellError>,
@@ -82,12 +94,15 @@ fn measure(
         send_buffer: cell.host.send_buffer_bytes,
         receive_buffer: cell.host.receive_buffer_bytes,
     };
-    let context = Context { testbed, settings, progress: &progress };
+    let context = Context { testbed, settings, progress: &progress, threads };
+    let pause = Duration::from_nanos(cell.heartbeat_ns);
     let total = cell.workload.exchanges();
     let mut heartbeat = || -> Result<(), CellError> {
         let now = progress.snapshot();
         let elapsed_ns = (testbed.clock.now() - zero).as_nanos();
-        tell(&Event::Progress { done: now.done, total, lost: now.lost, elapsed_ns, median_ns: now.median_ns })?;
+        let fidelity = testbed.is_emulated().then(|| (testbed.punctuality.snapshot(), threads.longest_wait_ns()));
+        let (done, lost, median_ns) = (now.done, now.lost, now.median_ns);
+        tell(&Event::Progress { done, total, lost, elapsed_ns, median_ns, fidelity })?;
         if std::time::Instant::now() > deadline {
             let message = format!("the cell was not done by its deadline of {} s", cell.deadline_ns as f64 / 1e9);
             return Err(CellError::new("deadline", message).hint("raise deadline_ns, or ask for less"));
@@ -100,7 +115,7 @@ fn measure(
             if let Some(status) = pair.poll()? {
                 break status;
             }
-            if told.elapsed() > HEARTBEAT {
+            if told.elapsed() > pause {
                 heartbeat()?;
                 told = std::time::Instant::now();
             }
@@ -118,7 +133,7 @@ fn measure(
             result
         });
         while !running.is_finished() {
-            std::thread::park_timeout(HEARTBEAT);
+            std::thread::park_timeout(pause);
             if let Err(error) = heartbeat() {
                 // The workload's threads still wait for packets; only the end of the process ends them.
                 write_event(&Event::Error(&error));
@@ -134,34 +149,25 @@ fn conclude(
     measured: &Measured,
     report: Option<Report>,
     [client, server]: [DeviceCounters; 2],
-    memory_locked: bool,
-    cpus: Cpus,
+    observed: impl FnOnce(&Report) -> Observed,
 ) -> Value {
     let ok = measured.samples.iter().filter(|sample| sample.outcome == Outcome::Ok).count();
     let mut reasons = Vec::new();
     let (ledger, fidelity, queueing, emulator_ns) = match report {
-        None => (LedgerReport::from_devices(client, server), None, None, 0),
+        None => {
+            let ledger = LedgerReport::from_devices(client, server);
+            reasons.extend(kernel_drops_in_words(kernel_drops(&ledger)));
+            (ledger, None, None, 0)
+        }
         Some(report) => {
             let ledger = report.ledger.close(report.queued, client, server);
-            let fidelity = FidelityReport::new(
-                report.delay_error.report(),
-                report.starvation,
-                report.realtime,
-                memory_locked,
-                cpus,
-                cell.budget,
-            );
+            let kernel_drops = kernel_drops(&ledger);
+            let fidelity = FidelityReport::new(Observed { kernel_drops, ..observed(&report) }, cell.budget);
             let queueing = json!({"forward": report.queueing[0].report(), "reverse": report.queueing[1].report()});
             (ledger, Some(fidelity), Some(queueing), report.cpu_ns)
         }
     };
     reasons.extend(ledger.mismatches());
-    let dropped_by_devices = ledger.forward.dropped.device + ledger.reverse.dropped.device;
-    if dropped_by_devices > 0 {
-        reasons.push(format!(
-            "the hosts' devices dropped {dropped_by_devices} packets that the path was not asked to drop"
-        ));
-    }
     if let Some(fidelity) = &fidelity {
         reasons.extend(fidelity.reasons());
     }
@@ -179,6 +185,10 @@ fn conclude(
         "cpu": {"client_ns": measured.cpu_ns[0], "server_ns": measured.cpu_ns[1], "emulator_ns": emulator_ns},
         "versions": {"crosswind_cell": env!("CARGO_PKG_VERSION"), "kernel": sysctl::get("kernel.osrelease").unwrap_or_default()},
     })
+}
+
+const fn kernel_drops(ledger: &LedgerReport) -> u64 {
+    ledger.forward.dropped.device + ledger.reverse.dropped.device
 }
 
 fn narrow(cpus: &[usize]) -> Vec<u32> {

@@ -12,8 +12,9 @@ use crosswind_units::{Duration, Instant};
 const MOST_NS: i64 = 100_000;
 /// What a timer is taken to be late by before any was seen.
 const FIRST_NS: i64 = 30_000;
-/// Share of time that may be spent watching, in percent. With the work itself it has to stay below the kernel's 95.
-const RATION_PERCENT: i64 = 70;
+/// Share of time that may be spent watching by who has the processor alone. With the work itself it has to stay below the
+/// kernel's 95 %.
+pub const WHOLE_SHARE: f64 = 0.7;
 /// What can be saved up, so that bursts are watched whole.
 const SAVINGS_NS: i64 = 50_000_000;
 /// Calls further apart than this had other work, or sleep, between them.
@@ -24,16 +25,16 @@ const PAUSE_NS: i64 = 20_000;
 pub struct Alarm {
     mean_ns: i64,
     deviation_ns: i64,
-    /// Watching the clock needs a processor of its own.
-    watches: bool,
+    /// What a second of sleep earns, in seconds of watching.
+    share: f64,
     credit_ns: i64,
     counted: Instant,
 }
 
 impl Alarm {
-    /// An alarm that `watches` the clock at the end, or one that only sleeps.
-    pub const fn new(watches: bool) -> Self {
-        Self { mean_ns: FIRST_NS, deviation_ns: FIRST_NS / 4, watches, credit_ns: SAVINGS_NS, counted: Instant::ZERO }
+    /// An alarm that may watch the clock for `share` of the time; with 0 it only sleeps.
+    pub const fn new(share: f64) -> Self {
+        Self { mean_ns: FIRST_NS, deviation_ns: FIRST_NS / 4, share, credit_ns: SAVINGS_NS, counted: Instant::ZERO }
     }
 
     /// When to wake up for something due at `due`, if it is `now`. A time that has come means: watch the clock.
@@ -53,7 +54,7 @@ impl Alarm {
     }
 
     fn margin(&self) -> Duration {
-        let margin = if self.watches { (self.mean_ns + 4 * self.deviation_ns).clamp(0, MOST_NS) } else { 0 };
+        let margin = if self.share > 0.0 { (self.mean_ns + 4 * self.deviation_ns).clamp(0, MOST_NS) } else { 0 };
         Duration::from_nanos(margin as u64)
     }
 
@@ -61,7 +62,7 @@ impl Alarm {
     fn count(&mut self, now: Instant, watching: bool) {
         let elapsed = now.saturating_since(self.counted).as_nanos().min(SAVINGS_NS as u64) as i64;
         self.counted = now;
-        self.credit_ns += elapsed * RATION_PERCENT / 100;
+        self.credit_ns += (elapsed as f64 * self.share) as i64;
         if watching && elapsed < PAUSE_NS {
             self.credit_ns -= elapsed;
         }
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn watching_is_rationed() {
-        let mut alarm = Alarm::new(true);
+        let mut alarm = Alarm::new(WHOLE_SHARE);
         // Something is always due in 10 us: one look a microsecond, for 2 s.
         let watched = (0..2_000_000)
             .filter(|us| {
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_margin_settles_on_a_steady_lateness() {
-        let mut alarm = Alarm::new(true);
+        let mut alarm = Alarm::new(WHOLE_SHARE);
         for _ in 0..200 {
             alarm.handle_wakeup(Duration::from_micros(8));
         }
@@ -103,14 +104,26 @@ mod tests {
     }
 
     #[test]
+    fn a_small_share_is_kept_to() {
+        let mut alarm = Alarm::new(0.01);
+        let watched = (0..2_000_000)
+            .filter(|us| {
+                let now = Instant::from_nanos(us * 1_000);
+                alarm.before(now + Duration::from_micros(10), now) <= now
+            })
+            .count();
+        assert!((50_000..72_000).contains(&watched), "{watched}");
+    }
+
+    #[test]
     fn one_long_sleep_does_not_make_it_watch_for_long() {
-        let mut alarm = Alarm::new(true);
+        let mut alarm = Alarm::new(WHOLE_SHARE);
         alarm.handle_wakeup(Duration::from_secs(1));
         assert_eq!(margin_ns(&mut alarm), MOST_NS as u64);
     }
 
     #[test]
     fn without_a_processor_of_its_own_it_only_sleeps() {
-        assert_eq!(margin_ns(&mut Alarm::new(false)), 0);
+        assert_eq!(margin_ns(&mut Alarm::new(0.0)), 0);
     }
 }

@@ -4,10 +4,11 @@
 //! what it records goes through a channel. When told to finish it lets the path run empty, waits until the devices are
 //! down, reads what is left in them, and hands back the counts: every packet is then delivered, dropped or still inside.
 
-use crate::alarm::Alarm;
+use crate::alarm::{Alarm, WHOLE_SHARE};
 use crate::backlog::Backlog;
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::error::{HostError, Result};
+use crate::punctuality::Punctuality;
 use crate::realtime;
 use crate::slab::Slab;
 use crate::tun::Tun;
@@ -28,6 +29,8 @@ use std::thread;
 
 /// Packets read from one device before the other, and the clock, get their turn.
 const BURST: usize = 16;
+/// A sleep that ends sooner found packets that were there before it.
+const AT_ONCE: Duration = Duration::from_micros(5);
 /// TCP's flag of a new connection (RFC 9293), whose port may have been another's before.
 const SYN: u8 = 0x02;
 /// How long the loop waits for the devices to be set down at the end.
@@ -47,10 +50,14 @@ pub struct Setup {
     pub cpus: Vec<usize>,
     /// Processors on which the hosts receive; empty when it is the emulator's own.
     pub host_cpus: Vec<usize>,
+    /// Share of the processor's time for watching the clock, where other emulators run on it too.
+    pub watch: Option<f64>,
     /// Packet records and captures.
     pub recorder: Recorder,
     /// First and last payload by connection.
     pub payload_clock: Arc<PayloadClock>,
+    /// Told of every packet that leaves.
+    pub punctuality: Arc<Punctuality>,
 }
 
 /// What the loop saw.
@@ -149,16 +156,24 @@ struct Loop {
     queueing: [TimeHistogram; 2],
     recorder: Recorder,
     payload_clock: Arc<PayloadClock>,
+    punctuality: Arc<Punctuality>,
+    /// Whether a packet may wait on a side: client's, server's.
+    readable: [bool; 2],
+    /// Whether packets of a side come faster than they are read one by one.
+    come_together: [bool; 2],
     realtime: bool,
     before: (u64, u64),
     started: Instant,
     alarm: Alarm,
+    /// Lets other real-time threads run while it watches the clock.
+    yields: bool,
     backlog: Backlog,
 }
 
 impl Loop {
     fn new(tuns: [Tun; 2], setup: Setup, wake: Arc<EventFd>, drain_by: Arc<AtomicU64>) -> Self {
-        let alarm = Alarm::new(!setup.cpus.is_empty());
+        // Without a processor of its own it would keep the hosts from theirs.
+        let share = if setup.cpus.is_empty() { 0.0 } else { setup.watch.unwrap_or(WHOLE_SHARE) };
         Self {
             tuns,
             path: Path::from_config(&setup.config, setup.seed),
@@ -174,8 +189,12 @@ impl Loop {
             queueing: [TimeHistogram::new(), TimeHistogram::new()],
             recorder: setup.recorder,
             payload_clock: setup.payload_clock,
-            alarm,
+            punctuality: setup.punctuality,
+            alarm: Alarm::new(share),
+            yields: setup.watch.is_some(),
             backlog: Backlog::of(&setup.host_cpus),
+            readable: [true, true],
+            come_together: [true, true],
             realtime: false,
             before: (0, 0),
             started: Instant::ZERO,
@@ -188,6 +207,7 @@ impl Loop {
         }
         realtime::sharpen_timers();
         self.realtime = realtime::raise_priority();
+        self.punctuality.start();
         self.started = self.clock.now();
         self.before = realtime::run_and_wait_ns().unwrap_or_default();
         Ok(())
@@ -196,18 +216,13 @@ impl Loop {
     /// Forwards until it is time to finish and nothing is inside.
     fn forward(&mut self) -> Result<()> {
         loop {
-            let mut read_any = false;
             for side in Side::BOTH {
-                for _ in 0..BURST {
-                    if !self.read_packet(side)? {
-                        break;
-                    }
-                    read_any = true;
-                    self.release(self.clock.now());
+                if self.readable[side as usize] {
+                    self.read_burst(side)?;
                 }
             }
             self.release(self.clock.now());
-            if read_any {
+            if self.readable != [false, false] {
                 continue;
             }
             let drain_by = self.drain_by.load(Ordering::Acquire);
@@ -216,6 +231,22 @@ impl Loop {
             }
             self.sleep(drain_by)?;
         }
+    }
+
+    /// Reads what waits on one side, up to a burst. To learn that nothing more waits takes a read of its own, which is left
+    /// to the next sleep where packets come one by one.
+    fn read_burst(&mut self, side: Side) -> Result<()> {
+        let most = if self.come_together[side as usize] { BURST } else { 1 };
+        let mut count = 0;
+        while count < most && self.read_packet(side)? {
+            count += 1;
+            self.release(self.clock.now());
+        }
+        self.readable[side as usize] = count == most && most > 1;
+        if count < 2 && most > 1 {
+            self.come_together[side as usize] = false;
+        }
+        Ok(())
     }
 
     /// Reads one packet that a host sent, into the path. False when none waits.
@@ -293,7 +324,9 @@ impl Loop {
         }
         // A host that takes no packet (its device is down, its memory is full) is a drop by the device.
         let taken = self.tuns[1 - side as usize].write(bytes).is_ok();
-        self.delay_error.record(actual.saturating_since(packet.at).as_nanos());
+        let error = actual.saturating_since(packet.at);
+        self.delay_error.record(error.as_nanos());
+        self.punctuality.record(error);
         let config = self.side_config(side);
         if let Some(rate) = config.rate {
             let own = rate.transmission(config.counting.occupied(packet.size), 0).duration + config.delay;
@@ -325,6 +358,10 @@ impl Loop {
         let now = self.clock.now();
         let alarm = next.map(|next| self.alarm.before(next, now));
         if alarm.is_some_and(|alarm| alarm <= now) {
+            if self.yields {
+                let _ = nix::sched::sched_yield();
+            }
+            self.readable = [true, true];
             return Ok(());
         }
         let wait = alarm.map(|alarm| alarm.saturating_since(now));
@@ -342,6 +379,12 @@ impl Loop {
             }
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(e) => return Err(HostError::new("cannot wait for packets", e)),
+        }
+        for side in Side::BOTH {
+            self.readable[side as usize] = fds[side as usize].any().unwrap_or(false);
+        }
+        if self.readable != [false, false] && self.clock.now().saturating_since(now) < AT_ONCE {
+            self.come_together = self.readable;
         }
         if fds[2].any().unwrap_or(false) {
             // Cleared so that it does not wake the loop again; the time to finish stands in `drain_by`.

@@ -89,7 +89,16 @@ pub fn peak_memory_bytes() -> io::Result<u64> {
 
 /// Nanoseconds that the calling thread ran, and waited for a processor while it could have run.
 pub fn run_and_wait_ns() -> io::Result<(u64, u64)> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat")?;
+    schedstat("/proc/thread-self/schedstat")
+}
+
+/// As `run_and_wait_ns`, of another thread of this process.
+pub fn run_and_wait_ns_of(thread: i32) -> io::Result<(u64, u64)> {
+    schedstat(&format!("/proc/self/task/{thread}/schedstat"))
+}
+
+fn schedstat(path: &str) -> io::Result<(u64, u64)> {
+    let text = fs::read_to_string(path)?;
     let mut numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
     match (numbers.next(), numbers.next()) {
         (Some(run), Some(wait)) => Ok((run, wait)),

@@ -6,7 +6,9 @@ use crate::ethtool;
 use crate::forwarder::{Forwarder, Report, Setup};
 use crate::namespace::Namespace;
 use crate::netlink::Netlink;
+use crate::placement::{Cpus, Placement};
 use crate::profile::{HostConfig, recorded_sysctls};
+use crate::punctuality::Punctuality;
 use crate::realtime;
 use crate::sockets;
 use crate::sysctl;
@@ -74,43 +76,12 @@ pub struct Plan {
     pub path: PathConfig,
     /// Chance.
     pub seed: Seed,
+    /// Who runs where.
+    pub placement: Placement,
+    /// A packet that leaves later than this is counted as late while the cell runs.
+    pub late_after: Duration,
     /// Packet records and captures.
     pub recorder: Recorder,
-}
-
-/// Which processors do what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Cpus {
-    /// The emulator's loop.
-    pub emulator: Vec<usize>,
-    /// The hosts: workload and kernel.
-    pub hosts: Vec<usize>,
-}
-
-impl Cpus {
-    /// The last processor for the emulator and the others for the hosts; with one processor, no pinning.
-    fn share_out(backend: Backend) -> Self {
-        let mut cpus = realtime::cpus();
-        match (backend, cpus.len()) {
-            (_, 0 | 1) => Self { emulator: Vec::new(), hosts: Vec::new() },
-            (Backend::Direct, _) => Self { emulator: Vec::new(), hosts: cpus },
-            (Backend::Tun, _) => {
-                let emulator = cpus.split_off(cpus.len() - 1);
-                Self { emulator, hosts: cpus }
-            }
-        }
-    }
-
-    /// Where the client's threads run.
-    pub fn client(&self) -> &[usize] {
-        self.hosts.get(..1).unwrap_or(&[])
-    }
-
-    /// Where the server's threads run.
-    pub fn server(&self) -> &[usize] {
-        let from = self.hosts.len().saturating_sub(1);
-        &self.hosts[from..]
-    }
 }
 
 /// What was set on one host, as the kernel has it.
@@ -150,6 +121,8 @@ pub struct Testbed {
     pub clock: Clock,
     /// First and last payload by connection; empty on a direct path.
     pub payload_clock: Arc<PayloadClock>,
+    /// How punctual the emulator is so far.
+    pub punctuality: Arc<Punctuality>,
     /// What was set, as read back: client, server.
     pub readback: [Readback; 2],
     forwarder: Option<Forwarder>,
@@ -160,9 +133,14 @@ impl Testbed {
     /// Builds the hosts and what lies between them; packets can be sent when it returns.
     pub fn build(plan: Plan) -> Result<Self> {
         let (client_address, server_address) = plan.family.addresses();
-        let cpus = Cpus::share_out(plan.backend);
+        let cpus = Cpus::share_out(plan.backend, &plan.placement);
+        if !cpus.hosts.is_empty() {
+            // Building takes milliseconds in the kernel, which no real-time thread interrupts: not on an emulator's processor.
+            realtime::pin(&cpus.hosts)?;
+        }
         let clock = Clock::start();
         let payload_clock = Arc::new(PayloadClock::new());
+        let punctuality = Arc::new(Punctuality::new(plan.late_after));
         let (client, server) = (Namespace::new()?, Namespace::new()?);
         for namespace in [&client, &server] {
             namespace.run(|| prepare(&plan.host, &cpus))?;
@@ -184,8 +162,10 @@ impl Testbed {
                     mtu: plan.mtu as usize,
                     cpus: cpus.emulator.clone(),
                     host_cpus: if cpus.emulator.is_empty() { Vec::new() } else { cpus.hosts.clone() },
+                    watch: plan.placement.watch,
                     recorder: plan.recorder,
                     payload_clock: Arc::clone(&payload_clock),
+                    punctuality: Arc::clone(&punctuality),
                 };
                 forwarder = Some(Forwarder::start(tuns.0, tuns.1, setup)?);
             }
@@ -208,6 +188,7 @@ impl Testbed {
             cpus,
             clock,
             payload_clock,
+            punctuality,
             readback,
             forwarder,
             drain: Duration::from_nanos(2 * one_way.as_nanos()) + Duration::from_millis(500),
@@ -234,6 +215,11 @@ impl Testbed {
         let dropped = |namespace: &Namespace| namespace.run(|| Ok(sockets::dropped_datagrams()));
         let dropped_datagrams = [dropped(&client)?, dropped(&server)?];
         Ok(Ended { report, devices, dropped_datagrams })
+    }
+
+    /// Whether an emulator is between the hosts.
+    pub const fn is_emulated(&self) -> bool {
+        self.forwarder.is_some()
     }
 
     /// Where a packet of `side` comes from.

@@ -37,6 +37,12 @@ impl Tun {
             return Err(HostError::new(format!("cannot make the TUN device {name}"), io::Error::last_os_error())
                 .hint("run with sudo, or `crosswind doctor` to see what this machine allows"));
         }
+        // To unregister a device on close takes tens of milliseconds, and whoever closes has to wait. A persistent one is
+        // left to the end of its namespace, which the kernel sees to when the process is gone.
+        // SAFETY: the descriptor is open; the request takes a plain integer.
+        if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETPERSIST, 1) } < 0 {
+            return Err(HostError::new(format!("cannot keep the TUN device {name}"), io::Error::last_os_error()));
+        }
         Ok(Self { file })
     }
 

@@ -11,9 +11,11 @@ pub struct Budget {
     pub delay_error_p99_ns: u64,
     /// Largest share of time that the emulator's thread may wait for a CPU, from 0 to 1.
     pub starvation: f64,
+    /// Largest share of time that one thread of a host may wait for a CPU, from 0 to 1.
+    pub probe_starvation: f64,
 }
 
-/// Time of the emulator's thread, as the kernel's scheduler counts it.
+/// Time of one thread, as the kernel's scheduler counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "StarvationReport")]
 pub struct Starvation {
@@ -34,6 +36,34 @@ pub struct Cpus {
     pub hosts: Vec<u32>,
 }
 
+/// The threads that measure, one for each host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Probes {
+    /// The client's.
+    pub client: Starvation,
+    /// The server's.
+    pub server: Starvation,
+}
+
+/// What was measured of an emulation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// Distribution of (actual - due) release time.
+    pub delay_error_ns: TimeReport,
+    /// The emulator's thread.
+    pub starvation: Starvation,
+    /// The hosts' threads.
+    pub probe_starvation: Probes,
+    /// Packets that the hosts' devices and backlogs dropped.
+    pub kernel_drops: u64,
+    /// Whether the emulator ran at real-time priority.
+    pub realtime: bool,
+    /// Whether its memory was locked.
+    pub memory_locked: bool,
+    /// What was pinned where.
+    pub cpus: Cpus,
+}
+
 /// The result's `fidelity`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FidelityReport {
@@ -41,6 +71,10 @@ pub struct FidelityReport {
     pub delay_error_ns: TimeReport,
     /// The emulator's thread.
     pub starvation: Starvation,
+    /// Of each host, the thread that waited most.
+    pub probe_starvation: Probes,
+    /// Packets that the hosts' devices and backlogs dropped, which no network does.
+    pub kernel_drops: u64,
     /// Whether it ran at real-time priority.
     pub realtime: bool,
     /// Whether its memory was locked.
@@ -55,17 +89,19 @@ pub struct FidelityReport {
 
 impl Budget {
     /// A budget, checked.
-    pub fn new(delay_error_p99_ns: u64, starvation: f64) -> Result<Self, LedgerError> {
-        if !(0.0..=1.0).contains(&starvation) {
-            return Err(LedgerError::Starvation(starvation));
+    pub fn new(delay_error_p99_ns: u64, starvation: f64, probe_starvation: f64) -> Result<Self, LedgerError> {
+        for share in [starvation, probe_starvation] {
+            if !(0.0..=1.0).contains(&share) {
+                return Err(LedgerError::Starvation(share));
+            }
         }
-        Ok(Self { delay_error_p99_ns, starvation })
+        Ok(Self { delay_error_p99_ns, starvation, probe_starvation })
     }
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { delay_error_p99_ns: 1_000_000, starvation: 0.05 }
+        Self { delay_error_p99_ns: 1_000_000, starvation: 0.05, probe_starvation: 0.4 }
     }
 }
 
@@ -78,17 +114,21 @@ impl Starvation {
 }
 
 impl FidelityReport {
-    /// What was measured, against `budget`.
-    pub fn new(
-        delay_error_ns: TimeReport,
-        starvation: Starvation,
-        realtime: bool,
-        memory_locked: bool,
-        cpus: Cpus,
-        budget: Budget,
-    ) -> Self {
-        let mut report =
-            Self { delay_error_ns, starvation, realtime, memory_locked, cpus, budget, within_budget: false };
+    /// What was observed, against `budget`.
+    pub fn new(observed: Observed, budget: Budget) -> Self {
+        let Observed { delay_error_ns, starvation, probe_starvation, kernel_drops, realtime, memory_locked, cpus } =
+            observed;
+        let mut report = Self {
+            delay_error_ns,
+            starvation,
+            probe_starvation,
+            kernel_drops,
+            realtime,
+            memory_locked,
+            cpus,
+            budget,
+            within_budget: false,
+        };
         report.within_budget = report.reasons().is_empty();
         report
     }
@@ -112,8 +152,24 @@ impl FidelityReport {
                 allowed * 100.0
             ));
         }
+        let allowed = self.budget.probe_starvation;
+        for (host, one) in [("client", self.probe_starvation.client), ("server", self.probe_starvation.server)] {
+            if one.fraction() > allowed {
+                reasons.push(format!(
+                    "a thread of the {host} waited for a CPU for {:.2} % of its time, the budget is {:.2} %",
+                    one.fraction() * 100.0,
+                    allowed * 100.0
+                ));
+            }
+        }
+        reasons.extend(kernel_drops_in_words(self.kernel_drops));
         reasons
     }
+}
+
+/// What is wrong with packets that the hosts' own devices and backlogs dropped; nothing if there are none.
+pub fn kernel_drops_in_words(drops: u64) -> Option<String> {
+    (drops > 0).then(|| format!("the hosts' devices dropped {drops} packets that the path was not asked to drop"))
 }
 
 /// Nanoseconds as people read them: `850 ns`, `12.5 us`, `3.2 ms`.
@@ -131,12 +187,13 @@ fn in_words(ns: u64) -> String {
 struct RawBudget {
     delay_error_p99_ns: u64,
     starvation: f64,
+    probe_starvation: f64,
 }
 
 impl Default for RawBudget {
     fn default() -> Self {
-        let Budget { delay_error_p99_ns, starvation } = Budget::default();
-        Self { delay_error_p99_ns, starvation }
+        let Budget { delay_error_p99_ns, starvation, probe_starvation } = Budget::default();
+        Self { delay_error_p99_ns, starvation, probe_starvation }
     }
 }
 
@@ -144,7 +201,7 @@ impl TryFrom<RawBudget> for Budget {
     type Error = LedgerError;
 
     fn try_from(raw: RawBudget) -> Result<Self, LedgerError> {
-        Self::new(raw.delay_error_p99_ns, raw.starvation)
+        Self::new(raw.delay_error_p99_ns, raw.starvation, raw.probe_starvation)
     }
 }
 

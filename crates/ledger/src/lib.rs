@@ -20,7 +20,7 @@ mod table;
 pub use capture::{Capture, CaptureOptions};
 pub use conservation::{DeviceCounters, DirectionReport, Dropped, Ledger, LedgerReport};
 pub use error::LedgerError;
-pub use fidelity::{Budget, Cpus, FidelityReport, Starvation};
+pub use fidelity::{Budget, Cpus, FidelityReport, Observed, Probes, Starvation, kernel_drops_in_words};
 pub use headers::Headers;
 pub use histogram::{TimeHistogram, TimeReport};
 pub use payload::PayloadClock;

@@ -2,25 +2,41 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
-use crosswind_ledger::{Budget, Cpus, FidelityReport, Starvation, TimeReport};
+use crosswind_ledger::{Budget, Cpus, FidelityReport, Observed, Probes, Starvation, TimeReport};
 use serde_json::json;
 
-fn report(p99: u64, wait_ns: u64) -> FidelityReport {
-    let delay_error = TimeReport { n: 1000, p50: 9_000, p99, max: 2 * p99 };
-    let starvation = Starvation { run_ns: 900, wait_ns, elapsed_ns: 900 + wait_ns };
-    let cpus = Cpus { emulator: vec![1], hosts: vec![0] };
-    FidelityReport::new(delay_error, starvation, true, false, cpus, Budget::default())
+fn waited(wait_ns: u64) -> Starvation {
+    Starvation { run_ns: 900, wait_ns, elapsed_ns: 900 + wait_ns }
+}
+
+fn observed(p99: u64, wait_ns: u64) -> Observed {
+    Observed {
+        delay_error_ns: TimeReport { n: 1000, p50: 9_000, p99, max: 2 * p99 },
+        starvation: waited(wait_ns),
+        realtime: true,
+        cpus: Cpus { emulator: vec![1], hosts: vec![0] },
+        ..Observed::default()
+    }
+}
+
+fn report(observed: Observed) -> FidelityReport {
+    FidelityReport::new(observed, Budget::default())
 }
 
 #[test]
 fn it_is_written_as_the_protocol_says() {
     assert_eq!(
-        serde_json::to_value(report(41_000, 0)).unwrap(),
+        serde_json::to_value(report(observed(41_000, 0))).unwrap(),
         json!({
             "delay_error_ns": {"n": 1000, "p50": 9000, "p99": 41000, "max": 82000},
             "starvation": {"run_ns": 900, "wait_ns": 0, "elapsed_ns": 900, "fraction": 0.0},
+            "probe_starvation": {
+                "client": {"run_ns": 0, "wait_ns": 0, "elapsed_ns": 0, "fraction": 0.0},
+                "server": {"run_ns": 0, "wait_ns": 0, "elapsed_ns": 0, "fraction": 0.0},
+            },
+            "kernel_drops": 0,
             "realtime": true, "memory_locked": false, "cpus": {"emulator": [1], "hosts": [0]},
-            "budget": {"delay_error_p99_ns": 1_000_000, "starvation": 0.05},
+            "budget": {"delay_error_p99_ns": 1_000_000, "starvation": 0.05, "probe_starvation": 0.4},
             "within_budget": true,
         })
     );
@@ -28,33 +44,32 @@ fn it_is_written_as_the_protocol_says() {
 
 #[test]
 fn a_budget_is_kept_up_to_and_including_its_figures() {
-    assert!(report(1_000_000, 47).within_budget);
-    assert!(!report(1_000_001, 0).within_budget);
+    assert!(report(observed(1_000_000, 47)).within_budget);
+    assert!(!report(observed(1_000_001, 0)).within_budget);
 }
 
 #[test]
 fn every_miss_is_told_with_its_figures() {
-    let report = report(12_345_678, 100);
+    let report = report(Observed {
+        probe_starvation: Probes { client: waited(100), server: waited(900) },
+        kernel_drops: 3,
+        ..observed(12_345_678, 100)
+    });
     assert!(!report.within_budget);
     assert_eq!(
         report.reasons(),
         [
             "packets left the path late: the 99th percentile of the delay error is 12.3 ms, the budget 1.0 ms",
             "the emulator waited for a CPU for 10.00 % of its time, the budget is 5.00 %",
+            "a thread of the server waited for a CPU for 50.00 % of its time, the budget is 40.00 %",
+            "the hosts' devices dropped 3 packets that the path was not asked to drop",
         ]
     );
 }
 
 #[test]
 fn a_path_without_packets_is_within_budget() {
-    let nothing = FidelityReport::new(
-        TimeReport::default(),
-        Starvation::default(),
-        false,
-        false,
-        Cpus::default(),
-        Budget::new(0, 0.0).unwrap(),
-    );
+    let nothing = FidelityReport::new(Observed::default(), Budget::new(0, 0.0, 0.0).unwrap());
     assert!(nothing.within_budget);
 }
 
@@ -63,13 +78,11 @@ fn a_budget_in_a_cell_has_defaults_and_is_checked() {
     let parse = |text: &str| serde_json::from_str::<Budget>(text).map_err(|error| error.to_string());
     assert_eq!(parse("{}"), Ok(Budget::default()));
     assert_eq!(parse(r#"{"starvation": 1}"#), Ok(Budget { starvation: 1.0, ..Budget::default() }));
-    assert_eq!(
-        serde_json::to_value(Budget::default()).unwrap(),
-        json!({"delay_error_p99_ns": 1_000_000, "starvation": 0.05})
-    );
+    assert_eq!(parse(r#"{"probe_starvation": 0}"#), Ok(Budget { probe_starvation: 0.0, ..Budget::default() }));
     for (bad, why) in [
         (r#"{"starvation": 1.5}"#, "starvation 1.5 is not a fraction between 0 and 1"),
         (r#"{"starvation": -0.1}"#, "starvation -0.1 is not a fraction"),
+        (r#"{"probe_starvation": 2}"#, "starvation 2 is not a fraction"),
         (r#"{"delay_error_p99_ns": -1}"#, "invalid value"),
         (r#"{"delay": 1}"#, "unknown field `delay`"),
     ] {

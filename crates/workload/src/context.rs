@@ -1,7 +1,7 @@
 //! What every workload needs: the hosts, the transport's settings, the clock, and where progress is told.
 
 use crate::WorkloadError;
-use crosswind_host::{Clock, Testbed, realtime, thread_cpu_ns};
+use crosswind_host::{Clock, Testbed, Threads, realtime, thread_cpu_ns};
 use crosswind_ledger::TimeHistogram;
 use crosswind_path::Side;
 use crosswind_transport::SocketSettings;
@@ -21,6 +21,8 @@ pub struct Context<'a> {
     pub settings: SocketSettings,
     /// Where progress is told.
     pub progress: &'a Progress,
+    /// Counts how long the hosts' threads wait for a processor.
+    pub threads: &'a Threads,
 }
 
 /// The result of a thread and the CPU time that it took.
@@ -52,6 +54,7 @@ impl Context<'_> {
                     realtime::pin(own)?;
                 }
                 realtime::sharpen_timers();
+                let _counted = self.threads.enter(side);
                 let result = work()?;
                 Ok((result, thread_cpu_ns()))
             })

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::Scope;
 use std::time::Duration;
 
-/// How often an idle server looks whether it is to stop.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// How often an idle server looks whether it is to stop, should it have missed being woken.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What the server saw of one message or transfer.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,115 @@
+//! Where a cell's threads run, and whether it has the machine for itself.
+
+use crate::realtime;
+use crate::testbed::Backend;
+use serde::{Deserialize, Serialize};
+
+/// What the caller says of the machine; by default the cell is alone on it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Placement {
+    /// Most of a processor's time that the emulator may spend watching the clock, from 0 to 1; nothing for as much as is
+    /// good for one that is alone. With a share, other emulators on the processor get their turn meanwhile.
+    pub watch: Option<f64>,
+    /// Processors of the emulator; empty for the last that the process may use.
+    pub emulator_cpus: Vec<usize>,
+    /// Processors of the hosts; empty for all others.
+    pub host_cpus: Vec<usize>,
+}
+
+impl Placement {
+    /// What is wrong with it, if anything.
+    pub fn problem(&self) -> Option<String> {
+        if let Some(watch) = self.watch.filter(|watch| !(0.0..=1.0).contains(watch)) {
+            return Some(format!("placement.watch {watch} is not a fraction between 0 and 1"));
+        }
+        // Whether a processor may be used is known by using it: a caller may have restricted itself, but not its cells.
+        let before = realtime::cpus();
+        let refused = self.emulator_cpus.iter().chain(&self.host_cpus).find(|&&cpu| realtime::pin(&[cpu]).is_err());
+        let _ = realtime::pin(&before);
+        refused.map(|cpu| format!("placement: processor {cpu} is not among those that may be used"))
+    }
+}
+
+/// Which processors do what; empty where nothing is pinned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cpus {
+    /// The emulator's loop.
+    pub emulator: Vec<usize>,
+    /// The hosts: workload and kernel.
+    pub hosts: Vec<usize>,
+}
+
+impl Cpus {
+    /// As `placement` says; else the last processor for the emulator and the others for the hosts. With one processor, no
+    /// pinning.
+    pub fn share_out(backend: Backend, placement: &Placement) -> Self {
+        Self::among(realtime::cpus(), backend, placement)
+    }
+
+    fn among(mut cpus: Vec<usize>, backend: Backend, placement: &Placement) -> Self {
+        if !placement.host_cpus.is_empty() && (!placement.emulator_cpus.is_empty() || backend == Backend::Direct) {
+            let emulator = if backend == Backend::Direct { Vec::new() } else { placement.emulator_cpus.clone() };
+            return Self { emulator, hosts: placement.host_cpus.clone() };
+        }
+        if cpus.len() < 2 {
+            return Self { emulator: Vec::new(), hosts: Vec::new() };
+        }
+        if backend == Backend::Direct {
+            return Self { emulator: Vec::new(), hosts: cpus };
+        }
+        let last = cpus.split_off(cpus.len() - 1);
+        let emulator = if placement.emulator_cpus.is_empty() { last } else { placement.emulator_cpus.clone() };
+        let hosts = if placement.host_cpus.is_empty() { cpus } else { placement.host_cpus.clone() };
+        Self { emulator, hosts }
+    }
+
+    /// Where the client's threads run.
+    pub fn client(&self) -> &[usize] {
+        self.hosts.get(..1).unwrap_or(&[])
+    }
+
+    /// Where the server's threads run.
+    pub fn server(&self) -> &[usize] {
+        let from = self.hosts.len().saturating_sub(1);
+        &self.hosts[from..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn among(cpus: &[usize], backend: Backend, placement: &Placement) -> (Vec<usize>, Vec<usize>) {
+        let Cpus { emulator, hosts } = Cpus::among(cpus.to_vec(), backend, placement);
+        (emulator, hosts)
+    }
+
+    #[test]
+    fn the_emulator_has_the_last_processor_and_the_hosts_the_others() {
+        let alone = Placement::default();
+        assert_eq!(among(&[0, 1], Backend::Tun, &alone), (vec![1], vec![0]));
+        assert_eq!(among(&[0, 2, 5], Backend::Tun, &alone), (vec![5], vec![0, 2]));
+        assert_eq!(among(&[0, 1], Backend::Direct, &alone), (vec![], vec![0, 1]));
+        assert_eq!(among(&[3], Backend::Tun, &alone), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_placement_is_followed() {
+        let placement = Placement { watch: Some(0.1), emulator_cpus: vec![6], host_cpus: vec![1, 2] };
+        assert_eq!(among(&[0, 1, 2, 6, 7], Backend::Tun, &placement), (vec![6], vec![1, 2]));
+    }
+
+    #[test]
+    fn a_processor_that_may_not_be_used_is_named() {
+        let placement = Placement { host_cpus: vec![100_000], ..Placement::default() };
+        assert!(placement.problem().is_some_and(|problem| problem.contains("processor 100000")));
+        assert_eq!(Placement::default().problem(), None);
+    }
+
+    #[test]
+    fn a_share_is_a_fraction() {
+        let placement = Placement { watch: Some(1.5), ..Placement::default() };
+        assert!(placement.problem().is_some_and(|problem| problem.contains("1.5 is not a fraction")));
+    }
+}

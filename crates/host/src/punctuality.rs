@@ -1,0 +1,74 @@
+//! How punctual the emulator is while it runs: written by its loop, read by whoever tells of progress.
+
+use crate::realtime::run_and_wait_ns_of;
+use crosswind_units::Duration;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+/// Counts so far. One thread writes.
+#[derive(Debug)]
+pub struct Punctuality {
+    late_after_ns: u64,
+    released: AtomicU64,
+    late: AtomicU64,
+    thread: AtomicI32,
+}
+
+/// The counts at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Punctual {
+    /// Packets that left the path.
+    pub released: u64,
+    /// Of these, how many left later than allowed.
+    pub late: u64,
+    /// Time that the loop waited for a processor, nanoseconds.
+    pub wait_ns: u64,
+}
+
+impl Punctuality {
+    /// Packets that leave more than `late_after` after they were due are late.
+    pub const fn new(late_after: Duration) -> Self {
+        Self {
+            late_after_ns: late_after.as_nanos(),
+            released: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+            thread: AtomicI32::new(0),
+        }
+    }
+
+    /// The calling thread is the one to be counted.
+    pub fn start(&self) {
+        self.thread.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
+    }
+
+    /// A packet left `error` after it was due.
+    pub fn record(&self, error: Duration) {
+        // One writer: no read-modify-write is needed.
+        self.released.store(self.released.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if error.as_nanos() > self.late_after_ns {
+            self.late.store(self.late.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// The counts now.
+    pub fn snapshot(&self) -> Punctual {
+        Punctual {
+            released: self.released.load(Ordering::Relaxed),
+            late: self.late.load(Ordering::Relaxed),
+            wait_ns: run_and_wait_ns_of(self.thread.load(Ordering::Relaxed)).map_or(0, |(_, wait)| wait),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_is_later_than_allowed() {
+        let punctuality = Punctuality::new(Duration::from_micros(10));
+        for us in [0, 10, 11, 5000] {
+            punctuality.record(Duration::from_micros(us));
+        }
+        assert_eq!(punctuality.snapshot(), Punctual { released: 4, late: 2, wait_ns: 0 });
+    }
+}
