@@ -67,6 +67,28 @@ def transfers(bits_per_s: Sequence[float], *, seconds: int = 8, connect_ns: int 
     )
 
 
+def timed(wire_ns: Sequence[int], *, size: int = 1_000_000):
+    """Samples of transfers of a size that took so long on the wire; none: a repetition in which all of them failed."""
+    count = len(wire_ns)
+    return table(
+        count,
+        connection=[0] * count,
+        intended_ns=[0] * count,
+        sent_ns=[0] * count,
+        received_ns=[time + MS for time in wire_ns],
+        connect_ns=[MS] * count,
+        received_bytes=[size] * count,
+        wire_ns=list(wire_ns),
+        outcome=["ok"] * count,
+    )
+
+
+def path(*, loss: float = 0.0, delay_ns: int = 0, rate_bps: int | None = None) -> dict[str, Any]:
+    """The same path in both directions."""
+    way = {"loss": loss, "delay_ns": delay_ns, "rate_bps": rate_bps, "queue": None}
+    return {"forward": way, "reverse": way}
+
+
 def table(count: int, **columns: list[Any]) -> pl.DataFrame:
     """A samples table; columns not given are null."""
     columns["exchange"] = list(range(count))
@@ -74,7 +96,7 @@ def table(count: int, **columns: list[Any]) -> pl.DataFrame:
 
 
 def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None = None, **changes: Any) -> CellRun:
-    """One repetition. Without samples it failed. changes: repetition, parameters, end (the `finished` event)."""
+    """One repetition. Without samples it failed. changes: repetition, parameters, attempts, end (`finished`)."""
     repetition = changes.get("repetition", 0)
     parameters = changes.get("parameters", {"workload": {"kind": "echo", "transport": "udp"}})
     failure = (
@@ -82,15 +104,16 @@ def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None =
     )
     end = None if failure else changes.get("end", finished())
     return CellRun(
-        f"{cell}-{repetition}",
-        cell,
-        repetition,
-        0,
-        levels or {},
-        parameters,
-        end,
-        failure,
-        empty_samples() if samples is None else samples,
+        key=f"{cell}-{repetition}",
+        cell=cell,
+        repetition=repetition,
+        block=0,
+        levels=levels or {},
+        parameters=parameters,
+        finished=end,
+        failure=failure,
+        samples=empty_samples() if samples is None else samples,
+        **({"attempts": changes["attempts"]} if "attempts" in changes else {}),
     )
 
 

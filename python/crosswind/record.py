@@ -44,6 +44,8 @@ class CellRun:
         parameters: the cell as sent to crosswind-cell (docs/cell-protocol.md).
         finished: its `finished` event, None when the repetition failed.
         failure: its `error` event (kind, message, hint), None when it finished.
+        attempts: how often it was run, this being the one that counts; the others missed their fidelity budget.
+        beside: most other cells that ran at the same time; None where that is not known.
         samples: its samples table, shape of SAMPLE_SCHEMA; empty when failed or for a program workload.
     """
 
@@ -55,6 +57,8 @@ class CellRun:
     parameters: dict[str, Any]
     finished: dict[str, Any] | None
     failure: dict[str, Any] | None
+    attempts: int = 1
+    beside: int | None = None
     samples: pl.DataFrame = field(default_factory=empty_samples)
 
 
@@ -64,12 +68,17 @@ class RunRecord:
 
     Attributes:
         study: the study as a plain mapping. title: its heading. name: its short name.
-        published: figures from a document, each {source, metric, unit, levels, mean, sd, ci, note}; only `source`,
-            `metric`, `unit`, `levels` and `mean` are required.
+        published: figures from a document, each {source, metric, unit, levels, mean, sd, ci, note, cells}; only
+            `source`, `metric`, `unit`, `levels` and `mean` are required. `cells`, here and below: indices of the cells
+            it belongs to.
         models: names of the models to set beside the measurement (crosswind.models.registry).
         notes: sentences to print in the report.
         cells: executed repetitions, in any order. planned: how many the plan holds.
         provenance: versions, machine, seeds, command line.
+        figures: figures to draw, each {title, metric, x, series, where, models, scale, note, cells}; `series` may be
+            absent.
+        fits: curves to fit, each {title, model, metric, x, by, over, where, note, cells, published}, the last a list of
+            {source, level, a, b, c, note, cells}, whose coefficients may be absent.
     """
 
     study: dict[str, Any]
@@ -81,3 +90,5 @@ class RunRecord:
     cells: list[CellRun]
     planned: int
     provenance: dict[str, Any]
+    figures: list[dict[str, Any]] = field(default_factory=list)
+    fits: list[dict[str, Any]] = field(default_factory=list)

@@ -83,12 +83,18 @@ class DelayError(_Part):
 
 
 class Fidelity(_Part):
-    """How close the emulation came to what was asked; null for a path without an emulator."""
+    """How close the emulation came to what was asked; null for a path without an emulator.
+
+    `starvation` and `probe_starvation` are shares of the time in which the emulator, or either host's probe, waited for
+    a processor; `kernel_drops` are packets that the kernel dropped, summed over repetitions. Null: not measured.
+    """
 
     delay_error: DelayError
     starvation: float | None = None
     realtime: bool | None = None
     within_budget: bool
+    probe_starvation: float | None = None
+    kernel_drops: int | None = None
 
 
 class ModelPrediction(_Part):
@@ -116,7 +122,7 @@ class ModelPrediction(_Part):
 
 
 class Cell(_Part):
-    """One cell: its repetitions together."""
+    """One cell: its repetitions together. `attempts` counts those that were run again as well."""
 
     cell: int
     levels: dict[str, str]
@@ -124,6 +130,7 @@ class Cell(_Part):
     reason: str | None
     warnings: list[str]
     repetitions: int
+    attempts: int
     n: int
     lost: int
     loss: Interval | None
@@ -180,6 +187,120 @@ class LevelComparison(_Part):
     verdict: str
 
 
+class FigurePublished(_Part):
+    """A published figure at a point of a drawing, in the drawing's unit. ci: half width."""
+
+    source: str
+    value: float
+    ci: float | None
+
+
+class FigurePoint(_Part):
+    """One cell in a drawing. `x` is its place (Figure), `x_text` the level as the study has it.
+
+    `estimate` is the mean, the median where no mean can be estimated, or the refused mean; `statistic` says which.
+    """
+
+    cell: int
+    series: str | None
+    x: float
+    x_text: str
+    statistic: str
+    estimate: Interval
+    observed: tuple[float, float]
+    published: list[FigurePublished]
+
+
+class FigureCurve(_Part):
+    """What a model predicts for the cells of one series, at their own places."""
+
+    series: str | None
+    model: str
+    label: str
+    xs: list[float]
+    ys: list[float]
+
+
+class Figure(_Part):
+    """A metric over the levels of a factor, as a study asks for it. Values in `unit`.
+
+    `x` and `series` are keys. Places along x are numbers of `x_unit`: loss in %, the round trip of `path.delay` in ms,
+    rates in Mbit/s, sizes in bytes; where `x_unit` is null they only count the levels. `scale` is that of the metric.
+    `absent` are cells without a sample, which have no point.
+    """
+
+    title: str
+    metric: str
+    unit: str
+    x: str
+    x_title: str
+    x_unit: str | None
+    series: str | None
+    scale: Literal["linear", "log"]
+    note: str | None
+    points: list[FigurePoint]
+    curves: list[FigureCurve]
+    absent: list[int]
+
+
+class FitPublished(_Part):
+    """Published coefficients beside ours. ratio: ours / theirs; inside: whether theirs lies in our interval."""
+
+    source: str
+    a: float | None
+    b: float | None
+    c: float | None
+    b_ratio: float | None
+    c_ratio: float | None
+    b_inside: bool | None
+    c_inside: bool | None
+    note: str | None
+
+
+class FitCurve(_Part):
+    """One fitted curve, or the average of several.
+
+    Attributes:
+        level: of the factor that tells the curves apart, null without one.
+        a, b: in the fit's unit. c: per unit of loss.
+        r_squared: share of the differences between the cells' means that the curve explains.
+        aicc_straight: AICc of the best straight line less that of the curve: above 0 speaks for the curve.
+        shape: "exponential", "straight line" or "undecided", where the two are less than 2 apart; null without a fit.
+    """
+
+    level: str | None
+    a: Interval
+    b: Interval
+    c: Interval
+    r_squared: float | None
+    aicc_straight: float | None
+    shape: str | None
+
+
+class FitRow(FitCurve):
+    """The average over the levels of `over`; `series` are the curves averaged."""
+
+    published: list[FitPublished]
+    series: list[FitCurve]
+
+
+class Fit(_Part):
+    """A curve fitted to cells: over `x`, once for each level of `over`, a row for each level of `by` (keys all)."""
+
+    title: str
+    model: str
+    formula: str
+    metric: str
+    unit: str
+    x: str
+    by: str
+    over: str
+    method: str
+    published_method: str
+    note: str | None
+    rows: list[FitRow]
+
+
 class Result(_Part):
     """Everything a report needs, without samples."""
 
@@ -193,6 +314,8 @@ class Result(_Part):
     cells: list[Cell]
     comparisons: list[LevelComparison]
     published: list[PublishedComparison]
+    figures: list[Figure] = []
+    fits: list[Fit] = []
     notes: list[str]
     warnings: list[str]
     design: dict[str, Any]

@@ -1,6 +1,7 @@
 """From a record to its result, on records whose answers can be worked out by hand."""
 
 import json
+import math
 from pathlib import Path
 
 import jsonschema
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 
 from crosswind.analysis import analyse
+from crosswind.models.caia import caia
 from crosswind.result import Result, schema_text
-from records import MS, echoes, finished, record, run, table, transfers
+from records import MS, echoes, finished, path, record, run, table, timed, transfers
 
 TRANSFER = {"workload": {"kind": "transfer", "transport": "tcp", "size_bytes": 1_000_000}}
 KEPT_TCP = {"workload": {"kind": "echo", "transport": "tcp", "connection": "kept"}}
@@ -61,6 +63,28 @@ def test_fidelity_is_that_of_the_worst_repetition() -> None:
     assert not cell.valid
     assert cell.reason == "repetition 2: delay error p99 3 ms is over the budget of 1 ms"
     assert not result.valid
+
+
+def test_what_the_hosts_probes_and_the_kernel_said_is_kept() -> None:
+    def end(client: float, server: float, drops: int):
+        made = finished()
+        made["fidelity"] |= {
+            "probe_starvation": {"client": {"fraction": client}, "server": {"fraction": server}},
+            "kernel_drops": drops,
+        }
+        return made
+
+    runs = [run(0, echoes([MS] * 10), repetition=at, end=end(0.01, share, 2)) for at, share in enumerate((0.2, 0.3))]
+    (cell,) = analyse(record(*runs)).cells
+    assert (cell.fidelity.probe_starvation, cell.fidelity.kernel_drops) == (0.3, 4)
+    (plain,) = analyse(record(run(0, echoes([MS] * 10)))).cells
+    assert (plain.fidelity.probe_starvation, plain.fidelity.kernel_drops) == (None, None)
+
+
+def test_attempts_count_what_was_run_again() -> None:
+    runs = [run(0, echoes([MS] * 10), repetition=at, attempts=attempts) for at, attempts in enumerate((1, 3))]
+    (cell,) = analyse(record(*runs)).cells
+    assert (cell.repetitions, cell.attempts) == (2, 4)
 
 
 def test_a_failed_repetition_makes_its_cell_invalid_and_keeps_the_others() -> None:
@@ -230,6 +254,13 @@ def test_a_published_level_may_be_a_fixed_setting_of_the_study() -> None:
     assert published(entry, rtts, study={"path": {"family": "ipv4"}}).cell is None
 
 
+def test_the_plan_says_which_cells_a_published_figure_belongs_to() -> None:
+    entry = PUBLISHED | {"levels": {"path.delay": "written otherwise"}, "cells": [0]}
+    rtts = [20 * MS + index for index in range(50)]
+    assert published(entry, rtts).cell == 0
+    assert published(PUBLISHED | {"cells": []}, rtts).cell is None
+
+
 def test_an_unknown_unit_is_named() -> None:
     with pytest.raises(ValueError, match="unknown unit 'furlong'"):
         published(PUBLISHED | {"unit": "furlong"}, [20 * MS] * 30)
@@ -261,3 +292,230 @@ def test_a_program_workload_has_no_samples_and_is_valid() -> None:
     (cell,) = analyse(record(run(0, table(0), parameters=parameters))).cells
     assert cell.valid
     assert (cell.n, cell.estimates) == (0, {})
+
+
+def drawn(runs: list, **figure):
+    asked = {"title": "Figure 1", "metric": "transfer_time", "x": "path.loss", "where": {}, "models": []} | figure
+    asked = {"cells": [one.cell for one in runs]} | asked
+    return analyse(record(*runs, figures=[asked])).figures
+
+
+def transfer(cell: int, levels: dict[str, str], wire_ns: list[int], size: int = 1_000_000, **changes):
+    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": size}
+    return run(cell, timed(wire_ns, size=size), levels, parameters={"path": path(**changes), "workload": workload})
+
+
+@pytest.mark.parametrize(
+    ("key", "settings", "places", "unit"),
+    [
+        ("path.loss", [{"loss": 0.0}, {"loss": 0.07}, {"loss": 0.1}], [0, 7, 10], "%"),
+        ("path.forward.loss", [{"loss": 0.0}, {"loss": 0.02}], [0, 2], "%"),
+        ("path.delay", [{"delay_ns": 0}, {"delay_ns": 15 * MS}], [0, 30], "ms"),
+        ("path.reverse.delay", [{"delay_ns": 0}, {"delay_ns": 15 * MS}], [0, 15], "ms"),
+        ("path.rate", [{"rate_bps": 1_500_000}, {"rate_bps": 25_000_000}], [1.5, 25], "Mbit/s"),
+        ("path.rate", [{"rate_bps": 1_500_000}, {"rate_bps": None}], [0, 1], None),
+        ("workload.size", [{"size": 5_000}, {"size": 20_000_000}], [5_000, 20_000_000], "bytes"),
+        ("path.queue", [{}, {}, {}], [0, 1, 2], None),
+    ],
+)
+def test_points_stand_at_the_numbers_of_their_cells(key: str, settings: list, places: list, unit: str | None) -> None:
+    cells = [
+        transfer(index, {key: f"level {index}"}, [MS, 2 * MS, 3 * MS], **one) for index, one in enumerate(settings)
+    ]
+    (figure,) = drawn(cells, x=key)
+    assert [point.x for point in figure.points] == places
+    assert [point.x_text for point in figure.points] == [f"level {index}" for index in range(len(places))]
+    assert (figure.x, figure.x_unit, figure.unit) == (key, unit, "ns")
+
+
+def test_one_overridden_direction_leaves_the_other_to_vary() -> None:
+    cells = [transfer(index, {"path.loss": f"{index}%"}, [MS] * 3, loss=index / 100) for index in (0, 1, 2)]
+    for cell in cells:
+        cell.parameters["path"] = {**cell.parameters["path"], "forward": {"loss": 0.05}}
+    (figure,) = drawn(cells)
+    assert [point.x for point in figure.points] == [0, 1, 2]
+
+
+def test_a_point_is_the_mean_and_names_its_statistic() -> None:
+    cells = [
+        transfer(0, {"path.loss": "0%"}, [MS, 2 * MS, 3 * MS]),
+        transfer(1, {"path.loss": "1%"}, [5 * MS], loss=0.01),
+        run(2, table(0), {"path.loss": "2%"}, parameters=TRANSFER | {"path": path(loss=0.02)}),
+    ]
+    (figure,) = drawn(cells)
+    known, alone = figure.points
+    assert (known.statistic, known.estimate.value, known.estimate.method) == ("mean", 2 * MS, "Student's t")
+    assert (alone.estimate.value, alone.observed) == (None, (5 * MS, 5 * MS))
+    assert alone.estimate.reason.startswith("not enough samples")
+    assert figure.absent == [2]
+
+
+def test_where_no_mean_can_be_estimated_the_median_is_drawn() -> None:
+    rtts = [(20 + index % 7) * MS for index in range(100)]
+    cells = [
+        run(index, echoes(rtts), {"path.loss": f"{loss:.0%}"}, parameters={**KEPT_TCP, "path": path(loss=loss)})
+        for index, loss in enumerate((0.1, 0.3))
+    ]
+    (figure,) = drawn(cells, metric="rtt")
+    assert [point.statistic for point in figure.points] == ["mean", "median"]
+    assert figure.points[1].estimate.value == 23 * MS
+
+
+def test_a_figure_along_which_nothing_varies_is_left_out() -> None:
+    cells = [transfer(index, {"path.loss": "5%"}, [MS] * 3, loss=0.05) for index in (0, 1)]
+    assert drawn(cells) == []
+    assert drawn([]) == []
+
+
+def test_series_are_levels_and_more_where_one_does_not_tell_cells_apart() -> None:
+    cells = []
+    for delay in ("0ms", "30ms"):
+        for rate in ("1mbit", "2mbit"):
+            for loss in (0.0, 0.1):
+                levels = {"path.loss": f"{loss:.0%}", "path.rate": rate, "path.delay": delay}
+                cells.append(transfer(len(cells), levels, [MS] * 3, loss=loss))
+    (some,) = drawn(cells, series="path.rate", cells=[0, 1, 2, 3])
+    assert {point.series for point in some.points} == {"1mbit", "2mbit"}
+    (all_of_them,) = drawn(cells, series="path.rate")
+    assert {point.series for point in all_of_them.points} == {
+        "1mbit · 0ms", "2mbit · 0ms", "1mbit · 30ms", "2mbit · 30ms",
+    }  # fmt: skip
+    (plain,) = drawn(cells, cells=[0, 1])
+    assert {point.series for point in plain.points} == {None}
+
+
+def test_models_and_published_figures_stand_beside_the_points() -> None:
+    losses = (0.0, 0.05)
+    cells = [
+        transfer(index, {"path.loss": f"{loss:.0%}"}, [MS] * 3, loss=loss, rate_bps=6_000_000)
+        for index, loss in enumerate(losses)
+    ]
+    asked = {
+        "title": "F",
+        "metric": "transfer_time",
+        "x": "path.loss",
+        "models": ["caia", "slow_start"],
+        "cells": [0, 1],
+    }
+    theirs = PUBLISHED | {"metric": "transfer_time", "unit": "s", "mean": 1.25, "ci": 0.25, "cells": [1]}
+    (figure,) = analyse(record(*cells, figures=[asked], published=[theirs])).figures
+    (curve,) = figure.curves  # slow start speaks of one place only: no curve
+    assert (curve.model, curve.series, curve.xs) == ("caia", None, [0, 5])
+    assert curve.ys == pytest.approx([caia(1_000_000, 6e6, loss) * 1e9 for loss in losses])
+    bare, point = figure.points
+    assert bare.published == []
+    (beside,) = point.published
+    assert (beside.source, beside.value, beside.ci) == ("Table 1", 1.25e9, 0.25e9)
+
+
+LOSSES = (0.0, 0.01, 0.02, 0.05, 0.08, 0.1)
+
+
+def curve_cells(a: float, b: float, c: float, *, first: int = 0, rate: str = "6mbit", noise: float = 0.0, **changes):
+    """Cells of one size and rate whose repetitions lie on t = a + b e^(c p), or about it."""
+    repetitions, losses = changes.get("repetitions", 4), changes.get("losses", LOSSES)
+    rng = np.random.default_rng(first + 1)
+    runs = []
+    for index, loss in enumerate(losses):
+        levels = {"path.loss": f"{loss:.0%}", "path.rate": rate, "workload.size": changes.get("size", "1MB")}
+        parameters = TRANSFER | {"path": path(loss=loss)}
+        for at in range(repetitions):
+            seconds = a + b * math.exp(c * loss) + noise * float(rng.normal())
+            samples = timed([round(1e9 * seconds)])
+            runs.append(run(first + index, samples, levels, repetition=at, parameters=parameters))
+    return runs
+
+
+def fitted(*runs, published: tuple = ()):
+    asked = {
+        "title": "Table II", "model": "caia-exponential", "metric": "transfer_time", "x": "path.loss",
+        "by": "workload.size", "over": "path.rate", "cells": sorted({one.cell for one in runs}), "published": published,
+    }  # fmt: skip
+    (fit,) = analyse(record(*runs, fits=[asked])).fits
+    return fit
+
+
+def test_a_fit_recovers_the_coefficients_of_exact_data() -> None:
+    fit = fitted(*curve_cells(1.0, 0.6, 27.0))
+    (row,) = fit.rows
+    assert (row.level, fit.unit, row.shape) == ("1MB", "s", "exponential")
+    assert (row.a.value, row.b.value, row.c.value) == pytest.approx((1.0, 0.6, 27.0), rel=1e-6)
+    # Repetitions that are all alike leave nothing to resample.
+    assert (row.c.low, row.c.high) == pytest.approx((27.0, 27.0), rel=1e-6)
+    assert row.c.n == 24
+    assert row.r_squared == pytest.approx(1)
+
+
+def test_b_and_c_are_averaged_over_the_link_rates_and_set_beside_theirs() -> None:
+    theirs = {"source": "Table II", "level": "1 MB", "b": 0.5, "c": 26.0, "cells": [0, 6]}
+    slow = curve_cells(1.0, 0.6, 28.0, noise=0.01, rate="6mbit")
+    fast = curve_cells(0.5, 0.4, 26.0, noise=0.01, first=6, rate="15mbit")
+    (row,) = fitted(*slow, *fast, published=(theirs,)).rows
+    assert [one.level for one in row.series] == ["6mbit", "15mbit"]
+    for key in ("a", "b", "c"):
+        each = [getattr(one, key) for one in row.series]
+        found = getattr(row, key)
+        assert found.value == pytest.approx((each[0].value + each[1].value) / 2)
+        assert found.low < found.value < found.high
+        assert found.high - found.low < max(one.high - one.low for one in each)
+    (beside,) = row.published
+    assert (beside.b_ratio, beside.c_ratio) == pytest.approx((row.b.value / 0.5, row.c.value / 26))
+    assert (beside.b_inside, beside.c_inside) == (
+        row.b.low <= 0.5 <= row.b.high,
+        row.c.low <= 26 <= row.c.high,
+    )
+
+
+def test_each_size_has_a_row_and_its_own_published_coefficients() -> None:
+    theirs = ({"source": "S", "level": "5kB", "b": 0.04, "c": 21.0},)
+    fit = fitted(*curve_cells(1, 0.6, 27), *curve_cells(0.1, 0.04, 21, first=6, size="5kB"), published=theirs)
+    assert [(row.level, len(row.published)) for row in fit.rows] == [("1MB", 0), ("5kB", 1)]
+    assert fit.rows[1].published[0].b_inside is not None
+
+
+def empty_cell(cell: int):
+    levels = {"path.rate": "6mbit", "workload.size": "1MB"}
+    return run(cell, table(0), levels, parameters=TRANSFER | {"path": path(loss=0.1)})
+
+
+@pytest.mark.parametrize(
+    ("runs", "reason"),
+    [
+        (curve_cells(1, 0.6, 27, losses=(0.0, 0.02, 0.05)), "an exponential needs 4, there are 3"),
+        (curve_cells(1, 0.6, 27, repetitions=2), "an interval needs 3 repetitions of each cell, one has 2"),
+        ([*curve_cells(1, 0.6, 27)[:-4], empty_cell(5)], "1 of 6 cells have no samples"),
+        (curve_cells(1, 0.6, 27) + curve_cells(1, 0.6, 27, first=6), "cells of the same loss differ"),
+        (curve_cells(1, 0.0, 27), "the times are the same at every loss"),
+    ],
+)  # fmt: skip
+def test_a_fit_is_refused_with_its_reason(runs: list, reason: str) -> None:
+    (row,) = fitted(*runs).rows
+    for one in (row.a, row.b, row.c):
+        assert (one.value, one.low, one.high) == (None, None, None)
+        assert reason in one.reason
+    assert (row.r_squared, row.shape) == (None, None)
+
+
+def test_one_curve_that_cannot_be_fitted_refuses_the_average_and_is_named() -> None:
+    some = curve_cells(1, 0.6, 27)
+    few = curve_cells(1, 0.6, 27, first=6, rate="15mbit", losses=(0.0, 0.02, 0.05))
+    (row,) = fitted(*some, *few).rows
+    assert row.c.reason == "15mbit: not enough places: an exponential needs 4, there are 3"
+    assert row.series[0].c.value == pytest.approx(27, rel=1e-6)
+
+
+def test_a_straight_line_is_called_one_and_has_no_b() -> None:
+    runs = curve_cells(1.0, 0.0, 0.0, noise=0.02, repetitions=12)
+    for one in runs:
+        loss = one.parameters["path"]["forward"]["loss"]
+        longer = one.samples.with_columns(wire_ns=one.samples["wire_ns"] + round(10e9 * loss))
+        object.__setattr__(one, "samples", longer)
+    (row,) = fitted(*runs).rows
+    assert row.shape != "exponential"
+    assert row.c.low < 0 < row.c.high
+    assert row.b.reason == "c may be 0: of a straight line a and b have no value"
+
+
+def test_a_step_bounds_no_c() -> None:
+    (row,) = fitted(*curve_cells(1.0, 1e-9, 207.0)).rows  # 16 ms at 8 %, 1 s at 10 %
+    assert row.c.reason.startswith("the samples do not bound c")

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from crosswind.analysis import analyse
+from crosswind.analysis import analyse, collect
 from crosswind.errors import DiskError
 from crosswind.report import (
     estimates_frame,
@@ -21,14 +21,16 @@ from crosswind.report import (
     write_json,
     write_parquet,
 )
-from crosswind.report.charts import POINTS, curve, distribution, roles_of
+from crosswind.report.charts import PANELS, POINTS, curve, distribution, roles_of
 from crosswind.report.files import whole
 from crosswind.report.format import interval, number, quantity, scale_of
 from crosswind.report.headline import sentences, verdict
 from crosswind.report.html import render
+from crosswind.report.interval_charts import ROWS, intervals, parted_by
+from crosswind.report.tables import COMPARISONS, comparisons_table, fit_tables, trust_table
 from crosswind.report.terminal import render as render_text
 from crosswind.result import Interval
-from records import MS, echoes, finished, record, run, transfers
+from records import MS, echoes, finished, path, record, run, timed, transfers
 
 RTTS = [20 * MS + 1000 * (index * 37 % 100) for index in range(100)]  # neighbours are not alike
 
@@ -180,10 +182,8 @@ def test_curves_keep_every_sample_up_to_a_limit_and_the_tail_beyond() -> None:
 
 def test_a_wide_spread_gets_a_logarithmic_axis() -> None:
     def scale(slowest: int) -> str:
-        from crosswind.analysis import collect  # noqa: PLC0415
-
         data = collect(record(run(0, echoes([20 * MS] * 40 + [slowest]))))
-        return distribution("rtt", data)[0].spec["encoding"]["x"]["scale"]["type"]
+        return distribution("rtt", data).charts[0].spec["encoding"]["x"]["scale"]["type"]
 
     assert scale(390 * MS) == "linear"
     assert scale(410 * MS) == "log"
@@ -271,3 +271,141 @@ def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> No
     with pytest.raises(DiskError, match="cannot write") as error:
         write_json(analyse(two_cells()), tmp_path / "file" / "r.json")
     assert error.value.hint
+
+
+def specs_of(text: str) -> list[dict]:
+    found = re.search(r'<script id="specs"[^>]*>(.*?)</script>', text, re.S)
+    return list(json.loads(found.group(1)).values()) if found else []
+
+
+def rows_of(spec: dict) -> list[dict]:
+    """Every row of data that a chart holds."""
+    parts = [spec, *spec.get("layer", [])]
+    values = [row for part in parts for row in part.get("data", {}).get("values", [])]
+    return values + [row for part in parts for rows in part.get("datasets", {}).values() for row in rows]
+
+
+def grid(sizes: int, losses: int, **changes):
+    """Transfers of every size at every loss, four repetitions each."""
+    runs = []
+    for size in range(sizes):
+        for step in range(losses):
+            loss = step / 100
+            workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 1000 * (size + 1)}
+            parameters = {"path": path(loss=loss, rate_bps=1_000_000), "workload": workload}
+            levels = {"workload.size": f"{size + 1}kB", "path.loss": f"{step}%"}
+            for at in range(4):
+                took = round((size + 1) * MS * (1 + 0.2 * 2.718 ** (25 * loss) + at / 100))
+                samples = timed([took], size=1000 * (size + 1))
+                runs.append(run(size * losses + step, samples, levels, repetition=at, parameters=parameters))
+    return record(*runs, **changes)
+
+
+FIGURE = {"title": "Figure 3", "metric": "transfer_time", "x": "path.loss", "series": "workload.size",
+          "models": ["caia"], "note": "A remark on it.", "scale": "log", "cells": [0, 1, 2, 3, 4]}  # fmt: skip
+
+
+def test_a_figure_is_drawn_with_its_points_curves_and_published_figures() -> None:
+    theirs = {"source": "Table 9", "metric": "transfer_time", "unit": "ms", "levels": {}, "mean": 1.5, "cells": [2]}
+    made = grid(1, 5, figures=[FIGURE], published=[theirs])
+    text = render(made, analyse(made))
+    assert text.index("<h2>Figures</h2>") < text.index("<h2>Goodput")
+    assert "<figcaption>Figure 3</figcaption>" in text
+    assert "A remark on it." in text
+    assert "Hollow: published." in text
+    rows = rows_of(specs_of(text)[0])
+    assert sorted({row["x"] for row in rows}) == [0, 1, 2, 3, 4]
+    assert [row["value"] for row in rows if row.get("kind") == "published"] == [1.5]
+    assert len([row for row in rows if row.get("kind") == "estimate"]) == 5
+    assert len([row for row in rows if row.get("model") == "CAIA exponential"]) == 5
+    assert "Figures, in the HTML report: Figure 3." in render_text(analyse(made))
+
+
+def test_a_figure_marks_what_must_not_be_trusted_and_what_is_single() -> None:
+    late = finished(valid=False, reasons=["late"])
+    parameters = {"workload": {"kind": "transfer", "transport": "tcp", "size_bytes": 1000}}
+    runs = [
+        run(index, timed([MS * (index + 1)]), {"path.loss": f"{index}%"}, end=end,
+            parameters=parameters | {"path": path(loss=index / 100)})
+        for index, end in enumerate((finished(), late))
+    ]  # fmt: skip
+    made = record(*runs, figures=[FIGURE | {"cells": [0, 1]}])
+    text = render(made, analyse(made))
+    assert "Faint: smallest and largest sample" in text
+    assert "Crossed: not to be trusted." in text
+    assert {row["kind"] for row in rows_of(specs_of(text)[0])} == {"sample"}
+
+
+def test_many_cells_are_parted_by_the_factors_with_the_fewest_levels() -> None:
+    cells = [{"a": str(a), "b": str(b), "c": str(c)} for a in range(2) for b in range(5) for c in range(36)]
+    assert parted_by(cells, ROWS) == ("a", "b")
+    assert parted_by(cells[:ROWS], ROWS) == ()
+    assert parted_by(cells, 1) == ("a", "b")
+    assert parted_by([{}] * 50, ROWS) == ()
+
+
+def test_what_is_not_drawn_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crosswind.report.interval_charts.ROWS", 4)
+    made = grid(14, 4)  # 14 sizes at each of 4 losses, cut into 4 + 4 + 4 + 2
+    result = analyse(made)
+    panels = intervals("transfer_time", result, collect(made))
+    assert (len(panels.charts), panels.total) == (PANELS, 16)
+    assert [chart.caption for chart in panels.charts[3:5]] == ["loss 0% · cells 13 to 14", "loss 1% · cells 1 to 4"]
+    text = render(made, result)
+    assert f"Drawn: {PANELS} of 16 panels. The table has every cell." in text
+    assert f"<summary>{PANELS - 4} more panels</summary>" in text
+
+
+def test_a_long_table_of_comparisons_keeps_the_largest_of_each_family() -> None:
+    result = analyse(grid(10, 10))
+    table = comparisons_table(result)
+    assert len(table.rows) == COMPARISONS
+    assert table.footnotes[0].startswith(f"Shown: {COMPARISONS} of 360")
+    families = {(one.metric, one.factor) for one in result.comparisons}
+    assert len(families) == 4
+    by_family = [(row[0], row[1].split()[0]) for row in table.rows]
+    assert {by_family.count(family) for family in set(by_family)} == {COMPARISONS // 4}
+    size = [row for row in table.rows if row[1].startswith("size") and row[0] == "Transfer time on the wire"]
+    assert size[0][1] == "size 10kB against 1kB"
+
+
+FIT = {"title": "Table II", "model": "caia-exponential", "metric": "transfer_time", "x": "path.loss", "note": "A note.",
+       "by": "workload.size", "over": "path.rate", "cells": list(range(10)),
+       "published": [{"level": "1kB", "b": 0.5, "c": 30.0, "source": "CAIA, table II", "cells": [0]}]}  # fmt: skip
+
+
+def test_fitted_coefficients_stand_beside_the_published_ones() -> None:
+    made = grid(2, 5, fits=[FIT])
+    result = analyse(made)
+    ((table, curves),) = fit_tables(result)
+    assert table.columns[:4] == ["size", "b, s [95 %]", "published", "ratio"]
+    assert [row[0] for row in table.rows] == ["1kB", "2kB"]
+    assert (table.rows[0][2], table.rows[0][5]) == ("0.5", "30")
+    assert (table.rows[1][2], table.rows[1][3]) == ("–", "–")
+    assert len(curves.rows) == 2
+    text = render(made, result)
+    for said in ("<h2>Table II</h2>", "A note.", "gnuplot", "CAIA, table II", "Rao &amp; Wu 1988", "The single curves"):
+        assert said in text
+    assert "1kB · b" in render_text(result)
+
+
+def test_a_refused_coefficient_is_a_dash_with_its_reason_below() -> None:
+    ((table, _),) = fit_tables(analyse(grid(1, 3, fits=[FIT])))
+    assert table.rows[0][1] == "–"
+    assert any("needs 4, there are 3" in note for note in table.footnotes)
+
+
+def test_attempts_probes_and_kernel_drops_have_columns_where_there_are_any() -> None:
+    plain = trust_table(analyse(two_cells())).columns
+    end = finished()
+    end["fidelity"] |= {"probe_starvation": {"client": {"fraction": 0.02}}, "kernel_drops": 7}
+    table = trust_table(analyse(record(run(0, echoes(RTTS), attempts=2, end=end))))
+    assert table.columns == [*plain, "attempts", "hosts waited", "kernel drops"]
+    assert table.rows[0][-3:] == ["2", "2 %", "7"]
+
+
+def test_a_warning_of_many_cells_is_said_once() -> None:
+    end = finished() | {"warnings": ["the clock was set"]}
+    runs = [run(index, echoes(RTTS), {"path.loss": f"{index}%"}, end=end) for index in range(8)]
+    notes = [note for note in trust_table(analyse(record(*runs))).footnotes if "clock" in note]
+    assert notes == ["0%, 1%, 2%, 3%, 4%, 5% and 2 more: the clock was set"]

@@ -1,12 +1,15 @@
 """From a run's record to its result: estimates for each cell, comparisons, models and published figures beside them.
 
-    record -> metrics (samples of each cell) -> cells (estimates) -> comparisons, models, published -> Result
+    record -> metrics (samples of each cell) -> cells (estimates)
+           -> comparisons, models, published, figures, fits -> Result
 
 Nothing here starts a process or reads a clock, and every interval is seeded: the same record gives the same result.
 """
 
 from crosswind.analysis.cells import CellData, collect, summarise
 from crosswind.analysis.comparisons import compare_levels
+from crosswind.analysis.figures import figures_of
+from crosswind.analysis.fits import fits_of
 from crosswind.analysis.metrics import METRICS, Metric, Samples
 from crosswind.analysis.predictions import predictions
 from crosswind.analysis.published import compare_published
@@ -31,6 +34,7 @@ def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
     executed = len(record.cells)
     complete = executed >= record.planned
     warnings = [] if complete else [f"the run is incomplete: {executed} of {record.planned} repetitions were executed"]
+    published = compare_published(record, cells)
     return Result(
         study=record.name,
         title=record.title,
@@ -40,7 +44,9 @@ def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
         executed=executed,
         cells=cells,
         comparisons=compare_levels(data, level=level),
-        published=compare_published(record, cells),
+        published=published,
+        figures=figures_of(record, data, cells, published),
+        fits=fits_of(record, data, level=level),
         notes=list(record.notes),
         warnings=warnings,
         design=record.study,

@@ -1,11 +1,12 @@
 """One cell: its repetitions put together, its estimates, and whether to trust it."""
 
 import zlib
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+import polars as pl
 
 from crosswind.analysis.metrics import METRICS, Samples, metrics_of, read
 from crosswind.record import CellRun, RunRecord
@@ -37,6 +38,21 @@ class CellData:
         """The mean of each metric resampled, or why it cannot be; done when first asked for, since plots never ask."""
         return {name: _resample(name, self.cell, one, self.parameters) for name, one in self.samples.items()}
 
+    @cached_property
+    def outcomes(self) -> dict[str, int]:
+        """How many exchanges ended in each way."""
+        said = pl.concat([run.samples["outcome"] for run in self.runs], rechunk=False)
+        return dict(said.drop_nulls().value_counts().iter_rows())
+
+    @cached_property
+    def smallest_round_trip_ns(self) -> float | None:
+        """Smallest connection set-up or echo: the nearest thing to a round trip without loss and queue."""
+        columns = ("outcome", "connect_ns", "received_ns", "sent_ns")
+        table = pl.concat([run.samples.select(columns) for run in self.runs], rechunk=False)
+        ok = table.filter(pl.col("outcome") == "ok")
+        found = ok.select(pl.col("connect_ns").min(), (pl.col("received_ns") - pl.col("sent_ns")).min().alias("echo"))
+        return min((float(value) for value in found.row(0) if value is not None), default=None)
+
     @property
     def parameters(self) -> dict[str, Any]:
         """The cell as it was sent, of its first repetition."""
@@ -61,18 +77,14 @@ def collect(record: RunRecord) -> list[CellData]:
     collected = []
     for cell, runs in repetitions_of(record).items():
         workload = runs[0].parameters.get("workload") or {}
-        samples = {metric.name: read(metric, runs) for metric in metrics_of(workload)}
-        samples = {name: one for name, one in samples.items() if one.values.size}
-        collected.append(CellData(cell, runs[0].levels, runs, samples))
+        collected.append(CellData(cell, runs[0].levels, runs, read(metrics_of(workload), runs)))
     return collected
 
 
 def summarise(data: CellData, *, level: float) -> Cell:
     """The cell's part of the result."""
     finished = [run.finished for run in data.runs if run.finished is not None]
-    outcomes: Counter[str] = Counter()
-    for run in data.runs:
-        outcomes.update(run.samples["outcome"].to_list())
+    outcomes = data.outcomes
     n = sum(outcomes.values())
     lost = n - outcomes.get("ok", 0)
     reasons = _reasons(data.runs)
@@ -83,6 +95,7 @@ def summarise(data: CellData, *, level: float) -> Cell:
         reason="; ".join(reasons) or None,
         warnings=_warnings(finished),
         repetitions=len(data.runs),
+        attempts=sum(run.attempts for run in data.runs),
         n=n,
         lost=lost,
         loss=Interval.of(clopper_pearson(lost, n, level=level)) if n else None,
@@ -193,9 +206,18 @@ def _fidelity(finished: list[dict[str, Any]]) -> Fidelity | None:
     errors = [part.get("delay_error_ns") or {} for part in parts]
     worst = {key: max(float(one.get(key) or 0.0) for one in errors) for key in DelayError.model_fields}
     starvation = [float((part.get("starvation") or {}).get("fraction") or 0.0) for part in parts]
+    probes = [
+        float(probe["fraction"])
+        for part in parts
+        for probe in (part.get("probe_starvation") or {}).values()
+        if isinstance(probe, dict) and probe.get("fraction") is not None
+    ]
+    drops = [int(part["kernel_drops"]) for part in parts if part.get("kernel_drops") is not None]
     return Fidelity(
         delay_error=DelayError(**worst),
         starvation=max(starvation),
         realtime=all(bool(part.get("realtime")) for part in parts),
         within_budget=all(bool(part.get("within_budget")) for part in parts),
+        probe_starvation=max(probes, default=None),
+        kernel_drops=sum(drops) if drops else None,
     )

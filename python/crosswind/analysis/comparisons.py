@@ -86,7 +86,7 @@ def _compare(factor: str, name: str, reference: CellData, other: CellData, level
         unit=unit,
         difference=difference,
         ratio=interval(lambda: means(ratio_of_means), "ratio of means", "1"),
-        shift=interval(lambda: hodges_lehmann(a, b, unit=unit, level=level), "Hodges-Lehmann", unit),
+        shift=interval(lambda: hodges_lehmann(a, b, unit=unit, level=level, tested=False), "Hodges-Lehmann", unit),
         cliffs_delta=Interval.of(
             attempt(
                 lambda: cliffs_delta(a, b, level=level),

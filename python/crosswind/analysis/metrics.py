@@ -1,6 +1,6 @@
 """What is measured: one entry a metric, with its unit, its meaning and how it is read from a samples table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ class Samples:
 
     Attributes:
         values: float64, shape (n,), in the metric's unit. clusters: int64, shape (n,), equal for exchanges that are not
-        independent: those of one kept connection in one repetition. repetitions: int64, shape (n,).
+        independent: those of one kept connection in one repetition; otherwise meaningless. repetitions: int64, (n,).
     """
 
     values: Array
@@ -89,36 +89,35 @@ def is_compared(metric: Metric, workload: Mapping[str, Any]) -> bool:
     return metric.compared or (metric.name == "connect" and workload.get("kind") == "connect")
 
 
-def read(metric: Metric, runs: list[CellRun]) -> Samples:
-    """Values of one metric over the repetitions of a cell; only exchanges that went well have one."""
-    values, clusters, repetitions = [], [], []
-    offset = 0
-    for run in sorted(runs, key=lambda one: one.repetition):
-        if run.samples.is_empty():
-            continue
-        rows = (
-            run.samples.filter(pl.col("outcome") == "ok")
-            .sort("intended_ns", "exchange", nulls_last=True)
-            .select(metric.expression.alias("value"), pl.col("connection").cast(pl.Int64))
-            .drop_nulls()
-            .filter(pl.col("value").cast(pl.Float64).is_finite())
-        )
-        count = rows.height
-        if not count:
-            continue
-        own = _each_alone(run.parameters.get("workload") or {})
-        label = np.arange(count) if own else rows["connection"].to_numpy()
-        values.append(rows["value"].cast(pl.Float64).to_numpy())
-        clusters.append(label + offset)
-        repetitions.append(np.full(count, run.repetition))
-        offset += int(label.max()) + 1
-    if not values:
-        return Samples(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-    return Samples(
-        np.concatenate(values).astype(np.float64),
-        np.concatenate(clusters).astype(np.int64),
-        np.concatenate(repetitions).astype(np.int64),
+def read(metrics: Iterable[Metric], runs: list[CellRun]) -> dict[str, Samples]:
+    """Values of some metrics over the repetitions of a cell, all read at once; only exchanges that went well have one.
+
+    Metrics without a single value are left out.
+    """
+    used = [run for run in sorted(runs, key=lambda one: one.repetition) if not run.samples.is_empty()]
+    wanted = {metric.name: metric.expression.cast(pl.Float64) for metric in metrics}
+    if not used or not wanted:
+        return {}
+    heights = [run.samples.height for run in used]
+    rows = (
+        pl.concat([run.samples for run in used], rechunk=False)
+        .with_columns(pl.Series("run", np.repeat(np.arange(len(used)), heights)))
+        .filter(pl.col("outcome") == "ok")
+        .sort("run", "intended_ns", "exchange", nulls_last=True)
+        .select("run", pl.col("connection").cast(pl.Int64), **wanted)
     )
+    run_of, connection = rows["run"].to_numpy(), rows["connection"].fill_null(-1).to_numpy()
+    alone = np.array([_each_alone(run.parameters.get("workload") or {}) for run in used])
+    kept = np.where(alone[run_of], np.arange(rows.height), connection)
+    clusters = run_of * (int(kept.max(initial=0)) + 2) + kept
+    repetitions = np.array([run.repetition for run in used])[run_of]
+    found = {}
+    for name in wanted:
+        values = rows[name].to_numpy()
+        known = np.isfinite(values)
+        if known.any():
+            found[name] = Samples(values[known], clusters[known], repetitions[known])
+    return found
 
 
 def _each_alone(workload: Mapping[str, Any]) -> bool:

@@ -1,7 +1,5 @@
 """Models beside the measurement of a cell."""
 
-import polars as pl
-
 from crosswind.analysis.cells import CellData
 from crosswind.models import predict
 from crosswind.result import Cell, ModelPrediction
@@ -12,10 +10,9 @@ def predictions(names: list[str], cell: Cell, data: CellData) -> list[ModelPredi
 
     Raises: KeyError for an unknown model.
     """
-    measured_rtt_ns = _smallest_round_trip(data)
     found = []
     for name in names:
-        made = predict(name, data.parameters, measured_rtt_ns=measured_rtt_ns)
+        made = predict(name, data.parameters, measured_rtt_ns=data.smallest_round_trip_ns)
         if made is None:
             continue
         metric = cell.estimates.get(made.metric)
@@ -34,14 +31,3 @@ def predictions(names: list[str], cell: Cell, data: CellData) -> list[ModelPredi
             )
         )  # fmt: skip
     return found
-
-
-def _smallest_round_trip(data: CellData) -> float | None:
-    """Smallest connection set-up or echo: the nearest thing to a round trip without loss and queue."""
-    smallest: list[float] = []
-    for run in data.runs:
-        ok = run.samples.filter(pl.col("outcome") == "ok")
-        for value in ok.select(pl.col("connect_ns").min(), (pl.col("received_ns") - pl.col("sent_ns")).min()).row(0):
-            if value is not None:
-                smallest.append(float(value))
-    return min(smallest, default=None)

@@ -21,15 +21,22 @@ SCALES: dict[str, tuple[str, float]] = {
 
 
 def compare_published(record: RunRecord, cells: list[Cell]) -> list[PublishedComparison]:
-    """Every published figure beside every cell whose levels agree with it; alone when there is none.
+    """Every published figure beside every cell that it belongs to; alone when there is none.
 
     Raises: ValueError when a figure's unit is unknown.
     """
     rows: list[PublishedComparison] = []
     for entry in record.published:
-        matching: list[Cell | None] = [cell for cell in cells if _agrees(entry["levels"], cell.levels, record.study)]
+        matching: list[Cell | None] = [cell for cell in cells if _belongs(entry, cell, record.study)]
         rows.extend(_row(entry, cell) for cell in matching or [None])
     return rows
+
+
+def _belongs(entry: Mapping[str, Any], cell: Cell, study: Mapping[str, Any]) -> bool:
+    """Whether the plan named the cell; in runs whose plan names none, whether the levels read alike."""
+    if entry.get("cells") is not None:
+        return cell.cell in entry["cells"]
+    return _agrees(entry["levels"], cell.levels, study)
 
 
 def _agrees(wanted: Mapping[str, Any], levels: Mapping[str, str], study: Mapping[str, Any]) -> bool:

@@ -8,6 +8,12 @@ import math
 
 SOURCE = "CAIA technical report on TCP transfer times under loss (S1), equations 2-5"
 
+FORMULA = "t = a + b·e^(c·p)"
+HOW_FITTED = (
+    "The report fitted this curve with gnuplot to each data series, one file size at one link rate, and averaged b and "
+    "c over the rates; a “served as an offset”. Weights, starting values and errors of its fits are not given."
+)
+
 
 def coefficient_b(size_bytes: float) -> float:
     """b of equation 3, s."""

@@ -13,11 +13,15 @@ function config() {
       layout: { top: { direction: narrow ? "vertical" : "horizontal" } } },
   };
 }
-function draw() {
+// Inside a closed fold a chart has no width to fill: it is drawn when the fold opens.
+function draw(again) {
   for (const [id, spec] of Object.entries(specs)) {
+    const place = document.getElementById(id);
+    if (place.closest("details:not([open])") || (place.childElementCount && !again)) continue;
     vegaEmbed("#" + id, { ...spec, config: config(), autosize: { type: "fit", contains: "padding", resize: true } },
       { actions: false, renderer: "svg", ast: false });
   }
 }
-draw();
-dark.addEventListener("change", draw);
+draw(false);
+for (const fold of document.querySelectorAll("details:has(.chart)")) fold.addEventListener("toggle", () => fold.open && draw(false));
+dark.addEventListener("change", () => draw(true));

@@ -15,13 +15,16 @@ import vl_convert
 
 from crosswind.analysis import METRICS, CellData, collect
 from crosswind.record import RunRecord
-from crosswind.report.charts import POINTS, Chart, distribution, intervals
+from crosswind.report.charts import POINTS, Chart, Panels, distribution
+from crosswind.report.figures import figure_charts
 from crosswind.report.files import write_text
 from crosswind.report.headline import number_of, sentences, verdict
+from crosswind.report.interval_charts import intervals
 from crosswind.report.model_charts import goodput_by_loss
 from crosswind.report.tables import (
     Table,
     comparisons_table,
+    fit_tables,
     loss_table,
     metric_tables,
     models_table,
@@ -33,6 +36,7 @@ from crosswind.result import Result
 PLOTTED = ("rtt", "total", "response", "goodput", "transfer_time")
 _LONG = ("remark", "outcomes")
 _TALL = 30
+_OPEN = 4  # panels of a kind that are shown at once; the rest is folded away
 
 
 def write_html(record: RunRecord, result: Result, path: Path) -> None:
@@ -74,6 +78,8 @@ class _Page:
         extra = [loss_table(self.result), comparisons_table(self.result)]
         sections = [
             self.head(),
+            self.figures(),
+            self.fits(),
             *(self.metric(name, table) for name, table in sorted(metric_tables(self.result), key=_folded_last)),
             self.models(),
             _section(published_table(self.result)),
@@ -93,6 +99,20 @@ class _Page:
             f'<div class="banner {kind}">{_text(sentence)}</div>\n<ul class="headline">{lines}</ul>'
         )
 
+    def figures(self) -> str:
+        """The figures that the study asks for."""
+        charts = self.charts(figure_charts(self.result))
+        return f"<section><h2>Figures</h2>{charts}</section>" if charts else ""
+
+    def fits(self) -> str:
+        """Fitted coefficients beside the published ones."""
+        parts = []
+        for fit, (table, curves) in zip(self.result.fits, fit_tables(self.result), strict=True):
+            note = f'<p class="help">{_text(fit.note)}</p>' if fit.note else ""
+            folded = f"<details><summary>{_text(curves.title)}</summary>{_table(curves)}</details>"
+            parts.append(f"<section><h2>{_text(table.title)}</h2>{note}{_table(table)}{folded}</section>")
+        return "\n".join(parts)
+
     def metric(self, name: str, table: Table) -> str:
         """A metric's charts and table; secondary metrics are folded away."""
         only = {key for cell in self.result.cells for key in cell.estimates} == {name}
@@ -100,12 +120,12 @@ class _Page:
         if name not in PLOTTED and not only:
             return f"<details><summary>{_text(table.title)}</summary>{help_text}{_table(table)}</details>"
         drawn = distribution(name, self.data)
-        charts = self.charts(intervals(name, self.result, self.data)) + self.charts(drawn)
+        charts = self.panels(intervals(name, self.result, self.data)) + self.panels(drawn)
         said = [
             "Dot and line: mean and its 95 % interval; upright stroke: median; faint dots: single samples, where few."
         ]
         largest = max(one.samples[name].values.size for one in self.data if name in one.samples)
-        if drawn and largest > POINTS:
+        if drawn.charts and largest > POINTS:
             drawn_of = f"{POINTS} of up to {number_of(largest)} samples"
             said.append(f"Curves are drawn through {drawn_of} a cell, half of them in the slowest tenth.")
         caption = f'<p class="foot">{_text(" ".join(said))}</p>'
@@ -116,7 +136,7 @@ class _Page:
         table = models_table(self.result)
         if table is None:
             return ""
-        charts = self.charts(goodput_by_loss(self.result, self.data, self.record.models))
+        charts = self.panels(goodput_by_loss(self.result, self.data, self.record.models))
         return (
             '<section><h2>Models</h2><p class="help">What the literature predicts for the same path. A model is no '
             "verdict: where its assumptions do not hold, it was never meant to be right.</p>"
@@ -139,6 +159,17 @@ class _Page:
             f"<details><summary>The study</summary><pre>{design}</pre></details></section>"
         )
 
+    def panels(self, panels: Panels) -> str:
+        """The first panels, the rest folded away, and how many there are that are not drawn."""
+        drawn = panels.charts
+        text = self.charts(drawn[:_OPEN])
+        if len(drawn) > _OPEN:
+            more = f"{len(drawn) - _OPEN} more panels"
+            text += f"<details><summary>{more}</summary>{self.charts(drawn[_OPEN:])}</details>"
+        if len(drawn) < panels.total:
+            text += f'<p class="foot">Drawn: {len(drawn)} of {panels.total} panels. The table has every cell.</p>'
+        return text
+
     def charts(self, charts: list[Chart]) -> str:
         """Places for charts, whose specifications go to the end of the page."""
         figures = []
@@ -146,7 +177,8 @@ class _Page:
             identifier = f"chart-{len(self.specs)}"
             self.specs[identifier] = chart.spec
             caption = f"<figcaption>{_text(chart.caption)}</figcaption>" if chart.caption else ""
-            figures.append(f'<figure>{caption}<div class="chart" id="{identifier}"></div></figure>')
+            notes = "".join(f'<p class="foot">{_text(note)}</p>' for note in chart.notes)
+            figures.append(f'<figure>{caption}<div class="chart" id="{identifier}"></div>{notes}</figure>')
         return f'<div class="charts">{"".join(figures)}</div>' if figures else ""
 
 
@@ -162,7 +194,7 @@ def _table(table: Table) -> str:
     def css(index: int) -> str:
         if table.columns[index] in _LONG:
             return ' class="word long"'
-        return ' class="word"' if index < table.text or table.columns[index] == "verdict" else ""
+        return ' class="word"' if index < table.text or table.columns[index] in ("verdict", "shape") else ""
 
     head = "".join(f"<th{css(index)}>{_text(name)}</th>" for index, name in enumerate(table.columns))
     rows = []

@@ -8,7 +8,7 @@ import numpy as np
 
 from crosswind.analysis import CellData
 from crosswind.models import MODELS, predict
-from crosswind.report.charts import DASHES, LOG_SPREAD, PALETTE, Chart, spec_of
+from crosswind.report.charts import DASHES, LOG_SPREAD, PALETTE, PANELS, Chart, Panels, spec_of
 from crosswind.report.format import factor_name, scale_of
 from crosswind.result import Cell, Result
 
@@ -16,7 +16,7 @@ _CURVE_POINTS = 40
 _GREY = "#888888"
 
 
-def goodput_by_loss(result: Result, data: list[CellData], models: list[str]) -> list[Chart]:
+def goodput_by_loss(result: Result, data: list[CellData], models: list[str]) -> Panels:
     """A panel for each path that differs in something else than loss and congestion control.
 
     Measured means stand at their loss with intervals; curves are the models', capped by the link, at the panel's delay.
@@ -24,17 +24,15 @@ def goodput_by_loss(result: Result, data: list[CellData], models: list[str]) -> 
     by_cell = {one.cell: one for one in data}
     cells = [cell for cell in result.cells if "goodput" in cell.estimates]
     losses = {cell.cell: _loss(by_cell[cell.cell]) for cell in cells}
-    if len(set(losses.values())) < 2 or not any(losses.values()):
-        return []
+    names = [name for name in models if MODELS[name.replace("_", "-")].metric == "goodput"]
+    if not names or len(set(losses.values())) < 2 or not any(losses.values()):
+        return Panels([], 0)
     panels: dict[str, list[Cell]] = {}
     for cell in cells:
         panels.setdefault(_panel(cell), []).append(cell)
-    names = [name for name in models if MODELS[name.replace("_", "-")].metric == "goodput"]
-    return [
-        Chart(panel, _draw(members, by_cell, losses, names))
-        for panel, members in panels.items()
-        if any(losses[cell.cell] for cell in members)
-    ]
+    lossy = [(panel, members) for panel, members in panels.items() if any(losses[cell.cell] for cell in members)]
+    drawn = [Chart(panel, _draw(members, by_cell, losses, names)) for panel, members in lossy[:PANELS]]
+    return Panels(drawn, len(lossy))
 
 
 def _draw(cells: list[Cell], data: dict[int, CellData], losses: dict[int, float], models: list[str]) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 """The tables of a report as plain rows of text, shared by terminal and HTML."""
 
+import math
 import re
 from dataclasses import dataclass, field
+from itertools import islice, zip_longest
 
 from crosswind.analysis.metrics import METRICS
 from crosswind.report.format import (
+    MINUS,
     NOTHING,
     factor_name,
     factor_names,
@@ -18,7 +21,7 @@ from crosswind.report.format import (
     scale_of,
 )
 from crosswind.report.headline import number_of
-from crosswind.result import Cell, Direction, Interval, Metric, Result
+from crosswind.result import Cell, Direction, Fit, FitCurve, FitPublished, Interval, LevelComparison, Metric, Result
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Table:
 
 
 STATISTICS = ("median", "mean", "p95", "p99")
+COMPARISONS = 60
+"""Most comparisons of a table; beyond, the largest of each family."""
 
 
 def factor_columns(cells: list[Cell]) -> list[str]:
@@ -190,7 +195,7 @@ def comparisons_table(result: Result) -> Table | None:
     """Levels of each factor against its first one."""
     rows, methods = [], []
     tested = [one for one in result.comparisons if one.p is not None]
-    for one in tested:
+    for one in largest(tested, COMPARISONS):
         divisor, unit = scale_of([one.difference.value], one.unit)
         methods.append(method(one.difference.method))
         rows.append([
@@ -211,6 +216,11 @@ def comparisons_table(result: Result) -> Table | None:
         "Intervals are 95 %, each by itself; p is corrected by Holm's method within one factor and metric. "
         "“No difference shown” does not mean equal.",
     ]
+    if len(tested) > COMPARISONS:
+        notes.insert(
+            0, f"Shown: {len(rows)} of {number_of(len(tested))}, the largest ratios of each factor and metric, "
+        )
+        notes[0] += "clear ones first. The JSON result has all."
     untested = len(result.comparisons) - len(tested)
     if untested:
         notes.append(f"Left out for want of samples: {untested} more.")
@@ -225,8 +235,111 @@ def comparisons_table(result: Result) -> Table | None:
     return Table(title, columns, rows, len(columns) - 5, footnotes=notes, narrow=small)
 
 
+def largest(compared: list[LevelComparison], most: int) -> list[LevelComparison]:
+    """All comparisons, or `most` of them: from each family (factor and metric) alike, those of the largest ratio first.
+
+    Within a family, a difference that was shown goes before one that was not.
+    """
+    if len(compared) <= most:
+        return compared
+    families: dict[tuple[str, str], list[LevelComparison]] = {}
+    for one in compared:
+        families.setdefault((one.metric, one.factor), []).append(one)
+    for family in families.values():
+        family.sort(key=lambda one: (one.verdict == "no difference shown", -abs(math.log(one.ratio.value or 1.0))))
+    turns = (one for turn in zip_longest(*families.values()) for one in turn if one is not None)
+    chosen = {id(one) for one in islice(turns, most)}
+    return [one for family in families.values() for one in family if id(one) in chosen]
+
+
+def fit_tables(result: Result) -> list[tuple[Table, Table]]:
+    """For each fit its coefficients beside the published ones, and the single curves that were averaged."""
+    return [(_fit_table(fit, explained=number == 0), _curves_table(fit)) for number, fit in enumerate(result.fits)]
+
+
+def _fit_table(fit: Fit, *, explained: bool) -> Table:
+    """Coefficients of one fit; `explained`: with the remarks on method, which the first of a page has."""
+    by = factor_name(fit.by)
+    rows: list[list[str]] = []
+    narrow: list[list[str]] = []
+    reasons: dict[str, list[str]] = {}
+    for row in fit.rows:
+        name = row.level or "all"
+        beside: list[FitPublished | None] = [*row.published]
+        for theirs in beside or [None]:
+            parts = []
+            for key, ours in (("b", row.b), ("c", row.c)):
+                published = NOTHING if theirs is None else _printed(getattr(theirs, key))
+                ratio = NOTHING if theirs is None else _three(getattr(theirs, f"{key}_ratio"))
+                parts.append([_coefficient(ours), published, ratio])
+                narrow.append([f"{name} · {key}", *parts[-1]])
+            rows.append([name, *parts[0], *parts[1], _r_squared(row), row.shape or NOTHING])
+        for key, ours in (("b", row.b), ("c", row.c)):
+            if ours.reason:
+                reasons.setdefault(ours.reason, []).append(f"{name}: {key}")
+    columns = [by, f"b, {fit.unit} [95 %]", "published", "ratio", "c [95 %]", "published", "ratio", "R²", "shape"]
+    sources = dict.fromkeys(theirs.source for row in fit.rows for theirs in row.published)
+    notes = [
+        f"{fit.formula}, p the loss as a fraction, to {METRICS[fit.metric].title.lower()}; b and c are averages over "
+        f"{factor_name(fit.over)}.",
+        *([f"Published: {', '.join(sources)}. {fit.published_method}"] if sources else []),
+        *((fit.method, _HOW_TO_READ) if explained else ()),
+        *(f"{_joined(where)}: {why}" for why, where in reasons.items()),
+        *(theirs.note for row in fit.rows for theirs in row.published if theirs.note),
+    ]
+    small = Table(fit.title, [by, "ours [95 %]", "published", "ratio"], narrow, 1)
+    return Table(fit.title, columns, rows, 1, footnotes=notes, narrow=small)
+
+
+def _curves_table(fit: Fit) -> Table:
+    rows = []
+    reasons: dict[str, list[str]] = {}
+    for row in fit.rows:
+        for one in row.series:
+            names = [row.level or "all", one.level or "all"]
+            ours = [_coefficient(part) for part in (one.a, one.b, one.c)]
+            rows.append([*names, number_of(one.c.n), *ours, _r_squared(one), one.shape or NOTHING])
+            for part in dict.fromkeys(filter(None, (one.b.reason, one.c.reason))):
+                reasons.setdefault(part, []).append(" · ".join(names))
+    heads = [factor_name(fit.by), factor_name(fit.over)]
+    columns = [*heads, "n", f"a, {fit.unit} [95 %]", f"b, {fit.unit} [95 %]", "c [95 %]", "R²", "shape"]
+    notes = [f"{_joined(where)}: {why}" for why, where in reasons.items()]
+    return Table("The single curves", columns, rows, 2, footnotes=notes)
+
+
+_HOW_TO_READ = (
+    "R²: share of the differences between the cells' means that the curves explain. Shape: what AICc prefers by 2 or "
+    "more; “exponential” says better than straight lines, not that nothing else would do as well."
+)
+
+
+def _coefficient(one: Interval) -> str:
+    """Three digits of each number: the limits of a coefficient lie far to one side."""
+    if one.value is None or one.low is None or one.high is None:
+        return NOTHING
+    value, low, high = (f"{part:.3g}".replace("-", MINUS) for part in (one.value, one.low, one.high))
+    return f"{value} [{low}, {high}]"
+
+
+def _r_squared(one: FitCurve) -> str:
+    return NOTHING if one.r_squared is None else f"{one.r_squared:.3f}"
+
+
+def _joined(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:6])} and {len(names) - 6} more"
+
+
+def _printed(value: float | None) -> str:
+    """A published coefficient as it was printed."""
+    return NOTHING if value is None else f"{value:g}"
+
+
 def trust_table(result: Result) -> Table:
-    """Ledger and fidelity of each cell."""
+    """Ledger and fidelity of each cell; attempts, the hosts' probes and kernel drops where there are any."""
+    kept = [cell.fidelity for cell in result.cells if cell.fidelity]
+    probed = any(one.probe_starvation is not None for one in kept)
+    counted = any(one.kernel_drops is not None for one in kept)
+    again = any(cell.attempts > cell.repetitions for cell in result.cells)
     rows = []
     for cell in result.cells:
         ledger, fidelity = cell.ledger, cell.fidelity
@@ -238,13 +351,24 @@ def trust_table(result: Result) -> Table:
             [_way(ledger.forward), _way(ledger.reverse), "yes" if ledger.closed else "NO"] if ledger else [NOTHING] * 3
         )
         budget = NOTHING if fidelity is None else "yes" if fidelity.within_budget else "NO"
-        rows.append([levels(cell.levels), "valid" if cell.valid else "INVALID", *ways, *error, budget])
+        extra = [number_of(cell.attempts)] if again else []
+        if probed:
+            extra.append(percent(fidelity.probe_starvation if fidelity else None))
+        if counted:
+            dropped = fidelity.kernel_drops if fidelity else None
+            extra.append(NOTHING if dropped is None else number_of(dropped))
+        rows.append([levels(cell.levels), "valid" if cell.valid else "INVALID", *ways, *error, budget, *extra])
     columns = ["cell", "", "forward: in", "reverse: in", "closed", "late by: p50", "p99", "max", "in budget"]
+    columns += ["attempts"] * again + ["hosts waited"] * probed + ["kernel drops"] * counted
     marked = frozenset(row for row, cell in enumerate(result.cells) if not cell.valid)
     notes = ["Each direction: packets in = delivered + lost + dropped by the queue + by the device + still queued."]
-    notes += [
-        f"{levels(cell.levels)}: {text}" for cell in result.cells for text in [cell.reason, *cell.warnings] if text
-    ]
+    if probed:
+        notes.append("Hosts waited: largest share of time in which a probe on a host's processor waited for it.")
+    said: dict[str, list[str]] = {}
+    for cell in result.cells:
+        for text in filter(None, (cell.reason, *cell.warnings)):
+            said.setdefault(text, []).append(levels(cell.levels))
+    notes += [f"{_joined(where)}: {text}" for text, where in said.items()]
     return Table("Ledger and fidelity", columns, rows, 2, marked, notes)
 
 

@@ -8,7 +8,15 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from crosswind.report.headline import sentences, verdict
-from crosswind.report.tables import Table, comparisons_table, loss_table, metric_tables, models_table, published_table
+from crosswind.report.tables import (
+    Table,
+    comparisons_table,
+    fit_tables,
+    loss_table,
+    metric_tables,
+    models_table,
+    published_table,
+)
 from crosswind.result import Result
 
 _COLOURS = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
@@ -26,12 +34,19 @@ def print_result(result: Result, console: Console | None = None) -> None:
     for line in sentences(result):
         for wrapped in textwrap.wrap(line, out.width - 2, initial_indent="  ", subsequent_indent="    "):
             out.print(Text(wrapped))
+    for table, _ in fit_tables(result):
+        _print(out, table)
     for name, table in metric_tables(result):
         if name not in _SECONDARY or (name == "connect" and all(set(c.estimates) == {"connect"} for c in result.cells)):
             _print(out, table)
     for extra in (loss_table(result), models_table(result), published_table(result), comparisons_table(result)):
         if extra is not None:
             _print(out, extra, limit=_COMPARISONS_SHOWN)
+    if result.figures:
+        said = f"Figures, in the HTML report: {'; '.join(figure.title for figure in result.figures)}."
+        out.print()
+        for line in textwrap.wrap(said, out.width - 2, initial_indent="  ", subsequent_indent="    "):
+            out.print(Text(line, style="dim"))
     _doubts(out, result)
 
 

@@ -4,6 +4,7 @@ from crosswind.stats.binomial import clopper_pearson, wilson
 from crosswind.stats.bootstrap import Resampled, design_effect, resample
 from crosswind.stats.compare import Comparison, cliffs_delta, difference_of_means, hodges_lehmann, ratio_of_means, tost
 from crosswind.stats.estimate import Estimate, TooFewSamples, refused
+from crosswind.stats.exponential import Exponential, aicc, fit_exponential
 from crosswind.stats.mean import mean_interval
 from crosswind.stats.multiplicity import holm
 from crosswind.stats.quantile import median_interval, quantile_interval, quantile_ranks, quantile_size
@@ -11,12 +12,15 @@ from crosswind.stats.quantile import median_interval, quantile_interval, quantil
 __all__ = [
     "Comparison",
     "Estimate",
+    "Exponential",
     "Resampled",
     "TooFewSamples",
+    "aicc",
     "cliffs_delta",
     "clopper_pearson",
     "design_effect",
     "difference_of_means",
+    "fit_exponential",
     "hodges_lehmann",
     "holm",
     "mean_interval",

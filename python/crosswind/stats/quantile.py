@@ -4,6 +4,7 @@ The number of samples below the q-quantile is Binomial(n, q) whatever the distri
 enclose the quantile with a probability that needs no assumption but independence (docs/decisions/0002-intervals.md).
 """
 
+import functools
 import math
 
 import numpy as np
@@ -28,6 +29,7 @@ def quantile_size(q: float, *, level: float = 0.95) -> int:
     return math.ceil(math.log(tail) / math.log(max(q, 1.0 - q)))
 
 
+@functools.cache
 def quantile_ranks(n: int, q: float, *, level: float = 0.95) -> tuple[int, int]:
     """Ranks (1-based) of the order statistics that enclose the q-quantile.
 

@@ -29,7 +29,7 @@ def test_hodges_lehmann_of_the_textbook_example() -> None:
     assert found.p == pytest.approx(0.2544, abs=5e-5)
 
 
-@pytest.mark.parametrize(("n", "m"), [(5, 7), (19, 21), (50, 33)])
+@pytest.mark.parametrize(("n", "m"), [(5, 7), (19, 21), (50, 33), (250, 210)])
 def test_hodges_lehmann_is_the_median_of_all_pairs(n: int, m: int) -> None:
     rng = np.random.default_rng(n)
     a, b = rng.integers(0, 40, n), rng.integers(5, 60, m)
@@ -46,6 +46,12 @@ def test_exact_ranks_are_those_of_the_mann_whitney_distribution() -> None:
     pairs = np.sort((b[:, None] - a[None, :]).ravel())
     found = hodges_lehmann(a, b, unit="ns").estimate
     assert (found.low, found.high) == (pairs[6], pairs[-7])
+
+
+def test_a_shift_without_its_test_is_the_same_shift() -> None:
+    tested, untested = (hodges_lehmann(EARLY, AT_TERM, unit="1", tested=one) for one in (True, False))
+    assert untested.estimate == tested.estimate
+    assert untested.p is None
 
 
 def test_too_few_for_a_shift() -> None:
@@ -101,6 +107,15 @@ def test_one_against_itself_finds_nothing_and_has_a_width() -> None:
     assert found.estimate.value == 0
     assert found.estimate.low < -0.5 * drawn.error
     assert found.p > 0.9
+
+
+@pytest.mark.parametrize("shift", [1.0, 2.0, 4.0])
+def test_beyond_all_resamples_the_tail_goes_on(shift: float) -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(0, 1, 100), rng.normal(shift, 1, 100)
+    found = difference_of_means(resample(a, seed=1), resample(b, seed=2), unit="ns")
+    # An exponential tail falls more slowly than a normal one: p is above Welch's, and below what counting can say.
+    assert stats.ttest_ind(b, a, equal_var=False).pvalue < found.p < 2 / 5000
 
 
 def test_ratio_turned_round_is_its_inverse() -> None:
