@@ -13,7 +13,14 @@ from typing import Any
 from conftest import ROOT
 
 # A crowded machine makes cells invalid, rightly. These tests ask other things, and so take any fidelity.
-ANY_FIDELITY = ("--set", "budget.delay_error_p99=10s", "--set", "budget.starvation=100%")
+ANY_FIDELITY = (
+    "--set",
+    "budget.delay_error_p99=10s",
+    "--set",
+    "budget.starvation=100%",
+    "--set",
+    "budget.probe_starvation=100%",
+)
 
 
 @dataclass

@@ -6,15 +6,16 @@ of its factors, in the order in which `study_format.py` lists the keys. What no 
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from crosswind.levels import Level, Values
+from crosswind.levels import Level, Values, did_you_mean, text_of
+from crosswind.study_errors import DesignError
 from crosswind.study_format import KINDS, PartTable, StudyDocument, set_keys
 from crosswind.toml_text import Location
-from crosswind.units import Queue
+from crosswind.units import Queue, UnitError, shown
 
 MAX_CELLS = 100_000
 UDP_LIMIT_BYTES = {
@@ -31,14 +32,8 @@ WORKLOAD_KEYS: Mapping[str, frozenset[str]] = {
 _DIRECTION_KEYS = ("delay", "loss", "rate", "queue", "count")
 
 
-class CellError(ValueError):
-    """A combination that cannot be run: where it was written, what is wrong, what would be right."""
-
-    def __init__(self, location: Location, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.location = location
-        self.message = message
-        self.hint = hint
+class CellError(DesignError):
+    """A combination that cannot be run, or cells that cannot be told by what was written."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +89,7 @@ class Budget:
 
     delay_error_p99_ns: int | None = None
     starvation: Decimal | None = None
+    probe_starvation: Decimal | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +132,62 @@ class Part:
 
     def __len__(self) -> int:
         return math.prod(len(values.levels) for values in self.settings.values())
+
+
+@dataclass(frozen=True)
+class Where:
+    """Some of a study's cells: those in which every key named here has this value. `texts` is what was written."""
+
+    texts: Mapping[str, str]
+    _meant: Mapping[str, Any]
+
+    def matches(self, cell: Cell) -> bool:
+        """Whether a cell is one of them, however its levels are written: `5000us` is `5ms`."""
+        return all(
+            cell.part == value if key == "part" else key in cell.settings and cell.settings[key].value == value
+            for key, value in self._meant.items()
+        )
+
+
+@dataclass(frozen=True)
+class RepetitionLimit:
+    """Some of a study's cells, and how often they are run at most."""
+
+    where: Where
+    at_most: int
+
+
+def where_of(raw: Mapping[str, object], place: Location, parts: Iterable[Part]) -> Where:
+    """The cells that dotted keys (or `part`) and their values tell; none of them is all cells.
+
+    Raises: CellError for a key or part that does not exist, or a value that the key cannot have.
+    """
+    names = [part.name for part in parts if part.name]
+    meant = {key: meaning_of(key, value, (*place, key), names) for key, value in raw.items()}
+    return Where({key: text_of(value) for key, value in raw.items()}, meant)
+
+
+def meaning_of(key: str, raw: object, place: Location, parts: Sequence[str]) -> Any:
+    """What a value of a key means, as `Level.value` has it; of `part`, one of `parts`. Raises: CellError."""
+    if key == "part":
+        if raw not in parts:
+            hint = did_you_mean(str(raw), parts) if parts else "this study has no parts"
+            raise CellError(place, f"there is no part {shown(raw)}", hint)
+        return raw
+    if key not in KINDS:
+        raise CellError(place, f"there is no key {shown(key)}", did_you_mean(key, KINDS))
+    try:
+        return KINDS[key].level(raw).value
+    except UnitError as error:
+        raise CellError(place, error.message, error.hint) from None
+
+
+def limits_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[RepetitionLimit, ...]:
+    """The cells that are run less often than the others. Raises: CellError."""
+    return tuple(
+        RepetitionLimit(where_of(table.where, ("repetitions", number, "where"), parts), table.at_most)
+        for number, table in enumerate(document.repetitions)
+    )
 
 
 def parts_of(document: StudyDocument) -> tuple[Part, ...]:
@@ -191,8 +243,9 @@ def cells_of(parts: tuple[Part, ...], budget: Budget) -> Iterator[Cell]:
 
 def budget_of(document: StudyDocument) -> Budget:
     """The fidelity that a study asks of its cells."""
-    punctual, starved = document.budget.delay_error_p99, document.budget.starvation
-    return Budget(punctual.levels[0].value if punctual else None, starved.levels[0].value if starved else None)
+    table = document.budget
+    asked = (table.delay_error_p99, table.starvation, table.probe_starvation)
+    return Budget(*(values.levels[0].value if values else None for values in asked))
 
 
 def _settings_of(tables: StudyDocument | PartTable) -> dict[str, Values]:

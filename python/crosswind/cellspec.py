@@ -113,4 +113,6 @@ def _budget(budget: Budget) -> dict[str, Any]:
         asked["delay_error_p99_ns"] = budget.delay_error_p99_ns
     if budget.starvation is not None:
         asked["starvation"] = float(budget.starvation)
+    if budget.probe_starvation is not None:
+        asked["probe_starvation"] = float(budget.probe_starvation)
     return asked

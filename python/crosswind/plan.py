@@ -1,27 +1,20 @@
 """A plan: the cells and repetitions of a study, in a seeded order of randomised complete blocks.
 
-One block is one repetition: it holds every cell once, in an order of its own, so that a drift of the machine cannot
-pass for a difference between cells. All cells of a repetition share one path seed and so meet the same random
-decisions, packet by packet (common random numbers); every repetition has a fresh one. Both come from SHA-256, so they
-are the same on every machine and version.
+One block is one repetition: it holds every cell that is run so often once, in an order of its own, so that a drift of
+the machine cannot pass for a difference between cells. All cells of a repetition share one path seed and so meet the
+same random decisions, packet by packet (common random numbers); every repetition has a fresh one. Both come from
+SHA-256, so they are the same on every machine and version.
 """
 
 import hashlib
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crosswind.cells import Cell, WorkloadParameters
+from crosswind.cells import Cell
+from crosswind.forecast import forecast
 from crosswind.study import Study
 
 __all__ = ["Cell", "Plan", "PlanItem", "path_seed"]
-
-SETUP_NS = 300_000_000
-EXCHANGE_NS = 100_000
-RETRANSMISSION_NS = 200_000_000
-PROGRAM_NS = 10_000_000_000
-FASTEST_BPS = 2_000_000_000
-SEGMENT_BYTES = 1448
 
 
 @dataclass(frozen=True)
@@ -48,12 +41,13 @@ class Plan:
 
     @classmethod
     def of(cls, study: Study) -> "Plan":
-        """The plan of a study: as many items as cells times repetitions."""
-        cells = tuple(study.cells())
+        """The plan of a study: each cell as often as the study says."""
+        cells = [(cell, study.repetitions_of(cell)) for cell in study.cells()]
         items: list[PlanItem] = []
         for repetition in range(study.repetitions):
             seed = path_seed(study.seed, repetition)
-            for cell in sorted(cells, key=lambda cell: _rank(study.seed, repetition, cell.index)):
+            block = [cell for cell, times in cells if repetition < times]
+            for cell in sorted(block, key=lambda cell: _rank(study.seed, repetition, cell.index)):
                 key = f"c{cell.index:03d}-r{repetition:02d}"
                 items.append(PlanItem(len(items), cell, repetition, repetition, seed, key))
         return cls(study, tuple(items))
@@ -66,19 +60,8 @@ class Plan:
 
     @staticmethod
     def expected_ns(item: PlanItem) -> int:
-        """Predicted duration of one run in nanoseconds, for the progress display; not a claim about the protocol.
-
-        With R the round-trip delay plus 0.1 ms, p the chance of loss somewhere in a round trip, T what a loss costs
-        (0.2 s + R for tcp, the timeout for udp), an unlimited link taken as 2 Gbit/s, and 0.3 s of set-up for each run:
-
-        - echo, closed: messages per connection x (R + time on the link + R again for a new tcp connection + p T)
-        - echo, open:   messages / rate + R + T if there is loss
-        - transfer:     its duration; or count x (2 R + R for each doubling of slow start + time on the link
-                        + segments x p T / 4, because several losses share a round)
-        - connect:      count per connection x (R + p 1 s)
-        - program:      10 s
-        """
-        return SETUP_NS + int(_work_ns(item.cell))
+        """Predicted duration of one run in nanoseconds."""
+        return forecast(item.cell).duration_ns
 
 
 def path_seed(study_seed: int, repetition: int) -> int:
@@ -92,38 +75,3 @@ def _rank(study_seed: int, repetition: int, index: int) -> bytes:
 
 def _hash(purpose: str, *numbers: int) -> bytes:
     return hashlib.sha256(f"crosswind {purpose} {' '.join(map(str, numbers))}".encode("ascii")).digest()
-
-
-def _work_ns(cell: Cell) -> float:
-    path, work = cell.parameters.path, cell.parameters.workload
-    rtt_ns = path.rtt_ns + EXCHANGE_NS
-    lost = 1 - float((1 - path.forward.loss) * (1 - path.reverse.loss))
-    cost_ns = float(work.timeout_ns or 0) if work.transport == "udp" else RETRANSMISSION_NS + rtt_ns
-    if work.kind == "echo":
-        link_ns = _link_ns(cell, work.size_bytes or 0, "forward") + _link_ns(cell, work.size_bytes or 0, "reverse")
-        return _echo_ns(work, rtt_ns, link_ns, lost, cost_ns)
-    if work.kind == "transfer":
-        if work.duration_ns is not None:
-            return (work.duration_ns + 2 * rtt_ns) * (work.count or 1)
-        size_bytes = work.size_bytes or 0
-        segments = math.ceil(size_bytes / SEGMENT_BYTES)
-        rounds = 2 + math.log2(1 + segments / 10)
-        link_ns = _link_ns(cell, size_bytes, "forward" if work.direction == "upload" else "reverse")
-        return (work.count or 1) * (rounds * rtt_ns + link_ns * work.connections + segments * lost * cost_ns / 4)
-    if work.kind == "connect":
-        return math.ceil((work.count or 1) / work.connections) * (rtt_ns + lost * 1e9)
-    return PROGRAM_NS
-
-
-def _echo_ns(work: WorkloadParameters, rtt_ns: float, link_ns: float, lost: float, cost_ns: float) -> float:
-    messages = work.messages or 0
-    if work.mode == "open":
-        return messages / (work.rate_per_s or 1) * 1e9 + rtt_ns + (cost_ns if lost else 0)
-    setup_ns = rtt_ns if work.connection == "new" and work.transport == "tcp" else 0
-    return math.ceil(messages / work.connections) * (rtt_ns + link_ns + setup_ns + lost * cost_ns)
-
-
-def _link_ns(cell: Cell, size_bytes: int, way: str) -> float:
-    path = cell.parameters.path
-    rate_bps = (path.forward if way == "forward" else path.reverse).rate_bps
-    return size_bytes * 8e9 / min(rate_bps or FASTEST_BPS, FASTEST_BPS)

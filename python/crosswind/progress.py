@@ -3,8 +3,9 @@
 Colours follow rich, which obeys NO_COLOR; a terminal that cannot move its cursor gets plain lines.
 """
 
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
@@ -15,10 +16,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from crosswind.admission import Entry
 from crosswind.engine import Event, Outcome
-from crosswind.scheduler import Entry, Watcher
+from crosswind.scheduler import Concurrency, Watcher
 
 _SHOWN_AT_ONCE = 8
+_QUIET_S = 2.0
+"""Between two plain lines about concurrency."""
 
 
 @dataclass
@@ -43,15 +47,19 @@ class TimeLeft:
         wrong = self._measured_s / self._predicted_s if self._predicted_s else 1.0
         return float(entry["expected_ns"] / 1e9 * wrong)
 
-    def seconds(self, waiting: list[Entry], running: list[tuple[Entry, float, float | None]], jobs: int = 1) -> float:
-        """Wall time left.
+    def seconds(
+        self, waiting: Collection[Entry], running: Collection[tuple[Entry, float, float | None]], jobs: float = 1
+    ) -> float:
+        """Wall time left: all work shared out to `jobs` at a time, but never less than the longest that is left.
 
         Args: waiting: repetitions to come. running: (entry, seconds so far, fraction done or None) of those under way.
         """
-        total = sum(self.expected_s(entry) for entry in waiting)
-        for entry, so_far_s, fraction in running:
-            total += so_far_s * (1 - fraction) / fraction if fraction else max(0.0, self.expected_s(entry) - so_far_s)
-        return total / jobs
+        left = [self.expected_s(entry) for entry in waiting]
+        left += [
+            so_far_s * (1 - fraction) / fraction if fraction else max(0.0, self.expected_s(entry) - so_far_s)
+            for entry, so_far_s, fraction in running
+        ]
+        return max(sum(left) / max(1.0, jobs), max(left, default=0.0))
 
 
 @dataclass
@@ -62,25 +70,28 @@ class _Cell:
 
 
 class Tally:
-    """What both displays count: done, failed, invalid, lost, running, time left."""
+    """What both displays count: done, failed, invalid, repeated, lost, running, concurrency, time left."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.total = self.done = self.failed = self.invalid = self.lost = self.repeated = 0
-        self.waiting: list[Entry] = []
+        self.waiting: dict[str, Entry] = {}
         self.running: dict[str, _Cell] = {}
+        self.concurrency: Concurrency | None = None
         self.time_left = TimeLeft()
+        self._clock = clock
+        self._left = (-math.inf, 0.0)
 
     def start(self, plan: list[dict[str, Any]], missing: list[str]) -> None:
         """A session begins: of `plan`, `missing` is to be run."""
         wanted = set(missing)
         self.total = len(plan)
         self.done = len(plan) - len(missing)
-        self.waiting = [entry for entry in plan if entry["key"] in wanted]
+        self.waiting = {entry["key"]: entry for entry in plan if entry["key"] in wanted}
 
     def cell_started(self, entry: Entry) -> None:
         """One began."""
-        self.waiting.remove(entry)
-        self.running[entry["key"]] = _Cell(entry, time.monotonic())
+        del self.waiting[entry["key"]]
+        self.running[entry["key"]] = _Cell(entry, self._clock())
 
     def cell_event(self, entry: Entry, event: Event) -> None:
         """One said something; only progress is kept."""
@@ -102,14 +113,25 @@ class Tally:
         """One missed its budget and goes to the end of the queue."""
         self.running.pop(entry["key"])
         self.repeated += 1
-        self.waiting.append(entry)
+        self.waiting[entry["key"]] = entry
         self.time_left.add(entry, outcome.elapsed_ns / 1e9)
 
     def seconds_left(self) -> float:
-        """Wall time left."""
-        now = time.monotonic()
-        running = [(cell.entry, now - cell.started, _fraction(cell.event)) for cell in list(self.running.values())]
-        return self.time_left.seconds(list(self.waiting), running)
+        """Wall time left, looked at anew once a second: with thousands of cells it takes a while to add up."""
+        now = self._clock()
+        if now - self._left[0] >= 1.0:
+            running = [(cell.entry, now - cell.started, _fraction(cell.event)) for cell in list(self.running.values())]
+            left = self.time_left.seconds(list(self.waiting.values()), running, self._at_a_time())
+            self._left = (now, left)
+        return self._left[1]
+
+    def _at_a_time(self) -> float:
+        """Cells that will run side by side: as many as may, but no more than there are."""
+        if self.concurrency is None:
+            return max(1, len(self.running))
+        allowed = self.concurrency.limit or self.concurrency.running
+        # A limit that other bounds keep from being reached says less than what really runs.
+        return max(1.0, (allowed + self.concurrency.running) / 2 if self.waiting else self.concurrency.running)
 
 
 class LiveProgress:
@@ -145,6 +167,14 @@ class LiveProgress:
         self._tally.cell_repeated(entry, outcome)
         self._console.print(Text(_repeated(entry, outcome), style="yellow"))
 
+    def concurrency(self, now: Concurrency) -> None:
+        """Updates the line about all of them."""
+        self._tally.concurrency = now
+
+    def remark(self, text: str) -> None:
+        """Stays above the display."""
+        self._console.print(Text(f"note: {text}", style="yellow"))
+
     def run_ended(self) -> None:
         """Takes the display down."""
         self._live.stop()
@@ -157,6 +187,8 @@ class LiveProgress:
         bar = ProgressBar(total=max(1, tally.total), completed=tally.done + _fractions(tally), width=30)
         head.add_row(Text(self._title, style="bold"), bar, counts, Text(_left(tally.seconds_left()), style="dim"))
         yield head
+        if tally.concurrency is not None and len(tally.running) > 1:
+            yield Text(f"  {concurrency_text(tally.concurrency)}", style="dim")
         cells = list(tally.running.values())
         for cell in cells[:_SHOWN_AT_ONCE]:
             yield Text(f"  {levels_text(cell.entry)}  ") + Text(_now(cell.event), style="cyan")
@@ -171,6 +203,7 @@ class PlainProgress:
         self._console = console
         self._title = title
         self._tally = Tally()
+        self._said = (1, 0.0)
 
     def run_started(self, plan: list[dict[str, Any]], missing: list[str]) -> None:
         """Says what will run."""
@@ -203,6 +236,18 @@ class PlainProgress:
         self._tally.cell_repeated(entry, outcome)
         self._say(_repeated(entry, outcome))
 
+    def concurrency(self, now: Concurrency) -> None:
+        """Says so when it has changed a lot, and not often."""
+        self._tally.concurrency = now
+        said, at = self._said
+        if now.running > 1 and time.monotonic() - at >= _QUIET_S and abs(now.running - said) > said // 4:
+            self._said = (now.running, time.monotonic())
+            self._say(concurrency_text(now))
+
+    def remark(self, text: str) -> None:
+        """A line of its own."""
+        self._say(f"note: {text}")
+
     def run_ended(self) -> None:
         """Says nothing: the report follows."""
 
@@ -215,6 +260,17 @@ def progress_for(console: Console, title: str) -> Watcher:
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveProgress(console, title)
     return PlainProgress(console, title)
+
+
+def concurrency_text(now: Concurrency) -> str:
+    """How many run and how faithful they are: "37 at a time (limit 64), 0.2 % of packets late, CPU wait 0.4 %"."""
+    limit = "fixed" if now.limit is None else f"limit {now.limit}"
+    window = now.window
+    waits = max(window.starvation, window.probe_starvation)
+    return (
+        f"{now.running} at a time ({limit}), {100 * window.late_share:.2g} % of packets late, "
+        f"CPU wait {100 * waits:.2g} %, {100 * now.pressure:.0f} % of the fidelity budget"
+    )
 
 
 def levels_text(entry: Mapping[str, Any]) -> str:

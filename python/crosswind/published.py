@@ -1,14 +1,18 @@
-"""Published figures, each tied to the cells whose measurement stands beside it."""
+"""What a report sets beside the measurement or makes of it, each tied to its cells.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+Published figures (numbers from a document), figures to draw, and curves to fit. Nothing here decides what is measured.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from crosswind.cells import Cell, Part
+from crosswind.cells import Cell, Part, Where, meaning_of, where_of
 from crosswind.levels import did_you_mean, text_of
-from crosswind.study_format import KINDS, PublishedTable, StudyDocument
+from crosswind.study_errors import DesignError
+from crosswind.study_format import KINDS, FigureTable, FitTable, PublishedTable, StudyDocument
 from crosswind.toml_text import Location
-from crosswind.units import UnitError, shown
+from crosswind.units import shown
 
 METRICS: Mapping[str, str] = {
     "rtt": "ns",
@@ -29,34 +33,33 @@ _SCALES: Mapping[str, Mapping[str, float]] = {
 }
 
 
-class PublishedError(ValueError):
-    """A published figure that names what does not exist: where, what is wrong, what would be right."""
-
-    def __init__(self, location: Location, message: str, hint: str | None) -> None:
-        super().__init__(message)
-        self.location = location
-        self.message = message
-        self.hint = hint
+class PublishedError(DesignError):
+    """A figure or a fit that names what does not exist."""
 
 
 @dataclass(frozen=True)
 class Published:
     """One published figure. `mean`, `sd` and `ci` (half width) are in `unit`; times `scale`, in the metric's own.
 
-    `inferred`: the source says it in words, not as a number. `n`: the sample size, where the source gives it.
+    `inferred`: not printed as a number in the source. `n`: the sample size, where the source gives it.
     """
 
     source: str
     metric: str
     unit: str
-    levels: Mapping[str, str]
+    where: Where
     mean: float
     sd: float | None
     ci: float | None
     n: int | None
     inferred: bool
     note: str
-    _meant: Mapping[str, Any]
+    _table: PublishedTable = field(repr=False)
+
+    @property
+    def levels(self) -> Mapping[str, str]:
+        """Dotted keys (or `part`) to the texts of the values that its cells have."""
+        return self.where.texts
 
     @property
     def scale(self) -> float:
@@ -65,51 +68,140 @@ class Published:
 
     def matches(self, cell: Cell) -> bool:
         """Whether this figure belongs beside a cell: every level it names is the cell's, however each is written."""
-        return all(
-            cell.part == value if key == "part" else key in cell.settings and cell.settings[key].value == value
-            for key, value in self._meant.items()
-        )
+        return self.where.matches(cell)
+
+    def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
+        """As plain data, with the indices of its cells among `cells`."""
+        return {**self._table.model_dump(exclude_none=True), "cells": _indices(cells, self.where)}
 
 
-def published_of(document: StudyDocument, parts: tuple[Part, ...]) -> tuple[Published, ...]:
-    """The published figures of a study. Raises: PublishedError."""
-    names = [part.name for part in parts]
-    return tuple(_published(table, ("published", number), names) for number, table in enumerate(document.published))
+@dataclass(frozen=True)
+class Figure:
+    """One figure to draw: a metric over the levels of `x`, a line for each level of `series`, in some of the cells."""
+
+    x: str
+    series: str | None
+    where: Where
+    models: tuple[str, ...]
+    _table: FigureTable = field(repr=False)
+
+    def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
+        """As plain data, with the indices of its cells among `cells`. It is drawn where `x` varies in those."""
+        plain = self._table.model_dump(exclude_none=True)
+        return {**plain, "where": dict(self.where.texts), "cells": _indices(cells, self.where)}
 
 
-def _published(table: PublishedTable, place: Location, parts: list[str]) -> Published:
-    if table.metric not in METRICS:
-        raise PublishedError(
-            (*place, "metric"), f"{shown(table.metric)} is not a metric", did_you_mean(table.metric, METRICS)
-        )
+@dataclass(frozen=True)
+class Fit:
+    """One curve to fit to some of the cells: over `x`, once for each level of `over`, a result for each level of `by`.
+
+    `levels` are those that published coefficients belong to, in their order.
+    """
+
+    x: str
+    by: str
+    over: str
+    where: Where
+    levels: tuple[Where, ...]
+    _table: FitTable = field(repr=False)
+
+    def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
+        """As plain data, with the indices of its cells among `cells`, and of each published level's among those."""
+        own = [cell for cell in cells if self.where.matches(cell)]
+        plain = self._table.model_dump(exclude_none=True)
+        published = [
+            {**entry, "level": level.texts[self.by], "cells": _indices(own, level)}
+            for entry, level in zip(plain["published"], self.levels, strict=True)
+        ]
+        return {
+            **plain,
+            "where": dict(self.where.texts),
+            "cells": [cell.index for cell in own],
+            "published": published,
+        }
+
+
+def published_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Published, ...]:
+    """The published figures of a study. Raises: PublishedError, CellError."""
+    return tuple(_published(table, ("published", number), parts) for number, table in enumerate(document.published))
+
+
+def figures_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Figure, ...]:
+    """The figures to draw of a study, those too whose factors do not vary in it. Raises: PublishedError, CellError."""
+    return tuple(_figure(table, ("figure", number), parts) for number, table in enumerate(document.figure))
+
+
+def fits_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Fit, ...]:
+    """The curves to fit to a study's cells, as `figures_of`. Raises: PublishedError, CellError."""
+    return tuple(_fit(table, ("fit", number), parts) for number, table in enumerate(document.fit))
+
+
+def _published(table: PublishedTable, place: Location, parts: Sequence[Part]) -> Published:
+    _check_metric(table.metric, place)
     units = _SCALES[METRICS[table.metric]]
     if table.unit not in units:
         message = f"{shown(table.unit)} is not a unit of {table.metric}"
         raise PublishedError((*place, "unit"), message, "one of " + ", ".join(units))
-    meant = {key: _meant(key, raw, (*place, "levels", key), parts) for key, raw in table.levels.items()}
     return Published(
         source=table.source,
         metric=table.metric,
         unit=table.unit,
-        levels={key: text_of(raw) for key, raw in table.levels.items()},
+        where=where_of(table.levels, (*place, "levels"), parts),
         mean=table.mean,
         sd=table.sd,
         ci=table.ci,
         n=table.n,
         inferred=table.inferred,
         note=table.note,
-        _meant=meant,
+        _table=table,
     )
 
 
-def _meant(key: str, raw: object, location: Location, parts: list[str]) -> Any:
-    if key == "part":
-        if raw not in parts:
-            raise PublishedError(location, f"there is no part {shown(raw)}", did_you_mean(str(raw), parts))
-        return raw
-    if key not in KINDS:
-        raise PublishedError(location, f"there is no key {shown(key)}", did_you_mean(key, KINDS))
-    try:
-        return KINDS[key].level(raw).value
-    except UnitError as error:
-        raise PublishedError(location, error.message, error.hint) from None
+def _figure(table: FigureTable, place: Location, parts: Sequence[Part]) -> Figure:
+    _check_metric(table.metric, place)
+    keys = {"x": table.x} | ({"series": table.series} if table.series is not None else {})
+    _check_factors(keys, place, parts)
+    return Figure(
+        x=table.x,
+        series=table.series,
+        where=where_of(table.where, (*place, "where"), parts),
+        models=tuple(table.models),
+        _table=table,
+    )
+
+
+def _fit(table: FitTable, place: Location, parts: Sequence[Part]) -> Fit:
+    _check_metric(table.metric, place)
+    if METRICS[table.metric] != "ns":
+        raise PublishedError((*place, "metric"), f"{table.metric} is not a time", "caia-exponential is a time's curve")
+    _check_factors({"x": table.x, "by": table.by, "over": table.over}, place, parts)
+    if not table.x.endswith(".loss"):
+        raise PublishedError((*place, "x"), f"{table.x} is not a loss", "caia-exponential is a curve over path.loss")
+    names = [part.name for part in parts if part.name]
+    levels = []
+    for number, entry in enumerate(table.published):
+        meant = meaning_of(table.by, entry.level, (*place, "published", number, "level"), names)
+        levels.append(Where({table.by: text_of(entry.level)}, {table.by: meant}))
+    where = where_of(table.where, (*place, "where"), parts)
+    return Fit(x=table.x, by=table.by, over=table.over, where=where, levels=tuple(levels), _table=table)
+
+
+def _check_metric(metric: str, place: Location) -> None:
+    if metric not in METRICS:
+        raise PublishedError((*place, "metric"), f"{shown(metric)} is not a metric", did_you_mean(metric, METRICS))
+
+
+def _check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part]) -> None:
+    """Refuses what can never be a factor, and two names for one axis."""
+    known = [key for key, kind in KINDS.items() if kind.can_vary] + (["part"] if len(parts) > 1 else [])
+    seen: dict[str, str] = {}
+    for name, key in keys.items():
+        if key not in known:
+            raise PublishedError((*place, name), f"{shown(key)} is not a factor's key", did_you_mean(key, known))
+        if key in seen:
+            raise PublishedError((*place, name), f"{shown(key)} is {seen[key]} already", "name another factor's key")
+        seen[key] = name
+
+
+def _indices(cells: Iterable[Cell], where: Where) -> list[int]:
+    return [cell.index for cell in cells if where.matches(cell)]

@@ -1,37 +1,53 @@
 """Runs what a store still misses: starts cells, follows them, commits each as it ends.
 
-One loop owns everything: it starts ready cells while there is room (`jobs`, one for now), waits for input or time, and
-hands both to the cell it belongs to. A cell that fails is committed as failed and the run goes on; only what would fail
-every cell alike (no privilege, a full disk) ends the run.
-
-A repetition whose emulation missed its fidelity budget is run again, later, up to three times in all. The first attempt
-that keeps the budget counts, or else the last; the others stay in the store beside it.
+One loop owns everything. It starts what admission lets in, waits for input or time, hands both to the cell they belong
+to, and turns what cells tell of their fidelity into the number that may run at a time. A cell that fails is committed
+as failed and the run goes on; only what would fail every cell alike (no privilege, a full disk, a budget that nothing
+can keep) ends it.
 """
 
 import os
 import selectors
 import signal
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
+from crosswind.admission import Admission, Admitted, Entry
+from crosswind.concurrency import WINDOW_S, Budget, Counters, Limit, Meter, Window
 from crosswind.engine import CellProcess, Event, Failure, Outcome
 from crosswind.errors import CrosswindError, DiskError, EngineError
+from crosswind.processors import Processors, restore
 from crosswind.store import Store
+from crosswind.wallclock import WallClock
 
-Entry = Mapping[str, Any]
-"""One entry of the manifest's plan."""
+START_S = 0.04
+"""Between two starts. One takes some 10 ms of processor time, which other cells would wait for."""
 
-ATTEMPTS = 3
-"""How often a repetition is run at most until the emulation keeps its fidelity budget."""
+HEARTBEAT_NS = 500_000_000
+"""How often a cell with company tells of its progress; one alone does so twice as often."""
+
+_ENDING_WINDOW_S = 0.1
+"""Windows while a run ends, so that cells which do not are killed in time."""
 
 _RUN_ENDING = {"privilege": EngineError, "disk": DiskError}
 """Failures that every further cell would share, by kind."""
+
+
+@dataclass(frozen=True)
+class Concurrency:
+    """How many cells run, and how that goes.
+
+    Attributes: limit: None when fixed by hand. window: the last one. pressure: share of the budget used lately.
+    """
+
+    running: int
+    limit: int | None
+    window: Window
+    pressure: float
 
 
 class Watcher(Protocol):
@@ -52,6 +68,12 @@ class Watcher(Protocol):
     def cell_repeated(self, entry: Entry, outcome: Outcome) -> None:
         """It ended, missed its fidelity budget, is stored aside, and will be run again."""
 
+    def concurrency(self, now: Concurrency) -> None:
+        """A window is over."""
+
+    def remark(self, text: str) -> None:
+        """Something that whoever watches should know."""
+
     def run_ended(self) -> None:
         """Nothing more will come."""
 
@@ -62,41 +84,74 @@ class _Running:
     part: Path
     started: str
     process: CellProcess
+    placement: dict[str, Any]
+    beside: int
+    """Most other cells that ran at the same time."""
+
+    alone: bool
+    streams: list[IO[bytes]] = field(default_factory=list)
 
 
-@dataclass
 class Scheduler:
     """One session of a run.
 
-    Args: store: open for writing. binary: of crosswind-cell. watcher: told about everything. jobs: cells at a time.
+    Args: store: open for writing. binary: of crosswind-cell. watcher: told about everything. jobs: cells at a time,
+    fixed
+        by hand; None for as many as the fidelity budget allows.
     """
 
-    store: Store
-    binary: Path
-    watcher: Watcher
-    jobs: int = 1
-    _ready: deque[Entry] = field(default_factory=deque)
-    _running: list[_Running] = field(default_factory=list)
-    _fatal: CrosswindError | None = None
-    _stops: int = 0
-    _wake: tuple[int, int] = field(default_factory=os.pipe)
+    def __init__(
+        self,
+        store: Store,
+        binary: Path,
+        watcher: Watcher,
+        *,
+        jobs: int | None = None,
+        clock: WallClock | None = None,
+    ) -> None:
+        self.store = store
+        self.jumps: list[dict[str, Any]] = []
+        self._binary = binary
+        self._watcher = watcher
+        self._jobs = jobs
+        self._clock = clock or WallClock()
+        self._processors = Processors()
+        self._running: dict[str, _Running] = {}
+        self._fatal: CrosswindError | None = None
+        self._stops = 0
+        self._wake = os.pipe()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._wake[0], selectors.EVENT_READ)
+        missing = set(store.missing())
+        entries = [entry for entry in store.manifest.plan if entry["key"] in missing]
+        self._admission = Admission(entries, processors=len(self._processors.usable), jobs=jobs)
+        if any(_kept_budget(result) for result in store.results().values()):
+            self._admission.handle_kept()
+        for entry in entries:
+            if missed := store.missed(entry["key"]):
+                self._admission.recall(entry, missed)
+        self._entries = entries
+        self._limit = Limit(budget=_budget_of(entries), most=jobs or len(entries) or 1)
+        self._meter = Meter()
+        self._missed_in_window = 0
+        self._next_start = self._next_window = 0.0
 
     def run(self) -> bool:
         """Runs until nothing is missing or `stop` was called. Returns whether it got to the end.
 
         Raises: EngineError, DiskError when no cell could run after this one. What was finished stays.
         """
-        missing = self.store.missing()
-        wanted = set(missing)
-        self._ready.extend(entry for entry in self.store.manifest.plan if entry["key"] in wanted)
-        self.watcher.run_started(self.store.manifest.plan, missing)
+        self._watcher.run_started(self.store.manifest.plan, [entry["key"] for entry in self._entries])
+        before = self._processors.leave_to_emulators()
         try:
             self._loop()
         except CrosswindError as error:
             self._fatal = self._fatal or error
         finally:
             self._abandon()
-            self.watcher.run_ended()
+            restore(before)
+            self._selector.close()
+            self._watcher.run_ended()
         status = "stopped" if self._fatal else "interrupted" if self._stops else "done"
         try:
             self.store.update(status=status)
@@ -110,55 +165,120 @@ class Scheduler:
         """Ends the run: cells are asked to end; the second call kills them. Callable from a signal handler."""
         os.write(self._wake[1], b"x")
 
+    # The loop
+
     def _loop(self) -> None:
-        while (self._ready and not self._ending) or self._running:
-            while self._ready and not self._ending and len(self._running) < self.jobs:
-                self._start(self._ready.popleft())
+        self._next_window = time.monotonic() + WINDOW_S
+        while self._running or (len(self._admission) and not self._ending):
+            self._start_what_may()
             self._wait()
-            for running in [one for one in self._running if one.process.done]:
-                self._running.remove(running)
+            for running in [one for one in self._running.values() if one.process.done]:
+                del self._running[running.entry["key"]]
                 self._end(running, running.process.outcome())
 
     @property
     def _ending(self) -> bool:
         return self._stops > 0 or self._fatal is not None
 
-    def _start(self, entry: Entry) -> None:
+    def _start_what_may(self) -> None:
+        while not self._ending:
+            now = time.monotonic()
+            if self._running and now < self._next_start:
+                return
+            entries = [one.entry for one in self._running.values()]
+            alone = any(one.alone for one in self._running.values())
+            admitted = self._admission.next(entries, limit=self._limit.value, alone=alone)
+            if admitted is None:
+                return
+            self._start(admitted)
+            self._next_start = now + START_S
+
+    def _start(self, admitted: Admitted) -> None:
+        entry = admitted.entry
         part = self.store.begin_cell(entry["key"])
-        cell = cell_with_output(entry["parameters"], part)
+        backend = entry["parameters"].get("path", {}).get("backend", "tun")
+        placement = self._processors.place(backend, beside=admitted.beside)
+        cell = cell_as_sent(entry["parameters"], part, placement, beside=admitted.beside)
+
+        def handle_event(event: Event) -> None:
+            if event["event"] == "progress" and event.get("fidelity"):
+                self._meter.handle(entry["key"], Counters(elapsed_ns=event["elapsed_ns"], **event["fidelity"]))
+            self._watcher.cell_event(entry, event)
+
         try:
-            process = CellProcess(
-                cell, binary=self.binary, on_event=lambda event: self.watcher.cell_event(entry, event)
-            )
+            process = CellProcess(cell, binary=self._binary, on_event=handle_event)
         except EngineError:
             self.store.discard_cell(part)
             raise
-        self._running.append(_Running(entry, part, utc_now(), process))
-        self.watcher.cell_started(entry)
+        running = _Running(
+            entry, part, self._clock.stamp(), process, placement, len(self._running), alone=not admitted.beside
+        )
+        for other in self._running.values():
+            other.beside = max(other.beside, len(self._running))
+        self._running[entry["key"]] = running
+        self._watch_streams(running)
+        self._watcher.cell_started(entry)
 
     def _wait(self) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._wake[0], selectors.EVENT_READ)
-            for running in self._running:
-                for stream in running.process.streams():
-                    selector.register(stream, selectors.EVENT_READ, running.process)
-            wakeup = min((one.process.next_wakeup() for one in self._running), default=0.0)
-            for key, _ in selector.select(max(0.0, wakeup - time.monotonic())):
-                if key.data is None:
-                    self._handle_stops(len(os.read(self._wake[0], 16)))
-                elif key.fileobj in key.data.streams():
-                    key.data.handle_readable(key.fileobj)
-        for running in self._running:
-            if not running.process.done:
-                running.process.handle_time(time.monotonic())
+        now = time.monotonic()
+        due = self._next_window
+        if len(self._admission) and not self._ending and now < self._next_start:
+            due = min(due, self._next_start)
+        for key, _ in self._selector.select(max(0.0, due - now)):
+            if key.data is None:
+                self._handle_stops(len(os.read(self._wake[0], 16)))
+            elif key.fileobj in key.data.streams:
+                key.data.process.handle_readable(key.fileobj)
+                self._watch_streams(key.data)
+        now = time.monotonic()
+        if now >= self._next_window:
+            self._next_window = now + (_ENDING_WINDOW_S if self._ending else WINDOW_S)
+            self._handle_time(now)
+
+    def _watch_streams(self, running: _Running) -> None:
+        """Follows which streams of a process are open. Before any other is opened: numbers of closed ones are used
+        again.
+        """
+        wanted = running.process.streams()
+        for stream in running.streams:
+            if stream not in wanted:
+                self._selector.unregister(stream)
+        for stream in wanted:
+            if stream not in running.streams:
+                self._selector.register(stream, selectors.EVENT_READ, running)
+        running.streams = wanted
+
+    def _handle_time(self, now: float) -> None:
+        for running in self._running.values():
+            if not running.process.done and now >= running.process.next_wakeup():
+                running.process.handle_time(now)
+                self._watch_streams(running)
+        if (by := self._clock.jump()) is not None:
+            self.jumps.append({"at": self._clock.stamp(), "by_s": round(by, 3)})
+            self._watcher.remark(
+                f"the machine's clock was set by {by:+.1f} s, or it slept; times measured are not affected"
+            )
+        window = self._meter.take()
+        self._limit.handle_window(window, running=len(self._running), missed=self._missed_in_window)
+        self._missed_in_window = 0
+        limit = None if self._jobs else self._limit.value
+        self._watcher.concurrency(Concurrency(len(self._running), limit, window, self._limit.pressure))
 
     def _handle_stops(self, count: int) -> None:
         for _ in range(count):
             self._stops += 1
-            for running in self._running:
+            for running in self._running.values():
                 running.process.interrupt()
+                self._watch_streams(running)
+        # Those that do not end in time are killed when a window is over.
+        self._next_window = time.monotonic()
+
+    # The end of a cell
 
     def _end(self, running: _Running, outcome: Outcome) -> None:
+        self._watch_streams(running)
+        self._processors.release(running.placement)
+        self._meter.forget(running.entry["key"])
         failure = outcome.failure
         if failure is not None and self._ending:
             # It was told to end, or what ends the run ended it: that says nothing about the cell.
@@ -168,39 +288,59 @@ class Scheduler:
             self.store.discard_cell(running.part)
             self._end_run(_RUN_ENDING[failure.kind](failure.message, hint=failure.hint))
             return
+        try:
+            if self._is_to_repeat(running, outcome):
+                self.store.commit_missed(running.part, self._result(running, outcome))
+                self._watcher.cell_repeated(running.entry, outcome)
+                return
+            self.store.commit_cell(running.part, self._result(running, outcome))
+        except EngineError as error:
+            outcome = Outcome(None, Failure("protocol", error.message, error.hint), outcome.elapsed_ns)
+            self.store.commit_failed(running.part, self._result(running, outcome))
+        self._watcher.cell_ended(running.entry, outcome)
+        if self._admission.hopeless and len(self._admission):
+            self._end_run(hopeless_error(self.store, self._admission.hopeless))
+
+    def _is_to_repeat(self, running: _Running, outcome: Outcome) -> bool:
+        """Fidelity alone decides; what was measured has no say in it."""
         entry = running.entry
-        result = {
+        if outcome.finished is None:
+            return False
+        self._admission.loads.learn(entry, outcome.finished)
+        if earlier := self._admission.attempts(entry):
+            text = f"attempt {earlier + 1}: those before missed the fidelity budget"
+            outcome.finished["warnings"].append(text)
+        if not missed_budget(outcome):
+            self._admission.handle_kept()
+            return False
+        self._missed_in_window += 1
+        if self._ending:
+            return False
+        return self._admission.handle_missed(entry, alone=running.alone)
+
+    def _result(self, running: _Running, outcome: Outcome) -> dict[str, Any]:
+        entry = running.entry
+        return {
             **{name: entry[name] for name in ("key", "order", "cell", "repetition", "block", "seed", "levels")},
             "parameters": entry["parameters"],
+            "placement": running.placement,
+            "beside": running.beside,
+            "attempt": self.store.missed(entry["key"]) + 1,
             "finished": outcome.finished,
             "failure": outcome.failure_dict(),
             "started": running.started,
-            "ended": utc_now(),
+            "ended": self._clock.stamp(),
             "elapsed_ns": outcome.elapsed_ns,
         }
-        try:
-            missed = self.store.missed(entry["key"])
-            if missed and outcome.finished:
-                outcome.finished["warnings"].append(f"attempt {missed + 1}: those before missed the fidelity budget")
-            if missed_budget(outcome) and not self._ending and missed + 1 < ATTEMPTS:
-                # Later, not at once: what disturbed it may still be there.
-                self.store.commit_missed(running.part, result)
-                self._ready.append(entry)
-                self.watcher.cell_repeated(entry, outcome)
-                return
-            self.store.commit_cell(running.part, result)
-        except EngineError as error:
-            outcome = Outcome(None, Failure("protocol", error.message, error.hint), outcome.elapsed_ns)
-            self.store.commit_failed(running.part, {**result, "finished": None, "failure": outcome.failure_dict()})
-        self.watcher.cell_ended(entry, outcome)
 
     def _end_run(self, error: CrosswindError) -> None:
         self._fatal = error
-        for running in self._running:
+        for running in self._running.values():
             running.process.interrupt()
+            self._watch_streams(running)
 
     def _abandon(self) -> None:
-        for running in self._running:
+        for running in self._running.values():
             running.process.kill()
             running.process.outcome()
             self.store.discard_cell(running.part)
@@ -208,20 +348,47 @@ class Scheduler:
 
 
 def missed_budget(outcome: Outcome) -> bool:
-    """Whether the emulation was too far from what was asked. That alone decides; what was measured has no say in it."""
+    """Whether the emulation was too far from what was asked."""
     fidelity = outcome.finished["fidelity"] if outcome.finished else None
     return fidelity is not None and not fidelity["within_budget"]
 
 
-def cell_with_output(parameters: Mapping[str, Any], directory: Path) -> dict[str, Any]:
-    """The cell as sent to the process: the plan's, with where to write."""
+def _kept_budget(result: Mapping[str, Any]) -> bool:
+    fidelity = (result["finished"] or {}).get("fidelity")
+    return fidelity is not None and bool(fidelity["within_budget"])
+
+
+def hopeless_error(store: Store, tried: list[Entry]) -> EngineError:
+    """Why a run ends whose budget nothing keeps, with the figures that show it."""
+    results = store.results()
+    said = [f"{entry['key']}: {'; '.join(results[entry['key']]['finished']['reasons'])}" for entry in tried]
+    return EngineError(
+        f"no cell of this run keeps the fidelity budget, not even alone: {' · '.join(said)}",
+        hint="ask for less (a lower rate, fewer connections), or for a budget that this machine can keep: "
+        "--set budget.delay_error_p99=5ms",
+    )
+
+
+def cell_as_sent(
+    parameters: Mapping[str, Any], directory: Path, placement: Mapping[str, Any], *, beside: int
+) -> dict[str, Any]:
+    """The cell as sent to the process: the plan's, with where to write and where to run."""
     output = {**parameters.get("output", {}), "directory": str(directory.absolute())}
-    return {**parameters, "output": output}
+    heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if beside else {}
+    return {**parameters, "output": output, "placement": dict(placement), **heartbeat}
 
 
-def utc_now() -> str:
-    """The time as stored: ISO 8601, UTC, milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def _budget_of(entries: Sequence[Entry]) -> Budget:
+    """The strictest of the cells' budgets."""
+    budgets = [entry["parameters"].get("budget") or {} for entry in entries]
+    standard = Budget()
+    return Budget(
+        starvation=min((one.get("starvation", standard.starvation) for one in budgets), default=standard.starvation),
+        probe_starvation=min(
+            (one.get("probe_starvation", standard.probe_starvation) for one in budgets),
+            default=standard.probe_starvation,
+        ),
+    )
 
 
 @contextmanager

@@ -236,6 +236,8 @@ class Store:
             cells=[self._cell_run(result) for result in self.results().values()],
             planned=len(self.manifest.plan),
             provenance=dict(data["provenance"]),
+            figures=presentation.get("figures", []),
+            fits=presentation.get("fits", []),
         )
 
     def _cell_run(self, result: Mapping[str, Any]) -> CellRun:
@@ -251,6 +253,8 @@ class Store:
             parameters=result["parameters"],
             finished=result["finished"],
             failure=result["failure"],
+            attempts=result.get("attempt", 1),
+            beside=result.get("beside"),
             samples=pl.read_parquet(samples) if whole else empty_samples(),
         )
 

@@ -14,11 +14,21 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from crosswind.cells import Budget, Cell, CellError, Part, budget_of, cells_of, parts_of
+from crosswind.cells import (
+    Budget,
+    Cell,
+    CellError,
+    Part,
+    RepetitionLimit,
+    budget_of,
+    cells_of,
+    limits_of,
+    parts_of,
+)
 from crosswind.errors import StudyError
 from crosswind.levels import did_you_mean, text_of
-from crosswind.published import Published, PublishedError, published_of
-from crosswind.study_errors import Origin, read_document, read_toml
+from crosswind.published import Figure, Fit, Published, figures_of, fits_of, published_of
+from crosswind.study_errors import DesignError, Origin, read_document, read_toml
 from crosswind.study_format import KINDS, StudyDocument
 from crosswind.study_overrides import override
 from crosswind.toml_text import write_toml
@@ -27,7 +37,7 @@ from crosswind.units import shown
 SCHEMA = "crosswind.study/1"
 MAX_FILE_BYTES = 1_000_000
 MAX_RUNS = 1_000_000
-_MEASURING_TABLES = ("path", "host", "workload", "part", "study", "budget")
+_MEASURING_TABLES = ("path", "host", "workload", "part", "study", "repetitions", "budget")
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,10 @@ class Study:
     document: Mapping[str, Any] = field(repr=False)
     table: StudyDocument = field(repr=False)
     parts: tuple[Part, ...] = field(repr=False)
+    limits: tuple[RepetitionLimit, ...] = field(repr=False)
     published: tuple[Published, ...] = field(repr=False)
+    figures: tuple[Figure, ...] = field(repr=False)
+    fits: tuple[Fit, ...] = field(repr=False)
     origin: Origin = field(repr=False)
 
     @classmethod
@@ -51,13 +64,21 @@ class Study:
         table = read_document(document, origin)
         try:
             parts = parts_of(table)
-            for _ in cells_of(parts, budget_of(table)):
-                pass
+            limits = limits_of(table, parts)
+            idle = _check_cells(table, parts, limits)
+            if idle and origin.options:
+                # Levels were set anew: a limit on what is not there any more is no mistake, and no part of the design.
+                return cls.from_document(_without_limits(document, idle), name=name, origin=origin)
+            if idle:
+                first = min(idle)
+                levels = ", ".join(f"{key} = {text}" for key, text in limits[first].where.texts.items())
+                hint = "write levels of this study, or leave the table away"
+                raise CellError(("repetitions", first, "where"), f"no cell has {levels}", hint)
             published = published_of(table, parts)
-            _refuse_too_many_runs(table, parts)
-        except (CellError, PublishedError) as problem:
+            figures, fits = figures_of(table, parts), fits_of(table, parts)
+        except DesignError as problem:
             raise origin.error(document, problem.location, problem.message, problem.hint) from None
-        return cls(name, document, table, parts, published, origin)
+        return cls(name, document, table, parts, limits, published, figures, fits, origin)
 
     @classmethod
     def from_toml(cls, text: str, *, name: str, file: str | None = None) -> "Study":
@@ -116,8 +137,12 @@ class Study:
 
     @property
     def repetitions(self) -> int:
-        """How often every cell is run."""
+        """How often every cell is run that no limit is set for."""
         return self.table.study.repetitions
+
+    def repetitions_of(self, cell: Cell) -> int:
+        """How often this cell is run: `repetitions`, or the least of its limits."""
+        return _repetitions_of(cell, self.repetitions, self.limits)
 
     @property
     def seed(self) -> int:
@@ -128,6 +153,12 @@ class Study:
     def models(self) -> tuple[str, ...]:
         """Names of the models to show beside the measurement."""
         return tuple(self.table.report.models)
+
+    @property
+    def named_models(self) -> dict[str, tuple[str, ...]]:
+        """Every place that names models, as `report.models` and `figure[1].models`, and those it names."""
+        figures = {f"figure[{number}].models": figure.models for number, figure in enumerate(self.figures, start=1)}
+        return {"report.models": self.models} | figures
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -177,7 +208,7 @@ class Study:
         return cls.from_document(document, name=str(data.get("name") or "study"))
 
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of all that is measured: titles, notes and published figures do not count."""
+        """SHA-256, in hexadecimal, of all that is measured: titles, notes, figures and fits do not count."""
         measured = {"schema": SCHEMA} | {key: self.document[key] for key in _MEASURING_TABLES if key in self.document}
         text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
@@ -243,14 +274,30 @@ def decode(data: bytes, file: str) -> str:
         raise StudyError(f"{file}:{line}: not UTF-8 text", hint="save the file as UTF-8") from None
 
 
-def _refuse_too_many_runs(table: StudyDocument, parts: tuple[Part, ...]) -> None:
-    runs = sum(map(len, parts)) * table.study.repetitions
+def _check_cells(table: StudyDocument, parts: tuple[Part, ...], limits: tuple[RepetitionLimit, ...]) -> set[int]:
+    """Makes every cell once. Returns which limits hold for none. Raises: CellError."""
+    runs = 0
+    idle = set(range(len(limits)))
+    for cell in cells_of(parts, budget_of(table)):
+        runs += _repetitions_of(cell, table.study.repetitions, limits)
+        idle -= {number for number in idle if limits[number].where.matches(cell)}
     if runs > MAX_RUNS:
         raise CellError(
             ("study", "repetitions"),
             f"study.repetitions: the study has {runs:,} runs",
             f"at most {MAX_RUNS:,}; take fewer repetitions or levels",
         )
+    return idle
+
+
+def _repetitions_of(cell: Cell, repetitions: int, limits: tuple[RepetitionLimit, ...]) -> int:
+    return min([repetitions, *(limit.at_most for limit in limits if limit.where.matches(cell))])
+
+
+def _without_limits(document: Mapping[str, Any], idle: set[int]) -> dict[str, Any]:
+    kept = [table for number, table in enumerate(document["repetitions"]) if number not in idle]
+    others = {key: value for key, value in document.items() if key != "repetitions"}
+    return others | ({"repetitions": kept} if kept else {})
 
 
 def _overridden(

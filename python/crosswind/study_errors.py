@@ -28,6 +28,16 @@ _HINTS = {
 }
 
 
+class DesignError(ValueError):
+    """What a study cannot say: where it stands, what is wrong, what would be right."""
+
+    def __init__(self, location: Location, message: str, hint: str | None) -> None:
+        super().__init__(message)
+        self.location = location
+        self.message = message
+        self.hint = hint
+
+
 @dataclass(frozen=True)
 class Origin:
     """Where a study was written.

@@ -5,7 +5,7 @@ from it; to add a key, add a line. Values are defined in `levels.py`, units in `
 """
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -38,6 +38,7 @@ Buffers = Annotated[Values, levels.size(low=256, high=2**31 - 1)]
 Switches = Annotated[Values, levels.boolean()]
 Names = Annotated[Values, levels.word("a name")]
 Commands = Annotated[Values, levels.arguments()]
+Where = dict[str, str | int | float | bool]
 
 
 class Table(BaseModel):
@@ -124,6 +125,7 @@ class BudgetTable(Table):
 
     delay_error_p99: Punctualities = _key("99 % of packets are this punctual")
     starvation: Shares = _key("largest share of time the emulator may wait for a CPU")
+    probe_starvation: Shares = _key("largest share of time that one thread of a host may wait for a CPU")
 
 
 class ReportTable(Table):
@@ -131,6 +133,13 @@ class ReportTable(Table):
 
     models: list[str] = Field(default_factory=list, description="models to predict with, as mathis, pftk")
     notes: list[str] = Field(default_factory=list, description="remarks printed with the results")
+
+
+class RepetitionsTable(Table):
+    """Cells that are run less often than `study.repetitions`; where several tables fit a cell, the least counts."""
+
+    where: Where = Field(description="dotted keys (or part) and the value each has in the cells that are meant")
+    at_most: int = Field(ge=1, le=100_000, description="how often these cells are run at most")
 
 
 class PartTable(Table):
@@ -149,7 +158,7 @@ class PublishedTable(Table):
     source: str = Field(description="the document and its table")
     metric: str = Field(description="rtt, total, response, connect, request, reply, transfer_time, goodput, ...")
     unit: str = Field(description="unit of mean, sd and ci: ns, us, ms, s, bit/s, kbit/s, Mbit/s, Gbit/s")
-    levels: dict[str, str | int | float | bool] = Field(
+    levels: Where = Field(
         default_factory=dict, description="dotted keys (or part) and the value each has in the cells it belongs to"
     )
     mean: float
@@ -158,6 +167,48 @@ class PublishedTable(Table):
     n: int | None = None
     inferred: bool = Field(default=False, description="not printed as a number in the source")
     note: str = ""
+
+
+class FigureTable(Table):
+    """One figure of the report: a metric over the levels of a factor."""
+
+    title: str = Field(description="shown above the figure")
+    metric: str = Field(description="what is drawn, as of a published figure")
+    x: str = Field(description="dotted key of the factor along the axis")
+    series: str | None = Field(default=None, description="dotted key of the factor that has a line for each level")
+    where: Where = Field(
+        default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are drawn"
+    )
+    models: list[str] = Field(default_factory=list, description="models to draw beside the measurement")
+    scale: Literal["linear", "log"] = Field(default="linear", description="of the metric's axis: linear or log")
+    note: str = ""
+
+
+class FitPublishedTable(Table):
+    """The published coefficients of one fitted curve."""
+
+    source: str = Field(description="the document and its table")
+    level: str | int | float | bool = Field(description="the level of `by` they belong to")
+    a: float | None = None
+    b: float | None = None
+    c: float | None = None
+    note: str = ""
+
+
+class FitTable(Table):
+    """One curve that is fitted to the cells, with a result for each level of a factor."""
+
+    title: str = Field(description="shown above the results")
+    model: Literal["caia-exponential"] = Field(description="caia-exponential: t = a + b e^(c p), p the loss")
+    metric: str = Field(description="what is fitted, as of a published figure")
+    x: str = Field(description="dotted key of the factor along the curve: path.loss, or that of one direction")
+    by: str = Field(description="dotted key of the factor that has a result for each level")
+    over: str = Field(description="dotted key of the factor whose levels are fitted one by one, and then averaged")
+    where: Where = Field(
+        default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are fitted"
+    )
+    note: str = ""
+    published: list[FitPublishedTable] = Field(default_factory=list)
 
 
 class StudyDocument(Table):
@@ -173,7 +224,10 @@ class StudyDocument(Table):
     report: ReportTable = Field(default_factory=ReportTable)
     quick: dict[str, Any] = Field(default_factory=dict, description="dotted keys and their values in the quick variant")
     part: list[PartTable] = Field(default_factory=list)
+    repetitions: list[RepetitionsTable] = Field(default_factory=list)
     published: list[PublishedTable] = Field(default_factory=list)
+    figure: list[FigureTable] = Field(default_factory=list)
+    fit: list[FitTable] = Field(default_factory=list)
 
 
 def set_keys(table: Table, prefix: str = "") -> dict[str, Values]:

@@ -21,6 +21,8 @@ FOUR = (
     "5ms,6ms",
     "--messages",
     "80",
+    "--jobs",
+    "1",
     *ANY_FIDELITY,
     "--output",
     "here",

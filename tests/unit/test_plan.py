@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,40 +76,18 @@ def test_what_an_earlier_run_was_given_stays() -> None:
     assert max(item.key for item in longer) == "c011-r03"
 
 
-@pytest.mark.parametrize(
-    ("kind", "options", "expected_ns"),
-    [
-        # 0.3 s + 100 x (20 ms + 0.1 ms + one byte each way at 2 Gbit/s = 8 ns)
-        ("echo", {"path.delay": "10ms"}, 2_310_000_800),
-        # 0.3 s + 25 x (20.1 ms + 1000 bytes twice at 1 Mbit/s = 16 ms)
-        (
-            "echo",
-            {"path.delay": "10ms", "workload.connections": 4, "workload.size": 1000, "path.rate": "1mbit"},
-            1_202_500_000,
-        ),
-        # 0.3 s + 50 at 100 a second + 20.1 ms
-        (
-            "echo",
-            {"path.delay": "10ms", "workload.mode": "open", "workload.rate": 100, "workload.messages": 50},
-            820_100_000,
-        ),
-        # 0.3 s + 5 s + 2 x 20.1 ms
-        ("transfer", {"path.delay": "10ms", "workload.duration": "5s"}, 5_340_200_000),
-        # 0.3 s + 10 x 20.1 ms
-        ("connect", {"path.delay": "10ms", "workload.count": 10}, 501_000_000),
-        ("program", {"workload.client": "ping -c 3 {server}"}, 10_300_000_000),
-    ],
-)
-def test_expected_duration(kind: str, options: dict[str, object], expected_ns: int) -> None:
-    (item,) = Plan.of(Study.adhoc(kind, options)).items
-    assert Plan.expected_ns(item) == pytest.approx(expected_ns, rel=1e-9)
-
-
-def test_loss_is_expected_to_take_time() -> None:
-    def expected(transport: str, loss: str) -> int:
-        options = {"workload.transport": transport, "path.loss": loss, "workload.messages": 200}
-        return Plan.expected_ns(Plan.of(Study.adhoc("echo", options)).items[0])
-
-    # 200 messages, 1 - 0.95^2 of them lost, 1 s of timeout each.
-    assert expected("udp", "5%") - expected("udp", "0%") == pytest.approx(200 * 0.0975 * 1e9)
-    assert expected("tcp", "5%") - expected("tcp", "0%") == pytest.approx(200 * 0.0975 * 200.1e6)
+def test_a_block_holds_the_cells_that_have_a_further_repetition() -> None:
+    whole = with_seed(7, 4)
+    limits = [
+        {"where": {"path.loss": "5%"}, "at_most": 1},
+        {"where": {"path.loss": 0.01, "workload.size": "1B"}, "at_most": 3},
+    ]
+    plan = Plan.of(Study.from_document({**whole.document, "repetitions": limits}, name="limited"))
+    # 12 cells: 2 transports x 3 losses x 2 sizes. The four with 5 % go after the first block, two with 1 % after three.
+    assert Counter(item.block for item in plan) == {0: 12, 1: 8, 2: 8, 3: 6}
+    assert [item.order for item in plan] == list(range(34))
+    assert all(item.block == item.repetition for item in plan)
+    # What is left keeps its key, its seed and its place in the block.
+    kept = {item.key for item in plan}
+    of_whole = [(item.key, item.seed) for item in Plan.of(whole) if item.key in kept]
+    assert [(item.key, item.seed) for item in plan] == of_whole

@@ -12,7 +12,8 @@ import pytest
 from conftest import GOOD_END
 from crosswind.engine import Event, Outcome
 from crosswind.errors import DiskError, EngineError
-from crosswind.scheduler import Entry, Scheduler, stopped_by_signals
+from crosswind.admission import Entry
+from crosswind.scheduler import Concurrency, Scheduler, stopped_by_signals
 from crosswind.store import Store
 from runs import echo_samples, entry, manifest
 
@@ -41,6 +42,12 @@ class Log:
     def cell_repeated(self, entry: Entry, outcome: Outcome) -> None:
         self.lines.append(f"again {entry['key']}")
 
+    def concurrency(self, now: Concurrency) -> None:
+        pass
+
+    def remark(self, text: str) -> None:
+        self.lines.append(f"remark {text}")
+
     def run_ended(self) -> None:
         self.lines.append("over")
 
@@ -48,7 +55,7 @@ class Log:
 def session(directory: Path, binary: Path, watcher: Log, cells: int = 3) -> Scheduler:
     fresh = not (directory / "manifest.json").exists()
     store = Store.create(directory, manifest(cells)) if fresh else Store.resume(directory)
-    return Scheduler(store, binary, watcher)
+    return Scheduler(store, binary, watcher, jobs=1)
 
 
 def test_cells_run_one_after_another_in_the_plans_order(fake_cell: FakeCell, tmp_path: Path) -> None:

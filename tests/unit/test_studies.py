@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,10 @@ import jsonschema
 import pytest
 
 from crosswind import study_schema
+from crosswind.cli.session import presentation
+from crosswind.models import unknown_models
 from crosswind.plan import Plan
+from crosswind.published import Figure
 from crosswind.study import Study, builtin_studies, load_study
 from crosswind.study_format import KINDS
 
@@ -27,13 +31,35 @@ def published(name: str, *keys: str) -> dict[tuple[str, ...], float]:
 
 
 def test_the_built_in_studies() -> None:
-    assert NAMES == ["latency-by-link", "mathis", "quickstart", "transfer-time-zero-loss"]
+    assert NAMES == [
+        "latency-by-link",
+        "mathis",
+        "quickstart",
+        "transfer-time-held-out",
+        "transfer-time-zero-loss",
+        "transfer-time",
+    ]
     assert all(title for _, title in builtin_studies())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "transfer-time"])
 def test_the_quick_variant_takes_less_than_a_minute(name: str) -> None:
     assert duration_ns(load_study(name).quick()) < 60 * SECOND_NS
+
+
+def test_the_quick_variant_of_transfer_time_takes_less_than_a_minute_side_by_side() -> None:
+    expected_ns = [Plan.expected_ns(item) for item in Plan.of(load_study("transfer-time").quick())]
+    assert len(expected_ns) >= 150
+    assert sum(expected_ns) / len(expected_ns) >= 2 * SECOND_NS
+    assert max(expected_ns) < 8 * SECOND_NS
+    assert sum(expected_ns) / 20 < 60 * SECOND_NS
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_quick_variant_is_smaller(name: str) -> None:
+    study = load_study(name)
+    assert len(Plan.of(study.quick())) < len(Plan.of(study))
+    assert duration_ns(study.quick()) < duration_ns(study)
 
 
 def test_the_quick_start_leaves_room_for_slow_machines() -> None:
@@ -42,11 +68,86 @@ def test_the_quick_start_leaves_room_for_slow_machines() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_published_figure_stands_beside_a_cell(name: str) -> None:
-    for variant in (load_study(name), load_study(name).quick()):
-        cells = list(variant.cells())
-        for figure in variant.published:
-            is_left_out = variant.table.quick == {} and figure.levels.get("workload.size") == "1MB"
-            assert is_left_out or any(figure.matches(cell) for cell in cells), figure
+    cells, quick = list(load_study(name).cells()), load_study(name).quick()
+    for figure in load_study(name).published:
+        assert any(figure.matches(cell) for cell in cells), figure
+    for figure in quick.published:
+        is_left_out = any(text not in quick.factors.get(key, (text,)) for key, text in figure.levels.items())
+        assert is_left_out or any(figure.matches(cell) for cell in quick.cells()), figure
+    assert not quick.published or any(figure.matches(cell) for figure in quick.published for cell in quick.cells())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_and_fit_varies_in_the_whole_study(name: str) -> None:
+    study = load_study(name)
+    cells = list(study.cells())
+    for drawn in (*study.figures, *study.fits):
+        own = [cell for cell in cells if drawn.where.matches(cell)]
+        keys = [drawn.x, drawn.series] if isinstance(drawn, Figure) else [drawn.x, drawn.by, drawn.over]
+        for key in filter(None, keys):
+            assert len({cell.levels[key] for cell in own}) > 1, (drawn, key)
+    for place, names in study.named_models.items():
+        assert unknown_models(names) == [], place
+    for fit in study.fits:
+        assert all(entry["cells"] for entry in fit.as_dict(cells)["published"])
+
+
+def test_transfer_time_is_the_whole_of_table_1() -> None:
+    study = load_study("transfer-time")
+    assert study.factors == {
+        "path.delay": ("0ms", "15ms", "50ms"),
+        "path.loss": ("0%", "2%", "5%", "8%", "10%"),
+        "path.rate": ("1.5mbit", "6mbit", "15mbit", "25mbit"),
+        "workload.size": ("5kB", "15kB", "64kB", "256kB", "1MB", "20MB"),
+    }
+    assert len(study) == 360
+    times = Counter((cell.levels["workload.size"] == "20MB", study.repetitions_of(cell)) for cell in study.cells())
+    # 20MB: 12 cells without loss and 12 slow ones 3 times, the others 5; the rest: 60 without loss 3 times, 240 with.
+    assert times == {(True, 3): 24, (True, 5): 36, (False, 3): 60, (False, 20): 240}
+    for cell in study.cells():
+        assert cell.parameters.path.forward.loss == cell.parameters.path.reverse.loss
+        assert cell.parameters.workload.timeout_ns == 3600 * SECOND_NS
+
+
+def test_published_times_of_transfers_under_loss() -> None:
+    study = load_study("transfer-time")
+    keys = ("path.delay", "path.rate", "workload.size")
+    tables = [figure for figure in study.published if " table IV " in figure.source or " table V " in figure.source]
+    assert {figure.levels["path.loss"] for figure in tables} == {"0%"}
+    zero_loss = published("transfer-time-zero-loss", *keys)
+    assert {tuple(figure.levels[key] for key in keys): figure.mean for figure in tables} == zero_loss
+    others = [figure for figure in study.published if figure not in tables]
+    keys = ("path.delay", "path.loss", "workload.size")
+    # Table III: 0.069 s, +0.010, +0.060; 0.399 s, +0.501, +1.25. Section IV.C: 0.209 + 0.070 and 0.68 + 2.000 s.
+    assert {tuple(figure.levels[key] for key in keys): (figure.mean, figure.inferred) for figure in others} == {
+        ("15ms", "0%", "15kB"): (0.069, False),
+        ("15ms", "2%", "15kB"): (0.079, True),
+        ("15ms", "5%", "15kB"): (0.129, True),
+        ("15ms", "0%", "256kB"): (0.399, False),
+        ("15ms", "2%", "256kB"): (0.9, True),
+        ("15ms", "5%", "256kB"): (1.649, True),
+        ("50ms", "2%", "15kB"): (0.279, True),
+        ("50ms", "2%", "256kB"): (2.68, True),
+    }
+    assert {figure.levels["path.rate"] for figure in others} == {"6mbit"}
+    table_2, _ = presentation(study)["fits"]
+    assert {entry["level"]: (entry["b"], entry["c"]) for entry in table_2["published"]} == {
+        "5kB": (0.04, 21),
+        "15kB": (0.03, 22),
+        "256kB": (0.2, 25.5),
+        "1MB": (0.6, 27),
+        "20MB": (7, 30.5),
+    }
+    # 5 losses x 4 rates for each size, without delay.
+    assert {len(entry["cells"]) for entry in table_2["published"]} == {20}
+
+
+def test_the_held_out_test_is_on_what_was_not_fitted() -> None:
+    fitted = load_study("transfer-time").factors
+    for cell in load_study("transfer-time-held-out").cells():
+        new = {key: cell.settings[key].text not in fitted[key] for key in ("path.rate", "workload.size")}
+        assert new == {"path.rate": cell.part == "rate", "workload.size": cell.part == "size"}
+        assert cell.parameters.path.rtt_ns == 0
 
 
 def test_published_times_of_latency_by_link() -> None:
@@ -142,6 +243,9 @@ def test_the_built_in_studies_fit_the_schema(name: str) -> None:
         {"workload": {"size": [1, 1]}},
         {"study": {"repetitions": 0}},
         {"part": [{}]},
+        {"repetitions": [{"at_most": 5}]},
+        {"figure": [{"title": "t", "metric": "rtt", "x": "path.loss", "scale": "cubic"}]},
+        {"fit": [{"title": "t", "model": "line", "metric": "rtt", "x": "path.loss", "by": "a", "over": "b"}]},
     ],
 )
 def test_the_schema_refuses(document: dict[str, Any]) -> None:

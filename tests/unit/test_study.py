@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from crosswind.cli.session import presentation, start
 from crosswind.errors import StudyError
 from crosswind.study import Study, builtin_studies, decode, load_study
 
@@ -50,6 +51,27 @@ delay = "1ms"
 [part.workload]
 kind = "transfer"
 size = ["1kB", "1MB"]
+"""
+
+
+FIGURE = '[[figure]]\ntitle = "t"\nmetric = "rtt"\n'
+FIT = """[[fit]]
+title = "t"
+model = "caia-exponential"
+metric = "total"
+x = "path.loss"
+by = "workload.size"
+over = "path.rate"
+"""
+LIMITS = """
+[[repetitions]]
+where = { part = "bulk", "workload.size" = "1000kB" }
+at_most = 2
+[[repetitions]]
+where = { "path.loss" = 0.05 }
+at_most = 3
+[study]
+repetitions = 4
 """
 
 
@@ -171,6 +193,61 @@ MISTAKES = [
         '[[published]]\nsource = "s"\nmetric = "rtt"\nunit = "ms"\nmean = 1\nlevels = { "path.dely" = "1ms" }',
         '8: published[1].levels."path.dely": there is no key "path.dely"',
         'did you mean "path.delay"?',
+    ),
+    (
+        '[[repetitions]]\nwhere = { "workload.sise" = 1 }\nat_most = 1',
+        '4: repetitions[1].where."workload.sise": there is no key "workload.sise"',
+        'did you mean "workload.size"?',
+    ),
+    (
+        '[[repetitions]]\nwhere = { "path.loss" = "5ms" }\nat_most = 1',
+        '4: repetitions[1].where."path.loss": "5ms": "ms" is not a unit of probability',
+        "from 0% to 100%",
+    ),
+    (
+        '[path]\nloss = ["0%", "5%"]\n[[repetitions]]\nwhere = { "path.loss" = "2%" }\nat_most = 1',
+        "6: repetitions[1].where: no cell has path.loss = 2%",
+        "levels of this study",
+    ),
+    (
+        '[[repetitions]]\nwhere = { "path.loss" = "0%" }\nat_most = 1',
+        "4: repetitions[1].where: no cell has path.loss = 0%",
+        "levels of this study",
+    ),
+    (
+        '[[repetitions]]\nwhere = { part = "a" }\nat_most = 1',
+        '4: repetitions[1].where.part: there is no part "a"',
+        "no parts",
+    ),
+    ("[[repetitions]]\nwhere = {}\nat_most = 0", "5: repetitions[1].at_most: 0 is wrong", "greater than or equal to 1"),
+    ("[[repetitions]]\nat_most = 1", "3: repetitions[1].where: is missing", "where ="),
+    (FIGURE + 'x = "path.los"', '6: figure[1].x: "path.los" is not a factor\'s key', 'did you mean "path.loss"?'),
+    (FIGURE + 'x = "workload.kind"', '6: figure[1].x: "workload.kind" is not a factor\'s key', "did you mean"),
+    (FIGURE + 'x = "part"', '6: figure[1].x: "part" is not a factor\'s key', "known: path.backend"),
+    (
+        FIGURE + 'x = "path.loss"\nseries = "path.loss"',
+        '7: figure[1].series: "path.loss" is x already',
+        "another factor's key",
+    ),
+    (
+        FIGURE + 'x = "path.loss"\nscale = "logarithmic"',
+        '7: figure[1].scale: "logarithmic" is wrong',
+        "'linear' or 'log'",
+    ),
+    (
+        FIGURE + 'x = "path.loss"\nwhere = { "path.delay" = "5%" }',
+        '7: figure[1].where."path.delay": "5%"',
+        "a duration is",
+    ),
+    (FIGURE.replace('"rtt"', '"rt"') + 'x = "path.loss"', '5: figure[1].metric: "rt" is not a metric', '"rtt"'),
+    (FIT.replace("caia-exponential", "line"), '5: fit[1].model: "line" is wrong', "'caia-exponential'"),
+    (FIT.replace('"total"', '"goodput"'), "6: fit[1].metric: goodput is not a time", "a time's curve"),
+    (FIT.replace('"path.loss"', '"path.delay"'), "7: fit[1].x: path.delay is not a loss", "path.loss"),
+    (FIT.replace('"path.rate"', '"workload.size"'), '9: fit[1].over: "workload.size" is by already', "another"),
+    (
+        FIT + 'published = [{ level = "5 apples", source = "s", b = 1 }]',
+        '10: fit[1].published[1].level: "5 apples": "apples" is not a unit here',
+        "a size is",
     ),
 ]
 
@@ -297,9 +374,125 @@ def test_quick() -> None:
         study(PARTS).quick()
 
 
+def limited(**overrides: str) -> list[int]:
+    read = study(PARTS + LIMITS).with_overrides({key.replace("__", "."): text for key, text in overrides.items()})
+    return [read.repetitions_of(cell) for cell in read.cells()]
+
+
+def test_some_cells_are_run_less_often() -> None:
+    # small at 0 % and 5 %; bulk at 0 % with 1kB and 1MB, at 5 % likewise. The least limit counts.
+    assert limited() == [4, 3, 4, 2, 3, 2]
+    assert limited(study__repetitions="1") == [1] * 6
+    assert limited(path__loss="5.0%") == [3, 3, 2]
+
+
+def test_a_limit_on_levels_that_were_set_anew_is_left_away() -> None:
+    read = study(PARTS + LIMITS)
+    assert limited(path__loss="1%") == [4, 4, 2]
+    assert read.with_overrides({"path.loss": "1%"}).document["repetitions"] == read.document["repetitions"][:1]
+    without = read.with_overrides({"path.loss": "1%", "workload.size": "7"})
+    assert (
+        without.digest()
+        == study(PARTS + "[study]\nrepetitions = 4").with_overrides({"path.loss": "1%", "workload.size": "7"}).digest()
+    )
+    assert study(without.to_toml()).canonical() == without.canonical()
+    assert Study.from_canonical(without.canonical()).digest() == without.digest()
+
+
+def test_limits_count_among_the_runs() -> None:
+    many = ECHO + "size = [1, 2]\n[study]\nrepetitions = 100000\n[path]\nloss = " + str([n / 100 for n in range(20)])
+    with pytest.raises(StudyError, match="4,000,000 runs"):
+        study(many)
+    few = many + '\n[[repetitions]]\nwhere = { "workload.size" = "1B" }\nat_most = 1'
+    with pytest.raises(StudyError, match="2,000,020 runs"):
+        study(few)
+
+
+SHOWN = """
+[[figure]]
+title = "Time by loss"
+metric = "total"
+x = "path.loss"
+series = "workload.size"
+where = { "path.rate" = "1mbit" }
+models = ["caia"]
+[[figure]]
+title = "Nothing varies"
+metric = "rtt"
+x = "path.mtu"
+scale = "log"
+[[fit]]
+title = "b and c"
+model = "caia-exponential"
+metric = "total"
+x = "path.loss"
+by = "workload.size"
+over = "path.rate"
+where = { "path.loss" = "0%" }
+published = [{ source = "s", level = "1kB", b = 0.04, c = 21 }, { source = "s", level = 7, a = 1 }]
+[[published]]
+source = "s"
+metric = "total"
+unit = "s"
+mean = 1
+levels = { "path.loss" = 0.05, "workload.size" = "1kB" }
+"""
+FACTORS = '[path]\nloss = ["0%", "5%"]\nrate = ["1000kbit", "2mbit"]\n' + ECHO + "size = [1000, 2000]\n"
+
+
+def test_figures_and_fits_know_their_cells_by_meaning() -> None:
+    read = study(FACTORS + SHOWN)
+    shown = presentation(read)
+    # loss 0 %: rate 1 Mbit/s: cells 0, 1 (1000, 2000 bytes), rate 2 Mbit/s: cells 2, 3. Loss 5 %: cells 4 to 7.
+    assert shown["figures"] == [
+        {
+            "title": "Time by loss", "metric": "total", "x": "path.loss", "series": "workload.size",
+            "where": {"path.rate": "1mbit"}, "models": ["caia"], "scale": "linear", "note": "", "cells": [0, 1, 4, 5],
+        },
+        {
+            "title": "Nothing varies", "metric": "rtt", "x": "path.mtu", "where": {}, "models": [], "scale": "log",
+            "note": "", "cells": [0, 1, 2, 3, 4, 5, 6, 7],
+        },
+    ]  # fmt: skip
+    (fit,) = shown["fits"]
+    assert (fit["x"], fit["by"], fit["over"]) == ("path.loss", "workload.size", "path.rate")
+    assert (fit["where"], fit["cells"]) == ({"path.loss": "0%"}, [0, 1, 2, 3])
+    assert fit["published"] == [
+        {"source": "s", "level": "1kB", "b": 0.04, "c": 21.0, "note": "", "cells": [0, 2]},
+        {"source": "s", "level": "7", "a": 1.0, "note": "", "cells": []},
+    ]
+    assert [entry["cells"] for entry in shown["published"]] == [[4, 6]]
+    assert json.loads(json.dumps(shown)) == shown
+
+
+def test_a_published_figure_keeps_its_cell_however_the_level_is_written() -> None:
+    for loss in ("5%", "0.05", "5.00%"):
+        (entry,) = presentation(study(FACTORS + SHOWN).with_overrides({"path.loss": loss}))["published"]
+        assert entry["cells"] == [0, 2]
+
+
+def test_every_place_that_names_models_is_told() -> None:
+    read = study(FACTORS + SHOWN + '[report]\nmodels = ["mathis"]')
+    assert read.models == ("mathis",)
+    assert read.named_models == {"report.models": ("mathis",), "figure[1].models": ("caia",), "figure[2].models": ()}
+
+
+def test_an_unknown_model_of_a_figure_is_refused_before_anything_runs() -> None:
+    read = study((FACTORS + SHOWN).replace('"caia"', '"ciao"'))
+    with pytest.raises(StudyError) as caught:
+        start(read, output=None, packets=False, capture=False)
+    assert caught.value.message == 'figure[1].models: "ciao" is no model'
+
+
 def test_toml_written_reads_back_to_the_same_study() -> None:
     awkward = ISSUE_EXAMPLE.replace('"TCP and UDP echo on a lossy path"', r'"a \"b\" \\ c\n\u007f ü"')
-    for text in (awkward, PARTS, '[workload]\nkind = "program"\nclient = [["a b", "c"], ["d"]]\n'):
+    for text in (
+        awkward,
+        PARTS,
+        PARTS + LIMITS,
+        FACTORS + SHOWN,
+        '[workload]\nkind = "program"\nclient = [["a b", "c"], ["d"]]\n',
+    ):
         first = study(text)
         again = study(first.to_toml())
         assert again.canonical() == first.canonical()
@@ -316,6 +509,19 @@ def test_the_digest_covers_what_is_measured_and_nothing_else() -> None:
     assert first.digest() == study(ISSUE_EXAMPLE.replace("TCP and UDP", "Another")).digest()
     assert first.digest() != first.with_overrides({"study.seed": "2"}).digest()
     assert first.digest() != first.with_overrides({"path.loss": "0%"}).digest()
+    limit = '[[repetitions]]\nwhere = { "path.loss" = "5%" }\nat_most = '
+    digests = [study(ISSUE_EXAMPLE + text).digest() for text in ("", limit + "1", limit + "2")]
+    assert len(set(digests)) == 3
+    assert study(FACTORS).digest() == study(FACTORS + SHOWN).digest()
+
+
+def test_the_digests_of_stored_runs_stay() -> None:
+    # Written down in run directories: `--resume` with a study compares them.
+    assert [load_study(name).digest()[:16] for name in ("latency-by-link", "mathis", "quickstart")] == [
+        "b2842dc0e032669b",
+        "54af737828962de1",
+        "e55e0e89ba65c6cb",
+    ]
 
 
 def test_studies_are_found(tmp_path: Path) -> None:

@@ -25,7 +25,10 @@ _COMMANDS = {
     "run": "Run a study, or one made of options, and report.",
     "studies": "List the built-in studies.",
     "show": "Show a study: its factors, its cells, how long it takes.",
+    "plan": "Show what a run would take, and run nothing.",
     "report": "Show or export the results of a run.",
+    "runs": "List the runs: how far each got, and its size.",
+    "clean": "Show what can be removed, and remove it.",
     "doctor": "Find out what this machine allows.",
     "schema": "Print the JSON Schema of study files.",
 }

@@ -35,6 +35,12 @@ Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 130 interrupted (wh
 @click.option(
     "--resume", is_flag=False, flag_value="", metavar="[DIR]", help="Go on with a run: the one in DIR, else the latest."
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Cells at a time; left out, as many as the fidelity budget allows.",
+)
 @click.option("--packets", is_flag=True, help="Keep one record a packet.")
 @click.option("--capture", "--pcapng", is_flag=True, help="Keep what each host sent and received, as pcapng.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
@@ -49,6 +55,7 @@ def command(
     seed: int | None,
     output: Path | None,
     resume: str | None,
+    jobs: int | None,
     packets: bool,
     capture: bool,
     as_json: bool,
@@ -69,7 +76,7 @@ def command(
         store = session.start(wanted, output=output, packets=packets, capture=capture)
     else:
         store = _resumed(wanted, resume, output, packets=packets, capture=capture)
-    if not session.execute(store):
+    if not session.execute(store, jobs=jobs):
         return 130
     return _report(store, as_json=as_json, no_report=no_report)
 

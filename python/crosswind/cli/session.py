@@ -11,13 +11,15 @@ from rich.console import Console
 from crosswind.cellspec import cell_json
 from crosswind.engine import check_cell, find_binary
 from crosswind.errors import CrosswindError, StudyError
+from crosswind.forecast import forecast
 from crosswind.models import MODELS, unknown_models
 from crosswind.plan import Plan
 from crosswind.progress import progress_for
 from crosswind.provenance import command_line, provenance
-from crosswind.scheduler import Scheduler, stopped_by_signals, utc_now
+from crosswind.scheduler import Scheduler, stopped_by_signals
 from crosswind.store import Store, fresh_directory, latest_run
 from crosswind.study import Study
+from crosswind.wallclock import utc_now
 
 
 def start(study: Study, *, output: Path | None, packets: bool, capture: bool) -> Store:
@@ -25,8 +27,9 @@ def start(study: Study, *, output: Path | None, packets: bool, capture: bool) ->
 
     Raises: StudyError when a cell is impossible; StoreError when the directory is taken; EngineError without a binary.
     """
-    if unknown := unknown_models(study.models):
-        raise StudyError(f'report.models: "{unknown[0]}" is no model', hint=f"known: {', '.join(MODELS)}")
+    for place, names in study.named_models.items():
+        if unknown := unknown_models(names):
+            raise StudyError(f'{place}: "{unknown[0]}" is no model', hint=f"known: {', '.join(MODELS)}")
     binary = find_binary()
     started = utc_now()
     plan = plan_entries(study, packets=packets, capture=capture)
@@ -57,14 +60,15 @@ def resume(study: Study | None, directory: Path | None) -> Store:
     return store
 
 
-def execute(store: Store) -> bool:
+def execute(store: Store, *, jobs: int | None = None) -> bool:
     """Runs what the store misses, with a display. Returns whether it got to the end; False when interrupted.
 
+    Args: jobs: cells at a time; None for as many as the fidelity budget allows.
     Raises: EngineError, DiskError when it could not; what was finished is kept.
     """
     with store:
         watcher = progress_for(Console(stderr=True, highlight=False), store.manifest.data["name"])
-        scheduler = Scheduler(store, find_binary(), watcher)
+        scheduler = Scheduler(store, find_binary(), watcher, jobs=jobs)
         try:
             with stopped_by_signals(scheduler.stop):
                 ended = scheduler.run()
@@ -73,7 +77,7 @@ def execute(store: Store) -> bool:
                 error.hint = " · ".join(filter(None, [error.hint, f"go on later with: {resume_command(store)}"]))
             raise
         finally:
-            _note_end(store)
+            _note_end(store, scheduler.jumps)
     if not ended:
         done, planned = len(store.results()), len(store.manifest.plan)
         click.echo(f"interrupted: {done} of {planned} cells are kept in {store.directory}", err=True)
@@ -88,6 +92,8 @@ def resume_command(store: Store) -> str:
 
 def plan_entries(study: Study, *, packets: bool, capture: bool) -> list[dict[str, Any]]:
     """The plan as the manifest keeps it, each repetition with its cell as crosswind-cell takes it."""
+    plan = Plan.of(study)
+    costs = {item.cell.index: forecast(item.cell) for item in plan if item.repetition == 0}
     return [
         {
             "key": item.key,
@@ -96,27 +102,29 @@ def plan_entries(study: Study, *, packets: bool, capture: bool) -> list[dict[str
             "repetition": item.repetition,
             "block": item.block,
             "seed": item.seed,
-            "expected_ns": Plan.expected_ns(item),
+            "expected_ns": costs[item.cell.index].duration_ns,
+            "expected_packets": costs[item.cell.index].packets,
+            "expected_bytes": costs[item.cell.index].bytes,
+            "expected_load": costs[item.cell.index].load,
             "levels": dict(item.cell.levels),
             "parameters": cell_json(item, output_directory=None, packets=packets, capture=capture),
         }
-        for item in Plan.of(study)
+        for item in plan
     ]
 
 
 def presentation(study: Study) -> dict[str, Any]:
-    """What a report shows of a study beside its measurements."""
+    """What a report shows of a study beside its measurements, each tied to the indices of its cells."""
+    cells = tuple(study.cells())
     return {
         "name": study.name,
         "title": study.title,
-        "published": [_published(figure) for figure in study.table.published],
+        "published": [figure.as_dict(cells) for figure in study.published],
+        "figures": [figure.as_dict(cells) for figure in study.figures],
+        "fits": [fit.as_dict(cells) for fit in study.fits],
         "models": list(study.models),
         "notes": list(study.notes),
     }
-
-
-def _published(figure: Any) -> dict[str, Any]:
-    return dict(figure.model_dump(exclude_none=True))
 
 
 def _check(plan: Sequence[Mapping[str, Any]], binary: Path) -> None:
@@ -128,13 +136,14 @@ def _check(plan: Sequence[Mapping[str, Any]], binary: Path) -> None:
             check_cell({**entry["parameters"], "output": {}}, binary=binary)
 
 
-def _note_end(store: Store) -> None:
+def _note_end(store: Store, jumps: list[dict[str, Any]]) -> None:
     """The session's end in the manifest; a disk that refuses it has already said so."""
     sessions = [dict(session) for session in store.manifest.data["sessions"]]
-    sessions[-1]["ended"] = utc_now()
+    sessions[-1] |= {"ended": utc_now(), "clock_jumps": jumps}
+    provenance = {**store.manifest.data["provenance"], "ended": sessions[-1]["ended"]}
+    if all_jumps := [jump for session in sessions for jump in session.get("clock_jumps", [])]:
+        provenance["clock_jumps"] = [f"{jump['by_s']:+} s at {jump['at']}" for jump in all_jumps]
     try:
-        store.update(
-            sessions=sessions, provenance={**store.manifest.data["provenance"], "ended": sessions[-1]["ended"]}
-        )
+        store.update(sessions=sessions, provenance=provenance)
     except CrosswindError:
         return

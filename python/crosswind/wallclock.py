@@ -1,0 +1,39 @@
+"""Times of day that a jump of the machine's clock cannot disorder: one reading, and monotonic time since."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+JUMP_S = 1.0
+"""Less than this is a clock that is slewed, or a slow look."""
+
+
+def utc_now() -> str:
+    """Now, as stored: ISO 8601, UTC, milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class WallClock:
+    """Stamps for what happens in one session.
+
+    Args: wall: seconds since 1970. monotonic: seconds since whenever; both are read at once, and only here.
+    """
+
+    def __init__(self, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._wall = wall
+        self._monotonic = monotonic
+        self._base = wall() - monotonic()
+        self._seen = self._base
+
+    def stamp(self) -> str:
+        """Now, as stored: ISO 8601, UTC, milliseconds. Later calls never give earlier times."""
+        return datetime.fromtimestamp(self._base + self._monotonic(), UTC).isoformat(timespec="milliseconds")
+
+    def jump(self) -> float | None:
+        """By how many seconds the clock was set, or the machine slept, since the last jump; None while that is little."""
+        offset = self._wall() - self._monotonic()
+        by = offset - self._seen
+        if abs(by) < JUMP_S:
+            return None
+        self._seen = offset
+        return by

@@ -1,0 +1,289 @@
+"""The limit on cells at a time: how it grows, shrinks and waits, window by window; and windows from what cells tell."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crosswind.concurrency import FIRST, GROW, MEMORY, MOST, SHRINK, Budget, Counters, Limit, Meter, Window
+
+GOOD = Window(released=1000)
+
+
+def late(packets: int) -> Window:
+    """A window of 1000 packets, so many of them late: of the budget, a tenth for each."""
+    return Window(released=1000, late=packets)
+
+
+STRAINED = late(5)
+"""Half of the budget: the least that shrinks the limit."""
+
+
+def values(limit: Limit, *windows: Window) -> list[int]:
+    """The limit after each window, with as many cells running as may."""
+    seen = []
+    for window in windows:
+        limit.handle_window(window, running=limit.value)
+        seen.append(limit.value)
+    return seen
+
+
+def cut_to(value: int) -> Limit:
+    """A limit that was cut to `value` and has rested since."""
+    limit = Limit(first=math.ceil(value / SHRINK))
+    limit.handle_window(STRAINED, running=limit.value)
+    for _ in range(2):
+        limit.handle_window(GOOD, running=0)
+    assert limit.value == value
+    return limit
+
+
+# The limit
+
+
+def test_it_begins_with_a_few_and_never_with_more_than_there_are() -> None:
+    assert Limit().value == FIRST == 16
+    assert Limit(most=3).value == 3
+    assert Limit(most=0).value == 1
+
+
+def test_it_doubles_every_other_window_up_to_the_most() -> None:
+    assert values(Limit(first=16, most=100), *[GOOD] * 8) == [32, 32, 64, 64, 100, 100, 100, 100]
+    limit = Limit()
+    values(limit, *[GOOD] * 20)
+    assert limit.value == MOST
+
+
+def test_the_first_strain_ends_doubling_for_good() -> None:
+    limit = Limit(first=100)
+    # 70 % of 100, two windows of rest, and from then on steps with a window of rest after each.
+    assert values(limit, STRAINED) == [70]
+    assert values(limit, *[GOOD] * 6) == [70, 70, 70 + GROW, 70 + GROW, 70 + 2 * GROW, 70 + 2 * GROW]
+
+
+def test_growth_by_steps_stops_at_the_most() -> None:
+    limit = Limit(first=100, most=100)
+    values(limit, STRAINED, *[GOOD] * 40)
+    assert limit.value == 100
+
+
+def test_it_shrinks_to_a_share_of_what_runs_and_not_of_what_may() -> None:
+    limit = Limit(first=100)
+    limit.handle_window(STRAINED, running=40)
+    assert limit.value == 28  # 70 % of 40
+    limit = Limit(first=100)
+    limit.handle_window(STRAINED, running=1000)
+    assert limit.value == 70  # Others than these cells are none of its.
+
+
+def test_it_never_shrinks_below_one_cell() -> None:
+    limit = Limit(first=2)
+    assert values(limit, *[STRAINED] * 9) == [1] * 9
+    limit.handle_window(STRAINED, running=0)
+    assert limit.value == 1
+
+
+def test_strain_right_after_a_cut_waits_until_the_cut_shows() -> None:
+    assert values(Limit(first=100), *[STRAINED] * 4) == [70, 70, 70, 49]
+
+
+def test_strain_right_after_growth_waits_one_window() -> None:
+    # The second window is remembered: 20 late of 1841 are over a percent. The third decides.
+    assert values(Limit(first=100), GOOD, late(20), GOOD) == [200, 200, 140]
+
+
+def test_a_limit_that_is_not_reached_does_not_grow() -> None:
+    limit = Limit(first=16)
+    for _ in range(10):
+        limit.handle_window(GOOD, running=15)
+    assert limit.value == 16
+    limit.handle_window(GOOD, running=16)
+    assert limit.value == 32
+
+
+def test_between_calm_and_strain_nothing_changes() -> None:
+    # A quarter of the budget is no calm any more, and what is less than half no strain yet.
+    assert Window(released=1000, late=4).pressure(Budget()) == pytest.approx(0.4, rel=1e-15)
+    assert values(Limit(), *[late(4)] * 10) == [16] * 10
+    assert values(Limit(), *[late(3)] * 10) == [16] * 10
+    assert values(Limit(), late(2)) == [32]
+    assert values(Limit(), late(5)) == [11]
+
+
+def test_the_slowest_of_three_shares_is_the_pressure() -> None:
+    budget = Budget(starvation=0.05, probe_starvation=0.2)
+    assert Window(1000, 10, 0.0, 0.0).pressure(budget) == 1.0
+    assert Window(1000, 0, 0.025, 0.0).pressure(budget) == 0.5
+    assert Window(1000, 0, 0.0, 0.05).pressure(budget) == 0.25
+    assert Window(1000, 10, 0.025, 0.4).pressure(budget) == 2.0
+
+
+def test_a_budget_of_nothing_is_kept_by_nothing_only() -> None:
+    budget = Budget(starvation=0.0, probe_starvation=0.0)
+    assert Window(1000, 0, 0.0, 0.0).pressure(budget) == 0.0
+    assert Window(1000, 0, 1e-9, 0.0).pressure(budget) == math.inf
+
+
+def test_few_packets_say_little() -> None:
+    # One late of ten is 10 % and counts as one of a hundred; of a hundred and more it counts as what it is.
+    assert Window(released=10, late=1).pressure(Budget()) == 1.0
+    assert Window(released=100, late=1).pressure(Budget()) == 1.0
+    assert Window(released=200, late=1).pressure(Budget()) == 0.5
+    assert Window(released=10, late=1).late_share == 0.1
+    assert Window().late_share == Window().pressure(Budget()) == 0.0
+
+
+def test_one_bad_moment_among_good_windows_does_not_shrink() -> None:
+    # With f = 2^(-1/4), 12 windows of 1000 weigh 1000 (1 - f^12) / (1 - f) = 5499.48 packets: 27 late ones are 0.491 of
+    # the budget, 28 are 0.509. Alone, a window with 5 late ones is strained already.
+    for packets, shrinks in ((27, False), (28, True)):
+        limit = Limit()
+        for _ in range(11):
+            limit.handle_window(GOOD, running=0)
+        limit.handle_window(late(packets), running=16)
+        assert (limit.value < 16) is shrinks
+        weight = (1 - 0.5 ** (12 / MEMORY)) / (1 - 0.5 ** (1 / MEMORY))
+        assert limit.pressure == pytest.approx(packets / (10 * weight), rel=1e-12)  # float64, a dozen steps
+
+
+def test_a_moment_without_a_processor_is_averaged_too() -> None:
+    fade = 0.5 ** (1 / MEMORY)
+    weight = (1 - fade**12) / (1 - fade)
+    limit = Limit(budget=Budget(starvation=0.05))
+    for _ in range(11):
+        limit.handle_window(GOOD, running=0)
+    limit.handle_window(Window(released=1000, starvation=0.1), running=16)
+    assert limit.pressure == pytest.approx(0.1 / weight / 0.05, rel=1e-12)  # float64, a dozen steps
+    assert limit.pressure < 0.5
+    assert limit.value == 16
+
+
+def test_after_its_memory_a_window_counts_half() -> None:
+    limit = Limit(budget=Budget(starvation=0.05))
+    for starvation in (0.02, *[0.0] * MEMORY):
+        limit.handle_window(Window(starvation=starvation), running=0)
+    weight = sum(0.5 ** (age / MEMORY) for age in range(MEMORY + 1))
+    assert limit.pressure == pytest.approx(0.02 * 0.5 / weight / 0.05, rel=1e-12)  # float64, five steps
+
+
+def test_late_packets_are_forgotten_as_fast_as_those_in_time() -> None:
+    limit = Limit()
+    limit.handle_window(late(3), running=0)
+    assert limit.pressure == pytest.approx(0.3, rel=1e-15)
+    for _ in range(10 * MEMORY):
+        limit.handle_window(Window(released=10), running=0)
+    # Of three late packets, a thousandth is left, among fewer than count as a rate.
+    assert limit.pressure == pytest.approx(3 * 0.5**10 / 100 / 0.01, rel=1e-12)
+
+
+def test_a_cut_forgets_what_led_to_it() -> None:
+    limit = Limit(first=100)
+    limit.handle_window(late(1000), running=100)
+    assert (limit.value, limit.pressure) == (70, 100.0)
+    limit.handle_window(GOOD, running=70)
+    assert limit.pressure == 0.0
+
+
+@pytest.mark.parametrize(
+    ("running", "missed", "shrinks"), [(16, 1, False), (16, 2, True), (80, 4, False), (80, 5, True)]
+)
+def test_cells_that_missed_their_budget_shrink_it_when_they_are_several(
+    running: int, missed: int, shrinks: bool
+) -> None:
+    limit = Limit(first=80)
+    limit.handle_window(GOOD, running=running, missed=missed)
+    # One of a few, or one of twenty, may be bad luck.
+    assert limit.value == (math.floor(running * SHRINK) if shrinks else 160 if running == 80 else 80)
+
+
+def test_after_a_cut_it_grows_by_steps_from_there() -> None:
+    limit = cut_to(28)
+    assert values(limit, GOOD, GOOD, GOOD) == [32, 32, 36]
+
+
+@given(
+    windows=st.lists(
+        st.tuples(st.integers(0, 5000), st.integers(0, 5000), st.floats(0, 1), st.integers(0, 2000), st.integers(0, 50))
+    ),
+    most=st.integers(1, 1000),
+)
+def test_whatever_happens_it_stays_between_one_and_the_most(
+    windows: list[tuple[int, int, float, int, int]], most: int
+) -> None:
+    limit = Limit(most=most)
+    for released, late_packets, starvation, running, missed in windows:
+        before = limit.value
+        window = Window(released, min(late_packets, released), starvation, starvation)
+        limit.handle_window(window, running=running, missed=missed)
+        assert 1 <= limit.value <= most
+        assert limit.value <= 2 * before
+        assert running >= before or limit.value <= before
+
+
+# The meter
+
+
+def test_windows_are_differences_of_what_cells_told() -> None:
+    meter = Meter()
+    meter.handle("a", Counters(1_000_000_000, released=100, late=2, wait_ns=10_000_000, probe_wait_ns=50_000_000))
+    assert meter.take() == Window(released=100, late=2, starvation=0.01, probe_starvation=0.05)
+    meter.handle("a", Counters(1_500_000_000, released=180, late=2, wait_ns=15_000_000, probe_wait_ns=50_000_000))
+    assert meter.take() == Window(released=80, late=0, starvation=0.01, probe_starvation=0.0)
+
+
+def test_cells_are_added_up_and_weighed_by_their_time() -> None:
+    meter = Meter()
+    meter.handle("a", Counters(1_000_000_000, released=100, late=1, wait_ns=100_000_000))
+    meter.handle("b", Counters(3_000_000_000, released=50, late=0, wait_ns=100_000_000))
+    assert meter.take() == Window(released=150, late=1, starvation=0.05)
+
+
+def test_what_is_told_twice_in_a_window_counts_once() -> None:
+    meter = Meter()
+    meter.handle("a", Counters(500_000_000, released=40))
+    meter.handle("a", Counters(1_000_000_000, released=90))
+    assert meter.take().released == 90
+
+
+def test_a_cell_that_told_nothing_new_is_no_part_of_a_window() -> None:
+    meter = Meter()
+    meter.handle("a", Counters(1_000_000_000, released=100, late=9, wait_ns=500_000_000))
+    meter.take()
+    assert meter.take() == Window()
+    meter.handle("b", Counters(1_000_000_000, released=10, wait_ns=20_000_000))
+    assert meter.take() == Window(released=10, starvation=0.02)
+
+
+def test_short_steps_wait_for_the_next_window() -> None:
+    meter = Meter()
+    meter.handle("a", Counters(1_000_000_000, released=100))
+    meter.take()
+    meter.handle("a", Counters(1_099_999_999, released=105, late=5, wait_ns=99_999_999))
+    assert meter.take() == Window()
+    meter.handle("a", Counters(1_200_000_000, released=120, late=5, wait_ns=100_000_000))
+    assert meter.take() == Window(released=20, late=5, starvation=0.5)
+
+
+def test_a_step_of_a_tenth_of_a_second_is_long_enough() -> None:
+    meter = Meter()
+    meter.handle("a", Counters(100_000_000, released=7))
+    assert meter.take().released == 7
+
+
+def test_a_cell_that_ended_is_forgotten() -> None:
+    meter = Meter()
+    meter.handle("a", Counters(1_000_000_000, released=100))
+    meter.take()
+    meter.handle("a", Counters(2_000_000_000, released=200))
+    meter.forget("a")
+    assert meter.take() == Window()
+    # Run again, it counts from nothing.
+    meter.handle("a", Counters(500_000_000, released=30))
+    assert meter.take().released == 30
+
+
+def test_a_cell_that_never_told_anything_can_be_forgotten() -> None:
+    meter = Meter()
+    meter.forget("a")
+    assert meter.take() == Window()

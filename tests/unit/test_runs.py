@@ -1,0 +1,309 @@
+"""Runs on a disk: what a listing says of each, and that a removal takes whole runs, and nothing else."""
+
+import fcntl
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import runs as made
+from crosswind import runs
+from crosswind.errors import DiskError, StoreError
+from crosswind.runs import Details, Run, Unreadable, examine, list_runs, remove_entries, remove_run
+from crosswind.store import Store, latest_run
+
+
+def make_run(
+    root: Path, name: str, *, status: str = "done", cells: int = 2, done: int | None = None, day: int = 1
+) -> Path:
+    """A run whose first cells have a result of 1000 bytes beside other files; nobody holds its lock."""
+    data = made.manifest(cells, name=name, started=f"2026-01-{day:02d}T12:00:00.000+00:00")
+    with Store.create(root / name, data) as store:
+        store.update(status=status)
+    for number in range(cells if done is None else done):
+        cell = root / name / "cells" / f"c{number:03d}-r00"
+        cell.mkdir()
+        (cell / "result.json").write_text(json.dumps({"finished": {"valid": True}, "failure": None}).ljust(1000))
+    return root / name
+
+
+def run(directory: Path, *, details: bool = False) -> Run:
+    found = examine(directory, details=details)
+    assert isinstance(found, Run), found
+    return found
+
+
+def problem(directory: Path) -> str:
+    found = examine(directory)
+    assert isinstance(found, Unreadable), found
+    return found.problem
+
+
+def test_a_listing_shows_everything_latest_first(tmp_path: Path) -> None:
+    make_run(tmp_path, "first", day=1)
+    make_run(tmp_path, "third", day=3, status="interrupted", cells=3, done=1)
+    make_run(tmp_path, "second", day=2, status="stopped", done=0)
+    make_run(tmp_path, "fourth", day=4, status="running", done=1)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a-file").touch()
+    found = list_runs(tmp_path)
+    assert [one.directory.name for one in found] == ["fourth", "third", "second", "first", "empty"]
+    all_runs = [one for one in found if isinstance(one, Run)]
+    assert [(one.status, one.done, one.planned, one.unfinished) for one in all_runs] == [
+        ("died", 1, 2, True),
+        ("interrupted", 1, 3, True),
+        ("stopped", 0, 2, True),
+        ("done", 2, 2, False),
+    ]
+    assert all_runs[0].started == all_runs[0].active == datetime(2026, 1, 4, 12, tzinfo=UTC)
+    assert (all_runs[3].study, all_runs[3].title) == ("first", "A study")
+    assert list_runs(tmp_path / "first") == [all_runs[3]]
+
+
+def test_a_run_is_running_only_while_somebody_holds_its_lock(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "run", status="running")
+    with Store.resume(directory):
+        assert run(directory).status == "running"
+        assert runs.in_use(directory)
+    assert run(directory).status == "died"
+    # Asking left no lock behind, neither in this process nor for another.
+    with Store.resume(directory):
+        pass
+    with (directory / "lock").open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_SH)  # Somebody else asks at this moment.
+        assert run(directory).status == "died"
+    (directory / "lock").unlink()
+    assert run(directory).status == "died"
+
+
+def test_the_last_sign_of_life_is_that_of_the_last_session(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "run")
+    with Store.resume(directory) as store:
+        store.update(sessions=[{"started": "2026-01-01T12:00:00.000+00:00", "ended": "2026-02-03T04:05:06.000+00:00"}])
+    assert run(directory).active == datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (None, "it has no manifest.json"),
+        ("{", "it is not whole JSON"),
+        ("[]", "is no manifest"),
+        ("\xff", "it is not whole JSON"),
+        ('{"schema": "crosswind.run/99", "plan": []}', "its schema is 'crosswind.run/99'"),
+        ('{"schema": "crosswind.run/1", "plan": []}', "it lacks 'status'"),
+        ('{"schema": "crosswind.run/1", "plan": 3}', "is no manifest"),
+    ],
+)
+def test_what_cannot_be_read_is_listed_with_the_reason(tmp_path: Path, text: str | None, reason: str) -> None:
+    (tmp_path / "odd").mkdir()
+    if text is not None:
+        (tmp_path / "odd" / "manifest.json").write_text(text, encoding="latin-1")
+    assert reason in problem(tmp_path / "odd")
+    assert len(list_runs(tmp_path)) == 1
+
+
+def test_a_root_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="No such file"):
+        list_runs(tmp_path / "nowhere")
+
+
+def test_the_plan_is_counted_in_any_layout(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "run", cells=7)
+    path = directory / "manifest.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    # What looks like the plan, in a string and in the study, is none.
+    data["study"] = {"plan": [{"a": [1, {}]}, {}], "sessions": [], "text": '\n "plan": [\n  {\n ],\n'}
+    data["presentation"]["title"] = "Two\n ],\nlines"
+    reordered = {key: data[key] for key in sorted(data, key=lambda key: key == "plan")}
+    for content, indent in ((data, 1), (data, None), (data, 2), (reordered, 1)):
+        path.write_text(json.dumps(content, indent=indent), encoding="utf-8")
+        found = run(directory)
+        assert (found.planned, found.title) == (7, "Two\n ],\nlines")
+    data["plan"] = []
+    path.write_text(json.dumps(data, indent=1), encoding="utf-8")
+    assert run(directory).planned == 0
+
+
+def test_sizes_are_read_or_estimated(tmp_path: Path) -> None:
+    def own(directory: Path) -> int:
+        return (directory / "manifest.json").stat().st_size
+
+    few = make_run(tmp_path, "few", cells=runs.SAMPLED_CELLS)
+    assert (run(few).size_bytes, run(few).exact) == (own(few) + 1000 * runs.SAMPLED_CELLS, True)
+    many = make_run(tmp_path, "many", cells=1000)
+    assert (run(many).size_bytes, run(many).exact) == (own(many) + 1_000_000, False)
+    # Ten times as large in every second half: the sample is spread over the names.
+    for number in range(500, 1000):
+        (many / "cells" / f"c{number:03d}-r00" / "samples.parquet").write_bytes(bytes(9000))
+    assert run(many).size_bytes == own(many) + 500 * 1000 + 500 * 10_000
+    assert run(many, details=True).exact
+
+
+def test_links_count_as_themselves(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "run", cells=1)
+    before = run(directory).size_bytes
+    (tmp_path / "large").mkdir()
+    (tmp_path / "large" / "file").write_bytes(bytes(100_000))
+    link = directory / "cells" / "c000-r00" / "link"
+    link.symlink_to(tmp_path / "large")
+    assert run(directory).size_bytes == before + link.lstat().st_size
+    (tmp_path / "alias").symlink_to(directory)
+    alias = run(tmp_path / "alias")
+    assert (alias.done, alias.size_bytes) == (1, run(directory).size_bytes)
+
+
+def test_details_come_from_the_results(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "run", cells=5)
+    endings = [{"finished": {"valid": False}}, {"finished": None}, None]
+    for number, result in enumerate(endings):
+        path = directory / "cells" / f"c{number:03d}-r00" / "result.json"
+        path.write_text("{" if result is None else json.dumps(result), encoding="utf-8")
+    found = run(directory, details=True)
+    assert found.details == Details(valid=2, invalid=1, failed=1)
+    assert found.problem is not None
+    assert found.problem.startswith("cells/c002-r00/result.json: it is not whole JSON")
+    assert run(directory).details is None
+
+
+def test_attempts_and_parts_are_counted_apart(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "run", cells=2, done=1)
+    names = ["c000-r00.failed-1", "c000-r00.missed-2", "c001-r00.missed-1", "c001-r00.4711.part"]
+    for name in names:
+        (directory / "cells" / name).mkdir()
+    (directory / "manifest.json.part").touch()
+    found = run(directory)
+    assert (found.done, found.attempts, found.parts) == (1, 3, 1)
+    # The attempt at what has no result yet stays: the run may go on from it.
+    assert [path.name for path in runs.attempts_of(directory)] == names[:2]
+    assert [path.name for path in runs.parts_of(directory)] == [names[3], "manifest.json.part"]
+    remove_entries(directory, [*runs.attempts_of(directory), *runs.parts_of(directory)])
+    assert sorted(path.name for path in (directory / "cells").iterdir()) == ["c000-r00", "c001-r00.missed-1"]
+    assert {path.name for path in directory.iterdir()} == {"cells", "lock", "manifest.json"}
+
+
+def test_a_run_is_removed_whole(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "run")
+    other = make_run(tmp_path, "other")
+    remove_run(directory)
+    assert list(tmp_path.iterdir()) == [other]
+
+
+def test_links_are_not_followed_out_of_a_run(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    (precious / "c000-r00.4711.part").mkdir(parents=True)
+    (precious / "file").touch()
+    kept = sorted(precious.rglob("*"))
+    directory = make_run(tmp_path, "run", cells=1)
+    for place in (directory / "link", directory / "cells" / "c001-r00", directory / "cells" / "x.part"):
+        place.symlink_to(precious)
+    remove_entries(directory, runs.parts_of(directory))
+    assert not (directory / "cells" / "x.part").is_symlink()
+    remove_run(directory)
+    directory = make_run(tmp_path, "again", cells=0)
+    (directory / "cells").rmdir()
+    (directory / "cells").symlink_to(precious)
+    assert (run(directory).done, runs.parts_of(directory), runs.attempts_of(directory)) == (0, [], [])
+    remove_run(directory)
+    assert sorted(precious.rglob("*")) == kept
+    assert list(tmp_path.iterdir()) == [precious]
+
+
+def directory_of_files(root: Path) -> Path:
+    (root / "files").mkdir()
+    (root / "files" / "manifest.json").write_text('{"schema": "elsewhere/1", "plan": []}', encoding="utf-8")
+    return root / "files"
+
+
+def link_to_a_run(root: Path) -> Path:
+    (root / "link").symlink_to(make_run(root, "run"))
+    return root / "link"
+
+
+def looks_removed(root: Path) -> Path:
+    (root / ".mine.removed").mkdir()
+    (root / ".mine.removed" / "file").touch()
+    return root / ".mine.removed"
+
+
+@pytest.mark.parametrize("make", [directory_of_files, link_to_a_run, looks_removed, lambda root: root / "nowhere"])
+def test_what_is_no_run_is_not_removed(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    place = make(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(StoreError):
+        remove_run(place)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_run_of_another_version_can_be_removed_but_not_read(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "run")
+    text = (directory / "manifest.json").read_text(encoding="utf-8")
+    (directory / "manifest.json").write_text(text.replace("crosswind.run/1", "crosswind.run/2"), encoding="utf-8")
+    assert "crosswind.run/2" in problem(directory)
+    remove_run(directory)
+    assert not directory.exists()
+
+
+def test_a_run_in_use_is_not_touched(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "run")
+    with Store.resume(directory):
+        (directory / "cells" / "c001-r00.4711.part").mkdir()
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(StoreError, match="in use"):
+            remove_run(directory)
+        with pytest.raises(StoreError, match="in use"):
+            remove_entries(directory, runs.parts_of(directory))
+        assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_while_a_run_is_removed_nobody_can_go_on_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = make_run(tmp_path, "run")
+    lock = (directory / "lock").open("rb")
+    refused = []
+
+    def ask(path: Path) -> None:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            refused.append(path.name)
+        remove(path)
+
+    remove = runs._remove
+    monkeypatch.setattr(runs, "_remove", ask)
+    with lock:
+        remove_run(directory)
+    assert set(refused) == {"cells", "lock", runs.MARKER}
+    assert refused[-1] == runs.MARKER
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), PermissionError(13, "Permission denied")])
+def test_a_removal_that_is_interrupted_leaves_no_run_and_can_be_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int, error: BaseException
+) -> None:
+    directory = make_run(tmp_path, "run")
+    left = [steps]
+
+    def remove_some(path: Path) -> None:
+        if not left[0]:
+            raise error
+        left[0] -= 1
+        remove(path)
+
+    remove = runs._remove
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "_remove", remove_some)
+        with pytest.raises((KeyboardInterrupt, DiskError)):
+            remove_run(directory)
+    (leftover,) = tmp_path.iterdir()
+    assert leftover.name == ".run.removed"
+    assert list_runs(tmp_path) == [Unreadable(leftover, "its removal did not end", leftover=True)]
+    with pytest.raises(StoreError, match="there is no run"):
+        latest_run(tmp_path)
+    # Another run of that name can be made and removed meanwhile.
+    remove_run(make_run(tmp_path, "run"))
+    assert list(tmp_path.iterdir()) == [leftover]
+    remove_run(leftover)
+    assert list(tmp_path.iterdir()) == []
