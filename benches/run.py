@@ -1,71 +1,31 @@
 #!/usr/bin/env python3
-"""Speed and fidelity, each figure beside a reference from the same run (`make bench`). Nothing here passes or fails.
+"""Speed and fidelity of one cell, each figure beside a reference from the same run (`make bench`).
+
+Nothing here passes or fails.
 
 Every comparison is interleaved (A B A B ...): the machine's speed drifts, the ratio of medians does not.
 Needs root and a C compiler.
 """
 
-import json
-import os
-import resource
 import statistics
 import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
-
-HERE = Path(__file__).parent
-CELL = os.environ.get("CROSSWIND_CELL", str(HERE.parent / "target" / "release" / "crosswind-cell"))
-ROUNDS = 5
-MILLISECOND = 1_000_000
-Json = dict[str, Any]
-
-
-def run_cell(workload: Json, *, path: Json | None = None, output: Path | None = None, **recording: bool) -> Json:
-    """Runs one cell and returns its `finished` event."""
-    cell: Json = {"schema": "crosswind.cell/1", "workload": workload, "path": path or {}}
-    if output is not None:
-        cell["output"] = {"directory": str(output), **recording}
-    done = subprocess.run([CELL], input=json.dumps(cell).encode(), stdout=subprocess.PIPE, check=False)
-    last: Json = json.loads(done.stdout.splitlines()[-1])
-    if last["event"] != "finished":
-        sys.exit(f"error: {last['message']}\nhint: {last['hint']}")
-    return last
-
-
-def symmetric(**direction: float) -> Json:
-    """A path that is the same both ways."""
-    return {"forward": direction, "reverse": direction}
-
-
-def samples(directory: Path) -> pl.DataFrame:
-    """The samples of the last cell that wrote there, those that were ok."""
-    return pl.read_ipc(directory / "samples.arrow").filter(pl.col("outcome") == "ok")
-
-
-def alternate(a: Callable[[], float], b: Callable[[], float]) -> tuple[list[float], list[float]]:
-    """Both in turn, ROUNDS times."""
-    pairs = [(a(), b()) for _ in range(ROUNDS)]
-    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-
-
-def spread(values: list[float], scale: float, unit: str) -> str:
-    """Median, smallest and largest."""
-    low, middle, high = min(values) / scale, statistics.median(values) / scale, max(values) / scale
-    return f"{middle:.2f} {unit} [{low:.2f}, {high:.2f}]"
-
-
-def show(name: str, ours: str, reference: str, ratio: str, target: str) -> None:
-    """One result."""
-    print(
-        f"{name}\n  ours       {ours}\n  reference  {reference}\n  result     {ratio}   (target: {target})\n",
-        flush=True,
-    )
+from common import (
+    HERE,
+    MILLISECOND,
+    ROUNDS,
+    Json,
+    alternate,
+    main,
+    run_cell,
+    samples,
+    show,
+    spread,
+    stolen,
+    symmetric,
+)
 
 
 def throughput(directory: Path) -> None:
@@ -115,12 +75,6 @@ def delay_error(directory: Path) -> None:
             f"{stolen() - before:.2f} s",
             "p50 at most 25 us, p99 at most 250 us",
         )
-
-
-def stolen() -> float:
-    """Seconds of processor time that a hypervisor has kept from this machine."""
-    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
-    return int(fields[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def echo(directory: Path) -> None:
@@ -178,39 +132,5 @@ def memory(directory: Path) -> None:
     )
 
 
-def set_up(_directory: Path) -> None:
-    """Start and teardown of a cell."""
-    wall, cpu = [], []
-    for _ in range(ROUNDS * 4):
-        before, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        run_cell({"kind": "echo", "transport": "udp", "messages": 1}, path=symmetric(delay_ns=0))
-        wall.append(time.perf_counter() - before)
-        now = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu.append(now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime)
-    show(
-        "A cell of one message, from start to end",
-        spread(wall, 1e-3, "ms") + " wall",
-        spread(cpu, 1e-3, "ms") + " CPU",
-        f"n = {len(wall)}",
-        "none yet",
-    )
-
-
-def main() -> None:
-    """All of it, or what is named on the command line."""
-    benches = {"throughput": throughput, "delay-error": delay_error, "echo": echo, "memory": memory, "set-up": set_up}
-    wanted = sys.argv[1:] or list(benches)
-    if unknown := set(wanted) - set(benches):
-        sys.exit(f"error: no such bench: {', '.join(sorted(unknown))}\nhint: there are {', '.join(benches)}")
-    load = os.getloadavg()[0]
-    print(
-        f"load before the start: {load:.2f}"
-        + ("   (not idle: absolute figures will be worse)\n" if load > 0.5 else "\n")
-    )
-    with tempfile.TemporaryDirectory(prefix="crosswind-bench-") as directory:
-        for name in wanted:
-            benches[name](Path(directory))
-
-
 if __name__ == "__main__":
-    main()
+    main({"throughput": throughput, "delay-error": delay_error, "echo": echo, "memory": memory})

@@ -132,7 +132,7 @@ class Admission:
         counts.
         """
         attempts = self._attempts[entry["key"]] = self.attempts(entry) + 1
-        witness = alone and self._in_doubt and self._cells >= _WITNESSES
+        witness = alone and attempts > 1 and self._in_doubt and self._cells >= _WITNESSES
         if attempts >= ATTEMPTS or witness:
             if alone and not self._kept:
                 self._hopeless[entry["cell"]] = entry
@@ -149,8 +149,10 @@ class Admission:
         """Moves what must run alone from the head of the queue; what turned out light comes back."""
         while self._ready and self._runs_alone(self._ready[0]):
             self._alone.append(self._ready.popleft())
-        if not self._ready and self._alone and not self._runs_alone(self._alone[0]):
-            self._ready.append(self._alone.popleft())
+        if not self._ready:
+            # All at once: a single one would have no company to run with.
+            while self._alone and not self._runs_alone(self._alone[0]):
+                self._ready.append(self._alone.popleft())
 
     def _runs_alone(self, entry: Entry) -> bool:
         if self._jobs == 1:

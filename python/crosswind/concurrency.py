@@ -132,6 +132,7 @@ class Limit:
         self._weight = 0.0
         self._doubling = True
         self._rest = 0
+        self._missed = 0
 
     def handle_window(self, window: Window, *, running: int, missed: int = 0) -> None:
         """One window is over.
@@ -139,15 +140,19 @@ class Limit:
         Args: window: the fidelity in it. running: cells at its end. missed: cells that ended in it, over their budget.
         """
         self._remember(window)
+        self._missed += missed
         if self._rest:
             # What was decided last has to show before the next decision.
             self._rest -= 1
             return
-        if self.pressure >= STRAINED or missed > max(1, running // 20):
-            self._doubling = False
-            self.value = max(1, math.floor(min(self.value, running) * SHRINK))
+        if self.pressure >= STRAINED or self._missed > max(1, running // 20):
+            if running > 1:  # Whatever strains one cell is not the company it keeps.
+                self._doubling = False
+                self.value = max(1, math.floor(min(self.value, running) * SHRINK))
             self._forget()
-        elif self.pressure < CALM and running >= self.value:
+            return
+        self._missed = 0
+        if self.pressure < CALM and running >= self.value:
             # A limit that was not reached was not tested (RFC 7661).
             self.value = min(self.most, 2 * self.value if self._doubling else self.value + GROW)
             self._rest = 1
@@ -168,3 +173,4 @@ class Limit:
     def _forget(self) -> None:
         self._memory, self._weight = Window(), 0.0
         self._rest = 2
+        self._missed = 0

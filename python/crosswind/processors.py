@@ -16,6 +16,10 @@ WATCHED = 0.3
 """Share of an emulators' processor that all who share it may spend watching the clock, together."""
 
 
+_COMPANY = 4
+"""More may join than are known when a cell starts: so many times as many."""
+
+
 class Processors:
     """The processors of this process, shared out to cells.
 
@@ -47,7 +51,7 @@ class Processors:
         if len(hosts) > 2:
             hosts = [self.hosts[(self._next + step) % len(self.hosts)] for step in (0, 1)]
             self._next += 2
-        share = min(0.7, WATCHED * len(self.emulators) / (beside + 1))
+        share = min(0.7, WATCHED * len(self.emulators) / (_COMPANY * (beside + 1)))
         return {"watch": round(share, 6), "emulator_cpus": [emulator], "host_cpus": hosts}
 
     def release(self, placement: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from statistics import mean
+from statistics import fmean
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -43,7 +43,7 @@ class TimeLeft:
         """How long a repetition will take: the mean of its cell's, else the prediction times how wrong those were."""
         known = self._of_cell.get(entry["cell"])
         if known:
-            return mean(known)
+            return fmean(known)
         wrong = self._measured_s / self._predicted_s if self._predicted_s else 1.0
         return float(entry["expected_ns"] / 1e9 * wrong)
 
@@ -137,10 +137,10 @@ class Tally:
 class LiveProgress:
     """The display on a terminal: a bar with time left, and a line for every running cell. Leaves nothing behind."""
 
-    def __init__(self, console: Console, title: str) -> None:
+    def __init__(self, console: Console, title: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._title = title
-        self._tally = Tally()
+        self._tally = Tally(clock)
         self._live = Live(self, console=console, transient=True, refresh_per_second=8)
 
     def run_started(self, plan: list[dict[str, Any]], missing: list[str]) -> None:
@@ -191,7 +191,7 @@ class LiveProgress:
             yield Text(f"  {concurrency_text(tally.concurrency)}", style="dim")
         cells = list(tally.running.values())
         for cell in cells[:_SHOWN_AT_ONCE]:
-            yield Text(f"  {levels_text(cell.entry)}  ") + Text(_now(cell.event), style="cyan")
+            yield _line(cell, options.max_width)
         if len(cells) > _SHOWN_AT_ONCE:
             yield Text(f"  and {len(cells) - _SHOWN_AT_ONCE} more", style="dim")
 
@@ -199,11 +199,12 @@ class LiveProgress:
 class PlainProgress:
     """One line when a run starts and one when a cell ends, for logs and pipes."""
 
-    def __init__(self, console: Console, title: str) -> None:
+    def __init__(self, console: Console, title: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._title = title
-        self._tally = Tally()
-        self._said = (1, 0.0)
+        self._clock = clock
+        self._tally = Tally(clock)
+        self._said = (1, -math.inf)
 
     def run_started(self, plan: list[dict[str, Any]], missing: list[str]) -> None:
         """Says what will run."""
@@ -240,8 +241,9 @@ class PlainProgress:
         """Says so when it has changed a lot, and not often."""
         self._tally.concurrency = now
         said, at = self._said
-        if now.running > 1 and time.monotonic() - at >= _QUIET_S and abs(now.running - said) > said // 4:
-            self._said = (now.running, time.monotonic())
+        time_s = self._clock()
+        if now.running > 1 and time_s - at >= _QUIET_S and abs(now.running - said) > said // 4:
+            self._said = (now.running, time_s)
             self._say(concurrency_text(now))
 
     def remark(self, text: str) -> None:
@@ -294,6 +296,16 @@ def _fraction(event: Event) -> float | None:
 
 def _fractions(tally: Tally) -> float:
     return sum(_fraction(cell.event) or 0.0 for cell in list(tally.running.values()))
+
+
+def _line(cell: _Cell, width: int) -> Text:
+    """One line about a running cell; where there is no room for both, levels give way to progress."""
+    now = Text(f"  {_now(cell.event)}", style="cyan")
+    levels = Text(f"  {levels_text(cell.entry)}")
+    levels.truncate(max(1, width - now.cell_len), overflow="ellipsis")
+    line = levels + now
+    line.truncate(width, overflow="ellipsis")
+    return line
 
 
 def _now(event: Event) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from crosswind.admission import Admission, Admitted, Entry
+from crosswind.admission import ATTEMPTS, Admission, Admitted, Entry
 from crosswind.concurrency import WINDOW_S, Budget, Counters, Limit, Meter, Window
 from crosswind.engine import CellProcess, Event, Failure, Outcome
 from crosswind.errors import CrosswindError, DiskError, EngineError
@@ -151,6 +151,7 @@ class Scheduler:
             self._abandon()
             restore(before)
             self._selector.close()
+            self._close_wake()
             self._watcher.run_ended()
         status = "stopped" if self._fatal else "interrupted" if self._stops else "done"
         try:
@@ -163,7 +164,13 @@ class Scheduler:
 
     def stop(self) -> None:
         """Ends the run: cells are asked to end; the second call kills them. Callable from a signal handler."""
-        os.write(self._wake[1], b"x")
+        with suppress(OSError):  # Too late: the run is over.
+            os.write(self._wake[1], b"x")
+
+    def _close_wake(self) -> None:
+        for end in self._wake:
+            os.close(end)
+        self._wake = (-1, -1)
 
     # The loop
 
@@ -311,11 +318,13 @@ class Scheduler:
             text = f"attempt {earlier + 1}: those before missed the fidelity budget"
             outcome.finished["warnings"].append(text)
         if not missed_budget(outcome):
-            self._admission.handle_kept()
+            if outcome.finished["fidelity"] is not None:
+                self._admission.handle_kept()
             return False
         self._missed_in_window += 1
         if self._ending:
-            return False
+            # Not the last attempt that it may have: the next session goes on with it.
+            return self._admission.attempts(entry) + 1 < ATTEMPTS
         return self._admission.handle_missed(entry, alone=running.alone)
 
     def _result(self, running: _Running, outcome: Outcome) -> dict[str, Any]:
@@ -361,7 +370,8 @@ def _kept_budget(result: Mapping[str, Any]) -> bool:
 def hopeless_error(store: Store, tried: list[Entry]) -> EngineError:
     """Why a run ends whose budget nothing keeps, with the figures that show it."""
     results = store.results()
-    said = [f"{entry['key']}: {'; '.join(results[entry['key']]['finished']['reasons'])}" for entry in tried]
+    finished = {entry["key"]: results[entry["key"]]["finished"] or {} for entry in tried}
+    said = [f"{key}: {'; '.join(one.get('reasons', ['no result']))}" for key, one in finished.items()]
     return EngineError(
         f"no cell of this run keeps the fidelity budget, not even alone: {' · '.join(said)}",
         hint="ask for less (a lower rate, fewer connections), or for a budget that this machine can keep: "

@@ -30,7 +30,7 @@ class WallClock:
         return datetime.fromtimestamp(self._base + self._monotonic(), UTC).isoformat(timespec="milliseconds")
 
     def jump(self) -> float | None:
-        """By how many seconds the clock was set, or the machine slept, since the last jump; None while that is little."""
+        """By how many seconds the clock was set, or the machine slept, since the last jump; None when by little."""
         offset = self._wall() - self._monotonic()
         by = offset - self._seen
         if abs(by) < JUMP_S:

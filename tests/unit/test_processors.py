@@ -80,11 +80,7 @@ def test_a_direct_path_has_no_emulator_and_takes_no_share(beside: int) -> None:
     placement = processors.place("direct", beside=beside)
     assert placement == {"host_cpus": [0, 1, 2, 3]}
     processors.release(placement)
-    assert Processors(range(8)).place("tun", beside=1) == {
-        "watch": 0.3,
-        "emulator_cpus": [6],
-        "host_cpus": [0, 1],
-    }
+    assert processors.place("tun", beside=1) == {"watch": 0.0375, "emulator_cpus": [3], "host_cpus": [0, 1]}
 
 
 def test_numbers_need_not_begin_at_zero_nor_be_in_order() -> None:
@@ -96,13 +92,13 @@ def test_numbers_need_not_begin_at_zero_nor_be_in_order() -> None:
 @pytest.mark.parametrize(
     ("count", "beside", "watch"),
     [
-        (2, 1, 0.15),  # 0.3 of one processor for two
-        (2, 2, 0.1),
-        (2, 6, 0.042857),  # 0.3 / 7, six digits
-        (8, 1, 0.3),  # of two for two
-        (8, 15, 0.0375),
-        (64, 1, 0.7),  # never more, however much there is: 16 x 0.3 / 2 is 2.4
-        (64, 31, 0.15),
+        (2, 1, 0.0375),  # 0.3 of one processor for four times two
+        (2, 2, 0.025),
+        (2, 6, 0.010714),  # 0.3 / 28, six digits
+        (8, 1, 0.075),  # of two for two
+        (8, 15, 0.009375),
+        (80, 1, 0.7),  # never more, however much there is: 20 x 0.3 / 8 is 0.75
+        (64, 31, 0.0375),
     ],
 )
 def test_cells_share_the_time_to_watch_the_clock(count: int, beside: int, watch: float) -> None:
@@ -141,7 +137,8 @@ def test_by_default_they_are_those_of_this_process(affinity: set[int]) -> None:
 
 def test_this_process_leaves_the_emulators_alone_with_every_thread(affinity: set[int]) -> None:
     processors = Processors()
-    go, found = threading.Event(), []
+    go = threading.Event()
+    found: list[set[int]] = []
 
     def look() -> None:
         go.wait()

@@ -1,17 +1,67 @@
 """What people see of a run: time left from what cells took, and lines that say how each ended."""
 
 import io
+from collections.abc import Iterator
+from random import Random
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
-from crosswind.engine import Failure, Outcome
-from crosswind.progress import LiveProgress, PlainProgress, TimeLeft, duration_text, progress_for, seconds_text
+from crosswind.concurrency import Window
+from crosswind.engine import Event, Failure, Outcome
+from crosswind.progress import (
+    LiveProgress,
+    PlainProgress,
+    Tally,
+    TimeLeft,
+    concurrency_text,
+    duration_text,
+    progress_for,
+    seconds_text,
+)
+from crosswind.scheduler import Concurrency, Watcher
 from runs import FINISHED, entry
 
 
 def planned(cell: int, expected_s: float = 1.0) -> dict[str, Any]:
     return {**entry(cell), "expected_ns": int(expected_s * 1e9)}
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def ended(seconds: float = 1.0, **finished: Any) -> Outcome:
+    return Outcome({**FINISHED, **finished}, None, int(seconds * 1e9))
+
+
+def failed(seconds: float = 1.0) -> Outcome:
+    return Outcome(None, Failure("killed", "the cell was ended by signal SIGKILL"), int(seconds * 1e9))
+
+
+def late(seconds: float = 1.0) -> Outcome:
+    return ended(seconds, valid=False, reasons=["late"])
+
+
+def drawn(display: LiveProgress, width: int = 80) -> list[str]:
+    """The lines of the display as a terminal of this width would show them now."""
+    lines = Console(file=io.StringIO(), width=width).render_lines(display, pad=False)
+    return ["".join(segment.text for segment in line).rstrip() for line in lines]
+
+
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps live displays from drawing themselves beside what a test draws of them."""
+    monkeypatch.setattr("rich.live.Live.start", lambda _live: None)
 
 
 def test_before_anything_ended_the_plan_is_believed() -> None:
@@ -43,6 +93,221 @@ def test_several_at_a_time_share_the_work() -> None:
     assert TimeLeft().seconds([planned(0, 4.0), planned(1, 4.0)], [], jobs=2) == 4.0
 
 
+def test_it_takes_at_least_as_long_as_the_longest() -> None:
+    assert TimeLeft().seconds([planned(0, 4.0), planned(1, 10.0)], [], jobs=100) == 10.0
+    assert TimeLeft().seconds([planned(0, 1.0)], [(planned(1, 1.0), 9.0, 0.5)], jobs=100) == 9.0
+
+
+@given(
+    took=st.lists(st.tuples(st.integers(0, 5), st.floats(0, 1e5))),
+    waiting=st.lists(st.integers(0, 9)),
+    running=st.lists(st.tuples(st.integers(0, 9), st.floats(0, 1e5), st.none() | st.floats(1e-6, 1.0))),
+    jobs=st.floats(0, 1000),
+)
+def test_time_left_is_never_negative_and_zero_without_work(
+    took: list[tuple[int, float]],
+    waiting: list[int],
+    running: list[tuple[int, float, float | None]],
+    jobs: float,
+) -> None:
+    left = TimeLeft()
+    for cell, elapsed_s in took:
+        left.add(planned(cell), elapsed_s)
+    under_way = [(planned(cell), so_far_s, fraction) for cell, so_far_s, fraction in running]
+    assert left.seconds([planned(cell) for cell in waiting], under_way, jobs) >= 0.0
+    assert left.seconds([], [(planned(cell), so_far_s, 1.0) for cell, so_far_s, _ in running], jobs) == 0.0
+    assert left.seconds([], [], jobs) == 0.0
+
+
+# The tally
+
+
+def tally_of(clock: Clock, cells: int, seconds: float = 6.0) -> tuple[Tally, list[dict[str, Any]]]:
+    tally = Tally(clock)
+    plan = [planned(cell, seconds) for cell in range(cells)]
+    tally.start(plan, [item["key"] for item in plan])
+    return tally, plan
+
+
+def test_what_an_earlier_session_did_is_done() -> None:
+    tally = Tally()
+    plan = [planned(cell) for cell in range(5)]
+    tally.start(plan, ["c001-r00", "c003-r00"])
+    assert (tally.total, tally.done, list(tally.waiting)) == (5, 3, ["c001-r00", "c003-r00"])
+
+
+def test_every_end_counts_as_what_it_is() -> None:
+    tally, plan = tally_of(Clock(), 5)
+    for item in plan:
+        tally.cell_started(item)
+    tally.cell_ended(plan[0], ended(samples={"rows": 60, "ok": 53, "lost": 7}))
+    tally.cell_ended(plan[1], failed())
+    tally.cell_ended(plan[2], late())
+    tally.cell_repeated(plan[3], late())
+    assert (tally.done, tally.failed, tally.invalid, tally.repeated, tally.lost) == (3, 1, 1, 1, 7)
+    assert (list(tally.running), list(tally.waiting)) == (["c004-r00"], ["c003-r00"])
+
+
+def test_what_is_repeated_waits_after_all_others() -> None:
+    tally, plan = tally_of(Clock(), 3)
+    tally.cell_started(plan[0])
+    tally.cell_repeated(plan[0], late())
+    assert list(tally.waiting) == ["c001-r00", "c002-r00", "c000-r00"]
+    tally.cell_started(plan[0])
+    assert tally.running["c000-r00"].event == {}
+
+
+def test_work_is_shared_out_to_as_many_as_will_run() -> None:
+    clock = Clock()
+    tally, plan = tally_of(clock, 16)
+
+    def left(running: int, limit: int | None) -> float:
+        tally.concurrency = Concurrency(running, limit, Window(), 0.0)
+        clock.now_s += 1.0
+        return tally.seconds_left()
+
+    assert tally.seconds_left() == 16 * 6.0  # Nothing is known: one after another.
+    assert left(running=4, limit=4) == 24.0
+    assert left(running=4, limit=12) == 12.0  # Half-way between what runs and what may.
+    assert left(running=8, limit=None) == 12.0
+    assert left(running=0, limit=None) == 96.0
+    for item in plan:
+        tally.cell_started(item)
+    tally.concurrency = Concurrency(16, 64, Window(), 0.0)
+    clock.now_s += 1.5
+    # 16 that run for 1.5 s of their 6 are all that there is, whatever else may.
+    assert tally.seconds_left() == 4.5
+
+
+def test_time_left_is_looked_at_once_a_second() -> None:
+    clock = Clock()
+    tally, plan = tally_of(clock, 1)
+    tally.cell_started(plan[0])
+    assert tally.seconds_left() == 6.0
+    clock.now_s += 0.75
+    assert tally.seconds_left() == 6.0
+    clock.now_s += 0.25
+    assert tally.seconds_left() == 5.0
+    tally.cell_event(plan[0], {"event": "progress", "done": 1, "total": 4})
+    clock.now_s += 1.0
+    assert tally.seconds_left() == 6.0  # A quarter took 2 s.
+
+
+# Many cells
+
+
+def crowd(watcher: Watcher | Tally, clock: Clock, cells: int = 500, at_once: int = 40) -> Iterator[int]:
+    """A session of many cells side by side: starts, progress, good and bad ends, repetitions. The number that runs,
+    after each of these.
+    """
+    random = Random(1)
+    plan = [planned(cell, 2.0) for cell in range(cells)]
+    waiting = list(plan)
+    running: list[dict[str, Any]] = []
+    if isinstance(watcher, Tally):
+        watcher.start(plan, [item["key"] for item in plan])
+    else:
+        watcher.run_started(plan, [item["key"] for item in plan])
+    while waiting or running:
+        clock.now_s += random.choice([0.0, 0.125, 0.5])
+        if waiting and (not running or (len(running) < at_once and random.random() < 0.6)):
+            running.append(waiting.pop(0))
+            watcher.cell_started(running[-1])
+        elif random.random() < 0.5:
+            done = random.randrange(61)
+            event: Event = {"event": "progress", "done": done, "total": 60, "lost": 1, "median_ns": 20_110_000}
+            watcher.cell_event(random.choice(running), event)
+        else:
+            item = running.pop(random.randrange(len(running)))
+            how = random.randrange(10)
+            if how == 0:
+                waiting.append(item)
+                watcher.cell_repeated(item, late())
+            else:
+                watcher.cell_ended(item, failed(0.001) if how == 1 else late() if how == 2 else ended(1.5))
+        yield len(running)
+
+
+def test_counts_always_add_up_to_the_total() -> None:
+    clock = Clock()
+    tally = Tally(clock)
+    most = 0
+    for running in crowd(tally, clock):
+        assert tally.total == 500
+        assert tally.done + len(tally.running) + len(tally.waiting) == 500
+        assert len(tally.running) == running
+        assert tally.failed + tally.invalid <= tally.done
+        assert tally.seconds_left() >= 0.0
+        most = max(most, running)
+    assert most == 40
+    assert (tally.done, tally.failed > 0, tally.invalid > 0, tally.repeated > 0) == (500, True, True, True)
+    clock.now_s += 1.0
+    assert tally.seconds_left() == 0.0
+
+
+def test_many_cells_draw_a_few_lines(still: None) -> None:
+    clock = Clock()
+    display = LiveProgress(Console(file=io.StringIO(), width=80), "a-study-with-a-name", clock)
+    for step, running in enumerate(crowd(display, clock)):
+        display.concurrency(Concurrency(running, 40, Window(1000, 3, 0.004, 0.0123), 0.246))
+        if step % 20:
+            continue
+        lines = drawn(display)
+        cells = [line for line in lines if line.startswith("  loss=")]
+        more = [line for line in lines if line.startswith("  and ")]
+        assert len(cells) == min(8, running)
+        assert more == ([f"  and {running - 8} more"] if running > 8 else [])
+        # Counts of up to four kinds may need four lines, and what there is to say of all cells two.
+        assert len(lines) <= 4 + 2 + 8 + 1
+        assert max(map(len, lines)) <= 80
+    clock.now_s += 1.0
+    (head, *rest) = drawn(display)
+    assert "500/500" in head
+    assert "about 0 s left" in head
+    assert not any(line.startswith("  ") and "at a time" in line for line in rest)
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_levels_give_way_to_progress_where_both_do_not_fit(still: None, width: int) -> None:
+    display = LiveProgress(Console(file=io.StringIO()), "mine", Clock())
+    plan = [planned(0)]
+    plan[0]["levels"] = {f"workload.key{number}": "a-long-value" for number in range(5)}
+    display.run_started(plan, ["c000-r00"])
+    display.cell_started(plan[0])
+    display.cell_event(plan[0], {"event": "progress", "done": 10, "total": 500, "median_ns": 20_110_000})
+    last = drawn(display, width)[-1]
+    levels = "  key0=a-long-value key1=a-long-value key2=a-long-value key3=a-long-value"
+    progress = "…  10/500  median 20.1 ms"
+    assert last == levels[: width - len(progress)] + progress
+
+
+def test_what_is_said_of_all_cells() -> None:
+    window = Window(released=1000, late=2, starvation=0.004, probe_starvation=0.001)
+    assert (
+        concurrency_text(Concurrency(37, 64, window, 0.12))
+        == "37 at a time (limit 64), 0.2 % of packets late, CPU wait 0.4 %, 12 % of the fidelity budget"
+    )
+    assert concurrency_text(Concurrency(2, None, Window(probe_starvation=0.25), 1.25)) == (
+        "2 at a time (fixed), 0 % of packets late, CPU wait 25 %, 125 % of the fidelity budget"
+    )
+
+
+def test_one_cell_needs_no_line_about_all(still: None) -> None:
+    clock = Clock()
+    display = LiveProgress(Console(file=io.StringIO()), "mine", clock)
+    plan = [planned(0), planned(1)]
+    display.run_started(plan, ["c000-r00", "c001-r00"])
+    display.cell_started(plan[0])
+    display.concurrency(Concurrency(1, 2, Window(), 0.0))
+    assert not any("at a time" in line for line in drawn(display))
+    display.cell_started(plan[1])
+    display.concurrency(Concurrency(2, 2, Window(), 0.0))
+    assert any(line.startswith("  2 at a time (limit 2)") for line in drawn(display))
+
+
+# The displays
+
+
 def test_plain_lines_say_how_each_cell_ended() -> None:
     out = io.StringIO()
     display = PlainProgress(Console(file=out, width=200), "mine")
@@ -65,6 +330,58 @@ def test_plain_lines_say_how_each_cell_ended() -> None:
         "[4/4] loss=3% #1: 60 of 60 ok, median 20 ms, 0.5 s",
         "invalid: loss=3% #1: late",
     ]
+
+
+def test_plain_lines_of_many_cells_count_up_to_all() -> None:
+    out, clock = io.StringIO(), Clock()
+    display = PlainProgress(Console(file=out, width=80), "mine", clock)
+    for _ in crowd(display, clock):
+        pass
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "mine: 500 of 500 cells to run"
+    counted = [int(line[1:].partition("/")[0]) for line in lines if line.startswith("[")]
+    lost = [line for line in lines if line.startswith("failed: ")]
+    assert counted == sorted(set(counted))
+    assert len(counted) + len(lost) == 500
+    starts = ("mine: ", "[", "failed: ", "invalid: ", "again later: ")
+    assert all(line.startswith(starts) for line in lines)
+
+
+def test_a_plain_line_about_concurrency_comes_when_it_changed_a_lot_and_not_often() -> None:
+    out, clock = io.StringIO(), Clock()
+    display = PlainProgress(Console(file=out, width=200), "mine", clock)
+
+    def said(running: int, after_s: float) -> bool:
+        clock.now_s += after_s
+        before = len(out.getvalue().splitlines())
+        display.concurrency(Concurrency(running, 64, Window(), 0.0))
+        return len(out.getvalue().splitlines()) > before
+
+    assert not said(1, 0.0)
+    assert said(16, 0.0)
+    assert not said(32, 1.5)
+    assert said(32, 0.5)
+    assert not said(40, 9.0)  # A quarter more is no news; from 41 on it is.
+    assert said(41, 0.0)
+    assert not said(1, 9.0)
+    assert out.getvalue().splitlines()[0].startswith("16 at a time (limit 64), ")
+
+
+def test_a_remark_is_a_line_in_both_displays() -> None:
+    for display_type in (PlainProgress, LiveProgress):
+        out = io.StringIO()
+        display_type(Console(file=out, width=80), "mine").remark("the clock was set")
+        assert out.getvalue() == "note: the clock was set\n"
+
+
+def test_a_repetition_to_come_is_told_with_its_reason(still: None) -> None:
+    for display_type in (PlainProgress, LiveProgress):
+        out = io.StringIO()
+        display = display_type(Console(file=out, width=80), "mine")
+        display.run_started([planned(0)], ["c000-r00"])
+        display.cell_started(planned(0))
+        display.cell_repeated(planned(0), ended(valid=False, reasons=["p99 of 3 ms", "waits of 9 %"]))
+        assert out.getvalue().splitlines()[-1] == "again later: loss=0% #1: p99 of 3 ms; waits of 9 %"
 
 
 def test_the_live_display_shows_what_runs_and_leaves_bad_news_only() -> None:

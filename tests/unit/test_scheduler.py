@@ -1,5 +1,6 @@
 """The scheduler with cells that are well, that fail and that are stopped; and what a session leaves in the store."""
 
+import errno
 import json
 import os
 import signal
@@ -10,14 +11,19 @@ from typing import Any
 import pytest
 
 from conftest import GOOD_END
+from crosswind.admission import Entry
+from crosswind.concurrency import Budget
 from crosswind.engine import Event, Outcome
 from crosswind.errors import DiskError, EngineError
-from crosswind.admission import Entry
-from crosswind.scheduler import Concurrency, Scheduler, stopped_by_signals
-from crosswind.store import Store
+from crosswind.processors import Processors
+from crosswind.scheduler import Concurrency, Scheduler, _budget_of, stopped_by_signals
+from crosswind.store import Store, write_json
+from crosswind.wallclock import WallClock
 from runs import echo_samples, entry, manifest
 
 FakeCell = Callable[[str], Path]
+AFFINITY = os.sched_getaffinity(0)
+"""Before any test."""
 
 
 class Log:
@@ -52,10 +58,85 @@ class Log:
         self.lines.append("over")
 
 
-def session(directory: Path, binary: Path, watcher: Log, cells: int = 3) -> Scheduler:
+class Crowd(Log):
+    """A watcher of cells that wait for each other: opens a gate, by name, for every cell that is ready and that ended,
+    for windows in which as many are ready as there ever will be, and for remarks.
+    """
+
+    def __init__(self, gates: Path, together: int) -> None:
+        super().__init__()
+        self.ready: list[str] = []
+        self.when_together: Callable[[], None] = lambda: None
+        self._gates = gates
+        self._together = together
+
+    def cell_event(self, entry: Entry, event: Event) -> None:
+        if event["event"] == "ready":
+            self.ready.append(entry["key"])
+            if len(self.ready) == self._together:
+                self.when_together()
+                (self._gates / "together").touch()
+
+    def cell_ended(self, entry: Entry, outcome: Outcome) -> None:
+        super().cell_ended(entry, outcome)
+        (self._gates / f"{entry['key']}-ended").touch()
+
+    def concurrency(self, now: Concurrency) -> None:
+        if len(self.ready) >= self._together:
+            (self._gates / "a-window-together").touch()
+
+    def remark(self, text: str) -> None:
+        super().remark(text)
+        (self._gates / "remark").touch()
+
+
+GATED = (
+    GOOD_END
+    + """
+key = os.path.basename(cell['output']['directory']).split('.')[0]
+run = os.path.dirname(os.path.dirname(cell['output']['directory']))
+def note(name): open(os.path.join(cell['output']['directory'], name), 'w').write(repr(time.monotonic()))
+def ready(): start(); say(event='ready', setup_ns=1)
+def wait_for(gate):
+    for _ in range(4000):
+        if os.path.exists(os.path.join(os.path.dirname(run), gate)): return
+        time.sleep(0.005)
+    sys.exit(f'{gate} was never opened')
+"""
+)
+"""For cells that wait, for 20 s at most, until a Crowd opens a gate."""
+
+
+def session(directory: Path, binary: Path, watcher: Log, cells: int = 3, *, jobs: int | None = 1) -> Scheduler:
     fresh = not (directory / "manifest.json").exists()
     store = Store.create(directory, manifest(cells)) if fresh else Store.resume(directory)
-    return Scheduler(store, binary, watcher, jobs=1)
+    return Scheduler(store, binary, watcher, jobs=jobs)
+
+
+def light(cells: int, *, heavy: int = 0) -> dict[str, Any]:
+    """A manifest whose first cells are heavy and whose others hardly load a processor."""
+    data = manifest(cells)
+    for number, item in enumerate(data["plan"]):
+        item["expected_load"] = 1.0 if number < heavy else 0.01
+    return data
+
+
+def result(run: Path, name: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((run / "cells" / name / "result.json").read_text(encoding="utf-8"))
+    return read
+
+
+def at_once(run: Path, keys: list[str]) -> int:
+    """Most cells that were between their notes "began" and "ends" at the same time, by one clock."""
+
+    def noted(key: str, name: str) -> float:
+        return float((run / "cells" / key / name).read_text())
+
+    times = [(noted(key, "began"), 1) for key in keys] + [(noted(key, "ends"), -1) for key in keys]
+    running = [0]
+    for _, change in sorted(times):
+        running.append(running[-1] + change)
+    return max(running)
 
 
 def test_cells_run_one_after_another_in_the_plans_order(fake_cell: FakeCell, tmp_path: Path) -> None:
@@ -82,13 +163,12 @@ def finish(within):
         fidelity={'within_budget': within}, elapsed_ns=1)
 key, cells = (lambda p: (p.name.split('.')[0], p.parent))(pathlib.Path(cell['output']['directory']))
 missed = len(glob.glob(str(cells / (key + '.missed-*'))))
-start()
 """
 
 
 def test_a_repetition_that_missed_its_budget_is_run_again_later(fake_cell: FakeCell, tmp_path: Path) -> None:
     log = Log()
-    body = LATE_END + "finish(key != 'c000-r00' or missed == 1)"
+    body = LATE_END + "start(); finish(key != 'c000-r00' or missed == 1)"
     assert session(tmp_path / "run", fake_cell(body), log, cells=2).run()
     assert [line for line in log.lines if not line.startswith("start")] == [
         "run 2/2",
@@ -112,7 +192,7 @@ def test_a_repetition_that_missed_its_budget_is_run_again_later(fake_cell: FakeC
 
 def test_the_third_attempt_counts_whatever_it_is(fake_cell: FakeCell, tmp_path: Path) -> None:
     log = Log()
-    assert session(tmp_path / "run", fake_cell(LATE_END + "finish(False)"), log, cells=1).run()
+    assert session(tmp_path / "run", fake_cell(LATE_END + "start(); finish(False)"), log, cells=1).run()
     assert log.lines.count("start c000-r00") == 3
     store = Store.read(tmp_path / "run")
     assert (store.missed("c000-r00"), store.missing()) == (2, [])
@@ -192,7 +272,10 @@ def test_a_stop_keeps_what_was_finished_and_resume_runs_the_rest_once(fake_cell:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_stop_a_run_with_a_deaf_cell(fake_cell: FakeCell, tmp_path: Path, number: signal.Signals) -> None:
+def test_signals_stop_a_run_with_a_deaf_cell(
+    fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    monkeypatch.setattr("crosswind.engine.INTERRUPT_GRACE_S", 0.01)
     body = "signal.signal(2, signal.SIG_IGN); start(); say(event='ready')\nwhile True: signal.pause()"
     log = Log(lambda event: os.kill(os.getpid(), number) if event["event"] == "ready" else None)
     scheduler = session(tmp_path / "run", fake_cell(body), log)
@@ -221,3 +304,347 @@ def test_a_program_that_cannot_be_started_ends_the_run(tmp_path: Path) -> None:
         session(tmp_path / "run", tmp_path / "nothing", Log()).run()
     assert list((tmp_path / "run" / "cells").iterdir()) == []
     assert Store.read(tmp_path / "run").manifest.status == "stopped"
+
+
+# Side by side
+
+
+def test_no_more_than_so_many_run_at_a_time(fake_cell: FakeCell, tmp_path: Path) -> None:
+    # The first wait until a whole window went by with four of them: whoever could start beside them would have.
+    body = GATED + "note('began'); ready(); wait_for('a-window-together'); note('ends'); finish()"
+    log = Crowd(tmp_path, together=4)
+    assert session(tmp_path / "run", fake_cell(body), log, cells=12, jobs=4).run()
+    keys = [f"c{number:03d}-r00" for number in range(12)]
+    assert at_once(tmp_path / "run", keys) == 4
+    assert [line for line in log.lines if line.startswith("start")] == [f"start {key}" for key in keys]
+    assert sorted(line for line in log.lines if line.startswith("end")) == [f"end {key} ok" for key in keys]
+    assert sorted(path.name for path in (tmp_path / "run" / "cells").iterdir()) == keys
+    assert [result(tmp_path / "run", key)["beside"] for key in keys[:4]] == [3, 3, 3, 3]
+    assert Store.read(tmp_path / "run").missing() == []
+
+
+def test_waiting_cells_run_together_and_heavy_ones_afterwards_alone(fake_cell: FakeCell, tmp_path: Path) -> None:
+    # Ten of 0.01 fit into half of one processor; sixteen may run before anything is known.
+    body = GATED + "note('began'); ready(); wait_for('together'); note('ends'); finish()"
+    log = Crowd(tmp_path, together=10)
+    store = Store.create(tmp_path / "run", light(12, heavy=2))
+    assert Scheduler(store, fake_cell(body), log, jobs=None).run()
+    heavy, waiting = ["c000-r00", "c001-r00"], [f"c{number:03d}-r00" for number in range(2, 12)]
+    assert at_once(tmp_path / "run", waiting) == 10
+    assert {result(tmp_path / "run", key)["beside"] for key in waiting} == {9}
+    starts = [line for line in log.lines if line.startswith("start")]
+    assert starts == [f"start {key}" for key in waiting + heavy]
+    assert log.lines[-5:] == ["start c000-r00", "end c000-r00 ok", "start c001-r00", "end c001-r00 ok", "over"]
+    alone = result(tmp_path / "run", "c000-r00")
+    assert (alone["beside"], alone["placement"]) == (0, Processors().place("tun"))
+
+
+def test_a_cell_with_company_is_told_to_tell_of_itself(fake_cell: FakeCell, tmp_path: Path) -> None:
+    body = GATED + (
+        "with open(os.path.join(cell['output']['directory'], 'sent'), 'w') as file: json.dump(cell, file)\n"
+        "ready(); wait_for('together'); finish()"
+    )
+    log = Crowd(tmp_path, together=2)
+    assert Scheduler(Store.create(tmp_path / "run", light(3, heavy=1)), fake_cell(body), log).run()
+    cells = tmp_path / "run" / "cells"
+    sent = [json.loads((cells / f"c{number:03d}-r00" / "sent").read_text()) for number in range(3)]
+    assert [cell.get("heartbeat_ns") for cell in sent] == [None, 500_000_000, 500_000_000]
+    assert sent[0]["placement"] == Processors().place("tun")
+
+
+def test_a_cell_that_dies_leaves_its_company_alone(fake_cell: FakeCell, tmp_path: Path) -> None:
+    body = GATED + (
+        "ready(); wait_for('together')\n"
+        "if key == 'c001-r00': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "wait_for('c001-r00-ended'); note('proof'); finish()"
+    )
+    log = Crowd(tmp_path, together=4)
+    assert session(tmp_path / "run", fake_cell(body), log, cells=4, jobs=4).run()
+    assert log.lines[5] == "end c001-r00 killed"
+    store = Store.read(tmp_path / "run")
+    assert store.missing() == ["c001-r00"]
+    results = store.results()
+    assert "SIGKILL" in results["c001-r00"]["failure"]["message"]
+    for key in ("c000-r00", "c002-r00", "c003-r00"):
+        assert (results[key]["failure"], results[key]["finished"]["valid"]) == (None, True)
+        assert (tmp_path / "run" / "cells" / key / "proof").exists()
+
+
+def test_a_full_disk_in_one_cell_ends_all(fake_cell: FakeCell, tmp_path: Path) -> None:
+    body = GATED + (
+        "signal.signal(2, lambda *_: sys.exit(130)); ready()\n"
+        "if key == 'c000-r00': finish(); sys.exit()\n"
+        "if key == 'c002-r00': wait_for('together'); wait_for('c000-r00-ended'); "
+        "say(event='error', kind='disk', message='no space', hint='do'); sys.exit(1)\n"
+        "while True: signal.pause()"
+    )
+    with pytest.raises(DiskError, match="no space"):
+        session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=4), cells=6, jobs=4).run()
+    store = Store.read(tmp_path / "run")
+    assert store.manifest.status == "stopped"
+    assert list(store.results()) == ["c000-r00"]
+    assert [path.name for path in (tmp_path / "run" / "cells").iterdir()] == ["c000-r00"]
+
+
+def test_a_disk_that_refuses_one_cell_ends_all(
+    fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, data: Any) -> None:
+        if path.name == "result.json":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_json(path, data)
+
+    monkeypatch.setattr("crosswind.store.write_json", refuse)
+    body = GATED + "ready(); wait_for('together')\nif key == 'c001-r00': finish(); sys.exit()\nsignal.pause()"
+    with pytest.raises(DiskError, match="No space left"):
+        session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=3), jobs=3).run()
+    assert list((tmp_path / "run" / "cells").iterdir()) == []
+    assert Store.read(tmp_path / "run").manifest.status == "stopped"
+
+
+# Stopping many
+
+
+def test_a_stop_asks_all_that_run_to_end(fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # With a grace of an hour, what ends has done so itself.
+    monkeypatch.setattr("crosswind.engine.INTERRUPT_GRACE_S", 3600.0)
+    body = GATED + (
+        "def bye(*_): open(os.path.join(os.path.dirname(run), key + '-bye'), 'w'); sys.exit(130)\n"
+        "signal.signal(2, bye); ready()\nwhile True: signal.pause()"
+    )
+    log = Crowd(tmp_path, together=10)
+    scheduler = session(tmp_path / "run", fake_cell(body), log, cells=12, jobs=10)
+    log.when_together = scheduler.stop
+    assert not scheduler.run()
+    assert len(list(tmp_path.glob("*-bye"))) == 10
+    assert sum(line.startswith("start") for line in log.lines) == 10
+    assert not any(line.startswith("end") for line in log.lines)
+    store = Store.read(tmp_path / "run")
+    assert (store.manifest.status, len(store.missing())) == ("interrupted", 12)
+    assert list((tmp_path / "run" / "cells").iterdir()) == []
+
+
+DEAF = GATED + "signal.signal(2, signal.SIG_IGN); ready()\nwhile True: signal.pause()"
+
+
+def test_those_that_do_not_listen_are_killed_after_the_grace(
+    fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crosswind.engine.INTERRUPT_GRACE_S", 0.01)
+    log = Crowd(tmp_path, together=10)
+    scheduler = session(tmp_path / "run", fake_cell(DEAF), log, cells=12, jobs=10)
+    log.when_together = scheduler.stop
+    assert not scheduler.run()
+    assert list((tmp_path / "run" / "cells").iterdir()) == []
+    assert Store.read(tmp_path / "run").manifest.status == "interrupted"
+
+
+@pytest.mark.timeout(60)
+def test_a_second_stop_kills_all_at_once(fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crosswind.engine.INTERRUPT_GRACE_S", 3600.0)
+    log = Crowd(tmp_path, together=10)
+    scheduler = session(tmp_path / "run", fake_cell(DEAF), log, cells=12, jobs=10)
+
+    def twice() -> None:
+        scheduler.stop()
+        scheduler.stop()
+
+    log.when_together = twice
+    assert not scheduler.run()
+    assert list((tmp_path / "run" / "cells").iterdir()) == []
+
+
+def test_what_ended_before_a_stop_reached_it_is_kept(
+    fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crosswind.engine.INTERRUPT_GRACE_S", 3600.0)
+    body = GATED + (
+        "signal.signal(2, lambda *_: (finish(), os._exit(0)) if key == 'c001-r00' else sys.exit(130)); ready()\n"
+        "while True: signal.pause()"
+    )
+    log = Crowd(tmp_path, together=3)
+    scheduler = session(tmp_path / "run", fake_cell(body), log, jobs=3)
+    log.when_together = scheduler.stop
+    assert not scheduler.run()
+    assert Store.read(tmp_path / "run").missing() == ["c000-r00", "c002-r00"]
+
+
+# The fidelity budget
+
+
+def test_a_missed_attempt_is_stored_aside_with_its_company(fake_cell: FakeCell, tmp_path: Path) -> None:
+    # The first attempt at c000 ends, too late, when c001 has ended; the second has no company.
+    body = (GATED + LATE_END) + (
+        "ready(); wait_for('together' if key == 'c001-r00' else 'c001-r00-ended')\n"
+        "finish(key == 'c001-r00' or missed == 1)"
+    )
+    assert session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=2), cells=2, jobs=2).run()
+    run = tmp_path / "run"
+    placed = Processors()
+    together = [placed.place("tun", beside=1) for _ in range(2)]
+
+    def facts(name: str) -> tuple[int, int, dict[str, Any]]:
+        told = result(run, name)
+        return told["attempt"], told["beside"], told["placement"]
+
+    assert facts("c000-r00.missed-1") == (1, 1, together[0])
+    assert facts("c001-r00") == (1, 1, together[1])
+    assert facts("c000-r00") == (2, 0, placed.place("tun"))
+    cells = Store.read(run).record().cells
+    assert [(cell.attempts, cell.beside) for cell in cells] == [(2, 0), (1, 1)]
+
+
+def test_a_budget_that_nothing_keeps_ends_the_run_with_the_figures(fake_cell: FakeCell, tmp_path: Path) -> None:
+    log = Log()
+    body = LATE_END.replace("['late']", "['p99 of ' + key]") + "start(); finish(False)"
+    with pytest.raises(EngineError, match="not even alone") as caught:
+        session(tmp_path / "run", fake_cell(body), log, cells=5).run()
+    # From the third miss on there is doubt: whoever misses it a second time, alone, is a witness.
+    figures = " · ".join(f"{key}: p99 of {key}" for key in ("c002-r00", "c003-r00", "c004-r00"))
+    assert caught.value.message == f"no cell of this run keeps the fidelity budget, not even alone: {figures}"
+    assert caught.value.hint is not None
+    assert "--set budget.delay_error_p99" in caught.value.hint
+    assert log.lines[-1] == "over"
+    store = Store.read(tmp_path / "run")
+    assert store.manifest.status == "stopped"
+    assert sorted(store.results()) == ["c002-r00", "c003-r00", "c004-r00"]
+    assert [store.missed(f"c{number:03d}-r00") for number in range(5)] == [1, 1, 1, 1, 1]
+    assert store.missing() == ["c000-r00", "c001-r00"]
+
+
+def test_without_hope_side_by_side_three_are_tried_alone(fake_cell: FakeCell, tmp_path: Path) -> None:
+    log = Crowd(tmp_path, together=5)
+    body = GATED + LATE_END + "ready(); wait_for('together'); finish(False)"
+    with pytest.raises(EngineError, match="not even alone"):
+        Scheduler(Store.create(tmp_path / "run", light(5)), fake_cell(body), log).run()
+    store = Store.read(tmp_path / "run")
+    results = store.results()
+    assert len(results) == 3
+    assert {(one["attempt"], one["beside"]) for one in results.values()} == {(2, 0)}
+    missed = [result(tmp_path / "run", f"c{number:03d}-r00.missed-1") for number in range(5)]
+    assert {(one["attempt"], one["beside"]) for one in missed} == {(1, 4)}
+
+
+def test_one_cell_that_kept_it_in_an_earlier_session_is_hope_enough(fake_cell: FakeCell, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    first = LATE_END + "start()\nif key == 'c000-r00': finish(True); sys.exit()\nsay(event='ready'); signal.pause()"
+    log = Log(lambda event: scheduler.stop() if event["event"] == "ready" else None)
+    scheduler = session(run, fake_cell(first), log, cells=4)
+    assert not scheduler.run()
+    scheduler.store.close()
+    assert Store.read(run).missing() == ["c001-r00", "c002-r00", "c003-r00"]
+    assert session(run, fake_cell(LATE_END + "start(); finish(False)"), Log()).run()
+    store = Store.read(run)
+    assert [store.missed(f"c{number:03d}-r00") for number in range(4)] == [0, 2, 2, 2]
+    assert result(run, "c003-r00")["attempt"] == 3
+
+
+def test_attempts_go_on_where_an_earlier_session_was_stopped(fake_cell: FakeCell, tmp_path: Path) -> None:
+    body = LATE_END + "start(); say(event='progress', attempt=missed + 1)\nfinish(key != 'c000-r00')"
+    run = tmp_path / "run"
+    log = Log(lambda event: scheduler.stop() if event.get("attempt") == 2 else None)
+    scheduler = session(run, fake_cell(body.replace("\nfinish(", "\nmissed == 1 and signal.pause()\nfinish(")), log)
+    assert not scheduler.run()
+    scheduler.store.close()
+    assert Store.read(run).missed("c000-r00") == 1
+    log = Log()
+    assert session(run, fake_cell(body), log).run()
+    assert log.lines == [
+        "run 1/3",
+        "start c000-r00",
+        "again c000-r00",
+        "start c000-r00",
+        "end c000-r00 ok",
+        "over",
+    ]
+    assert [Store.read(run).missed("c000-r00"), result(run, "c000-r00")["attempt"]] == [2, 3]
+
+
+# Processors and clocks
+
+
+def test_while_cells_run_the_emulators_processors_are_theirs(fake_cell: FakeCell, tmp_path: Path) -> None:
+    seen: list[set[int]] = []
+    log = Log(lambda _event: seen.append(os.sched_getaffinity(0)))
+    assert session(tmp_path / "run", fake_cell(GOOD_END + "start(); finish()"), log, cells=1).run()
+    assert seen == [set(Processors(sorted(AFFINITY)).hosts)] * 2
+    assert os.sched_getaffinity(0) == AFFINITY
+    with pytest.raises(EngineError):
+        session(tmp_path / "other", tmp_path / "nothing", Log()).run()
+    assert os.sched_getaffinity(0) == AFFINITY
+
+
+def test_processors_of_a_cell_that_ended_are_given_to_the_next(
+    fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crosswind.scheduler.Processors", lambda: Processors(range(8)))
+    body = GATED + "ready(); wait_for('c002-r00-ended' if key == 'c000-r00' else 'together'); finish()"
+    assert session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=2), jobs=2).run()
+    emulators = [result(tmp_path / "run", f"c{number:03d}-r00")["placement"]["emulator_cpus"] for number in range(3)]
+    assert emulators == [[6], [7], [7]]
+
+
+@pytest.mark.parametrize("by_s", [3600.0, -3600.0])
+def test_a_clock_that_is_set_is_recorded_and_moves_no_stamp(
+    fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_s: float
+) -> None:
+    monkeypatch.setattr("crosswind.scheduler.WINDOW_S", 0.05)
+    set_by_s = [0.0]
+
+    def set_clock() -> None:
+        set_by_s[0] = by_s
+
+    # The machine's clocks stand still but for what it is set by.
+    clock = WallClock(lambda: 1_000_000_050.0 + set_by_s[0], lambda: 50.0)
+    body = GATED + "ready(); wait_for('remark'); finish()"
+    log = Crowd(tmp_path, together=2)
+    log.when_together = set_clock
+    scheduler = Scheduler(Store.create(tmp_path / "run", manifest(2)), fake_cell(body), log, jobs=2, clock=clock)
+    assert scheduler.run()
+    stamp = "2001-09-09T01:47:30.000+00:00"
+    assert scheduler.jumps == [{"at": stamp, "by_s": by_s}]
+    told = f"the machine's clock was set by {by_s:+.1f} s, or it slept; times measured are not affected"
+    assert log.lines[3] == f"remark {told}"
+    results = Store.read(tmp_path / "run").results().values()
+    assert {one[name] for one in results for name in ("started", "ended")} == {stamp}
+
+
+# What cells tell of themselves
+
+
+def test_what_cells_tell_becomes_a_window_of_all(
+    fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Concurrency] = []
+    monkeypatch.setattr("crosswind.scheduler.WINDOW_S", 0.05)
+
+    class Windows(Crowd):
+        def concurrency(self, now: Concurrency) -> None:
+            super().concurrency(now)
+            if now.window.released:
+                seen.append(now)
+            if sum(now.window.released for now in seen) == 100:
+                (tmp_path / "told").touch()
+
+    # Each tells once, and ends when windows have what both told.
+    told = "'released': 50, 'late': 1, 'wait_ns': 10_000_000, 'probe_wait_ns': 40_000_000"
+    body = GATED + (
+        f"ready(); say(event='progress', done=1, total=2, elapsed_ns=1_000_000_000, fidelity={{{told}}})\n"
+        "wait_for('told'); finish()"
+    )
+    log = Windows(tmp_path, together=2)
+    scheduler = Scheduler(Store.create(tmp_path / "run", light(2)), fake_cell(body), log, jobs=2)
+    assert scheduler.run()
+    assert sum(now.window.released for now in seen) == 100
+    assert {(now.window.late_share, now.window.starvation, now.window.probe_starvation) for now in seen} == {
+        (0.02, 0.01, 0.04)
+    }
+    assert {now.limit for now in seen} == {None}
+
+
+def test_the_strictest_budget_of_the_cells_is_that_of_all() -> None:
+    data = manifest(3)
+    data["plan"][1]["parameters"]["budget"] = {"starvation": 0.01}
+    data["plan"][2]["parameters"]["budget"] = {"starvation": 0.5, "probe_starvation": 0.1}
+    assert _budget_of(data["plan"]) == Budget(starvation=0.01, probe_starvation=0.1)
+    assert _budget_of([]) == Budget()

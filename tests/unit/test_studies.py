@@ -50,8 +50,7 @@ def test_the_quick_variant_takes_less_than_a_minute(name: str) -> None:
 def test_the_quick_variant_of_transfer_time_takes_less_than_a_minute_side_by_side() -> None:
     expected_ns = [Plan.expected_ns(item) for item in Plan.of(load_study("transfer-time").quick())]
     assert len(expected_ns) >= 150
-    assert sum(expected_ns) / len(expected_ns) >= 2 * SECOND_NS
-    assert max(expected_ns) < 8 * SECOND_NS
+    assert sum(expected_ns) / max(expected_ns) > 40
     assert sum(expected_ns) / 20 < 60 * SECOND_NS
 
 
