@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.cells import Budget, DirectionParameters, Parameters
-from crosswind.plan import Plan, PlanItem
+from crosswind.forecast import forecast
+from crosswind.plan import PlanItem
 from crosswind.units import Queue
 
 SCHEMA = "crosswind.cell/1"
@@ -64,7 +65,7 @@ def deadline_ns(item: PlanItem) -> int:
     Never later than when every exchange would have timed out (and its connection, where each has a new one); beyond an
     hour only where the study itself asks for that long, and then at twice what is expected.
     """
-    expected_ns = Plan.expected_ns(item)
+    expected_ns = forecast(item.cell).duration_ns
     work = item.cell.parameters.workload
     if work.kind == "program":
         return MOST_DEADLINE_NS

@@ -190,7 +190,7 @@ class CellProcess:
             self._fail(
                 "deadline",
                 f"the cell did not end within its deadline and was killed after {now - self._started:.0f} s",
-                "fewer messages or less data per cell; or `--set study.deadline=...` for more time",
+                "fewer messages or less data per cell; the deadline follows from the expected duration",
             )
         self.kill()
 

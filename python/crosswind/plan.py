@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from crosswind.cells import Cell
-from crosswind.forecast import forecast
 from crosswind.study import Study
 
 __all__ = ["Cell", "Plan", "PlanItem", "path_seed"]
@@ -57,11 +56,6 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.items)
-
-    @staticmethod
-    def expected_ns(item: PlanItem) -> int:
-        """Predicted duration of one run in nanoseconds."""
-        return forecast(item.cell).duration_ns
 
 
 def path_seed(study_seed: int, repetition: int) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from crosswind.cellspec import cell_json, deadline_ns
+from crosswind.forecast import forecast
 from crosswind.plan import Plan, PlanItem
 from crosswind.study import Study, builtin_studies, load_study
 
@@ -152,7 +153,7 @@ def test_deadlines_are_generous_and_bounded() -> None:
     assert deadline_ns(item_of("echo")) == 60 * 10**9
     # Ten times what is expected ...
     ten_seconds = item_of("transfer", workload__duration="10s")
-    assert deadline_ns(ten_seconds) == 10 * Plan.expected_ns(ten_seconds)
+    assert deadline_ns(ten_seconds) == 10 * forecast(ten_seconds.cell).duration_ns
     # ... but not longer than all timeouts together,
     slow = item_of("echo", path__delay="1s", workload__messages=100, workload__timeout="3s")
     assert deadline_ns(slow) == 300 * 10**9

@@ -11,6 +11,7 @@ import pytest
 
 from crosswind import study_schema
 from crosswind.cli.session import presentation
+from crosswind.forecast import forecast
 from crosswind.models import unknown_models
 from crosswind.plan import Plan
 from crosswind.published import Figure
@@ -23,7 +24,7 @@ SECOND_NS = 10**9
 
 
 def duration_ns(study: Study) -> int:
-    return sum(Plan.expected_ns(item) for item in Plan.of(study))
+    return sum(forecast(item.cell).duration_ns for item in Plan.of(study))
 
 
 def published(name: str, *keys: str) -> dict[tuple[str, ...], float]:
@@ -48,7 +49,7 @@ def test_the_quick_variant_takes_less_than_a_minute(name: str) -> None:
 
 
 def test_the_quick_variant_of_transfer_time_takes_less_than_a_minute_side_by_side() -> None:
-    expected_ns = [Plan.expected_ns(item) for item in Plan.of(load_study("transfer-time").quick())]
+    expected_ns = [forecast(item.cell).duration_ns for item in Plan.of(load_study("transfer-time").quick())]
     assert len(expected_ns) >= 150
     assert sum(expected_ns) / max(expected_ns) > 40
     assert sum(expected_ns) / 20 < 60 * SECOND_NS

@@ -5,6 +5,7 @@ from rich.console import Console
 from rich.table import Table
 
 from crosswind.cli.output import plain_console
+from crosswind.forecast import forecast
 from crosswind.plan import Plan
 from crosswind.progress import seconds_text
 from crosswind.study import Study, load_study
@@ -53,9 +54,11 @@ def _print_design(console: Console, study: Study) -> None:
 
 def _size(study: Study) -> str:
     plan = Plan.of(study)
-    seconds = sum(Plan.expected_ns(item) for item in plan) / 1e9
+    seconds = sum(forecast(item.cell).duration_ns for item in plan) / 1e9
     times = "repetition" if study.repetitions == 1 else "repetitions"
-    return f"{len(study)} cells × {study.repetitions} {times} = {len(plan)} runs, about {seconds_text(seconds)}"
+    most = "up to " if len(plan) < len(study) * study.repetitions else ""
+    size = f"{len(study)} cells × {most}{study.repetitions} {times} = {len(plan)} runs"
+    return f"{size}, about {seconds_text(seconds)} one by one"
 
 
 def _print_cells(console: Console, study: Study) -> None:
@@ -65,7 +68,7 @@ def _print_cells(console: Console, study: Study) -> None:
     items = sorted(first, key=lambda item: item.cell.index)
     for item in items[:_SHOWN_CELLS]:
         levels = [item.cell.levels.get(key, "–") for key in factors]
-        table.add_row(str(item.cell.index), *levels, seconds_text(Plan.expected_ns(item) / 1e9))
+        table.add_row(str(item.cell.index), *levels, seconds_text(forecast(item.cell).duration_ns / 1e9))
     console.print(table)
     if len(items) > _SHOWN_CELLS:
         console.print(f"and {len(items) - _SHOWN_CELLS} more")
