@@ -38,7 +38,7 @@ _FEWEST = 100
 class Budget:
     """What a cell's fidelity budget allows: shares of time that a thread may wait for a processor."""
 
-    starvation: float = 0.05
+    starvation: float = 0.2
     probe_starvation: float = 0.4
 
 

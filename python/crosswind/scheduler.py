@@ -24,7 +24,7 @@ from crosswind.processors import Processors, restore
 from crosswind.store import Store
 from crosswind.wallclock import WallClock
 
-START_S = 0.04
+START_S = 0.025
 """Between two starts. One takes some 10 ms of processor time, which other cells would wait for."""
 
 HEARTBEAT_NS = 500_000_000

@@ -274,7 +274,8 @@ def latest_run(root: Path = DEFAULT_ROOT, *, name: str | None = None) -> Path:
 
     Raises: StoreError when there is none.
     """
-    runs = [path.parent for path in root.glob(f"*/{_MANIFEST}")]
+    # A name with a dot before it is a run that is being removed.
+    runs = [path.parent for path in root.glob(f"[!.]*/{_MANIFEST}")]
     found = [(started, run) for run in runs if (started := _started(run, name)) is not None]
     if not found:
         what = f"run of {name}" if name else "run"

@@ -18,7 +18,10 @@ use std::time::Duration;
 /// Runs `cell`; `tell` hears of its progress, and its error ends the cell.
 pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), CellError>) -> Result<Value, CellError> {
     let memory_locked = realtime::lock_memory();
-    let awake = realtime::keep_processors_awake();
+    // Beside others there is enough to do; processors that poll instead of sleeping use up a virtual machine's share of its
+    // host, which then stops them all for milliseconds.
+    let alone = cell.placement.watch.is_none();
+    let awake = if alone { realtime::keep_processors_awake() } else { None };
     let (recorder, sink) = Recorder::new(cell.output.packets, cell.output.capture);
     let started = std::time::Instant::now();
     let testbed = Testbed::build(Plan {

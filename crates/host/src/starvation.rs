@@ -31,9 +31,10 @@ impl Threads {
         if let Ok(mut state) = self.state.lock() {
             state.running.push((side, id));
         }
+        let started = Instant::now();
         // What it waited before, to be started at all, delayed nothing that is measured.
         let before = run_and_wait_ns().unwrap_or_default();
-        Entered { threads: self, side, id, before, started: Instant::now() }
+        Entered { threads: self, side, id, before, started }
     }
 
     /// The longest that one thread has waited for others than its own cell so far, nanoseconds.

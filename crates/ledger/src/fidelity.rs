@@ -101,7 +101,7 @@ impl Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { delay_error_p99_ns: 1_000_000, starvation: 0.05, probe_starvation: 0.4 }
+        Self { delay_error_p99_ns: 1_000_000, starvation: 0.2, probe_starvation: 0.4 }
     }
 }
 

@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from crosswind.admission import CAPACITY
 from crosswind.cells import Cell
 from crosswind.cellspec import cell_json
 from crosswind.cli.output import plain_console
-from crosswind.cli.run import _study as study_of
+from crosswind.cli.run import study_from
 from crosswind.cli.runs import size_text
 from crosswind.cli.settings import chosen, parse_set, setting_options
 from crosswind.engine import check_cell, find_binary
@@ -27,9 +28,6 @@ from crosswind.report.format import factor_names
 from crosswind.study import Study
 
 SCHEMA = "crosswind.plan/1"
-
-SHARE = 0.5
-"""Of the processors, what the runs side by side may keep busy."""
 
 MOST = 500
 """Runs side by side, at most."""
@@ -93,7 +91,7 @@ def command(
     """
     design = {"study.repetitions": repetitions, "study.seed": seed}
     overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
-    wanted = study_of(study, chosen(settings), overrides, quick=quick)
+    wanted = study_from(study, chosen(settings), overrides, quick=quick)
     if wanted is None:
         raise UsageError("nothing to plan", hint="name a study: `crosswind studies` lists them")
     _refuse_unknown_models(wanted)
@@ -132,7 +130,7 @@ def _checked(plan: Plan) -> str:
 
 def _costs(plan: Plan, each: dict[int, Forecast], *, packets: bool, capture: bool) -> _Costs:
     processors = len(os.sched_getaffinity(0))
-    capacity = SHARE * processors
+    capacity = CAPACITY * processors
     runs = [each[item.cell.index] for item in plan]
     space = {item.cell.index: disk_bytes(item.cell, packets=packets, capture=capture) for item in plan}
     return _Costs(

@@ -69,7 +69,7 @@ def command(
     given = chosen(settings)
     design = {"study.repetitions": repetitions, "study.seed": seed}
     overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
-    wanted = _study(study, given, overrides, quick=quick)
+    wanted = study_from(study, given, overrides, quick=quick)
     if resume is None:
         if wanted is None:
             raise UsageError("nothing to run", hint="name a study: `crosswind studies` lists them")
@@ -81,7 +81,11 @@ def command(
     return _report(store, as_json=as_json, no_report=no_report)
 
 
-def _study(name: str | None, given: dict[str, str], overrides: dict[str, Any], *, quick: bool) -> Study | None:
+def study_from(name: str | None, given: dict[str, str], overrides: dict[str, Any], *, quick: bool) -> Study | None:
+    """The study that a command line means: a built-in one, a file, or one made of options; None when it names none.
+
+    Raises: UsageError, StudyError when the command line or the study is wrong.
+    """
     if name is None:
         if given or overrides or quick:
             raise UsageError(
