@@ -71,6 +71,8 @@ def run_study(directory: Path, *arguments: str) -> Run:
         {**json.loads(path.read_text(encoding="utf-8")), "name": path.parent.name}
         for path in place.glob("cells/*/result.json")
     ]
+    if failed := next((one["failure"] for one in results if one["failure"]), None):
+        sys.exit(f"error: {failed['message']}")
     return Run(wall_s, results)
 
 
