@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DiskError, StoreError
+from crosswind.store import sync_path
 
 MANIFEST = "manifest.json"
 MARKER = "manifest.json.removed"
@@ -178,7 +179,7 @@ def remove_run(directory: Path) -> None:
         place = directory.resolve()
         if not leftover:
             place = place.rename(_free_name(place))
-            _sync(place.parent)
+            sync_path(place.parent)
         if (place / MANIFEST).exists():
             (place / MANIFEST).rename(place / MARKER)
         # The marker goes last: as long as anything is there, it says what that was.
@@ -260,14 +261,6 @@ def _disk_errors(directory: Path) -> Iterator[None]:
         raise DiskError(
             f"cannot remove {where}: {error.strerror or error}", hint="what is left is listed by `crosswind clean`"
         ) from error
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # One run

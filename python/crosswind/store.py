@@ -172,7 +172,7 @@ class Store:
                 _sync_tree(part)
                 _set_aside(place)
                 part.rename(place)
-                _sync(place.parent)
+                sync_path(place.parent)
         except DiskError:
             shutil.rmtree(part, ignore_errors=True)
             raise
@@ -423,11 +423,12 @@ def _set_aside(place: Path) -> None:
 
 def _sync_tree(directory: Path) -> None:
     for path in directory.iterdir():
-        _sync(path)
-    _sync(directory)
+        sync_path(path)
+    sync_path(directory)
 
 
-def _sync(path: Path) -> None:
+def sync_path(path: Path) -> None:
+    """Has the disk keep what a file or directory holds now. Raises: OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

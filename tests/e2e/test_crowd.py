@@ -6,16 +6,13 @@ test that runs every day: at ALPHA a sound machine is accused once in a thousand
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import pytest
 
-from conftest import requires_cell
 from crosswind.stats import difference_of_means, resample
 from crosswind.stats.compare import tost
 from e2e_cli import Cli, cell_of, wait_until
@@ -24,23 +21,12 @@ ALPHA = 0.001
 MARGIN_NS = 500_000.0
 """Of round trips of 40 ms and more: half of what the fidelity budget lets one packet in a hundred be late by."""
 
-# Medians, and any fidelity: where the hypervisor takes the processors away, a cell of so few packets has no punctual 99 %.
+# Medians, and any fidelity: where a hypervisor takes the processors away, so few packets have no punctual 99 %.
 STUDY = (
     "run", "echo", "--transport", "tcp,udp", "--delay", "20ms,25ms", "--loss", "0%", "--messages", "30",
     "--repetitions", "8", "--set", "budget.delay_error_p99=1s", "--no-report",
 )  # fmt: skip
 CELLS, REPETITIONS = 4, 8
-
-
-@pytest.fixture
-def crosswind(tmp_path: Path) -> Iterator[Cli]:
-    requires_cell()
-    cli = Cli(tmp_path)
-    yield cli
-    for process in cli.running:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
 
 
 def results(crosswind: Cli, run: str) -> list[dict[str, Any]]:
