@@ -253,7 +253,9 @@ def _echo(parameters: Parameters) -> _Traffic:
     # Messages of all connections share the links.
     each_ns = max(each_ns, connections * max(links_ns)) + wait_ns
     wall_ns = _slowest(each_ns, math.hypot(each_sd_ns, wait_sd_ns), messages, connections)
-    return _Traffic(wall_ns, sent, carried, flat_out=path.rtt_ns == 0 and sum(links_ns) <= EXCHANGE_NS)
+    # Without a delay the processors set the pace, unless most of the time goes by waiting for what was lost.
+    unhindered = path.rtt_ns == 0 and sum(links_ns) <= EXCHANGE_NS
+    return _Traffic(wall_ns, sent, carried, flat_out=unhindered and rtt_ns > HEAVY * each_ns)
 
 
 def _transfer(parameters: Parameters) -> _Traffic:
@@ -295,7 +297,8 @@ def _connect(parameters: Parameters) -> _Traffic:
     syn_ns, syn_sd_ns = _syn_waits(forward, reverse, float(work.timeout_ns or 0))
     wall_ns = _slowest(path.rtt_ns + EXCHANGE_NS + syn_ns, syn_sd_ns, count, min(work.connections, count))
     packets = CONNECTION_PACKETS * count / (1 - min(MOST_LOSS, (forward.loss + reverse.loss) / 2))
-    return _Traffic(wall_ns, packets, packets * header_bytes, flat_out=path.rtt_ns == 0)
+    unhindered = path.rtt_ns == 0 and EXCHANGE_NS > HEAVY * (EXCHANGE_NS + syn_ns)
+    return _Traffic(wall_ns, packets, packets * header_bytes, flat_out=unhindered)
 
 
 def _program(parameters: Parameters) -> _Traffic:  # noqa: ARG001
