@@ -297,7 +297,7 @@ def _connect(parameters: Parameters) -> _Traffic:
     syn_ns, syn_sd_ns = _syn_waits(forward, reverse, float(work.timeout_ns or 0))
     wall_ns = _slowest(path.rtt_ns + EXCHANGE_NS + syn_ns, syn_sd_ns, count, min(work.connections, count))
     packets = CONNECTION_PACKETS * count / (1 - min(MOST_LOSS, (forward.loss + reverse.loss) / 2))
-    unhindered = path.rtt_ns == 0 and EXCHANGE_NS > HEAVY * (EXCHANGE_NS + syn_ns)
+    unhindered = path.rtt_ns == 0 and HEAVY * (EXCHANGE_NS + syn_ns) < EXCHANGE_NS
     return _Traffic(wall_ns, packets, packets * header_bytes, flat_out=unhindered)
 
 
