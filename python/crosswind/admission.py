@@ -123,7 +123,7 @@ class Admission:
         return Admitted(self._alone.popleft(), beside=0)
 
     def handle_kept(self) -> None:
-        """A repetition kept its budget, or has none."""
+        """A repetition kept its budget."""
         self._kept = True
         self._hopeless.clear()
 

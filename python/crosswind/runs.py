@@ -21,16 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DiskError, StoreError
-from crosswind.store import sync_path
+from crosswind.store import MANIFEST, RUN_SCHEMA, sync_path
 
-MANIFEST = "manifest.json"
 MARKER = "manifest.json.removed"
 """What the manifest is called while its run is being removed."""
 
 SAMPLED_CELLS = 64
 """Of how many cells the size is read; that of the others is estimated from them."""
 
-_KNOWN = "crosswind.run/1"
 _FAMILY = "crosswind.run/"
 _LEFTOVER = re.compile(r"\..+\.removed(-\d+)?")
 _ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(missed|failed)-\d+")
@@ -269,8 +267,8 @@ def _disk_errors(directory: Path) -> Iterator[None]:
 def _examined(directory: Path, details: bool) -> Run:
     manifest, planned = _read_manifest(directory / MANIFEST)
     schema = manifest.get("schema")
-    if schema != _KNOWN:
-        raise ValueError(f"its schema is {schema!r}, not {_KNOWN!r}, the one this version reads")
+    if schema != RUN_SCHEMA:
+        raise ValueError(f"its schema is {schema!r}, not {RUN_SCHEMA!r}, the one this version reads")
     status = str(manifest["status"])
     if status == "running" and not in_use(directory):
         status = "died"

@@ -89,15 +89,15 @@ class _Running:
     """Most other cells that ran at the same time."""
 
     alone: bool
+    attempt: int
     streams: list[IO[bytes]] = field(default_factory=list)
 
 
 class Scheduler:
     """One session of a run.
 
-    Args: store: open for writing. binary: of crosswind-cell. watcher: told about everything. jobs: cells at a time,
-    fixed
-        by hand; None for as many as the fidelity budget allows.
+    Args: store: open for writing. binary: of crosswind-cell. watcher: told about everything.
+        jobs: cells at a time, fixed by hand; None for as many as the fidelity budget allows.
     """
 
     def __init__(
@@ -127,8 +127,9 @@ class Scheduler:
         self._admission = Admission(entries, processors=len(self._processors.usable), jobs=jobs)
         if any(_kept_budget(result) for result in store.results().values()):
             self._admission.handle_kept()
+        earlier = store.all_missed()
         for entry in entries:
-            if missed := store.missed(entry["key"]):
+            if missed := earlier[entry["key"]]:
                 self._admission.recall(entry, missed)
         self._entries = entries
         self._limit = Limit(budget=_budget_of(entries), most=jobs or len(entries) or 1)
@@ -218,7 +219,14 @@ class Scheduler:
             self.store.discard_cell(part)
             raise
         running = _Running(
-            entry, part, self._clock.stamp(), process, placement, len(self._running), alone=not admitted.beside
+            entry=entry,
+            part=part,
+            started=self._clock.stamp(),
+            process=process,
+            placement=placement,
+            beside=len(self._running),
+            alone=not admitted.beside,
+            attempt=self._admission.attempts(entry) + 1,
         )
         for other in self._running.values():
             other.beside = max(other.beside, len(self._running))
@@ -314,8 +322,8 @@ class Scheduler:
         if outcome.finished is None:
             return False
         self._admission.loads.learn(entry, outcome.finished)
-        if earlier := self._admission.attempts(entry):
-            text = f"attempt {earlier + 1}: those before missed the fidelity budget"
+        if running.attempt > 1:
+            text = f"attempt {running.attempt}: those before missed the fidelity budget"
             outcome.finished["warnings"].append(text)
         if not missed_budget(outcome):
             if outcome.finished["fidelity"] is not None:
@@ -324,7 +332,7 @@ class Scheduler:
         self._missed_in_window += 1
         if self._ending:
             # Not the last attempt that it may have: the next session goes on with it.
-            return self._admission.attempts(entry) + 1 < ATTEMPTS
+            return running.attempt < ATTEMPTS
         return self._admission.handle_missed(entry, alone=running.alone)
 
     def _result(self, running: _Running, outcome: Outcome) -> dict[str, Any]:
@@ -334,7 +342,7 @@ class Scheduler:
             "parameters": entry["parameters"],
             "placement": running.placement,
             "beside": running.beside,
-            "attempt": self.store.missed(entry["key"]) + 1,
+            "attempt": running.attempt,
             "finished": outcome.finished,
             "failure": outcome.failure_dict(),
             "started": running.started,

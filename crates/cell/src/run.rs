@@ -61,14 +61,14 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
         write_samples(directory, &measured.samples, zero)?;
     }
     let cpus = Cpus { emulator: narrow(&cpus.emulator), hosts: narrow(&cpus.hosts) };
-    let mut result = conclude(cell, &measured, ended.report, ended.devices, |report| Observed {
+    let mut result = conclude(cell, &measured, ended.report, ended.devices, |report, kernel_drops| Observed {
         delay_error_ns: report.delay_error.report(),
         starvation: report.starvation,
         probe_starvation: {
             let [client, server] = threads.worst();
             Probes { client, server }
         },
-        kernel_drops: 0,
+        kernel_drops,
         realtime: report.realtime,
         memory_locked,
         cpus,
@@ -152,7 +152,7 @@ fn conclude(
     measured: &Measured,
     report: Option<Report>,
     [client, server]: [DeviceCounters; 2],
-    observed: impl FnOnce(&Report) -> Observed,
+    observed: impl FnOnce(&Report, u64) -> Observed,
 ) -> Value {
     let ok = measured.samples.iter().filter(|sample| sample.outcome == Outcome::Ok).count();
     let mut reasons = Vec::new();
@@ -164,8 +164,7 @@ fn conclude(
         }
         Some(report) => {
             let ledger = report.ledger.close(report.queued, client, server);
-            let kernel_drops = kernel_drops(&ledger);
-            let fidelity = FidelityReport::new(Observed { kernel_drops, ..observed(&report) }, cell.budget);
+            let fidelity = FidelityReport::new(observed(&report, kernel_drops(&ledger)), cell.budget);
             let queueing = json!({"forward": report.queueing[0].report(), "reverse": report.queueing[1].report()});
             (ledger, Some(fidelity), Some(queueing), report.cpu_ns)
         }

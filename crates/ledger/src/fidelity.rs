@@ -46,15 +46,15 @@ pub struct Probes {
 }
 
 /// What was measured of an emulation.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Observed {
     /// Distribution of (actual - due) release time.
     pub delay_error_ns: TimeReport,
     /// The emulator's thread.
     pub starvation: Starvation,
-    /// The hosts' threads.
+    /// Of each host, the thread that waited most.
     pub probe_starvation: Probes,
-    /// Packets that the hosts' devices and backlogs dropped.
+    /// Packets that the hosts' devices and backlogs dropped, which no network does.
     pub kernel_drops: u64,
     /// Whether the emulator ran at real-time priority.
     pub realtime: bool,
@@ -67,20 +67,9 @@ pub struct Observed {
 /// The result's `fidelity`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FidelityReport {
-    /// Distribution of (actual - due) release time.
-    pub delay_error_ns: TimeReport,
-    /// The emulator's thread.
-    pub starvation: Starvation,
-    /// Of each host, the thread that waited most.
-    pub probe_starvation: Probes,
-    /// Packets that the hosts' devices and backlogs dropped, which no network does.
-    pub kernel_drops: u64,
-    /// Whether it ran at real-time priority.
-    pub realtime: bool,
-    /// Whether its memory was locked.
-    pub memory_locked: bool,
-    /// What was pinned where.
-    pub cpus: Cpus,
+    /// What was measured.
+    #[serde(flatten)]
+    pub observed: Observed,
     /// What was allowed.
     pub budget: Budget,
     /// Whether all of it was kept.
@@ -116,19 +105,7 @@ impl Starvation {
 impl FidelityReport {
     /// What was observed, against `budget`.
     pub fn new(observed: Observed, budget: Budget) -> Self {
-        let Observed { delay_error_ns, starvation, probe_starvation, kernel_drops, realtime, memory_locked, cpus } =
-            observed;
-        let mut report = Self {
-            delay_error_ns,
-            starvation,
-            probe_starvation,
-            kernel_drops,
-            realtime,
-            memory_locked,
-            cpus,
-            budget,
-            within_budget: false,
-        };
+        let mut report = Self { observed, budget, within_budget: false };
         report.within_budget = report.reasons().is_empty();
         report
     }
@@ -136,7 +113,7 @@ impl FidelityReport {
     /// Why the budget was missed, in words with figures; nothing when it was kept.
     pub fn reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
-        let (p99, allowed) = (self.delay_error_ns.p99, self.budget.delay_error_p99_ns);
+        let (p99, allowed) = (self.observed.delay_error_ns.p99, self.budget.delay_error_p99_ns);
         if p99 > allowed {
             reasons.push(format!(
                 "packets left the path late: the 99th percentile of the delay error is {}, the budget {}",
@@ -144,7 +121,7 @@ impl FidelityReport {
                 in_words(allowed)
             ));
         }
-        let (fraction, allowed) = (self.starvation.fraction(), self.budget.starvation);
+        let (fraction, allowed) = (self.observed.starvation.fraction(), self.budget.starvation);
         if fraction > allowed {
             reasons.push(format!(
                 "the emulator waited for a CPU for {:.2} % of its time, the budget is {:.2} %",
@@ -153,7 +130,8 @@ impl FidelityReport {
             ));
         }
         let allowed = self.budget.probe_starvation;
-        for (host, one) in [("client", self.probe_starvation.client), ("server", self.probe_starvation.server)] {
+        let Probes { client, server } = self.observed.probe_starvation;
+        for (host, one) in [("client", client), ("server", server)] {
             if one.fraction() > allowed {
                 reasons.push(format!(
                     "a thread of the {host} waited for a CPU for {:.2} % of its time, the budget is {:.2} %",
@@ -162,7 +140,7 @@ impl FidelityReport {
                 ));
             }
         }
-        reasons.extend(kernel_drops_in_words(self.kernel_drops));
+        reasons.extend(kernel_drops_in_words(self.observed.kernel_drops));
         reasons
     }
 }

@@ -17,15 +17,14 @@ from crosswind.cellspec import cell_json
 from crosswind.cli.output import plain_console
 from crosswind.cli.run import study_from
 from crosswind.cli.runs import size_text
+from crosswind.cli.session import refuse_unknown_models
 from crosswind.cli.settings import chosen, parse_set, setting_options
 from crosswind.engine import check_cell, find_binary
-from crosswind.errors import EngineError, StudyError, UsageError
+from crosswind.errors import EngineError, UsageError
 from crosswind.forecast import HEAVY, Forecast, disk_bytes, forecast, makespan_ns
-from crosswind.models import MODELS, unknown_models
 from crosswind.plan import Plan
 from crosswind.progress import duration_text, seconds_text
 from crosswind.report.format import factor_names
-from crosswind.study import Study
 
 SCHEMA = "crosswind.plan/1"
 
@@ -94,7 +93,7 @@ def command(
     wanted = study_from(study, chosen(settings), overrides, quick=quick)
     if wanted is None:
         raise UsageError("nothing to plan", hint="name a study: `crosswind studies` lists them")
-    _refuse_unknown_models(wanted)
+    refuse_unknown_models(wanted)
     plan = Plan.of(wanted)
     checked = _checked(plan)
     each = {item.cell.index: forecast(item.cell) for item in plan}
@@ -106,12 +105,6 @@ def command(
     _print(plain_console(), plan, each, costs, checked)
     if order:
         _print_order(plain_console(), plan, each)
-
-
-def _refuse_unknown_models(study: Study) -> None:
-    for place, names in study.named_models.items():
-        if unknown := unknown_models(names):
-            raise StudyError(f'{place}: "{unknown[0]}" is no model', hint=f"known: {', '.join(MODELS)}")
 
 
 def _checked(plan: Plan) -> str:

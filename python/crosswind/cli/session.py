@@ -27,9 +27,7 @@ def start(study: Study, *, output: Path | None, packets: bool, capture: bool) ->
 
     Raises: StudyError when a cell is impossible; StoreError when the directory is taken; EngineError without a binary.
     """
-    for place, names in study.named_models.items():
-        if unknown := unknown_models(names):
-            raise StudyError(f'{place}: "{unknown[0]}" is no model', hint=f"known: {', '.join(MODELS)}")
+    refuse_unknown_models(study)
     binary = find_binary()
     started = utc_now()
     plan = plan_entries(study, packets=packets, capture=capture)
@@ -46,6 +44,13 @@ def start(study: Study, *, output: Path | None, packets: bool, capture: bool) ->
     }
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     return Store.create(output or fresh_directory(study.name, stamp), manifest)
+
+
+def refuse_unknown_models(study: Study) -> None:
+    """Raises: StudyError for a name that is no model, with the place that names it."""
+    for place, names in study.named_models.items():
+        if unknown := unknown_models(names):
+            raise StudyError(f'{place}: "{unknown[0]}" is no model', hint=f"known: {', '.join(MODELS)}")
 
 
 def resume(study: Study | None, directory: Path | None) -> Store:
