@@ -18,8 +18,8 @@ from crosswind.stats.compare import tost
 from e2e_cli import Cli, cell_of, wait_until
 
 ALPHA = 0.001
-MARGIN_NS = 500_000.0
-"""Of round trips of 40 ms and more: half of what the fidelity budget lets one packet in a hundred be late by."""
+MARGIN_NS = 1_000_000.0
+"""Of round trips of 40 ms and more: what the fidelity budget lets one packet in a hundred be late by."""
 
 # Medians, and any fidelity: where a hypervisor takes the processors away, so few packets have no punctual 99 %.
 STUDY = (
@@ -83,11 +83,17 @@ def test_an_overloaded_machine_is_caught_by_the_budget(crosswind: Cli) -> None:
     assert not any(one["finished"]["valid"] for one in together)
 
 
-def test_left_to_itself_it_does_not_overload(crosswind: Cli) -> None:
+def test_left_to_itself_it_says_which_kept_the_budget_and_repeats_the_others(crosswind: Cli) -> None:
+    # How many keep it is the machine's affair, which a hypervisor may stop at any time; what counts is not.
     bulk = ("run", "transfer", "--transport", "tcp", "--size", "2MB", "--rate", "50mbit", "--delay", "1ms")
     ended = crosswind(*bulk, "--repetitions", "12", "--output", "calm", "--no-report")
-    assert ended.status == 0, ended.err
-    assert all(one["finished"]["fidelity"]["within_budget"] for one in results(crosswind, "calm"))
+    counted = results(crosswind, "calm")
+    assert len(counted) == 12
+    kept = [one["finished"]["fidelity"]["within_budget"] for one in counted]
+    assert [one["finished"]["valid"] for one in counted] == kept
+    assert ended.status == (0 if all(kept) else 1), ended.err
+    # None was given up before its third attempt, and that one was alone.
+    assert all((one["attempt"], one["beside"]) == (3, 0) for one, good in zip(counted, kept, strict=True) if not good)
 
 
 def test_a_budget_that_nothing_keeps_ends_the_run_with_its_figures(crosswind: Cli) -> None:
