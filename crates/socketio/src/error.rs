@@ -1,0 +1,118 @@
+//! What can be wrong with a frame, a packet, a message, or their order: one variant for each kind of nonsense.
+
+/// Why something cannot be decoded, encoded, or accepted now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A frame of length 0, which the WebTransport framing cannot carry.
+    #[error("a WebTransport frame of length 0")]
+    EmptyFrame,
+    /// A payload longer than the receiver accepts.
+    #[error("a payload of {length_bytes} bytes, above the maximum of {max_bytes}")]
+    PayloadTooLong {
+        /// The length announced or about to be sent.
+        length_bytes: u64,
+        /// The longest that is accepted.
+        max_bytes: u64,
+    },
+    /// A frame marked as text is not UTF-8.
+    #[error("a text frame is not UTF-8")]
+    NotUtf8,
+    /// A text packet without even a type.
+    #[error("an empty Engine.IO packet: its type is missing")]
+    EmptyPacket,
+    /// A first character that is no Engine.IO packet type.
+    #[error("unknown Engine.IO packet type {0:?}: expected a digit from 0 to 6")]
+    PacketType(char),
+    /// A close, upgrade or noop packet with data.
+    #[error("an Engine.IO packet of type {0} carries data, which that type never does")]
+    PacketData(char),
+    /// A `b...` packet of a polling payload is not base64.
+    #[error("a binary packet of a polling payload is not base64")]
+    Base64(#[source] base64::DecodeError),
+    /// A text packet that a polling payload would cut in two.
+    #[error("a packet holds the record separator 0x1e, which separates packets in a polling payload")]
+    RecordSeparator,
+    /// Text that should be JSON is not.
+    #[error("{place} is not JSON: {cause}")]
+    Json {
+        /// Which text.
+        place: &'static str,
+        /// What the JSON parser said.
+        cause: String,
+    },
+    /// A field of the open packet is missing, of another type, or outside its range.
+    #[error("open packet: field {field:?} is not {expected}")]
+    Handshake {
+        /// The field's name on the wire.
+        field: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// The client resumes a session other than the one it was given.
+    #[error("the client names another session than the one being upgraded, or none")]
+    WrongSession,
+    /// A first character that is no Socket.IO packet type.
+    #[error("unknown Socket.IO packet type {0:?}: expected a digit from 0 to 6")]
+    MessageType(Option<char>),
+    /// A binary packet whose attachment count is missing, zero, or no number.
+    #[error("a binary Socket.IO packet does not begin with a count of attachments and '-'")]
+    AttachmentCount,
+    /// More attachments than [`MAX_ATTACHMENTS`](crate::MAX_ATTACHMENTS).
+    #[error("{0} attachments, above the maximum of {max}", max = crate::MAX_ATTACHMENTS)]
+    TooManyAttachments(usize),
+    /// Attachments on a packet that is neither an event nor an acknowledgement.
+    #[error("attachments on a Socket.IO packet that is neither an event nor an acknowledgement")]
+    UnexpectedAttachments,
+    /// Placeholders and attachments do not match one to one.
+    #[error("the placeholders do not name each of the {attachments} attachments exactly once")]
+    Placeholders {
+        /// How many attachments there are.
+        attachments: usize,
+    },
+    /// Text arrived where attachments were announced.
+    #[error("text while {missing} attachments are still to come")]
+    AttachmentsMissing {
+        /// How many had not arrived.
+        missing: usize,
+    },
+    /// Binary data that no message announced.
+    #[error("binary data that no message announced")]
+    UnannouncedBinary,
+    /// A namespace that cannot be written: it starts with `/` and holds no comma.
+    #[error("a namespace that does not start with '/' or holds a comma")]
+    Namespace,
+    /// An acknowledgement id that is too large, missing on an ACK, or present on a type that has none.
+    #[error("an acknowledgement id that is too large, missing, or out of place")]
+    AckId,
+    /// The JSON is not what the packet's type carries.
+    #[error("a Socket.IO packet of type {0:?} with other data than that type carries")]
+    MessageData(crate::Kind),
+    /// An event without a name, or with one that Socket.IO reserves.
+    #[error("an event whose name is missing, no text, or reserved by Socket.IO")]
+    EventName,
+    /// An event that does not carry exactly one argument, text or binary, and no acknowledgement id.
+    #[error("an event with something else than one argument, text or binary")]
+    Arguments,
+    /// A packet that cannot come at this point of the session.
+    #[error("an Engine.IO packet of type {packet} while the session is in step {step}")]
+    UnexpectedPacket {
+        /// The packet's type: its digit, or `b` for binary.
+        packet: char,
+        /// What the session was waiting for.
+        step: &'static str,
+    },
+    /// A Socket.IO packet that cannot come at this point of the session.
+    #[error("a Socket.IO packet of type {message:?} while the session is in step {step}")]
+    UnexpectedMessage {
+        /// The packet's type.
+        message: crate::Kind,
+        /// What the session was waiting for.
+        step: &'static str,
+    },
+    /// A command that has to wait for another step of the session.
+    #[error("not possible while the session is in step {step}")]
+    NotNow {
+        /// What the session is waiting for.
+        step: &'static str,
+    },
+}

@@ -1,0 +1,71 @@
+//! What a [`Session`](crate::Session) is given at its start, and what it tells its owner.
+
+use crate::{Error, Payload};
+
+/// What carries the session's payloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// One payload a message. The server speaks first.
+    WebSocket,
+    /// One payload a frame, see [`FrameDecoder`](crate::FrameDecoder). The client speaks first, and no payload is empty.
+    WebTransport,
+}
+
+/// How far a client that upgrades got with Socket.IO while polling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Joined {
+    /// It has not sent `40`.
+    No,
+    /// It has sent `40`, and the answer is to come over the new transport.
+    Asked,
+    /// It is connected, with this Socket.IO id.
+    As(String),
+}
+
+/// What a session tells its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Client, upgrading: the new transport works. End the polling transport, then call [`Session::finish_upgrade`](crate::Session::finish_upgrade).
+    Probed,
+    /// Events can be sent from now on.
+    Connected {
+        /// The Socket.IO socket's id, which is not the Engine.IO session's.
+        sid: String,
+    },
+    /// The peer sent an event.
+    Message {
+        /// Its name.
+        name: String,
+        /// Its argument.
+        argument: Payload,
+    },
+    /// The last event: poll what is left to send, then end the transport.
+    Closed(CloseReason),
+}
+
+/// Why a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// [`Session::close`](crate::Session::close) was called.
+    Local,
+    /// The peer left the namespace (`41`).
+    Disconnected,
+    /// The peer closed the Engine.IO session (`1`).
+    PeerClosed,
+    /// The transport ended.
+    TransportClosed,
+    /// The server refused the namespace; its message.
+    Refused(String),
+    /// Not connected within the limit.
+    ConnectTimeout,
+    /// Client: no ping came. Server: no pong came.
+    PingTimeout,
+    /// The peer sent nonsense.
+    Protocol(Error),
+}
+
+impl From<Error> for CloseReason {
+    fn from(error: Error) -> Self {
+        Self::Protocol(error)
+    }
+}

@@ -1,0 +1,23 @@
+//! Engine.IO protocol 4 and Socket.IO protocol 5 without I/O: no sockets, no clock, no chance.
+//!
+//! Bytes of a WebTransport stream go into a [`FrameDecoder`], which yields [`Payload`]s; a WebSocket message is a `Payload`
+//! as it is. Payloads go into a [`Session`], which hands out payloads to send and [`Event`]s. Below it, [`Packet`] is
+//! Engine.IO's packet and [`Message`] is Socket.IO's; both can be used alone.
+//!
+//! Whatever a peer sends, nothing here panics, and nothing grows beyond what has arrived and the stated limits.
+
+mod error;
+mod event;
+mod frame;
+mod handshake;
+mod message;
+mod packet;
+mod session;
+
+pub use error::Error;
+pub use event::{Carrier, CloseReason, Event, Joined};
+pub use frame::{FrameDecoder, encode_frame, encode_frame_header};
+pub use handshake::{Handshake, encode_client_open, parse_client_open};
+pub use message::{Kind, MAX_ATTACHMENTS, Message, MessageDecoder};
+pub use packet::{Packet, Payload, decode_polling, encode_polling};
+pub use session::{CLIENT_CONNECT_TIMEOUT_NS, SERVER_CONNECT_TIMEOUT_NS, Session};

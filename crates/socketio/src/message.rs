@@ -1,0 +1,243 @@
+//! Socket.IO packets (protocol 5), which Engine.IO messages carry; called messages here, to tell the two apart.
+//!
+//! Text: type digit, then for binary ones the count of attachments and `-`, then the namespace and `,` unless it is `/`, then
+//! the acknowledgement id if any, then JSON if any. Attachments follow as binary Engine.IO messages, and stand in the JSON as
+//! `{"_placeholder":true,"num":0}`. Types 5 and 6 are events and acknowledgements with attachments, so [`Kind`] has five.
+//!
+//! Stricter than socket.io-parser 4.2 where that lets nonsense pass: an event has a name, an ACK has an id, each attachment
+//! has exactly one placeholder.
+
+use crate::{Error, Payload, handshake::parse_json};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+/// The most attachments that one message may announce.
+pub const MAX_ATTACHMENTS: usize = 16;
+
+/// Names that Socket.IO keeps for itself (socket.io-parser 4.2).
+const RESERVED: [&str; 6] =
+    ["connect", "connect_error", "disconnect", "disconnecting", "newListener", "removeListener"];
+
+/// What a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `0`: joins a namespace; the server answers with an object that holds `sid`.
+    Connect,
+    /// `1`: leaves the namespace.
+    Disconnect,
+    /// `2`, or `5` with attachments: an array of a name and arguments.
+    Event,
+    /// `3`, or `6` with attachments: an array of arguments.
+    Ack,
+    /// `4`: the namespace cannot be joined; text, or an object that holds `message`.
+    ConnectError,
+}
+
+/// One message with its attachments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// What it is.
+    pub kind: Kind,
+    /// The namespace, `/` unless chosen otherwise.
+    pub namespace: String,
+    /// Asks for an acknowledgement under this id, or is one.
+    pub ack_id: Option<u64>,
+    /// The JSON, with placeholders for the attachments.
+    pub data: Option<Value>,
+    /// Attachments in the order of their numbers, at most [`MAX_ATTACHMENTS`].
+    pub attachments: Vec<Bytes>,
+}
+
+/// Puts messages and their attachments together again.
+///
+/// Holds at most one message and [`MAX_ATTACHMENTS`] attachments, each as long as the transport lets through.
+#[derive(Debug, Default)]
+pub struct MessageDecoder {
+    incomplete: Option<(Message, usize)>,
+}
+
+impl Message {
+    /// A message in the namespace `/` without id and attachments.
+    pub fn new(kind: Kind, data: Option<Value>) -> Self {
+        Self { kind, namespace: "/".to_owned(), ack_id: None, data, attachments: Vec::new() }
+    }
+
+    /// An event with one argument.
+    pub fn event(name: &str, argument: Payload) -> Self {
+        let (argument, attachments) = match argument {
+            Payload::Text(text) => (Value::String(text), Vec::new()),
+            Payload::Binary(bytes) => (json!({ "_placeholder": true, "num": 0 }), vec![bytes]),
+        };
+        let data = Value::Array(vec![Value::String(name.to_owned()), argument]);
+        Self { attachments, ..Self::new(Kind::Event, Some(data)) }
+    }
+
+    /// The name and argument of an event such as [`Message::event`] makes.
+    ///
+    /// Errors: [`Error::Arguments`] for any other message.
+    pub fn into_event(self) -> Result<(String, Payload), Error> {
+        let Some(Value::Array(data)) = self.data else { return Err(Error::Arguments) };
+        let [Value::String(name), argument] = <[Value; 2]>::try_from(data).map_err(|_| Error::Arguments)? else {
+            return Err(Error::Arguments);
+        };
+        let attachment = <[Bytes; 1]>::try_from(self.attachments);
+        let argument = match (self.kind, self.ack_id, argument, attachment) {
+            (Kind::Event, None, Value::String(text), Err(none)) if none.is_empty() => Payload::Text(text),
+            (Kind::Event, None, value, Ok([bytes])) if placeholder(&value).is_some() => Payload::Binary(bytes),
+            _ => return Err(Error::Arguments),
+        };
+        Ok((name, argument))
+    }
+
+    /// The text of this message; the attachments follow it, each as a binary Engine.IO message.
+    ///
+    /// Errors: the same checks as for what arrives, so that nothing is sent that would be refused.
+    pub fn encode(&self) -> Result<String, Error> {
+        if !self.namespace.starts_with('/') || self.namespace.contains(',') {
+            return Err(Error::Namespace);
+        }
+        self.check(self.attachments.len())?;
+        let count = self.attachments.len();
+        let mut text = String::from(match (self.kind, count) {
+            (Kind::Connect, _) => "0",
+            (Kind::Disconnect, _) => "1",
+            (Kind::Event, 0) => "2",
+            (Kind::Ack, 0) => "3",
+            (Kind::ConnectError, _) => "4",
+            (Kind::Event, _) => "5",
+            (Kind::Ack, _) => "6",
+        });
+        if count > 0 {
+            text.push_str(&count.to_string());
+            text.push('-');
+        }
+        if self.namespace != "/" {
+            text.push_str(&self.namespace);
+            text.push(',');
+        }
+        if let Some(id) = self.ack_id {
+            text.push_str(&id.to_string());
+        }
+        if let Some(data) = &self.data {
+            text.push_str(&data.to_string());
+        }
+        Ok(text)
+    }
+
+    /// Reads the text of a message, and how many attachments are to follow it.
+    fn parse(text: &str) -> Result<(Self, usize), Error> {
+        let mut rest = text.chars();
+        let (kind, binary) = match rest.next() {
+            Some('0') => (Kind::Connect, false),
+            Some('1') => (Kind::Disconnect, false),
+            Some('2') => (Kind::Event, false),
+            Some('3') => (Kind::Ack, false),
+            Some('4') => (Kind::ConnectError, false),
+            Some('5') => (Kind::Event, true),
+            Some('6') => (Kind::Ack, true),
+            other => return Err(Error::MessageType(other)),
+        };
+        let mut rest = rest.as_str();
+        let mut attachments = 0;
+        if binary {
+            let (count, after) = take_digits(rest);
+            rest = after.strip_prefix('-').ok_or(Error::AttachmentCount)?;
+            attachments = count.parse().ok().filter(|&count| count > 0).ok_or(Error::AttachmentCount)?;
+        }
+        let mut message = Self::new(kind, None);
+        if rest.starts_with('/') {
+            let (namespace, after) = rest.split_once(',').unwrap_or((rest, ""));
+            namespace.clone_into(&mut message.namespace);
+            rest = after;
+        }
+        let (id, json) = take_digits(rest);
+        if !id.is_empty() {
+            message.ack_id = Some(id.parse().map_err(|_| Error::AckId)?);
+        }
+        if !json.is_empty() {
+            message.data = Some(parse_json("the data of a Socket.IO packet", json)?);
+        }
+        message.check(attachments)?;
+        Ok((message, attachments))
+    }
+
+    /// Whether data, id and placeholders are what a message of this kind with so many attachments has.
+    fn check(&self, attachments: usize) -> Result<(), Error> {
+        let takes_id = matches!(self.kind, Kind::Event | Kind::Ack);
+        let has_id = self.ack_id.is_some();
+        if (has_id && !takes_id) || (!has_id && self.kind == Kind::Ack) {
+            return Err(Error::AckId);
+        }
+        match (self.kind, &self.data) {
+            (Kind::Connect, None | Some(Value::Object(_)))
+            | (Kind::Disconnect, None)
+            | (Kind::ConnectError, Some(Value::String(_) | Value::Object(_)))
+            | (Kind::Ack, Some(Value::Array(_))) => {}
+            (Kind::Event, Some(Value::Array(data))) => {
+                let name = data.first().and_then(Value::as_str).ok_or(Error::EventName)?;
+                if RESERVED.contains(&name) {
+                    return Err(Error::EventName);
+                }
+            }
+            (kind, _) => return Err(Error::MessageData(kind)),
+        }
+        match attachments {
+            0 => return Ok(()),
+            count if count > MAX_ATTACHMENTS => return Err(Error::TooManyAttachments(count)),
+            _ if !takes_id => return Err(Error::UnexpectedAttachments),
+            _ => {}
+        }
+        let mut named = Vec::with_capacity(MAX_ATTACHMENTS);
+        self.data.iter().for_each(|data| collect_placeholders(data, &mut named));
+        named.sort_unstable();
+        if named.iter().copied().eq(0..attachments as u64) { Ok(()) } else { Err(Error::Placeholders { attachments }) }
+    }
+}
+
+impl MessageDecoder {
+    /// Takes the text of an Engine.IO message; returns the Socket.IO message unless attachments are to follow.
+    ///
+    /// Errors: text that is no message, or that comes while attachments are missing. The session is over after an error.
+    pub fn handle_text(&mut self, text: &str) -> Result<Option<Message>, Error> {
+        if let Some((message, count)) = &self.incomplete {
+            return Err(Error::AttachmentsMissing { missing: count - message.attachments.len() });
+        }
+        let (message, attachments) = Message::parse(text)?;
+        if attachments == 0 {
+            return Ok(Some(message));
+        }
+        self.incomplete = Some((message, attachments));
+        Ok(None)
+    }
+
+    /// Takes a binary Engine.IO message; returns the Socket.IO message that it completes.
+    ///
+    /// Errors: bytes that no text announced.
+    pub fn handle_binary(&mut self, bytes: Bytes) -> Result<Option<Message>, Error> {
+        let (mut message, count) = self.incomplete.take().ok_or(Error::UnannouncedBinary)?;
+        message.attachments.push(bytes);
+        if message.attachments.len() == count {
+            return Ok(Some(message));
+        }
+        self.incomplete = Some((message, count));
+        Ok(None)
+    }
+}
+
+fn take_digits(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()))
+}
+
+/// The number in a placeholder, `u64::MAX` when it has none; `None` when `value` is no placeholder.
+fn placeholder(value: &Value) -> Option<u64> {
+    (value.get("_placeholder")? == &Value::Bool(true)).then(|| value["num"].as_u64().unwrap_or(u64::MAX))
+}
+
+fn collect_placeholders(value: &Value, named: &mut Vec<u64>) {
+    match (placeholder(value), value) {
+        (Some(number), _) => named.push(number),
+        (None, Value::Array(items)) => items.iter().for_each(|item| collect_placeholders(item, named)),
+        (None, Value::Object(fields)) => fields.values().for_each(|field| collect_placeholders(field, named)),
+        _ => {}
+    }
+}
