@@ -11,6 +11,7 @@ use crate::error::{HostError, Result};
 use crate::punctuality::Punctuality;
 use crate::realtime;
 use crate::slab::Slab;
+use crate::traffic::TrafficCounters;
 use crate::tun::Tun;
 use crosswind_ledger::{
     DropCause, Headers, Ledger, PacketRecord, PayloadClock, Recorder, Starvation, TimeHistogram, Verdict,
@@ -58,6 +59,8 @@ pub struct Setup {
     pub payload_clock: Arc<PayloadClock>,
     /// Told of every packet that leaves.
     pub punctuality: Arc<Punctuality>,
+    /// Told of every packet that comes.
+    pub traffic: Arc<TrafficCounters>,
 }
 
 /// What the loop saw.
@@ -157,6 +160,7 @@ struct Loop {
     recorder: Recorder,
     payload_clock: Arc<PayloadClock>,
     punctuality: Arc<Punctuality>,
+    traffic: Arc<TrafficCounters>,
     /// Whether a packet may wait on a side: client's, server's.
     readable: [bool; 2],
     /// Whether packets of a side come faster than they are read one by one.
@@ -190,6 +194,7 @@ impl Loop {
             recorder: setup.recorder,
             payload_clock: setup.payload_clock,
             punctuality: setup.punctuality,
+            traffic: setup.traffic,
             alarm: Alarm::new(share),
             yields: setup.watch.is_some(),
             backlog: Backlog::of(&setup.host_cpus),
@@ -266,6 +271,7 @@ impl Loop {
         let headers = Headers::parse(&self.slab.space(token)[..length]);
         self.slab.fill(token, length, headers);
         self.ledger.handle_arrival(side, size);
+        self.traffic.count(side, size.0);
         self.direction(side).handle_packet(now, size, token);
         self.settle(side, now, Some(token));
         Ok(true)

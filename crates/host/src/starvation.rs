@@ -3,6 +3,7 @@
 //! What a thread waits for its own cell is part of what is measured: on a small machine both hosts share a processor. So
 //! from the wait of each thread is taken what the other threads of the cell ran.
 
+use crate::profiler::{Profiler, Sampled};
 use crate::realtime::{run_and_wait_ns, run_and_wait_ns_of};
 use crosswind_ledger::Starvation;
 use crosswind_path::Side;
@@ -13,6 +14,7 @@ use std::time::Instant;
 #[derive(Debug, Default)]
 pub struct Threads {
     state: Mutex<State>,
+    profiler: Option<Profiler>,
 }
 
 #[derive(Debug, Default)]
@@ -25,6 +27,16 @@ struct State {
 }
 
 impl Threads {
+    /// Threads that `profiler` samples, if there is one.
+    pub fn sampled_by(profiler: Option<Profiler>) -> Self {
+        Self { profiler, ..Self::default() }
+    }
+
+    /// What samples them.
+    pub const fn profiler(&self) -> Option<&Profiler> {
+        self.profiler.as_ref()
+    }
+
     /// Counts the calling thread to the host that sends in the direction of `side`, until the guard is dropped.
     pub fn enter(&self, side: Side) -> Entered<'_> {
         let id = nix::unistd::gettid().as_raw();
@@ -34,7 +46,9 @@ impl Threads {
         let started = Instant::now();
         // What it waited before, to be started at all, delayed nothing that is measured.
         let before = run_and_wait_ns().unwrap_or_default();
-        Entered { threads: self, side, id, before, started }
+        // A thread that can have no timer is not sampled; the workload does not depend on it.
+        let sampled = self.profiler.as_ref().and_then(|profiler| profiler.enter(side).ok());
+        Entered { threads: self, side, id, before, started, _sampled: sampled }
     }
 
     /// The longest that one thread has waited for others than its own cell so far, nanoseconds.
@@ -66,6 +80,7 @@ pub struct Entered<'a> {
     id: i32,
     before: (u64, u64),
     started: Instant,
+    _sampled: Option<Sampled<'a>>,
 }
 
 impl Drop for Entered<'_> {

@@ -12,6 +12,7 @@ use crate::punctuality::Punctuality;
 use crate::realtime;
 use crate::sockets;
 use crate::sysctl;
+use crate::traffic::TrafficCounters;
 use crate::tun::Tun;
 use crosswind_ledger::{DeviceCounters, PayloadClock, Recorder};
 use crosswind_path::{PathConfig, Side};
@@ -123,6 +124,8 @@ pub struct Testbed {
     pub payload_clock: Arc<PayloadClock>,
     /// How punctual the emulator is so far.
     pub punctuality: Arc<Punctuality>,
+    /// What the hosts have handed to the path so far; nothing on a direct path.
+    pub traffic: Arc<TrafficCounters>,
     /// What was set, as read back: client, server.
     pub readback: [Readback; 2],
     forwarder: Option<Forwarder>,
@@ -141,6 +144,7 @@ impl Testbed {
         let clock = Clock::start();
         let payload_clock = Arc::new(PayloadClock::new());
         let punctuality = Arc::new(Punctuality::new(plan.late_after));
+        let traffic = Arc::new(TrafficCounters::default());
         let (client, server) = (Namespace::new()?, Namespace::new()?);
         for namespace in [&client, &server] {
             namespace.run(|| prepare(&plan.host, &cpus))?;
@@ -166,6 +170,7 @@ impl Testbed {
                     recorder: plan.recorder,
                     payload_clock: Arc::clone(&payload_clock),
                     punctuality: Arc::clone(&punctuality),
+                    traffic: Arc::clone(&traffic),
                 };
                 forwarder = Some(Forwarder::start(tuns.0, tuns.1, setup)?);
             }
@@ -189,6 +194,7 @@ impl Testbed {
             clock,
             payload_clock,
             punctuality,
+            traffic,
             readback,
             forwarder,
             drain: Duration::from_nanos(2 * one_way.as_nanos()) + Duration::from_millis(500),

@@ -36,10 +36,11 @@ pub struct Sink {
     spare_packets: SyncSender<PacketBatch>,
     spare_captures: SyncSender<CaptureBatch>,
     shared: Arc<Shared>,
+    keeps: bool,
 }
 
 /// What went into the files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SinkReport {
     /// Rows of the packet table.
     pub packets: u64,
@@ -47,6 +48,8 @@ pub struct SinkReport {
     pub captured: u64,
     /// Packets that should be in a capture and are not, because the disk was too slow.
     pub capture_missed: u64,
+    /// Packet records, where they were to be kept in memory.
+    pub kept: Vec<PacketRecord>,
 }
 
 impl Recorder {
@@ -57,7 +60,7 @@ impl Recorder {
         let (spare_packets, packet_lane) = Lane::new(packets, &full);
         let (spare_captures, capture_lane) = Lane::new(capture, &full);
         let recorder = Self { packets: packet_lane, capture: capture_lane, shared: Arc::clone(&shared) };
-        (recorder, Sink { batches, spare_packets, spare_captures, shared })
+        (recorder, Sink { batches, spare_packets, spare_captures, shared, keeps: false })
     }
 
     /// A recorder that records nothing.
@@ -136,6 +139,13 @@ impl Drop for Recorder {
 }
 
 impl Sink {
+    /// Keeps packet records in memory as well, for whoever has to look at them at the end.
+    #[must_use]
+    pub const fn keeping_packets(mut self, keeps: bool) -> Self {
+        self.keeps = keeps;
+        self
+    }
+
     /// Writes what the recorder hands over until that has finished or is gone, then finishes the files. `captures` are the
     /// client's and the server's.
     ///
@@ -152,6 +162,9 @@ impl Sink {
                     if let Some(table) = &mut packet_table {
                         table.append(&batch.records)?;
                         report.packets += batch.records.len() as u64;
+                    }
+                    if self.keeps {
+                        report.kept.extend_from_slice(&batch.records);
                     }
                     batch.clear();
                     let _ = self.spare_packets.try_send(batch);
