@@ -5,7 +5,7 @@ use crosswind_host::{Backend, Family, HostConfig, Placement};
 use crosswind_ledger::Budget;
 use crosswind_path::{DirectionConfig, PathConfig};
 use crosswind_units::Duration;
-use crosswind_workload::WorkloadConfig;
+use crosswind_workload::{Limits, WorkloadConfig};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -89,13 +89,18 @@ impl PathSection {
 /// What is written where.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[allow(clippy::struct_excessive_bools)] // each is a file or a section of its own
 pub struct Output {
     /// An existing directory; without one no file is written.
     pub directory: Option<PathBuf>,
     /// Write `packets.arrow`.
     pub packets: bool,
-    /// Write `client.pcapng` and `server.pcapng`.
+    /// Write `client.pcapng` and `server.pcapng`, and `keys.log` with which they can be read.
     pub capture: bool,
+    /// Write `client.qlog` and `server.qlog`, of QUIC.
+    pub qlog: bool,
+    /// Sample where the hosts' processor time goes.
+    pub profile: bool,
 }
 
 const fn default_seed() -> u64 {
@@ -172,10 +177,11 @@ impl Cell {
         if let Some(problem) = self.host.problem() {
             return wrong(problem, "docs/cell-protocol.md lists every key of host");
         }
-        self.workload.check(ipv6).map_err(|e| CellError::bad_cell(e.to_string()).hint(e.hint))?;
+        let limits = Limits { ipv6, mtu_bytes: self.path.mtu_bytes };
+        self.workload.check(limits).map_err(|e| CellError::bad_cell(e.to_string()).hint(e.hint))?;
         match &self.output.directory {
-            None if self.output.packets || self.output.capture => {
-                wrong("output.packets and output.capture need output.directory".into(), "name an existing directory")
+            None if self.output.packets || self.output.capture || self.output.qlog => {
+                wrong("output.packets, .capture and .qlog need output.directory".into(), "name an existing directory")
             }
             Some(directory) if !directory.is_dir() => {
                 wrong(format!("output.directory {} is not a directory", directory.display()), "make it first")

@@ -3,6 +3,9 @@
 mod cell;
 mod error;
 mod event;
+mod fates;
+pub mod peer;
+mod profile;
 mod program;
 mod run;
 mod table;

@@ -1,6 +1,6 @@
 //! `crosswind-cell`: one cell of an experiment, JSON in, JSON lines and Arrow out. See `docs/cell-protocol.md`.
 
-use crosswind_cell::{Cell, CellError, Event, EventWriter, run_cell, write_event};
+use crosswind_cell::{Cell, CellError, Event, EventWriter, peer, run_cell, write_event};
 use crosswind_host::{privilege, probe, program};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -10,10 +10,11 @@ use std::os::fd::AsFd;
 use std::process::{ExitCode, exit};
 use std::sync::OnceLock;
 
-const USAGE: &str = "usage: crosswind-cell [--check | --probe | --version] < cell.json\n\n\
+const USAGE: &str = "usage: crosswind-cell [--check | --probe | --serve JSON | --call JSON | --version] < cell.json\n\n\
     Runs one cell of an experiment: the cell as JSON on standard input, progress as JSON lines on standard output,\n\
     tables as files. --check only validates and prints the cell with every default filled in; --probe prints what\n\
-    this machine allows. Exit status: 0 ran, 1 could not run, 2 bad cell or usage, 130 interrupted.";
+    this machine allows; --serve and --call run a transport's server or client alone (docs/cell-protocol.md, Peers).\n\
+    Exit status: 0 ran, 1 could not run, 2 bad cell or usage, 130 interrupted.";
 
 /// The first panic, in the library's words.
 static FAULT: OnceLock<String> = OnceLock::new();
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
                 println!("{USAGE}");
                 Ok(())
             }
+            ["--serve", wanted] => peer::serve(wanted),
+            ["--call", wanted] => peer::call(wanted),
             [program::INIT] => program::be_init(),
             _ => Err(CellError::bad_cell(format!("unknown arguments: {}", arguments.join(" ")))
                 .hint("crosswind-cell --help")),

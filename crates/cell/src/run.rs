@@ -1,17 +1,21 @@
 //! Runs one cell: builds the hosts and the path, runs the workload, closes the books.
 
+use crate::fates::find_fates;
+use crate::profile::Profile;
 use crate::program::Pair;
-use crate::table::{Part, write_samples};
+use crate::table::{Part, write_objects, write_samples};
 use crate::{Cell, CellError, Event, write_event};
-use crosswind_host::{Plan, Report, Testbed, Threads, realtime, sysctl};
+use crosswind_host::{Plan, Profiler, Report, Testbed, Threads, realtime, sysctl};
 use crosswind_ledger::{
     Capture, CaptureOptions, Cpus, DeviceCounters, FidelityReport, LedgerReport, Observed, PacketTable, Probes,
     Recorder, Sink, SinkReport, kernel_drops_in_words,
 };
-use crosswind_transport::{Outcome, SocketSettings};
+use crosswind_transport::security::{KeyLogFile, Security};
+use crosswind_transport::{Outcome, Settings, SocketSettings, Transport};
 use crosswind_units::{Instant, Seed};
-use crosswind_workload::{Context, Measured, Progress};
+use crosswind_workload::{Context, Measured, Progress, Resumptions};
 use serde_json::{Value, json};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -22,7 +26,8 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
     // host, which then stops them all for milliseconds.
     let alone = cell.placement.watch.is_none();
     let awake = if alone { realtime::keep_processors_awake() } else { None };
-    let (recorder, sink) = Recorder::new(cell.output.packets, cell.output.capture);
+    let wants_fates = cell.workload.wants_fates();
+    let (recorder, sink) = Recorder::new(cell.output.packets || wants_fates, cell.output.capture);
     let started = std::time::Instant::now();
     let testbed = Testbed::build(Plan {
         backend: cell.path.backend,
@@ -36,16 +41,18 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
         recorder,
     })?;
     let zero = testbed.clock.now();
-    let files = Files::start(cell, &testbed, zero, sink)?;
+    let files = Files::start(cell, &testbed, zero, sink.keeping_packets(wants_fates))?;
     tell(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
 
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
-    let threads = Threads::default();
+    let threads = Threads::sampled_by(if cell.output.profile { Some(Profiler::start()?) } else { None });
     let mut measured = measure(cell, &testbed, &threads, zero, deadline, tell)?;
     let readback = testbed.readback.clone();
     let cpus = testbed.cpus.clone();
     let elapsed = testbed.clock.now() - zero;
+    let counters = Arc::clone(&testbed.traffic);
     let ended = testbed.finish()?;
+    let all_traffic = counters.read();
     for (host, dropped) in ["client", "server"].into_iter().zip(ended.dropped_datagrams) {
         if dropped > 0 {
             measured.warnings.push(format!(
@@ -53,13 +60,26 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
             ));
         }
     }
-    let missed = files.finish()?.capture_missed;
-    if missed > 0 {
+    let written = files.finish()?;
+    if written.capture_missed > 0 {
+        let missed = written.capture_missed;
         measured.warnings.push(format!("{missed} packets are missing from the captures: the disk was too slow"));
     }
+    if wants_fates && ended.report.is_some() {
+        find_fates(&mut measured.samples, &written.kept);
+    }
+    let (profile, doubt) = threads.profiler().map_or((None, None), Profile::new);
+    measured.warnings.extend(doubt);
     if let Some(directory) = &cell.output.directory {
         write_samples(directory, &measured.samples, zero)?;
+        if !measured.objects.is_empty() {
+            write_objects(directory, &measured.objects, zero)?;
+        }
     }
+    let traffic = ended.report.is_some().then(|| {
+        let setup = measured.setup.unwrap_or_default();
+        json!({"setup": setup, "exchanges": all_traffic - setup})
+    });
     let cpus = Cpus { emulator: narrow(&cpus.emulator), hosts: narrow(&cpus.hosts) };
     let mut result = conclude(cell, &measured, ended.report, ended.devices, |report, kernel_drops| Observed {
         delay_error_ns: report.delay_error.report(),
@@ -75,6 +95,8 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
     });
     let host = |side: usize| json!({"sysctl": readback[side].sysctl, "route": readback[side].route, "device": readback[side].device, "socket": measured.sockets[side]});
     result["readback"] = json!({"client": host(0), "server": host(1)});
+    result["traffic"] = traffic.into();
+    result["profile"] = json!(profile);
     result["elapsed_ns"] = elapsed.as_nanos().into();
     result["processors_awake"] = awake.is_some().into();
     result["peak_memory_bytes"] = realtime::peak_memory_bytes().ok().into();
@@ -91,13 +113,14 @@ fn measure(
     tell: &mut dyn FnMut(&Event<'_>) -> Result<(), CellError>,
 ) -> Result<Measured, CellError> {
     let progress = Progress::default();
-    let settings = SocketSettings {
-        congestion_control: cell.host.congestion_control.clone(),
-        nodelay: cell.host.nodelay,
-        send_buffer: cell.host.send_buffer_bytes,
-        receive_buffer: cell.host.receive_buffer_bytes,
+    let context = Context {
+        testbed,
+        settings: settings(cell)?,
+        progress: &progress,
+        threads,
+        resumptions: Resumptions::default(),
+        setup: OnceLock::new(),
     };
-    let context = Context { testbed, settings, progress: &progress, threads };
     let pause = Duration::from_nanos(cell.heartbeat_ns);
     let total = cell.workload.exchanges();
     let mut heartbeat = || -> Result<(), CellError> {
@@ -144,6 +167,36 @@ fn measure(
             }
         }
         running.join().map_err(|_| CellError::new("internal", "the workload panicked"))?.map_err(CellError::from)
+    })
+}
+
+/// What both ends of every connection are set to.
+fn settings(cell: &Cell) -> Result<Settings, CellError> {
+    let features = cell.workload.transport().and_then(crosswind_transport::find).map(Transport::features);
+    let security = if features.is_some_and(|features| features.secure) {
+        let mut security = Security::new().map_err(|e| CellError::new("internal", e.to_string()))?;
+        if let (true, Some(directory)) = (cell.output.capture, &cell.output.directory) {
+            let log = KeyLogFile::create(&directory.join("keys.log")).map_err(|e| CellError::disk("keys.log", &e))?;
+            security = security.with_key_log(Arc::new(log));
+        }
+        Some(Arc::new(security))
+    } else {
+        None
+    };
+    Ok(Settings {
+        socket: SocketSettings {
+            congestion_control: cell.host.congestion_control.clone(),
+            nodelay: cell.host.nodelay,
+            send_buffer: cell.host.send_buffer_bytes,
+            receive_buffer: cell.host.receive_buffer_bytes,
+        },
+        resumption: cell.workload.resumption(),
+        polling: cell.workload.polling(),
+        payload: cell.workload.payload(),
+        request_bytes: cell.workload.request_bytes() as usize,
+        path: String::new(),
+        security,
+        qlog: cell.output.qlog.then(|| cell.output.directory.clone()).flatten(),
     })
 }
 

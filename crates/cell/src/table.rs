@@ -5,7 +5,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array, U
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use crosswind_units::Instant;
-use crosswind_workload::Sample;
+use crosswind_workload::{PageObject, Sample};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,21 +36,35 @@ impl Part {
 
 /// Writes `samples.arrow`; times count from `zero`.
 pub fn write_samples(directory: &Path, samples: &[Sample], zero: Instant) -> Result<(), CellError> {
-    const NAME: &str = "samples.arrow";
-    let (part, file) = Part::create(directory, NAME)?;
+    write(directory, "samples.arrow", schema(), samples, |rows| columns(rows, zero))
+}
+
+/// Writes `objects.arrow`, likewise.
+pub fn write_objects(directory: &Path, objects: &[PageObject], zero: Instant) -> Result<(), CellError> {
+    write(directory, "objects.arrow", object_schema(), objects, |rows| object_columns(rows, zero))
+}
+
+fn write<T>(
+    directory: &Path,
+    name: &'static str,
+    schema: Schema,
+    all: &[T],
+    columns: impl Fn(&[T]) -> Vec<ArrayRef>,
+) -> Result<(), CellError> {
+    let (part, file) = Part::create(directory, name)?;
     let write = || -> Result<(), ArrowError> {
-        let schema = Arc::new(schema());
+        let schema = Arc::new(schema);
         let mut writer = FileWriter::try_new_buffered(file, &schema)?;
-        for rows in samples.chunks(ROWS_A_BATCH) {
-            writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns(rows, zero))?)?;
+        for rows in all.chunks(ROWS_A_BATCH) {
+            writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns(rows))?)?;
         }
         writer.finish()?;
         writer.into_inner()?.into_inner().map_err(io::IntoInnerError::into_error)?;
         Ok(())
     };
     write().map_err(|e| match e {
-        ArrowError::IoError(_, cause) => CellError::disk(NAME, &cause),
-        other => CellError::new("internal", format!("cannot encode {NAME}: {other}")),
+        ArrowError::IoError(_, cause) => CellError::disk(name, &cause),
+        other => CellError::new("internal", format!("cannot encode {name}: {other}")),
     })?;
     part.complete()
 }
@@ -65,6 +79,9 @@ fn schema() -> Schema {
         time("sent_ns"),
         time("received_ns"),
         time("connect_ns"),
+        time("transport_ns"),
+        time("security_ns"),
+        time("upgrade_ns"),
         time("request_ns"),
         time("reply_ns"),
         time("server_ns"),
@@ -72,7 +89,41 @@ fn schema() -> Schema {
         count("received_bytes"),
         time("wire_ns"),
         Field::new("outcome", DataType::Utf8, false),
+        Field::new("stream", DataType::UInt32, false),
+        Field::new("own_drops", DataType::UInt32, true),
     ])
+}
+
+fn object_schema() -> Schema {
+    let time = |name: &str| Field::new(name, DataType::Int64, true);
+    Schema::new(vec![
+        Field::new("page", DataType::UInt64, false),
+        Field::new("object", DataType::Utf8, false),
+        Field::new("connection", DataType::UInt32, false),
+        time("queued_ns"),
+        time("sent_ns"),
+        time("first_ns"),
+        time("received_ns"),
+        Field::new("bytes", DataType::UInt64, false),
+        Field::new("outcome", DataType::Utf8, false),
+    ])
+}
+
+fn object_columns(rows: &[PageObject], zero: Instant) -> Vec<ArrayRef> {
+    let time = |of: fn(&PageObject) -> Option<Instant>| -> ArrayRef {
+        Arc::new(rows.iter().map(|row| of(row).map(|at| signed(at) - signed(zero))).collect::<Int64Array>())
+    };
+    vec![
+        Arc::new(rows.iter().map(|row| Some(row.page)).collect::<UInt64Array>()),
+        Arc::new(rows.iter().map(|row| Some(row.object.as_str())).collect::<StringArray>()),
+        Arc::new(rows.iter().map(|row| Some(row.connection)).collect::<UInt32Array>()),
+        time(|row| Some(row.queued)),
+        time(|row| row.sent),
+        time(|row| row.first),
+        time(|row| row.received),
+        Arc::new(rows.iter().map(|row| Some(row.bytes)).collect::<UInt64Array>()),
+        Arc::new(rows.iter().map(|row| Some(row.outcome.name())).collect::<StringArray>()),
+    ]
 }
 
 fn columns(rows: &[Sample], zero: Instant) -> Vec<ArrayRef> {
@@ -92,6 +143,9 @@ fn columns(rows: &[Sample], zero: Instant) -> Vec<ArrayRef> {
         time(|row| row.sent),
         time(|row| row.received),
         length(&|row| row.connect_ns.map(|ns| ns as i64)),
+        length(&|row| row.transport_ns.map(|ns| ns as i64)),
+        length(&|row| row.security_ns.map(|ns| ns as i64)),
+        length(&|row| row.upgrade_ns.map(|ns| ns as i64)),
         length(&|row| since(row.sent, row.server_received)),
         length(&|row| since(row.server_sent, row.received)),
         length(&|row| since(row.server_received, row.server_sent)),
@@ -99,6 +153,8 @@ fn columns(rows: &[Sample], zero: Instant) -> Vec<ArrayRef> {
         count(|row| row.received_bytes),
         length(&|row| row.wire_ns.map(|ns| ns as i64)),
         Arc::new(rows.iter().map(|row| Some(row.outcome.name())).collect::<StringArray>()),
+        Arc::new(rows.iter().map(|row| Some(row.stream)).collect::<UInt32Array>()),
+        Arc::new(rows.iter().map(|row| row.own_drops).collect::<UInt32Array>()),
     ]
 }
 

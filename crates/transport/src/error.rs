@@ -5,7 +5,7 @@ use std::io;
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// As it should.
     Ok,
@@ -17,6 +17,12 @@ pub enum Outcome {
     Reset,
     /// The other end closed in an orderly way, too early.
     Closed,
+    /// The other end's certificate is not one to trust.
+    Certificate,
+    /// The other end does not speak the protocol, or breaks its rules.
+    Protocol,
+    /// A message larger than one end allows.
+    TooLarge,
     /// Otherwise: the message did not come back as it was sent, or the kernel had another reason.
     Error,
 }
@@ -30,6 +36,9 @@ impl Outcome {
             Self::Refused => "refused",
             Self::Reset => "reset",
             Self::Closed => "closed",
+            Self::Certificate => "certificate",
+            Self::Protocol => "protocol",
+            Self::TooLarge => "too_large",
             Self::Error => "error",
         }
     }
@@ -59,6 +68,15 @@ impl TransportError {
             _ => Outcome::Error,
         };
         Self { what, cause: cause.to_string(), outcome }
+    }
+
+    /// With `outcome`, for what is no error of the kernel.
+    pub fn with(what: &'static str, outcome: Outcome, cause: impl Into<String>) -> Self {
+        Self { what, cause: cause.into(), outcome }
+    }
+
+    pub(crate) fn unsupported(what: &'static str) -> Self {
+        Self::with(what, Outcome::Error, "this transport cannot")
     }
 
     pub(crate) fn closed(what: &'static str) -> Self {

@@ -1,98 +1,279 @@
 //! Ways to carry messages between the hosts. One file a protocol; a line in `REGISTRY` makes it known.
 //!
-//! Calls block, each with a deadline, on the thread that makes them: with one message in flight that is the least that can
-//! stand between a workload and the kernel. Sockets belong to the namespace of the thread that opens them.
+//! A connection carries streams, a stream carries messages. Some transports are one stream from end to end (tcp, WebSocket),
+//! some open as many as are wanted (QUIC), some need one for each message (HTTP: a request and its response).
+//!
+//! Calls are futures, driven in one of two ways ([`Driver`]): those of tcp and udp block the thread that polls them, which is
+//! the least that can stand between a workload and the kernel; the others run on a reactor, one a host, on one thread. Sockets
+//! belong to the namespace of the thread that opens them.
 
+pub mod driver;
 mod error;
+mod halves;
+mod http;
+mod quic;
+mod quic_endpoint;
+mod quic_session;
+mod secure;
+pub mod security;
 mod settings;
+mod socketio;
 mod tcp;
+mod tcp_stream;
+mod tls;
+mod tls_stream;
 mod udp;
+mod websocket;
+mod webtransport;
 
+pub use driver::Driver;
 pub use error::{Outcome, TransportError};
-pub use settings::{SocketReadback, SocketSettings};
-pub use tcp::Tcp;
-pub use udp::Udp;
+pub use settings::{Payload, Resumption, Settings, SocketReadback, SocketSettings};
 
+use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::time::Duration;
+
+/// A call under way.
+pub type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, TransportError>> + 'a>>;
+
+/// What streams a connection carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// It is one, from end to end.
+    One,
+    /// As many as are opened.
+    Many,
+    /// One for each message and its reply.
+    PerMessage,
+}
+
+/// What a transport can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // a table of features
+pub struct Features {
+    /// How its calls are driven.
+    pub driver: Driver,
+    /// Messages can be lost, and are bounded in size.
+    pub datagram: bool,
+    /// What streams a connection carries.
+    pub streams: Streams,
+    /// Encrypted, with a certificate.
+    pub secure: bool,
+    /// A message can travel in the first flight of a resumed connection.
+    pub early_data: bool,
+    /// A client asks for a path and gets what is there.
+    pub http: bool,
+    /// Messages are text or binary.
+    pub text: bool,
+    /// Can begin with HTTP long polling.
+    pub polling: bool,
+    /// Several streams make headway on one connection, in the transport's or the application's own frames.
+    pub shares_connection: bool,
+    /// The server can send on a new stream before the client has.
+    pub server_speaks_first: bool,
+}
+
+impl Features {
+    /// A plain stream on threads: to be written over.
+    pub const PLAIN: Self = Self {
+        driver: Driver::Thread,
+        datagram: false,
+        streams: Streams::One,
+        secure: false,
+        early_data: false,
+        http: false,
+        text: false,
+        polling: false,
+        shares_connection: false,
+        server_speaks_first: true,
+    };
+}
 
 /// A way to carry messages.
 pub trait Transport: Send + Sync {
     /// Its name in a study.
     fn name(&self) -> &'static str;
 
-    /// Whether messages can be lost, and are bounded in size.
-    fn is_datagram(&self) -> bool;
+    /// What it can do.
+    fn features(&self) -> Features;
 
-    /// The largest message that fits, bytes; `None` without a limit.
-    fn largest_message(&self, ipv6: bool) -> Option<usize>;
+    /// The largest message that fits into packets of `mtu` bytes, bytes; `None` without a limit.
+    fn largest_message(&self, _ipv6: bool, _mtu: u32) -> Option<usize> {
+        None
+    }
 
     /// Starts to listen.
-    fn listen(&self, address: SocketAddr, settings: &SocketSettings) -> Result<Box<dyn Listener>, TransportError>;
+    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>>;
 
     /// Sets up a connection, within `timeout`, which then also bounds every later call on it.
-    fn connect(
-        &self,
+    fn connect<'a>(
+        &'a self,
         server: SocketAddr,
-        settings: &SocketSettings,
+        settings: &'a Settings,
         timeout: Duration,
-    ) -> Result<Box<dyn Connection>, TransportError>;
+    ) -> Call<'a, Box<dyn Connection>>;
 }
 
-/// Waits for connections. Several threads may wait on clones of one.
+/// Waits for connections.
 pub trait Listener: Send {
     /// Where it listens.
     fn address(&self) -> Result<SocketAddr, TransportError>;
 
-    /// The next connection. `Outcome::Timeout` when none came within `timeout`, which also bounds every call on the connection.
-    fn accept(&self, timeout: Duration) -> Result<Box<dyn Connection>, TransportError>;
+    /// The next connection. Its handshakes are done when its first stream is accepted, so that none keeps others waiting. On
+    /// threads `Outcome::Timeout` when none came within `timeout`.
+    fn accept(&self, timeout: Duration) -> Call<'_, Box<dyn Connection>>;
 
-    /// Ends every wait on it, and on datagram connections that it accepted.
-    fn wake(&self);
+    /// Ends every wait on it, and on datagram connections that it accepted. On threads; a reactor just drops it.
+    fn wake(&self) {}
 
-    /// Another handle on the same listener.
-    fn try_clone(&self) -> Result<Box<dyn Listener>, TransportError>;
+    /// Another handle on the same listener, for another thread. On a reactor there is none.
+    fn try_clone(&self) -> Result<Box<dyn Listener>, TransportError> {
+        Err(TransportError::unsupported("cannot share a listener"))
+    }
+}
+
+/// How long the steps of setting up a connection took, and what came of resumption. A step that there is not is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Phases {
+    /// TCP's connect.
+    pub transport: Option<Duration>,
+    /// TLS or QUIC handshake.
+    pub security: Option<Duration>,
+    /// WebSocket, WebTransport, Socket.IO.
+    pub upgrade: Option<Duration>,
+    /// A session was resumed.
+    pub resumed: bool,
+    /// The first flight may carry data.
+    pub early_data: bool,
+}
+
+/// What a client opens a stream for. Only HTTP tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Messages that are answered.
+    Messages,
+    /// That many bytes to the server.
+    Upload(Option<u64>),
+    /// That many from the server. Without a number: what `Settings::path` holds.
+    Download(Option<u64>),
 }
 
 /// One end of a connection.
 pub trait Connection: Send {
-    /// Sends one message whole.
-    fn send(&mut self, message: &[u8]) -> Result<(), TransportError>;
+    /// At the client: a stream. Where a connection is one stream, it is that, once.
+    fn open(&self, purpose: Purpose) -> Call<'_, Stream>;
 
-    /// Receives one message of `into`'s size at most, and says its length. A stream has no boundaries: there a message is as
-    /// long as `into`. `Outcome::Closed` at the orderly end.
-    fn receive(&mut self, into: &mut [u8]) -> Result<usize, TransportError>;
+    /// At the server: the next stream that the client opened. `Outcome::Closed` at the orderly end.
+    fn accept(&mut self) -> Call<'_, Stream>;
 
-    /// Receives what there is, at most `into`: for counting bytes. Zero at the orderly end.
-    fn receive_some(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
-        self.receive(into)
+    /// How setting it up went, at the client.
+    fn phases(&self) -> Phases {
+        Phases::default()
     }
 
-    /// Changes what bounds every call.
-    fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError>;
-
-    /// Says that nothing more will be sent. Datagrams have no such word.
-    fn finish_sending(&mut self) -> Result<(), TransportError> {
-        Ok(())
+    /// Ends it in an orderly way, as far as the protocol has one.
+    fn close(&mut self) -> Call<'_, ()> {
+        Box::pin(async { Ok(()) })
     }
 
-    /// Drops the connection at once, without the orderly end. Datagrams have no connection to drop.
-    fn abort(&mut self) -> Result<(), TransportError> {
-        Ok(())
+    /// Drops it at once, without the orderly end, and every wait on its streams with it. Datagrams have no connection to drop.
+    fn abort(&mut self) {}
+
+    /// On threads: ends every wait on it from another one.
+    fn interrupter(&self) -> Option<Box<dyn Fn() + Send>> {
+        None
     }
 
-    /// The client's port: of this end at the client, of the other end (of the last message) at the server.
+    /// The client's port, to tell what came from where. Datagrams of many clients on one connection: of the last message.
     fn client_port(&self) -> u16;
-
-    /// Another handle on the same connection, so that one thread can send while another receives.
-    fn try_clone(&self) -> Result<Box<dyn Connection>, TransportError>;
 
     /// The socket's settings, as the kernel has them.
     fn readback(&self) -> Result<SocketReadback, TransportError>;
 }
 
+/// A stream of messages: both directions, each of which can go to a thread or task of its own.
+pub struct Stream {
+    /// To the other end.
+    pub sender: Box<dyn Sender>,
+    /// From it.
+    pub receiver: Box<dyn Receiver>,
+    /// At an HTTP server: how many bytes the client asked for.
+    pub asked: Option<u64>,
+}
+
+impl Stream {
+    /// From its halves.
+    pub fn new(sender: impl Sender + 'static, receiver: impl Receiver + 'static) -> Self {
+        Self { sender: Box::new(sender), receiver: Box::new(receiver), asked: None }
+    }
+}
+
+/// Sends messages.
+pub trait Sender: Send {
+    /// Sends one message whole.
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()>;
+
+    /// Sends a part of many bytes, whose whole is no message.
+    fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
+        self.send(part)
+    }
+
+    /// From now on messages are of that kind, where the transport has kinds.
+    fn set_payload(&mut self, _payload: Option<Payload>) {}
+
+    /// Says that nothing more will be sent. Datagrams have no such word.
+    fn finish(&mut self) -> Call<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// Receives messages.
+pub trait Receiver: Send {
+    /// Receives one message of `into`'s size at most, and says its length. A stream without boundaries has messages as long as
+    /// `into`. `Outcome::Closed` at the orderly end; `Outcome::TooLarge` for a message that does not fit.
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize>;
+
+    /// Receives what there is, at most `into`: for counting bytes. Zero at the orderly end. Nothing is lost when the call is
+    /// dropped before it is done.
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize>;
+
+    /// On threads: changes what bounds every call. A reactor bounds calls from outside ([`driver::within`]).
+    fn set_timeout(&mut self, _timeout: Duration) -> Result<(), TransportError> {
+        Ok(())
+    }
+
+    /// The kind of the last message, where the transport has kinds.
+    fn payload(&self) -> Option<Payload> {
+        None
+    }
+
+    /// The client's port, of the last message.
+    fn client_port(&self) -> Option<u16> {
+        None
+    }
+}
+
 /// Every transport there is.
-static REGISTRY: [&dyn Transport; 2] = [&Tcp, &Udp];
+static REGISTRY: [&dyn Transport; 16] = [
+    &tcp::Tcp,
+    &udp::Udp,
+    &tls::Tls,
+    &websocket::WebSocket,
+    &websocket::Wss,
+    &socketio::OverWebSocket,
+    &socketio::OverWebTransport,
+    &quic::Quic,
+    &quic::QuicDatagram,
+    &webtransport::WebTransport,
+    &webtransport::WebTransportDatagram,
+    &http::HTTP1,
+    &http::HTTPS1,
+    &http::H2C,
+    &http::HTTP2,
+    &http::Http3,
+];
 
 /// The transport called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Transport> {

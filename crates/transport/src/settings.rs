@@ -1,8 +1,58 @@
 //! Socket settings: set before the connection is made, read back after.
 
 use crate::error::{TransportError, failed};
-use serde::Serialize;
+use crate::security::Security;
+use serde::{Deserialize, Serialize};
 use socket2::Socket;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What both ends of every connection are set to.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Of the sockets.
+    pub socket: SocketSettings,
+    /// What later connections take over from earlier ones.
+    pub resumption: Resumption,
+    /// Socket.IO begins with HTTP long polling.
+    pub polling: bool,
+    /// What kind of messages.
+    pub payload: Payload,
+    /// HTTP: a request's header is filled up to this size, bytes.
+    pub request_bytes: usize,
+    /// HTTP, WebSocket, WebTransport: where; empty for the transport's own.
+    pub path: String,
+    /// Certificate, keys and trust of secure transports.
+    pub security: Option<Arc<Security>>,
+    /// Where QUIC writes what it does (qlog), if anywhere.
+    pub qlog: Option<PathBuf>,
+}
+
+/// What a secure connection takes over from an earlier one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Resumption {
+    /// Nothing: a full handshake.
+    #[default]
+    #[serde(rename = "none")]
+    None,
+    /// The session: a handshake without certificates (RFC 8446, section 2.2).
+    #[serde(rename = "session")]
+    Session,
+    /// The session, and data in the first flight (section 2.3).
+    #[serde(rename = "0-rtt")]
+    EarlyData,
+}
+
+/// What kind of messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Payload {
+    /// Any bytes.
+    #[default]
+    Binary,
+    /// UTF-8.
+    Text,
+}
 
 /// What is set on every socket; what is `None` is left to the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +83,13 @@ pub struct SocketReadback {
     pub send_buffer_bytes: usize,
     /// `SO_RCVBUF`, likewise.
     pub receive_buffer_bytes: usize,
+}
+
+impl Settings {
+    /// Certificate, keys and trust: secure transports cannot do without.
+    pub(crate) fn security(&self) -> Result<&Security, TransportError> {
+        self.security.as_deref().ok_or_else(|| TransportError::unsupported("cannot do without a certificate"))
+    }
 }
 
 impl SocketSettings {

@@ -1,10 +1,15 @@
 //! TCP (RFC 9293), a message being a number of bytes that both ends know.
 
 use crate::error::failed;
-use crate::{Connection, Listener, SocketReadback, SocketSettings, Transport, TransportError};
+use crate::{
+    Call, Connection, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, SocketReadback, SocketSettings, Stream,
+    Transport, TransportError,
+};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use std::future::ready;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Connections waiting to be accepted.
@@ -18,48 +23,76 @@ impl Transport for Tcp {
         "tcp"
     }
 
-    fn is_datagram(&self) -> bool {
-        false
+    fn features(&self) -> Features {
+        Features::PLAIN
     }
 
-    fn largest_message(&self, _ipv6: bool) -> Option<usize> {
-        None
+    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
+        Box::pin(async move {
+            let server = TcpServer { listener: listen(address, &settings.socket)?, nodelay: settings.socket.nodelay };
+            Ok(Box::new(server) as Box<dyn Listener>)
+        })
     }
 
-    fn listen(&self, address: SocketAddr, settings: &SocketSettings) -> Result<Box<dyn Listener>, TransportError> {
-        let socket = open(address)?;
-        settings.apply_tcp(&socket)?;
-        socket.set_reuse_address(true).map_err(failed("cannot listen"))?;
-        socket.bind(&address.into()).map_err(failed("cannot bind"))?;
-        socket.listen(BACKLOG).map_err(failed("cannot listen"))?;
-        Ok(Box::new(TcpServer { listener: socket.into(), nodelay: settings.nodelay }))
-    }
-
-    fn connect(
-        &self,
+    fn connect<'a>(
+        &'a self,
         server: SocketAddr,
-        settings: &SocketSettings,
+        settings: &'a Settings,
         timeout: Duration,
-    ) -> Result<Box<dyn Connection>, TransportError> {
-        let socket = open(server)?;
-        settings.apply_tcp(&socket)?;
-        // A blocking connect is bounded by the send timeout (socket(7)), and saves the calls of a non-blocking one.
-        socket.set_write_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
-        socket.set_read_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
-        socket.connect(&server.into()).map_err(|cause| {
-            let expired = cause.raw_os_error() == Some(EINPROGRESS);
-            TransportError::new("cannot connect", &if expired { ErrorKind::TimedOut.into() } else { cause })
-        })?;
-        let stream = TcpStream::from(socket);
-        let client_port = stream.local_addr().map_err(failed("cannot read the own address"))?.port();
-        Ok(Box::new(TcpConnection { stream, client_port, timeout }))
+    ) -> Call<'a, Box<dyn Connection>> {
+        Box::pin(async move {
+            let before = Instant::now();
+            let stream = connect(server, &settings.socket, timeout)?;
+            let phases = Phases { transport: Some(before.elapsed()), ..Phases::default() };
+            let client_port = stream.local_addr().map_err(failed("cannot read the own address"))?.port();
+            Ok(Box::new(TcpConnection { stream: Arc::new(stream), client_port, timeout, phases, taken: false }) as Box<dyn Connection>)
+        })
     }
+}
+
+/// A listening socket, for every transport that runs over TCP.
+pub(crate) fn listen(address: SocketAddr, settings: &SocketSettings) -> Result<TcpListener, TransportError> {
+    let socket = open(address)?;
+    settings.apply_tcp(&socket)?;
+    socket.set_reuse_address(true).map_err(failed("cannot listen"))?;
+    socket.bind(&address.into()).map_err(failed("cannot bind"))?;
+    socket.listen(BACKLOG).map_err(failed("cannot listen"))?;
+    Ok(socket.into())
+}
+
+fn connect(server: SocketAddr, settings: &SocketSettings, timeout: Duration) -> Result<TcpStream, TransportError> {
+    let socket = open(server)?;
+    settings.apply_tcp(&socket)?;
+    // A blocking connect is bounded by the send timeout (socket(7)), and saves the calls of a non-blocking one.
+    socket.set_write_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
+    socket.set_read_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
+    socket.connect(&server.into()).map_err(|cause| {
+        let expired = cause.raw_os_error() == Some(EINPROGRESS);
+        TransportError::new("cannot connect", &if expired { ErrorKind::TimedOut.into() } else { cause })
+    })?;
+    Ok(socket.into())
+}
+
+/// The socket's settings, as the kernel has them.
+pub(crate) fn readback(socket: &SockRef<'_>) -> Result<SocketReadback, TransportError> {
+    let read = || {
+        let congestion_control = socket.tcp_congestion()?;
+        let name = congestion_control.split(|&b| b == 0).next().unwrap_or_default();
+        Ok(SocketReadback {
+            congestion_control: Some(String::from_utf8_lossy(name).into_owned()),
+            nodelay: Some(socket.tcp_nodelay()?),
+            maximum_segment_bytes: Some(socket.tcp_mss()?),
+            send_buffer_bytes: socket.send_buffer_size()?,
+            receive_buffer_bytes: socket.recv_buffer_size()?,
+        })
+    };
+    read().map_err(failed("cannot read the socket's settings back"))
 }
 
 /// What connect(2) says when the send timeout has passed.
 const EINPROGRESS: i32 = 115;
 
-fn open(address: SocketAddr) -> Result<Socket, TransportError> {
+pub(crate) fn open(address: SocketAddr) -> Result<Socket, TransportError> {
     Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP)).map_err(failed("cannot open a socket"))
 }
 
@@ -73,16 +106,8 @@ impl Listener for TcpServer {
         self.listener.local_addr().map_err(failed("cannot read the listener's address"))
     }
 
-    fn accept(&self, timeout: Duration) -> Result<Box<dyn Connection>, TransportError> {
-        SockRef::from(&self.listener).set_read_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
-        let (stream, peer) = self.listener.accept().map_err(failed("cannot accept"))?;
-        // Linux hands congestion control and buffer sizes down from the listener, but not TCP_NODELAY on every kernel.
-        if let Some(on) = self.nodelay {
-            stream.set_nodelay(on).map_err(failed("cannot set TCP_NODELAY"))?;
-        }
-        let mut connection = TcpConnection { stream, client_port: peer.port(), timeout };
-        connection.set_timeout(timeout)?;
-        Ok(Box::new(connection))
+    fn accept(&self, timeout: Duration) -> Call<'_, Box<dyn Connection>> {
+        Box::pin(ready(self.accept_now(timeout)))
     }
 
     fn wake(&self) {
@@ -96,86 +121,143 @@ impl Listener for TcpServer {
     }
 }
 
+impl TcpServer {
+    fn accept_now(&self, timeout: Duration) -> Result<Box<dyn Connection>, TransportError> {
+        SockRef::from(&self.listener).set_read_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
+        let (stream, peer) = self.listener.accept().map_err(failed("cannot accept"))?;
+        // Linux hands congestion control and buffer sizes down from the listener, but not TCP_NODELAY on every kernel.
+        if let Some(on) = self.nodelay {
+            stream.set_nodelay(on).map_err(failed("cannot set TCP_NODELAY"))?;
+        }
+        set_timeout(&stream, timeout)?;
+        let phases = Phases::default();
+        Ok(Box::new(TcpConnection { stream: Arc::new(stream), client_port: peer.port(), timeout, phases, taken: false }))
+    }
+}
+
+fn set_timeout(stream: &TcpStream, timeout: Duration) -> Result<(), TransportError> {
+    stream.set_read_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
+    stream.set_write_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))
+}
+
 struct TcpConnection {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     client_port: u16,
     timeout: Duration,
+    phases: Phases,
+    taken: bool,
+}
+
+impl TcpConnection {
+    fn stream(&self) -> Stream {
+        let receiver = TcpReceiver { stream: Arc::clone(&self.stream), timeout: self.timeout };
+        Stream::new(TcpSender { stream: Arc::clone(&self.stream) }, receiver)
+    }
+}
+
+/// Drops a connection at once; wakes whoever waits on it.
+fn reset(stream: &TcpStream) {
+    let socket = SockRef::from(stream);
+    // Not being connected any more is what is wanted.
+    let _ = socket.set_linger(Some(Duration::ZERO));
+    let _ = socket.shutdown(Shutdown::Both);
 }
 
 impl Connection for TcpConnection {
-    fn send(&mut self, message: &[u8]) -> Result<(), TransportError> {
-        self.stream.write_all(message).map_err(failed("cannot send"))
+    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
+        Box::pin(ready(Ok(self.stream())))
     }
 
-    fn receive(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
-        let started = Instant::now();
-        let mut filled = 0;
-        loop {
-            match self.receive_some(&mut into[filled..])? {
-                0 => return Err(TransportError::closed("cannot receive")),
-                n => filled += n,
+    fn accept(&mut self) -> Call<'_, Stream> {
+        let next = if self.taken { Err(TransportError::closed("cannot accept a stream")) } else { Ok(self.stream()) };
+        self.taken = true;
+        Box::pin(ready(next))
+    }
+
+    fn phases(&self) -> Phases {
+        self.phases
+    }
+
+    fn abort(&mut self) {
+        reset(&self.stream);
+    }
+
+    fn interrupter(&self) -> Option<Box<dyn Fn() + Send>> {
+        let stream = Arc::downgrade(&self.stream);
+        Some(Box::new(move || {
+            if let Some(stream) = stream.upgrade() {
+                reset(&stream);
             }
-            if filled == into.len() {
-                return Ok(filled);
-            }
-            // The socket's timeout bounds each piece; this one bounds the message.
-            if started.elapsed() > self.timeout {
-                return Err(TransportError::new("cannot receive", &ErrorKind::TimedOut.into()));
-            }
-        }
-    }
-
-    fn receive_some(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
-        loop {
-            match self.stream.read(into) {
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                result => return result.map_err(failed("cannot receive")),
-            }
-        }
-    }
-
-    fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError> {
-        // A timeout of zero would mean none.
-        self.timeout = timeout.max(Duration::from_micros(1));
-        let timeout = Some(self.timeout);
-        self.stream.set_read_timeout(timeout).map_err(failed("cannot set a timeout"))?;
-        self.stream.set_write_timeout(timeout).map_err(failed("cannot set a timeout"))
-    }
-
-    fn finish_sending(&mut self) -> Result<(), TransportError> {
-        self.stream.shutdown(Shutdown::Write).map_err(failed("cannot finish sending"))
-    }
-
-    fn abort(&mut self) -> Result<(), TransportError> {
-        let socket = SockRef::from(&self.stream);
-        socket.set_linger(Some(Duration::ZERO)).map_err(failed("cannot abort"))?;
-        // Wakes whoever still waits on a clone. Not being connected any more is what was wanted.
-        let _ = self.stream.shutdown(Shutdown::Both);
-        Ok(())
+        }))
     }
 
     fn client_port(&self) -> u16 {
         self.client_port
     }
 
-    fn try_clone(&self) -> Result<Box<dyn Connection>, TransportError> {
-        let stream = self.stream.try_clone().map_err(failed("cannot share a connection"))?;
-        Ok(Box::new(Self { stream, client_port: self.client_port, timeout: self.timeout }))
+    fn readback(&self) -> Result<SocketReadback, TransportError> {
+        readback(&SockRef::from(&*self.stream))
+    }
+}
+
+struct TcpSender {
+    stream: Arc<TcpStream>,
+}
+
+impl Sender for TcpSender {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        Box::pin(ready((&*self.stream).write_all(message).map_err(failed("cannot send"))))
     }
 
-    fn readback(&self) -> Result<SocketReadback, TransportError> {
-        let socket = SockRef::from(&self.stream);
-        let read = || {
-            let congestion_control = socket.tcp_congestion()?;
-            let name = congestion_control.split(|&b| b == 0).next().unwrap_or_default();
-            Ok(SocketReadback {
-                congestion_control: Some(String::from_utf8_lossy(name).into_owned()),
-                nodelay: Some(socket.tcp_nodelay()?),
-                maximum_segment_bytes: Some(socket.tcp_mss()?),
-                send_buffer_bytes: socket.send_buffer_size()?,
-                receive_buffer_bytes: socket.recv_buffer_size()?,
-            })
-        };
-        read().map_err(failed("cannot read the socket's settings back"))
+    fn finish(&mut self) -> Call<'_, ()> {
+        Box::pin(ready(self.stream.shutdown(Shutdown::Write).map_err(failed("cannot finish sending"))))
+    }
+}
+
+struct TcpReceiver {
+    stream: Arc<TcpStream>,
+    timeout: Duration,
+}
+
+impl TcpReceiver {
+    fn receive_now(&self, into: &mut [u8]) -> Result<usize, TransportError> {
+        let started = Instant::now();
+        let mut filled = 0;
+        while filled < into.len() {
+            // The socket's timeout bounds each piece; this one bounds the message.
+            if filled > 0 && started.elapsed() > self.timeout {
+                return Err(TransportError::new("cannot receive", &ErrorKind::TimedOut.into()));
+            }
+            match self.receive_some_now(&mut into[filled..])? {
+                0 => return Err(TransportError::closed("cannot receive")),
+                n => filled += n,
+            }
+        }
+        Ok(filled)
+    }
+
+    fn receive_some_now(&self, into: &mut [u8]) -> Result<usize, TransportError> {
+        loop {
+            match (&*self.stream).read(into) {
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                result => return result.map_err(failed("cannot receive")),
+            }
+        }
+    }
+}
+
+impl Receiver for TcpReceiver {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(ready(self.receive_now(into)))
+    }
+
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(ready(self.receive_some_now(into)))
+    }
+
+    fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError> {
+        // A timeout of zero would mean none.
+        self.timeout = timeout.max(Duration::from_micros(1));
+        set_timeout(&self.stream, self.timeout)
     }
 }

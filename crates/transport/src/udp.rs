@@ -2,9 +2,14 @@
 //! sent the last message.
 
 use crate::error::failed;
-use crate::{Connection, Listener, SocketReadback, SocketSettings, Transport, TransportError};
+use crate::{
+    Call, Connection, Features, Listener, Purpose, Receiver, Sender, Settings, SocketReadback, SocketSettings, Stream,
+    Transport, TransportError,
+};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use std::future::ready;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The transport `udp`.
@@ -15,47 +20,50 @@ impl Transport for Udp {
         "udp"
     }
 
-    fn is_datagram(&self) -> bool {
-        true
+    fn features(&self) -> Features {
+        Features { datagram: true, shares_connection: true, ..Features::PLAIN }
     }
 
-    fn largest_message(&self, ipv6: bool) -> Option<usize> {
+    fn largest_message(&self, ipv6: bool, _mtu: u32) -> Option<usize> {
         // Both length fields have 16 bits. IPv4's counts its own header of 20 and UDP's of 8 (RFC 791), IPv6's payload
         // length UDP's alone (RFC 8200).
         Some(if ipv6 { 65_527 } else { 65_507 })
     }
 
-    fn listen(&self, address: SocketAddr, settings: &SocketSettings) -> Result<Box<dyn Listener>, TransportError> {
-        let socket = open(address, settings)?;
-        socket.bind(&address.into()).map_err(failed("cannot bind"))?;
-        Ok(Box::new(UdpServer { socket: socket.into() }))
+    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
+        Box::pin(async move {
+            let socket = open(address, &settings.socket)?;
+            socket.bind(&address.into()).map_err(failed("cannot bind"))?;
+            Ok(Box::new(UdpServer { socket: Arc::new(socket.into()) }) as Box<dyn Listener>)
+        })
     }
 
-    fn connect(
-        &self,
+    fn connect<'a>(
+        &'a self,
         server: SocketAddr,
-        settings: &SocketSettings,
+        settings: &'a Settings,
         timeout: Duration,
-    ) -> Result<Box<dyn Connection>, TransportError> {
-        let socket = open(server, settings)?;
-        socket.connect(&server.into()).map_err(failed("cannot connect"))?;
-        let socket = UdpSocket::from(socket);
-        let client_port = socket.local_addr().map_err(failed("cannot read the own address"))?.port();
-        let mut client = UdpClient { socket, client_port };
-        client.set_timeout(timeout)?;
-        Ok(Box::new(client))
+    ) -> Call<'a, Box<dyn Connection>> {
+        Box::pin(async move {
+            let socket = open(server, &settings.socket)?;
+            socket.connect(&server.into()).map_err(failed("cannot connect"))?;
+            let socket = UdpSocket::from(socket);
+            let own = socket.local_addr().map_err(failed("cannot read the own address"))?;
+            set_timeout(&socket, timeout)?;
+            Ok(Box::new(UdpConnection { socket: Arc::new(socket), own, taken: true }) as Box<dyn Connection>)
+        })
     }
 }
 
-fn open(address: SocketAddr, settings: &SocketSettings) -> Result<Socket, TransportError> {
+pub(crate) fn open(address: SocketAddr, settings: &SocketSettings) -> Result<Socket, TransportError> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))
         .map_err(failed("cannot open a socket"))?;
     settings.apply_buffers(&socket)?;
     Ok(socket)
 }
 
-fn readback(socket: &UdpSocket) -> Result<SocketReadback, TransportError> {
-    let socket = SockRef::from(socket);
+/// The socket's settings, as the kernel has them.
+pub(crate) fn readback(socket: &SockRef<'_>) -> Result<SocketReadback, TransportError> {
     let read = || {
         Ok(SocketReadback {
             send_buffer_bytes: socket.send_buffer_size()?,
@@ -73,13 +81,7 @@ fn set_timeout(socket: &UdpSocket, timeout: Duration) -> Result<(), TransportErr
 }
 
 struct UdpServer {
-    socket: UdpSocket,
-}
-
-impl UdpServer {
-    fn share(&self) -> Result<UdpSocket, TransportError> {
-        self.socket.try_clone().map_err(failed("cannot share a socket"))
-    }
+    socket: Arc<UdpSocket>,
 }
 
 impl Listener for UdpServer {
@@ -87,11 +89,12 @@ impl Listener for UdpServer {
         self.socket.local_addr().map_err(failed("cannot read the listener's address"))
     }
 
-    fn accept(&self, timeout: Duration) -> Result<Box<dyn Connection>, TransportError> {
-        let socket = self.share()?;
-        set_timeout(&socket, timeout)?;
-        let own = self.address()?;
-        Ok(Box::new(UdpPeers { socket, own, last: None }))
+    fn accept(&self, timeout: Duration) -> Call<'_, Box<dyn Connection>> {
+        let accepted = set_timeout(&self.socket, timeout).and_then(|()| {
+            let connection = UdpConnection { socket: Arc::clone(&self.socket), own: self.address()?, taken: false };
+            Ok(Box::new(connection) as Box<dyn Connection>)
+        });
+        Box::pin(ready(accepted))
     }
 
     fn wake(&self) {
@@ -102,81 +105,126 @@ impl Listener for UdpServer {
     }
 
     fn try_clone(&self) -> Result<Box<dyn Listener>, TransportError> {
-        Ok(Box::new(Self { socket: self.share()? }))
+        Ok(Box::new(Self { socket: Arc::clone(&self.socket) }))
     }
 }
 
-/// The server's end, for all clients.
-struct UdpPeers {
-    socket: UdpSocket,
+/// The client's end, or the server's for all clients.
+struct UdpConnection {
+    socket: Arc<UdpSocket>,
     own: SocketAddr,
-    last: Option<SocketAddr>,
+    taken: bool,
 }
 
-impl Connection for UdpPeers {
-    fn send(&mut self, message: &[u8]) -> Result<(), TransportError> {
-        let Some(to) = self.last else {
-            return Err(TransportError::closed("cannot answer before a message has come"));
-        };
-        self.socket.send_to(message, to).map(|_| ()).map_err(failed("cannot send"))
+impl Connection for UdpConnection {
+    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
+        let stream = Stream::new(
+            UdpClientSender { socket: Arc::clone(&self.socket) },
+            UdpClientReceiver { socket: Arc::clone(&self.socket) },
+        );
+        Box::pin(ready(Ok(stream)))
     }
 
-    fn receive(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
+    fn accept(&mut self) -> Call<'_, Stream> {
+        if std::mem::replace(&mut self.taken, true) {
+            return Box::pin(ready(Err(TransportError::closed("cannot accept a stream"))));
+        }
+        let last = Arc::new(Mutex::new(None));
+        let stream = Stream::new(
+            UdpServerSender { socket: Arc::clone(&self.socket), to: Arc::clone(&last) },
+            UdpServerReceiver { socket: Arc::clone(&self.socket), own: self.own, last },
+        );
+        Box::pin(ready(Ok(stream)))
+    }
+
+    fn client_port(&self) -> u16 {
+        self.own.port()
+    }
+
+    fn readback(&self) -> Result<SocketReadback, TransportError> {
+        readback(&SockRef::from(&*self.socket))
+    }
+}
+
+/// Who sent the last message: the one to answer.
+type Last = Arc<Mutex<Option<SocketAddr>>>;
+
+struct UdpServerSender {
+    socket: Arc<UdpSocket>,
+    to: Last,
+}
+
+impl Sender for UdpServerSender {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        let sent = match self.to.lock().ok().and_then(|to| *to) {
+            Some(to) => self.socket.send_to(message, to).map(|_| ()).map_err(failed("cannot send")),
+            None => Err(TransportError::closed("cannot answer before a message has come")),
+        };
+        Box::pin(ready(sent))
+    }
+}
+
+struct UdpServerReceiver {
+    socket: Arc<UdpSocket>,
+    own: SocketAddr,
+    last: Last,
+}
+
+impl UdpServerReceiver {
+    fn receive_now(&self, into: &mut [u8]) -> Result<usize, TransportError> {
         let (n, from) = self.socket.recv_from(into).map_err(failed("cannot receive"))?;
         if from == self.own {
             return Err(TransportError::closed("cannot receive")); // see `wake`
         }
-        self.last = Some(from);
+        if let Ok(mut last) = self.last.lock() {
+            *last = Some(from);
+        }
         Ok(n)
     }
-
-    fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError> {
-        set_timeout(&self.socket, timeout)
-    }
-
-    fn client_port(&self) -> u16 {
-        self.last.map_or(0, |peer| peer.port())
-    }
-
-    fn try_clone(&self) -> Result<Box<dyn Connection>, TransportError> {
-        let socket = self.socket.try_clone().map_err(failed("cannot share a socket"))?;
-        Ok(Box::new(Self { socket, own: self.own, last: self.last }))
-    }
-
-    fn readback(&self) -> Result<SocketReadback, TransportError> {
-        readback(&self.socket)
-    }
 }
 
-/// The client's end.
-struct UdpClient {
-    socket: UdpSocket,
-    client_port: u16,
-}
-
-impl Connection for UdpClient {
-    fn send(&mut self, message: &[u8]) -> Result<(), TransportError> {
-        self.socket.send(message).map(|_| ()).map_err(failed("cannot send"))
+impl Receiver for UdpServerReceiver {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(ready(self.receive_now(into)))
     }
 
-    fn receive(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
-        self.socket.recv(into).map_err(failed("cannot receive"))
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        self.receive(into)
     }
 
     fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError> {
         set_timeout(&self.socket, timeout)
     }
 
-    fn client_port(&self) -> u16 {
-        self.client_port
+    fn client_port(&self) -> Option<u16> {
+        self.last.lock().ok().and_then(|last| last.map(|peer| peer.port()))
+    }
+}
+
+struct UdpClientSender {
+    socket: Arc<UdpSocket>,
+}
+
+impl Sender for UdpClientSender {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        Box::pin(ready(self.socket.send(message).map(|_| ()).map_err(failed("cannot send"))))
+    }
+}
+
+struct UdpClientReceiver {
+    socket: Arc<UdpSocket>,
+}
+
+impl Receiver for UdpClientReceiver {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(ready(self.socket.recv(into).map_err(failed("cannot receive"))))
     }
 
-    fn try_clone(&self) -> Result<Box<dyn Connection>, TransportError> {
-        let socket = self.socket.try_clone().map_err(failed("cannot share a socket"))?;
-        Ok(Box::new(Self { socket, client_port: self.client_port }))
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        self.receive(into)
     }
 
-    fn readback(&self) -> Result<SocketReadback, TransportError> {
-        readback(&self.socket)
+    fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError> {
+        set_timeout(&self.socket, timeout)
     }
 }

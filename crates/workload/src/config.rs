@@ -1,15 +1,8 @@
-//! What a cell says of its workload, checked.
+//! What a cell says of its workload. `check` says whether it can be.
 
-use crosswind_transport::{self as transport, Transport};
+use crosswind_transport::{self as transport, Payload, Resumption};
 use crosswind_units::Duration;
 use serde::{Deserialize, Serialize};
-
-/// Largest message or transfer: a cell has a deadline, and a typing mistake should not fill it.
-const MAX_SIZE: u64 = 1 << 40;
-const MAX_MESSAGES: u64 = 100_000_000;
-const MAX_CONNECTIONS: u32 = 1000;
-/// Largest echo message: both ends hold it in memory.
-const MAX_ECHO: u64 = 1 << 30;
 
 /// A workload, by kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +14,10 @@ pub enum WorkloadConfig {
     Transfer(Transfer),
     /// Setting up connections.
     Connect(Connect),
+    /// Streams side by side.
+    Multiplex(Multiplex),
+    /// A page and what belongs to it.
+    Page(Page),
     /// Somebody else's program.
     Program(Program),
 }
@@ -52,6 +49,34 @@ pub struct Echo {
     /// Whether connections are kept.
     #[serde(default)]
     pub connection: ConnectionMode,
+    /// Whether streams are kept, where a connection has many.
+    #[serde(default)]
+    pub stream: ConnectionMode,
+    /// Which way the messages of that size go.
+    #[serde(default)]
+    pub direction: EchoDirection,
+    /// What kind of messages.
+    #[serde(default)]
+    pub payload: Payload,
+    /// What later connections take over from earlier ones.
+    #[serde(default)]
+    pub resumption: Resumption,
+    /// Socket.IO begins with HTTP long polling.
+    #[serde(default)]
+    pub polling: bool,
+}
+
+/// Which way the large messages of an exchange go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EchoDirection {
+    /// There and back.
+    #[default]
+    Echo,
+    /// There; one byte comes back.
+    Upload,
+    /// Back; one byte asks for it.
+    Download,
 }
 
 /// When the next message is sent.
@@ -65,7 +90,7 @@ pub enum Mode {
     Open,
 }
 
-/// Whether a connection serves one exchange or many.
+/// Whether a connection, or a stream, serves one exchange or many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ConnectionMode {
@@ -100,6 +125,12 @@ pub struct Transfer {
     /// Transfers over all connections.
     #[serde(default = "one_u64")]
     pub count: u64,
+    /// What kind of messages, where it is messages that carry the bytes.
+    #[serde(default)]
+    pub payload: Payload,
+    /// Socket.IO begins with HTTP long polling.
+    #[serde(default)]
+    pub polling: bool,
 }
 
 /// Which way bytes go.
@@ -128,6 +159,76 @@ pub struct Connect {
     /// Connections over all.
     #[serde(default = "hundred")]
     pub count: u64,
+    /// What later connections take over from earlier ones.
+    #[serde(default)]
+    pub resumption: Resumption,
+    /// Socket.IO begins with HTTP long polling.
+    #[serde(default)]
+    pub polling: bool,
+}
+
+/// Streams side by side, each with messages of its own that come back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Multiplex {
+    /// Name of the transport.
+    pub transport: String,
+    /// Streams or channels.
+    #[serde(default = "four")]
+    pub streams: u32,
+    /// Size of a message.
+    #[serde(default = "two_hundred")]
+    pub size_bytes: u64,
+    /// Messages over all streams.
+    #[serde(default = "hundred")]
+    pub messages: u64,
+    /// Messages a second on each stream.
+    #[serde(default = "twenty")]
+    pub rate_per_s: f64,
+    /// Bound on one exchange.
+    #[serde(default)]
+    pub timeout_ns: Option<u64>,
+    /// What kind of messages.
+    #[serde(default)]
+    pub payload: Payload,
+    /// Socket.IO begins with HTTP long polling.
+    #[serde(default)]
+    pub polling: bool,
+}
+
+/// A page and what belongs to it, loaded as a browser would: the document first, when it is whole everything else at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// Name of the transport.
+    pub transport: String,
+    /// Connections side by side; by default 6 where each carries one request at a time, else 1.
+    #[serde(default)]
+    pub connections: Option<u32>,
+    /// Pages, each on new connections.
+    #[serde(default = "ten")]
+    pub count: u64,
+    /// Size of the document.
+    #[serde(default = "html_bytes")]
+    pub html_bytes: u64,
+    /// Size of all scripts.
+    #[serde(default = "scripts_bytes")]
+    pub scripts_bytes: u64,
+    /// How many.
+    #[serde(default = "five")]
+    pub scripts: u32,
+    /// Size of all images.
+    #[serde(default = "images_bytes")]
+    pub images_bytes: u64,
+    /// How many.
+    #[serde(default = "fifteen")]
+    pub images: u32,
+    /// Size of a request's header.
+    #[serde(default = "four_hundred")]
+    pub request_bytes: u64,
+    /// Bound on one page.
+    #[serde(default)]
+    pub timeout_ns: Option<u64>,
 }
 
 /// Somebody else's program.
@@ -153,20 +254,44 @@ const fn hundred() -> u64 {
     100
 }
 
-/// A workload that cannot be, with the key that says so.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("workload.{key} {problem}")]
-pub struct ConfigError {
-    /// The key.
-    pub key: &'static str,
-    /// What is wrong with it.
-    pub problem: String,
-    /// What would be right.
-    pub hint: String,
+const fn two_hundred() -> u64 {
+    200
 }
 
-fn wrong(key: &'static str, problem: impl Into<String>, hint: impl Into<String>) -> ConfigError {
-    ConfigError { key, problem: problem.into(), hint: hint.into() }
+const fn four_hundred() -> u64 {
+    400
+}
+
+const fn four() -> u32 {
+    4
+}
+
+const fn five() -> u32 {
+    5
+}
+
+const fn fifteen() -> u32 {
+    15
+}
+
+const fn ten() -> u64 {
+    10
+}
+
+const fn twenty() -> f64 {
+    20.0
+}
+
+const fn html_bytes() -> u64 {
+    36_000
+}
+
+const fn scripts_bytes() -> u64 {
+    150_000
+}
+
+const fn images_bytes() -> u64 {
+    450_000
 }
 
 impl WorkloadConfig {
@@ -176,7 +301,21 @@ impl WorkloadConfig {
             Self::Echo(_) => "echo",
             Self::Transfer(_) => "transfer",
             Self::Connect(_) => "connect",
+            Self::Multiplex(_) => "multiplex",
+            Self::Page(_) => "page",
             Self::Program(_) => "program",
+        }
+    }
+
+    /// The transport's name; a program has none.
+    pub fn transport(&self) -> Option<&str> {
+        match self {
+            Self::Echo(echo) => Some(&echo.transport),
+            Self::Transfer(transfer) => Some(&transfer.transport),
+            Self::Connect(connect) => Some(&connect.transport),
+            Self::Multiplex(multiplex) => Some(&multiplex.transport),
+            Self::Page(page) => Some(&page.transport),
+            Self::Program(_) => None,
         }
     }
 
@@ -186,137 +325,75 @@ impl WorkloadConfig {
             Self::Echo(echo) => echo.messages,
             Self::Transfer(transfer) => transfer.count,
             Self::Connect(connect) => connect.count,
+            Self::Multiplex(multiplex) => multiplex.messages,
+            Self::Page(page) => page.count,
             Self::Program(_) => 0,
         }
     }
 
-    /// Fills in the default timeout: 1 s and four round trips for datagrams, 60 s for streams.
+    /// What kind of messages it sends.
+    pub const fn payload(&self) -> Payload {
+        match self {
+            Self::Echo(Echo { payload, .. })
+            | Self::Transfer(Transfer { payload, .. })
+            | Self::Multiplex(Multiplex { payload, .. }) => *payload,
+            Self::Connect(_) | Self::Page(_) | Self::Program(_) => Payload::Binary,
+        }
+    }
+
+    /// What later connections take over from earlier ones.
+    pub const fn resumption(&self) -> Resumption {
+        match self {
+            Self::Echo(Echo { resumption, .. }) | Self::Connect(Connect { resumption, .. }) => *resumption,
+            _ => Resumption::None,
+        }
+    }
+
+    /// Whether Socket.IO begins with HTTP long polling.
+    pub const fn polling(&self) -> bool {
+        match self {
+            Self::Echo(Echo { polling, .. })
+            | Self::Transfer(Transfer { polling, .. })
+            | Self::Connect(Connect { polling, .. })
+            | Self::Multiplex(Multiplex { polling, .. }) => *polling,
+            Self::Page(_) | Self::Program(_) => false,
+        }
+    }
+
+    /// Size of a request's header, where that is part of the workload; else 0.
+    pub const fn request_bytes(&self) -> u64 {
+        match self {
+            Self::Page(page) => page.request_bytes,
+            _ => 0,
+        }
+    }
+
+    /// Whether the fate of each message's own packets is wanted.
+    pub const fn wants_fates(&self) -> bool {
+        matches!(self, Self::Multiplex(_))
+    }
+
+    /// Fills in what depends on the transport: the timeout (1 s and four round trips for datagrams, 60 s for streams), and how
+    /// many connections a page takes.
     pub fn fill_in(&mut self, round_trip: Duration) {
-        let (name, timeout) = match self {
-            Self::Echo(echo) => (&echo.transport, &mut echo.timeout_ns),
-            Self::Transfer(transfer) => (&transfer.transport, &mut transfer.timeout_ns),
-            Self::Connect(connect) => (&connect.transport, &mut connect.timeout_ns),
+        let Some(features) = self.transport().and_then(transport::find).map(transport::Transport::features) else {
+            return;
+        };
+        if let Self::Page(page) = self {
+            page.connections.get_or_insert(if features.shares_connection { 1 } else { 6 });
+        }
+        let timeout = match self {
+            Self::Echo(echo) => &mut echo.timeout_ns,
+            Self::Transfer(transfer) => &mut transfer.timeout_ns,
+            Self::Connect(connect) => &mut connect.timeout_ns,
+            Self::Multiplex(multiplex) => &mut multiplex.timeout_ns,
+            Self::Page(page) => &mut page.timeout_ns,
             Self::Program(_) => return,
         };
-        let datagram = transport::find(name).is_some_and(Transport::is_datagram);
-        timeout.get_or_insert(if datagram { 1_000_000_000 + 4 * round_trip.as_nanos() } else { 60_000_000_000 });
+        timeout.get_or_insert(if features.datagram {
+            1_000_000_000 + 4 * round_trip.as_nanos()
+        } else {
+            60_000_000_000
+        });
     }
-
-    /// Whether it can be.
-    pub fn check(&self, ipv6: bool) -> Result<(), ConfigError> {
-        match self {
-            Self::Echo(echo) => echo.check(ipv6),
-            Self::Transfer(transfer) => transfer.check(),
-            Self::Connect(connect) => {
-                stream("connect", &connect.transport)?;
-                common(connect.connections, connect.timeout_ns)?;
-                count("count", connect.count)
-            }
-            Self::Program(program) => {
-                if program.client.is_empty() || program.server.as_ref().is_some_and(Vec::is_empty) {
-                    return Err(wrong("client", "is an empty argument list", "give the program and its arguments"));
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-impl Echo {
-    fn check(&self, ipv6: bool) -> Result<(), ConfigError> {
-        let transport = known(&self.transport)?;
-        common(self.connections, self.timeout_ns)?;
-        count("messages", self.messages)?;
-        if self.size_bytes == 0 || self.size_bytes > MAX_ECHO {
-            return Err(wrong(
-                "size_bytes",
-                format!("{} is not between 1 and {MAX_ECHO}", self.size_bytes),
-                "give the size of one message",
-            ));
-        }
-        if let Some(limit) = transport.largest_message(ipv6)
-            && self.size_bytes > limit as u64
-        {
-            return Err(wrong(
-                "size_bytes",
-                format!("{} is over the limit of {}: {limit} bytes", self.size_bytes, self.transport),
-                "make the message smaller, or use a stream transport such as tcp",
-            ));
-        }
-        match (self.mode, self.rate_per_s) {
-            (Mode::Open, None) => Err(wrong("rate_per_s", "is missing", "an open loop needs messages a second")),
-            (Mode::Open, Some(rate)) if !(rate > 0.0 && rate <= 1e7) => {
-                Err(wrong("rate_per_s", format!("{rate} is not between 0 and 10000000"), "give messages a second"))
-            }
-            (Mode::Closed, Some(_)) => {
-                Err(wrong("rate_per_s", "is set in a closed loop", "set mode to open, or leave the rate out"))
-            }
-            (Mode::Open, Some(_)) if self.connection == ConnectionMode::New => Err(wrong(
-                "connection",
-                "is new in an open loop",
-                "an open loop keeps its connections; use a closed loop",
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Transfer {
-    fn check(&self) -> Result<(), ConfigError> {
-        stream("transfer", &self.transport)?;
-        common(self.connections, self.timeout_ns)?;
-        count("count", self.count)?;
-        match (self.size_bytes, self.duration_ns) {
-            (Some(_), Some(_)) => {
-                Err(wrong("duration_ns", "is set beside size_bytes", "a transfer has a size or a duration"))
-            }
-            (None, None) => Err(wrong("size_bytes", "is missing", "a transfer has a size or a duration")),
-            (Some(size), None) if size == 0 || size > MAX_SIZE => Err(wrong(
-                "size_bytes",
-                format!("{size} is not between 1 and {MAX_SIZE}"),
-                "give the size of one transfer",
-            )),
-            (None, Some(ns)) if !(1_000_000..=3_600_000_000_000).contains(&ns) => Err(wrong(
-                "duration_ns",
-                format!("{ns} is not between 1 ms and 1 h"),
-                "give the duration of one transfer",
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn known(name: &str) -> Result<&'static dyn Transport, ConfigError> {
-    transport::find(name).ok_or_else(|| {
-        wrong(
-            "transport",
-            format!("\"{name}\" is not known"),
-            format!("transports are: {}", transport::names().join(", ")),
-        )
-    })
-}
-
-fn stream(kind: &str, name: &str) -> Result<(), ConfigError> {
-    if known(name)?.is_datagram() {
-        return Err(wrong("transport", format!("{name} cannot do {kind}"), "use a stream transport such as tcp"));
-    }
-    Ok(())
-}
-
-fn common(connections: u32, timeout_ns: Option<u64>) -> Result<(), ConfigError> {
-    if connections == 0 || connections > MAX_CONNECTIONS {
-        let problem = format!("{connections} is not between 1 and {MAX_CONNECTIONS}");
-        return Err(wrong("connections", problem, "give the number of connections side by side"));
-    }
-    if timeout_ns.is_some_and(|ns| !(1_000_000..=3_600_000_000_000).contains(&ns)) {
-        return Err(wrong("timeout_ns", "is not between 1 ms and 1 h", "give the longest that one exchange may take"));
-    }
-    Ok(())
-}
-
-fn count(key: &'static str, count: u64) -> Result<(), ConfigError> {
-    if count == 0 || count > MAX_MESSAGES {
-        return Err(wrong(key, format!("{count} is not between 1 and {MAX_MESSAGES}"), "give how many"));
-    }
-    Ok(())
 }

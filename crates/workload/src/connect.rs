@@ -2,51 +2,61 @@
 
 use crate::config::Connect;
 use crate::context::Context;
-use crate::server::Seen;
+use crate::echo::{self, Sizes};
+use crate::lane::{Lane, note_phases};
+use crate::message::Messages;
 use crate::{Measured, Sample, WorkloadError, session};
-use crosswind_transport::{Connection, Outcome, SocketReadback};
+use crosswind_transport::{Outcome, Payload, Resumption};
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub fn run(config: &Connect, context: &Context<'_>) -> Result<Measured, WorkloadError> {
     let Some(transport) = crosswind_transport::find(&config.transport) else { return Ok(Measured::default()) };
     let timeout = Duration::from_nanos(config.timeout_ns.unwrap_or(60_000_000_000));
-    // The server waits for the client's orderly end.
-    let handler = |_: &AtomicBool, connection: &mut dyn Connection, _: &mut Vec<Seen>| {
-        let mut nothing = [0; 1];
-        let _ = connection.receive_some(&mut nothing);
-    };
-    let readback: OnceLock<SocketReadback> = OnceLock::new();
-    let client = |lane: u32| {
-        let clock = context.clock();
-        let mut samples = Vec::new();
-        for number in (u64::from(lane)..config.count).step_by(config.connections as usize) {
-            let mut sample = Sample::new(number, lane);
-            let before = clock.now();
-            sample.sent = Some(before);
-            match transport.connect(context.server_address(), &context.settings, timeout) {
-                Ok(connection) => {
-                    sample.connect_ns = Some((clock.now() - before).as_nanos());
-                    sample.outcome = Outcome::Ok;
-                    if readback.get().is_none()
-                        && let Ok(found) = connection.readback()
-                    {
-                        let _ = readback.set(found);
-                    }
+    let (clock, messages) = (context.clock(), Messages { payload: Payload::Binary });
+    let readback = OnceLock::new();
+    let session = session::run(
+        context,
+        transport,
+        timeout,
+        config.connections,
+        &|serve| Box::pin(echo::answer(clock, Sizes::both(1), messages, serve)),
+        &|number| {
+            let lane =
+                Lane { context, transport, timeout, number, messages, sizes: Sizes::both(1), readback: &readback };
+            Box::pin(async move {
+                lane.prime().await;
+                let mut samples = Vec::new();
+                for exchange in (u64::from(number)..config.count).step_by(config.connections as usize) {
+                    samples.push(set_up(&lane, exchange).await);
                 }
-                Err(e) => sample.outcome = e.outcome,
-            }
-            context.progress.exchange_done(sample.connect_ns);
-            samples.push(sample);
-        }
-        Ok(samples)
-    };
-    let session = session::run(context, transport, timeout, config.connections, &handler, &client)?;
+                Ok(samples)
+            })
+        },
+    )?;
     Ok(Measured {
         samples: session.results,
         sockets: [readback.into_inner(), session.server_readback],
         cpu_ns: session.cpu_ns,
-        warnings: Vec::new(),
+        ..Measured::default()
     })
+}
+
+async fn set_up(lane: &Lane<'_>, exchange: u64) -> Sample {
+    let mut sample = Sample::new(exchange, lane.number);
+    sample.sent = Some(lane.context.clock().now());
+    match lane.open().await {
+        Ok(mut opened) => {
+            note_phases(&mut sample, opened.took_ns, &opened.phases);
+            sample.outcome = Outcome::Ok;
+            if lane.context.settings.resumption != Resumption::None {
+                // Without the ticket that comes with it the next connection has nothing to resume.
+                let _ = lane.settle(opened.connection.as_ref()).await;
+            }
+            lane.close(opened.connection.as_mut()).await;
+        }
+        Err(e) => sample.outcome = e.outcome,
+    }
+    lane.context.progress.exchange_done(sample.connect_ns);
+    sample
 }

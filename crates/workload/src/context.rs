@@ -1,13 +1,13 @@
 //! What every workload needs: the hosts, the transport's settings, the clock, and where progress is told.
 
 use crate::WorkloadError;
-use crosswind_host::{Clock, Testbed, Threads, realtime, thread_cpu_ns};
+use crosswind_host::{Clock, Testbed, Threads, Traffic, realtime, thread_cpu_ns};
 use crosswind_ledger::TimeHistogram;
 use crosswind_path::Side;
-use crosswind_transport::SocketSettings;
+use crosswind_transport::{Phases, Resumption, Settings};
 use std::net::SocketAddr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::thread::{Scope, ScopedJoinHandle};
 
 /// The port that servers listen on; the namespace is new, so it is free.
@@ -17,8 +17,12 @@ const PORT: u16 = 7; // echo, RFC 862
 pub struct Context<'a> {
     /// The two hosts.
     pub testbed: &'a Testbed,
-    /// Socket settings of both.
-    pub settings: SocketSettings,
+    /// Settings of both ends of every connection.
+    pub settings: Settings,
+    /// How many connections took over what they should have.
+    pub resumptions: Resumptions,
+    /// What the hosts had handed to the path when every kept connection was open.
+    pub setup: OnceLock<Traffic>,
     /// Where progress is told.
     pub progress: &'a Progress,
     /// Counts how long the hosts' threads wait for a processor.
@@ -28,9 +32,41 @@ pub struct Context<'a> {
 /// The result of a thread and the CPU time that it took.
 pub(crate) type Timed<T> = (T, u64);
 
+/// Connections that were to resume a session, and those that did.
+#[derive(Debug, Default)]
+pub struct Resumptions {
+    asked: AtomicU64,
+    full: AtomicU64,
+}
+
+impl Resumptions {
+    pub(crate) fn count(&self, asked: Resumption, phases: &Phases) {
+        let taken = match asked {
+            Resumption::None => return,
+            Resumption::Session => phases.resumed,
+            Resumption::EarlyData => phases.early_data,
+        };
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.full.fetch_add(u64::from(!taken), Ordering::Relaxed);
+    }
+
+    /// In words, when some did not.
+    pub fn warning(&self) -> Option<String> {
+        let (asked, full) = (self.asked.load(Ordering::Relaxed), self.full.load(Ordering::Relaxed));
+        (full > 0).then(|| format!("{full} of {asked} connections were set up in full: the server resumed no session"))
+    }
+}
+
 impl Context<'_> {
     pub(crate) fn clock(&self) -> Clock {
         self.testbed.clock
+    }
+
+    /// Every connection that is kept is open: what the path has carried so far was setting up.
+    pub(crate) fn setup_done(&self) {
+        if self.setup.get().is_none() {
+            let _ = self.setup.set(self.testbed.traffic.read());
+        }
     }
 
     pub(crate) fn server_address(&self) -> SocketAddr {

@@ -1,45 +1,108 @@
-//! Echo: messages that come back. Closed loop: one in flight on each connection. Open loop: see `open_loop`.
+//! Echo: messages that are answered. Closed loop: one in flight on each connection. Open loop: see `open_loop`.
 
-use crate::config::{ConnectionMode, Echo, Mode};
+use crate::config::{ConnectionMode, Echo, EchoDirection, Mode};
 use crate::context::Context;
-use crate::lane::{Lane, Sent};
-use crate::server::{self, Seen, SeenByPort};
-use crate::{Measured, Sample, WorkloadError, message, open_loop, session};
-use crosswind_transport::{Connection, Outcome, TransportError};
+use crate::lane::{Lane, Sent, exchange, note_phases};
+use crate::message::{self, Messages};
+use crate::server::{Seen, SeenByPort, Serve};
+use crate::{Measured, Sample, WorkloadError, open_loop, session};
+use crosswind_host::Clock;
+use crosswind_transport::{Connection, Outcome, Purpose, Stream, TransportError};
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+/// Sizes of a message and its answer, bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    pub request: usize,
+    pub reply: usize,
+}
+
+impl Sizes {
+    /// As big there as back.
+    pub const fn both(size: u64) -> Self {
+        Self { request: size as usize, reply: size as usize }
+    }
+}
+
+impl Echo {
+    const fn sizes(&self) -> Sizes {
+        let all = Sizes::both(self.size_bytes);
+        match self.direction {
+            EchoDirection::Echo => all,
+            EchoDirection::Upload => Sizes { reply: 1, ..all },
+            EchoDirection::Download => Sizes { request: 1, ..all },
+        }
+    }
+
+    /// The numbers of a lane's messages: every `connections`-th of all.
+    pub fn numbers(&self, lane: u32) -> impl Iterator<Item = u64> + use<> {
+        (u64::from(lane)..self.messages).step_by(self.connections as usize)
+    }
+}
 
 pub fn run(config: &Echo, context: &Context<'_>) -> Result<Measured, WorkloadError> {
     let Some(transport) = crosswind_transport::find(&config.transport) else { return Ok(Measured::default()) };
     let timeout = Duration::from_nanos(config.timeout_ns.unwrap_or(60_000_000_000));
-    let (clock, size) = (context.clock(), config.size_bytes as usize);
-    let handler = |stopping: &AtomicBool, connection: &mut dyn Connection, seen: &mut Vec<Seen>| {
-        server::echo(clock, size, stopping, connection, seen);
-    };
+    let (clock, sizes, messages) = (context.clock(), config.sizes(), Messages { payload: config.payload });
     let readback = OnceLock::new();
-    let client = |connection: u32| {
-        let lane = Lane { config, context, transport, timeout, connection, readback: &readback };
-        match config.mode {
-            Mode::Closed => Ok(closed_loop(&lane)),
-            Mode::Open => open_loop::run(&lane),
-        }
-    };
-    let session = session::run(context, transport, timeout, config.connections, &handler, &client)?;
-    let tagged = transport.is_datagram();
+    let session = session::run(
+        context,
+        transport,
+        timeout,
+        config.connections,
+        &|serve| Box::pin(answer(clock, sizes, messages, serve)),
+        &|number| {
+            let lane = Lane { context, transport, timeout, number, messages, sizes, readback: &readback };
+            Box::pin(async move {
+                lane.prime().await;
+                match config.mode {
+                    Mode::Closed => Ok(closed_loop(config, &lane).await),
+                    Mode::Open => open_loop::run(config, &lane).await,
+                }
+            })
+        },
+    )?;
     Ok(Measured {
-        samples: session.results.into_iter().map(|sent| complete(sent, &session.seen, tagged)).collect(),
+        samples: session.results.into_iter().map(|sent| complete(sent, &session.seen)).collect(),
         sockets: [readback.into_inner(), session.server_readback],
         cpu_ns: session.cpu_ns,
-        warnings: Vec::new(),
+        ..Measured::default()
     })
 }
 
+/// Answers every message: with itself, or as much of it as the answer has room for.
+pub async fn answer(clock: Clock, sizes: Sizes, messages: Messages, mut serve: Serve<'_>) {
+    let mut buffer = vec![0; sizes.request];
+    let mut reply = if sizes.reply > sizes.request { messages.buffer(sizes.reply) } else { Vec::new() };
+    loop {
+        let length = match serve.stream.receiver.receive(&mut buffer).await {
+            Ok(length) => length,
+            Err(e) if e.outcome == Outcome::Timeout && !serve.stopping.load(Ordering::Acquire) => continue,
+            Err(_) => break,
+        };
+        let received = clock.now();
+        let request = &buffer[..length];
+        let sent = clock.now();
+        // A lost answer is the client's to see; a connection that is gone ends at the next receive.
+        let _ = if reply.is_empty() {
+            serve.stream.sender.send(&request[..length.min(sizes.reply)]).await
+        } else {
+            reply[..length].copy_from_slice(request);
+            serve.stream.sender.send(&reply).await
+        };
+        let (client_port, tag, bytes) = (serve.port(), message::read(request), length as u64);
+        serve.saw(Seen { client_port, tag, first: received, received, sent, bytes });
+    }
+    let _ = serve.stream.sender.finish().await;
+}
+
 /// Adds what the server saw of the message.
-fn complete(sent: Sent, seen: &SeenByPort, tagged: bool) -> Sample {
+pub fn complete(sent: Sent, seen: &SeenByPort) -> Sample {
     let mut sample = sent.sample;
     if let Some(at) = sample.sent
-        && let Some(seen) = seen.find(sent.client_port, at, tagged.then_some(sent.tag))
+        && let Some(seen) = seen.find(sent.client_port, at, Some(sent.tag))
     {
         // A later message's sight is not this one's: it would lie after the reply.
         if sample.received.is_none_or(|received| seen.received <= received) {
@@ -50,84 +113,133 @@ fn complete(sent: Sent, seen: &SeenByPort, tagged: bool) -> Sample {
     sample
 }
 
-fn closed_loop(lane: &Lane<'_>) -> Vec<Sent> {
+/// What a lane keeps from one exchange to the next.
+struct Kept {
+    connection: Box<dyn Connection>,
+    stream: Option<Stream>,
+}
+
+async fn closed_loop(config: &Echo, lane: &Lane<'_>) -> Vec<Sent> {
     let clock = lane.context.clock();
-    let size = lane.config.size_bytes as usize;
-    let (mut message, mut reply) = (message::buffer(size), vec![0; size]);
-    let mut kept: Option<Box<dyn Connection>> = None;
+    let sizes = config.sizes();
+    let one_stream = !lane.stream_per_message() && config.stream == ConnectionMode::Kept;
+    let (mut message, mut reply) = (lane.messages.buffer(sizes.request), vec![0; sizes.reply]);
+    let mut expected = lane.messages.buffer(sizes.reply);
+    let mut kept: Option<Kept> = None;
     let mut all = Vec::new();
-    for number in lane.numbers() {
-        let mut sample = Sample::new(number, lane.connection);
-        let opened = match kept.take() {
-            Some(connection) => Ok(connection),
-            None => lane.open().map(|(connection, took)| {
-                // A datagram's socket sets nothing up that takes a packet.
-                sample.connect_ns = (!lane.transport.is_datagram()).then_some(took);
-                connection
-            }),
+    for number in config.numbers(lane.number) {
+        let mut sample = Sample::new(number, lane.number);
+        let mut open = match kept.take() {
+            Some(open) => open,
+            None => match open(lane, one_stream, &mut sample).await {
+                Ok(open) => open,
+                Err(e) => {
+                    sample.outcome = e.outcome;
+                    lane.context.progress.exchange_done(None);
+                    all.push(Sent { sample, client_port: 0, tag: 0 });
+                    continue;
+                }
+            },
         };
-        let mut connection = match opened {
-            Ok(connection) => connection,
-            Err(e) => {
-                sample.outcome = e.outcome;
-                lane.context.progress.exchange_done(None);
-                all.push(Sent { sample, client_port: 0, tag: 0 });
-                continue;
-            }
-        };
-        message::write(&mut message, number);
+        if config.connection == ConnectionMode::Kept && config.connections == 1 {
+            lane.context.setup_done();
+        }
+        lane.messages.write(&mut message, number);
+        let common = sizes.request.min(sizes.reply);
+        expected[..common].copy_from_slice(&message[..common]);
         let before = clock.now();
         sample.sent = Some(before);
-        sample.sent_bytes = size as u64;
-        let result =
-            connection.send(&message).and_then(|()| receive_own(lane, connection.as_mut(), &message, &mut reply));
+        sample.sent_bytes = sizes.request as u64;
+        let result = one_exchange(lane, &mut open, &message, &mut reply).await;
         let after = clock.now();
-        let client_port = connection.client_port();
         match result {
             Ok(length) => {
                 sample.received = Some(after);
                 sample.received_bytes = length as u64;
-                sample.outcome = if reply[..length] == message[..] { Outcome::Ok } else { Outcome::Error };
+                sample.outcome = if reply[..length] == expected[..] { Outcome::Ok } else { Outcome::Error };
             }
             Err(e) => sample.outcome = e.outcome,
         }
+        let client_port = open.connection.client_port();
         let ok = sample.outcome == Outcome::Ok;
         lane.context.progress.exchange_done(ok.then(|| (after - before).as_nanos()));
-        if lane.config.connection == ConnectionMode::Kept && (ok || lane.transport.is_datagram()) {
-            kept = Some(connection);
-        } else if !ok {
+        all.push(Sent { sample, client_port, tag: message::read(&message) });
+        if config.connection == ConnectionMode::Kept && (ok || lane.features().datagram) {
+            kept = Some(open);
+        } else if ok {
+            lane.close(open.connection.as_mut()).await;
+        } else {
             // What is still on its way must not be taken for the next reply.
-            let _ = connection.abort();
+            open.connection.abort();
         }
-        all.push(Sent { sample, client_port, tag: message::visible(number, size) });
+    }
+    if let Some(mut open) = kept {
+        lane.close(open.connection.as_mut()).await;
     }
     all
 }
 
-/// Receives the reply to `message`. Late replies to earlier datagrams are passed over, within one timeout in all.
-fn receive_own(
+async fn open(lane: &Lane<'_>, one_stream: bool, sample: &mut Sample) -> Result<Kept, TransportError> {
+    let opened = lane.open().await?;
+    // A plain datagram's socket sets nothing up that takes a packet.
+    if !lane.features().datagram || lane.features().secure {
+        note_phases(sample, opened.took_ns, &opened.phases);
+    }
+    let connection = opened.connection;
+    let stream = if one_stream {
+        Some(lane.within("cannot open a stream", connection.open(Purpose::Messages)).await?)
+    } else {
+        None
+    };
+    Ok(Kept { connection, stream })
+}
+
+async fn one_exchange(
     lane: &Lane<'_>,
-    connection: &mut dyn Connection,
+    open: &mut Kept,
     message: &[u8],
     reply: &mut [u8],
 ) -> Result<usize, TransportError> {
-    let length = connection.receive(reply)?;
-    if !lane.transport.is_datagram() || message::read(&reply[..length]) == message::read(message) {
+    lane.within("cannot exchange", async {
+        if let Some(stream) = &mut open.stream {
+            if lane.features().datagram {
+                return receive_own(lane, stream, message, reply).await;
+            }
+            return exchange(stream, message, reply).await;
+        }
+        let mut stream = open.connection.open(Purpose::Messages).await?;
+        let length = exchange(&mut stream, message, reply).await?;
+        stream.sender.finish().await?;
+        Ok(length)
+    })
+    .await
+}
+
+/// Sends a datagram and receives its answer. Late answers to earlier ones are passed over, within one timeout in all.
+async fn receive_own(
+    lane: &Lane<'_>,
+    stream: &mut Stream,
+    message: &[u8],
+    reply: &mut [u8],
+) -> Result<usize, TransportError> {
+    let common = message.len().min(reply.len()).min(size_of::<u64>());
+    let is_own = |reply: &[u8]| message::read(&reply[..common.min(reply.len())]) == message::read(&message[..common]);
+    let length = exchange(stream, message, reply).await?;
+    if is_own(&reply[..length]) {
         return Ok(length);
     }
     let clock = lane.context.clock();
     let deadline = clock.now() + crosswind_units::Duration::from_nanos(lane.timeout.as_nanos() as u64);
     let result = loop {
         let left = deadline.saturating_since(clock.now());
-        if let Err(e) = connection.set_timeout(left.into()) {
+        if let Err(e) = stream.receiver.set_timeout(left.into()) {
             break Err(e);
         }
-        match connection.receive(reply) {
-            Ok(n) if message::read(&reply[..n]) != message::read(message) => {}
-            Ok(n) => break Ok(n),
-            Err(e) => break Err(e),
+        match stream.receiver.receive(reply).await {
+            Ok(n) if !is_own(&reply[..n]) => {}
+            result => break result,
         }
     };
-    connection.set_timeout(lane.timeout)?;
+    stream.receiver.set_timeout(lane.timeout)?;
     result
 }

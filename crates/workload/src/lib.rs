@@ -1,23 +1,29 @@
-//! What is asked of a transport: echo, transfer, connect. One file a workload, generic over transports.
+//! What is asked of a transport: echo, transfer, connect, multiplex, page. One file a workload, generic over transports.
 //!
-//! A workload runs client threads in the client's namespace and server threads in the server's, all on one clock, and
+//! A workload runs a client in the client's namespace and a server in the server's, on one clock, and
 //! returns one [`Sample`] an exchange. Whatever happens to an exchange is data; only a workload that cannot run is an error.
 
+mod check;
 mod config;
 mod connect;
 mod context;
 mod echo;
 mod lane;
 mod message;
+mod multiplex;
 mod open_loop;
+mod pace;
+mod page;
 mod server;
 mod session;
 mod transfer;
 
-pub use config::{ConfigError, ConnectionMode, Mode, TransferDirection, WorkloadConfig};
-pub use context::{Context, Progress, Snapshot};
+pub use check::{ConfigError, Limits};
+pub use config::{ConnectionMode, Mode, TransferDirection, WorkloadConfig};
+pub use context::{Context, Progress, Resumptions, Snapshot};
+pub use page::PageObject;
 
-use crosswind_host::HostError;
+use crosswind_host::{HostError, Traffic};
 use crosswind_transport::{Outcome, SocketReadback, TransportError};
 use crosswind_units::Instant;
 
@@ -36,6 +42,16 @@ pub struct Sample {
     pub received: Option<Instant>,
     /// How long setting up the connection took that this exchange opened.
     pub connect_ns: Option<u64>,
+    /// Of that, TCP's connect.
+    pub transport_ns: Option<u64>,
+    /// Of that, the TLS or QUIC handshake.
+    pub security_ns: Option<u64>,
+    /// Of that, the upgrade to the protocol proper.
+    pub upgrade_ns: Option<u64>,
+    /// Stream or channel of a multiplex, else 0.
+    pub stream: u32,
+    /// Packets of the message and its reply that the path dropped, where that is known.
+    pub own_drops: Option<u32>,
     /// When the server had the message.
     pub server_received: Option<Instant>,
     /// When the server began to answer.
@@ -51,7 +67,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    fn new(exchange: u64, connection: u32) -> Self {
+    /// An exchange of which nothing is known yet.
+    pub fn new(exchange: u64, connection: u32) -> Self {
         Self {
             exchange,
             connection,
@@ -59,6 +76,11 @@ impl Sample {
             sent: None,
             received: None,
             connect_ns: None,
+            transport_ns: None,
+            security_ns: None,
+            upgrade_ns: None,
+            stream: 0,
+            own_drops: None,
             server_received: None,
             server_sent: None,
             sent_bytes: 0,
@@ -74,10 +96,14 @@ impl Sample {
 pub struct Measured {
     /// One an exchange, in the order of their numbers.
     pub samples: Vec<Sample>,
+    /// What pages were made of.
+    pub objects: Vec<PageObject>,
     /// Settings of a client's and a server's socket, as the kernel has them.
     pub sockets: [Option<SocketReadback>; 2],
     /// CPU time of the client's and the server's threads.
     pub cpu_ns: [u64; 2],
+    /// What the hosts had handed to the path when every kept connection was open.
+    pub setup: Option<Traffic>,
     /// What a reader should know.
     pub warnings: Vec<String>,
 }
@@ -105,12 +131,16 @@ pub fn run(config: &WorkloadConfig, context: &Context<'_>) -> Result<Measured, W
         WorkloadConfig::Echo(echo) => echo::run(echo, context)?,
         WorkloadConfig::Transfer(transfer) => transfer::run(transfer, context)?,
         WorkloadConfig::Connect(connect) => connect::run(connect, context)?,
+        WorkloadConfig::Multiplex(multiplex) => multiplex::run(multiplex, context)?,
+        WorkloadConfig::Page(page) => page::run(page, context)?,
         // A program's namespaces and children are the cell's business; there is no transport to measure.
         WorkloadConfig::Program(_) => Measured::default(),
     };
     measured.samples.sort_by_key(|sample| sample.exchange);
+    measured.setup = context.setup.get().copied();
+    measured.warnings.extend(context.resumptions.warning());
     for readback in measured.sockets.iter().flatten() {
-        if let Some(mismatch) = context.settings.mismatch(readback) {
+        if let Some(mismatch) = context.settings.socket.mismatch(readback) {
             return Err(WorkloadError::Setting(mismatch));
         }
     }

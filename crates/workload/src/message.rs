@@ -1,23 +1,46 @@
 //! The messages of an echo: each carries its number in as many of its first bytes as it has, and a pattern after that.
 
+use crosswind_transport::Payload;
+
 /// Bytes that hold the number.
 const TAG: usize = 8;
+/// Bits of the number in a character of a text message.
+const TEXT_BITS: usize = 6;
 
-/// Writes message `number` into `buffer`.
-pub fn write(buffer: &mut [u8], number: u64) {
-    let tag = number.to_le_bytes();
-    let length = buffer.len().min(TAG);
-    buffer[..length].copy_from_slice(&tag[..length]);
+/// Messages of one kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Messages {
+    /// Any bytes, or characters.
+    pub payload: Payload,
 }
 
-/// A buffer for messages of `size` bytes, with the pattern in place.
-pub fn buffer(size: usize) -> Vec<u8> {
-    (0..size).map(|i| (i % 251) as u8).collect()
-}
+impl Messages {
+    /// Writes message `number` into `buffer`.
+    pub fn write(self, buffer: &mut [u8], number: u64) {
+        let length = buffer.len().min(TAG);
+        buffer[..length].copy_from_slice(&self.encode(number)[..length]);
+    }
 
-/// As much of a message's number as a message of `size` bytes can carry.
-pub fn visible(number: u64, size: usize) -> u64 {
-    if size >= TAG { number } else { number & ((1 << (8 * size)) - 1) }
+    /// A buffer for messages of `size` bytes, with the pattern in place.
+    pub fn buffer(self, size: usize) -> Vec<u8> {
+        match self.payload {
+            Payload::Binary => (0..size).map(|i| (i % 251) as u8).collect(),
+            Payload::Text => (0..size).map(|i| b'a' + (i % 26) as u8).collect(),
+        }
+    }
+
+    /// What [`read`] finds in message `number` of `size` bytes.
+    pub fn tag(self, number: u64, size: usize) -> u64 {
+        read(&self.encode(number)[..size.min(TAG)])
+    }
+
+    fn encode(self, number: u64) -> [u8; TAG] {
+        match self.payload {
+            Payload::Binary => number.to_le_bytes(),
+            // From '0' to 'o': every character one byte of UTF-8.
+            Payload::Text => std::array::from_fn(|i| b'0' + ((number >> (TEXT_BITS * i)) & 0x3f) as u8),
+        }
+    }
 }
 
 /// What can be seen of the number of the message in `buffer`.
@@ -32,20 +55,33 @@ pub fn read(buffer: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
+    const BINARY: Messages = Messages { payload: Payload::Binary };
+    const TEXT: Messages = Messages { payload: Payload::Text };
+
     #[test]
     fn what_is_written_can_be_read_as_far_as_it_fits() {
-        for (size, number) in [(1, 300), (2, 70_000), (8, u64::MAX), (1000, 12_345)] {
-            let mut message = buffer(size);
-            write(&mut message, number);
-            assert_eq!(read(&message), visible(number, size));
+        for messages in [BINARY, TEXT] {
+            for (size, number) in [(1, 300), (2, 70_000), (8, 1 << 47), (1000, 12_345)] {
+                let mut message = messages.buffer(size);
+                messages.write(&mut message, number);
+                assert_eq!(read(&message), messages.tag(number, size));
+            }
         }
-        assert_eq!(visible(300, 1), 44);
+        assert_eq!((BINARY.tag(300, 1), BINARY.tag(u64::MAX, 8)), (44, u64::MAX));
     }
 
     #[test]
     fn the_pattern_survives_the_number() {
-        let mut message = buffer(300);
-        write(&mut message, 9);
-        assert_eq!(message[8..], buffer(300)[8..]);
+        let mut message = BINARY.buffer(300);
+        BINARY.write(&mut message, 9);
+        assert_eq!(message[8..], BINARY.buffer(300)[8..]);
+    }
+
+    #[test]
+    fn text_is_printable() {
+        let mut message = TEXT.buffer(40);
+        TEXT.write(&mut message, 123_456_789);
+        assert!(message.iter().all(u8::is_ascii_graphic), "{message:?}");
+        assert_ne!(TEXT.tag(1, 40), TEXT.tag(2, 40));
     }
 }

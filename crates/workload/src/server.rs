@@ -1,20 +1,25 @@
-//! The server's threads: each waits for a connection, serves it to its end, and waits again. Before the last idle one
-//! turns to a connection it starts another, so that a stuck connection never keeps a new one waiting.
+//! The server. On threads each waits for a connection, serves it to its end, and waits again; before the last idle one turns to
+//! a connection it starts another, so that a stuck connection never keeps a new one waiting. On a reactor one thread serves all.
 
+use crate::WorkloadError;
 use crate::context::{Context, join};
-use crate::{WorkloadError, message};
-use crosswind_host::{Clock, thread_cpu_ns};
+use crate::session::Work;
+use crosswind_host::thread_cpu_ns;
 use crosswind_path::Side;
-use crosswind_transport::{Connection, Listener, Outcome, SocketReadback, Transport};
+use crosswind_transport::{Connection, Driver, Listener, Outcome, SocketReadback, Stream, Streams, Transport};
 use crosswind_units::Instant;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::Scope;
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// How often an idle server looks whether it is to stop, should it have missed being woken.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// A reactor's server waits for as long as it takes: it is told to stop.
+const FOREVER: Duration = Duration::from_hours(24);
 
 /// What the server saw of one message or transfer.
 #[derive(Clone, Copy, Debug)]
@@ -33,20 +38,54 @@ pub struct Seen {
     pub bytes: u64,
 }
 
-/// Serves one connection to its end; the flag says that the server is to stop.
-pub type Handler<'a> = dyn Fn(&AtomicBool, &mut dyn Connection, &mut Vec<Seen>) + Sync + 'a;
+/// A stream to be served.
+pub struct Serve<'a> {
+    /// The server is to stop.
+    pub stopping: &'a AtomicBool,
+    /// What to serve.
+    pub stream: Stream,
+    /// Whose it is.
+    pub client_port: u16,
+    seen: Vec<Seen>,
+    all: &'a Mutex<Vec<Seen>>,
+}
+
+impl Serve<'_> {
+    /// Keeps what was seen.
+    pub fn saw(&mut self, seen: Seen) {
+        self.seen.push(seen);
+    }
+
+    /// The client's port, of the last message.
+    pub fn port(&self) -> u16 {
+        self.stream.receiver.client_port().unwrap_or(self.client_port)
+    }
+}
+
+impl Drop for Serve<'_> {
+    fn drop(&mut self) {
+        // However it ended: a reactor that stops drops what is under way.
+        if let Ok(mut all) = self.all.lock() {
+            all.append(&mut self.seen);
+        }
+    }
+}
+
+/// Serves one stream to its end.
+pub type Handler<'a> = dyn for<'s> Fn(Serve<'s>) -> Work<'s, ()> + Sync + 'a;
 
 /// A running server.
 pub struct Server<'a> {
     context: &'a Context<'a>,
+    transport: &'static dyn Transport,
     handler: &'a Handler<'a>,
-    listener: Mutex<Box<dyn Listener>>,
-    datagram: bool,
     timeout: Duration,
     stopping: AtomicBool,
+    stop: Notify,
+    wake: Mutex<Option<Box<dyn Listener>>>,
     idle: AtomicUsize,
     next: AtomicU64,
-    open: Mutex<HashMap<u64, Box<dyn Connection>>>,
+    open: Mutex<HashMap<u64, Box<dyn Fn() + Send>>>,
     seen: Mutex<Vec<Seen>>,
     readback: Mutex<Option<SocketReadback>>,
     cpu_ns: AtomicU64,
@@ -54,26 +93,21 @@ pub struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    /// Starts to listen, in the server's namespace.
-    pub fn listen(
+    /// One that does not yet listen.
+    pub fn new(
         context: &'a Context<'a>,
         transport: &'static dyn Transport,
         timeout: Duration,
         handler: &'a Handler<'a>,
-    ) -> Result<Self, WorkloadError> {
-        let listener =
-            std::thread::scope(|scope| {
-                join(context.spawn(scope, Side::Reverse, || {
-                    Ok(transport.listen(context.server_address(), &context.settings)?)
-                })?)
-            })?;
-        Ok(Self {
+    ) -> Self {
+        Self {
             context,
+            transport,
             handler,
-            listener: Mutex::new(listener.0),
-            datagram: transport.is_datagram(),
             timeout,
             stopping: AtomicBool::new(false),
+            stop: Notify::new(),
+            wake: Mutex::default(),
             idle: AtomicUsize::new(0),
             next: AtomicU64::new(0),
             open: Mutex::default(),
@@ -81,29 +115,58 @@ impl<'a> Server<'a> {
             readback: Mutex::default(),
             cpu_ns: AtomicU64::new(0),
             failure: Mutex::default(),
-        })
+        }
     }
 
-    /// Starts the first threads: `expected` connections will be open at a time.
+    /// Starts to listen and the first threads: `expected` connections will be open at a time. It listens when this returns.
     pub fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, expected: u32) -> Result<(), WorkloadError> {
-        // One datagram socket serves every client; a second thread on it would mix up whom to answer.
-        let threads = if self.datagram { 1 } else { expected.min(16) + 1 };
-        for _ in 0..threads {
-            self.spawn(scope)?;
+        match self.transport.features().driver {
+            Driver::Thread => {
+                let listener =
+                    join(self.context.spawn(scope, Side::Reverse, || Driver::Thread.run(self.listen())?)?)?.0;
+                // One datagram socket serves every client; a second thread on it would mix up whom to answer.
+                let threads = if self.transport.features().datagram { 1 } else { expected.min(16) + 1 };
+                let handles = (0..threads).map(|_| listener.try_clone()).collect::<Result<Vec<_>, _>>()?;
+                if let Ok(mut wake) = self.wake.lock() {
+                    *wake = Some(listener);
+                }
+                handles.into_iter().try_for_each(|handle| self.spawn(scope, handle))
+            }
+            Driver::Reactor => {
+                let (listening, listens) = std::sync::mpsc::channel();
+                self.context.spawn(scope, Side::Reverse, move || {
+                    let served = Driver::Reactor.run(async {
+                        let listener = self.listen().await;
+                        let (result, listener) = match listener {
+                            Ok(listener) => (Ok(()), Some(listener)),
+                            Err(error) => (Err(error), None),
+                        };
+                        // Whoever started it is still there, or nobody needs it.
+                        let _ = listening.send(result);
+                        if let Some(listener) = listener {
+                            self.serve_all(listener.as_ref()).await;
+                        }
+                    });
+                    self.ended(served.map_err(Into::into));
+                    Ok(())
+                })?;
+                listens.recv().unwrap_or(Err(WorkloadError::Panicked))
+            }
         }
-        Ok(())
     }
 
     /// Tells every thread to end, and wakes those that wait on a connection.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        if let Ok(listener) = self.listener.lock() {
+        self.stop.notify_one();
+        if let Ok(listener) = self.wake.lock()
+            && let Some(listener) = &*listener
+        {
             listener.wake();
         }
         if let Ok(mut open) = self.open.lock() {
-            for connection in open.values_mut() {
-                // It may have ended by itself.
-                let _ = connection.abort();
+            for interrupt in open.values_mut() {
+                interrupt();
             }
         }
     }
@@ -122,63 +185,125 @@ impl<'a> Server<'a> {
         Ok((SeenByPort::new(seen), readback, self.cpu_ns.into_inner()))
     }
 
-    fn spawn<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Result<(), WorkloadError> {
+    async fn listen(&self) -> Result<Box<dyn Listener>, WorkloadError> {
+        Ok(self.transport.listen(self.context.server_address(), &self.context.settings).await?)
+    }
+
+    fn ended(&self, served: Result<(), WorkloadError>) {
+        self.cpu_ns.fetch_add(thread_cpu_ns(), Ordering::Relaxed);
+        if let (Err(error), Ok(mut failure)) = (served, self.failure.lock()) {
+            failure.get_or_insert(error);
+        }
+    }
+
+    fn spawn<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        listener: Box<dyn Listener>,
+    ) -> Result<(), WorkloadError> {
         self.idle.fetch_add(1, Ordering::AcqRel);
         self.context.spawn(scope, Side::Reverse, move || {
-            let served = self.serve(scope);
-            self.cpu_ns.fetch_add(thread_cpu_ns(), Ordering::Relaxed);
-            if let (Err(error), Ok(mut failure)) = (served, self.failure.lock()) {
-                failure.get_or_insert(error);
-            }
+            self.ended(self.serve_in_turn(scope, listener.as_ref()));
             Ok(())
         })?;
         Ok(())
     }
 
-    fn serve<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> Result<(), WorkloadError> {
-        let listener = match self.listener.lock() {
-            Ok(listener) => listener.try_clone()?,
-            Err(_) => return Err(WorkloadError::Panicked),
-        };
+    /// One thread's work: connection after connection.
+    fn serve_in_turn<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        listener: &dyn Listener,
+    ) -> Result<(), WorkloadError> {
+        let datagram = self.transport.features().datagram;
         while !self.is_stopping() {
-            let mut connection = match listener.accept(PATIENCE) {
+            let connection = match Driver::Thread.run(listener.accept(PATIENCE))? {
                 Ok(connection) => connection,
                 Err(e) if e.outcome == Outcome::Timeout || self.is_stopping() => continue,
                 Err(e) => return Err(e.into()),
             };
             let last_idle = self.idle.fetch_sub(1, Ordering::AcqRel) == 1;
-            if last_idle && !self.datagram {
-                self.spawn(scope)?;
+            if last_idle && !datagram {
+                self.spawn(scope, listener.try_clone()?)?;
             }
-            self.serve_connection(connection.as_mut());
-            drop(connection);
+            Driver::Thread.run(self.serve_connection(connection))?;
             self.idle.fetch_add(1, Ordering::AcqRel);
         }
         Ok(())
     }
 
-    fn serve_connection(&self, connection: &mut dyn Connection) {
+    /// A reactor's work: all connections at once.
+    async fn serve_all(&self, listener: &dyn Listener) {
+        let mut connections = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = self.stop.notified() => return,
+                Some(()) = connections.next(), if !connections.is_empty() => {}
+                accepted = listener.accept(FOREVER) => match accepted {
+                    Ok(connection) => connections.push(self.serve_connection(connection)),
+                    // A connection that went before it was taken, or no file descriptors: the client sees it.
+                    Err(_) => tokio::task::yield_now().await,
+                },
+            }
+        }
+    }
+
+    async fn serve_connection(&self, mut connection: Box<dyn Connection>) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        // Without settings of its own the connection still serves; it then times out as the listener does.
-        let _ = connection.set_timeout(if self.datagram { PATIENCE } else { self.timeout });
+        if let (Some(interrupt), Ok(mut open)) = (connection.interrupter(), self.open.lock()) {
+            open.insert(number, interrupt);
+        }
+        if !self.is_stopping() {
+            self.serve_streams(number, connection.as_mut()).await;
+        }
+        if let Ok(mut open) = self.open.lock() {
+            open.remove(&number);
+        }
+    }
+
+    async fn serve_streams(&self, number: u64, connection: &mut dyn Connection) {
+        let features = self.transport.features();
+        if features.driver == Driver::Thread || features.streams == Streams::One {
+            if let Ok(stream) = connection.accept().await {
+                self.read_back(number, connection);
+                (self.handler)(self.serve(stream, connection.client_port())).await;
+            }
+            return;
+        }
+        let mut streams = FuturesUnordered::new();
+        let mut first = true;
+        loop {
+            tokio::select! {
+                biased;
+                Some(()) = streams.next(), if !streams.is_empty() => {}
+                accepted = connection.accept() => match accepted {
+                    Ok(stream) => {
+                        if std::mem::take(&mut first) {
+                            self.read_back(number, connection);
+                        }
+                        streams.push((self.handler)(self.serve(stream, connection.client_port())));
+                    }
+                    Err(_) => break,
+                },
+            }
+        }
+        while streams.next().await.is_some() {}
+    }
+
+    fn read_back(&self, number: u64, connection: &dyn Connection) {
         if number == 0
             && let (Ok(readback), Ok(mut place)) = (connection.readback(), self.readback.lock())
         {
             *place = Some(readback);
         }
-        if let (Ok(handle), Ok(mut open)) = (connection.try_clone(), self.open.lock()) {
-            open.insert(number, handle);
-        }
-        let mut seen = Vec::new();
-        if !self.is_stopping() {
-            (self.handler)(&self.stopping, connection, &mut seen);
-        }
-        if let Ok(mut open) = self.open.lock() {
-            open.remove(&number);
-        }
-        if let Ok(mut all) = self.seen.lock() {
-            all.append(&mut seen);
-        }
+    }
+
+    fn serve(&self, mut stream: Stream, client_port: u16) -> Serve<'_> {
+        // Without a timeout of its own it still serves; it then times out as the listener does.
+        let datagram = self.transport.features().datagram;
+        let _ = stream.receiver.set_timeout(if datagram { PATIENCE } else { self.timeout });
+        Serve { stopping: &self.stopping, stream, client_port, seen: Vec::new(), all: &self.seen }
     }
 }
 
@@ -202,30 +327,5 @@ impl SeenByPort {
         let list = self.0.get(&client_port)?;
         let from = list.partition_point(|seen| seen.received < after);
         list[from..].iter().find(|seen| tag.is_none_or(|tag| tag == seen.tag)).copied()
-    }
-}
-
-/// Answers every message of `size` bytes with itself.
-pub fn echo(clock: Clock, size: usize, stopping: &AtomicBool, connection: &mut dyn Connection, seen: &mut Vec<Seen>) {
-    let mut buffer = vec![0; size];
-    loop {
-        let length = match connection.receive(&mut buffer) {
-            Ok(length) => length,
-            Err(e) if e.outcome == Outcome::Timeout && !stopping.load(Ordering::Acquire) => continue,
-            Err(_) => return,
-        };
-        let received = clock.now();
-        let message = &buffer[..length];
-        // A lost answer is the client's to see; a connection that is gone ends at the next receive.
-        let sent = clock.now();
-        let _ = connection.send(message);
-        seen.push(Seen {
-            client_port: connection.client_port(),
-            tag: message::read(message),
-            first: received,
-            received,
-            sent,
-            bytes: length as u64,
-        });
     }
 }

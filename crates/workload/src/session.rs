@@ -4,8 +4,17 @@ use crate::WorkloadError;
 use crate::context::{Context, join};
 use crate::server::{Handler, SeenByPort, Server};
 use crosswind_path::Side;
-use crosswind_transport::{SocketReadback, Transport};
+use crosswind_transport::{Driver, SocketReadback, Transport};
+use futures_util::future::join_all;
+use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
+
+/// Work under way, on a thread of its own or among others on a reactor.
+pub type Work<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// What a client does on each of its lanes.
+pub type Client<'a, T> = dyn Fn(u32) -> Work<'a, Result<Vec<T>, WorkloadError>> + Sync + 'a;
 
 /// What came of it.
 pub struct Session<T> {
@@ -19,20 +28,30 @@ pub struct Session<T> {
     pub cpu_ns: [u64; 2],
 }
 
-/// Starts a server that serves by `handler`, runs `client` once for each of `connections` side by side, and stops the server.
+/// Starts a server that serves by `handler`, runs `client` once for each of `lanes` side by side, and stops the server.
 pub fn run<T: Send>(
     context: &Context<'_>,
     transport: &'static dyn Transport,
     timeout: Duration,
-    connections: u32,
+    lanes: u32,
     handler: &Handler<'_>,
-    client: &(dyn Fn(u32) -> Result<Vec<T>, WorkloadError> + Sync),
+    client: &Client<'_, T>,
 ) -> Result<Session<T>, WorkloadError> {
-    let server = Server::listen(context, transport, timeout, handler)?;
+    let server = Server::new(context, transport, timeout, handler);
     let (results, client_cpu) = std::thread::scope(|scope| {
-        server.start(scope, connections)?;
-        let clients: Vec<_> =
-            (0..connections).map(|number| context.spawn(scope, Side::Forward, move || client(number))).collect();
+        server.start(scope, lanes)?;
+        let clients: Vec<_> = match transport.features().driver {
+            Driver::Thread => (0..lanes)
+                .map(|lane| context.spawn(scope, Side::Forward, move || Driver::Thread.run(client(lane))?))
+                .collect(),
+            Driver::Reactor => vec![context.spawn(scope, Side::Forward, move || {
+                let all = Driver::Reactor.run(join_all((0..lanes).map(client)))?;
+                all.into_iter().try_fold(Vec::new(), |mut all, one| {
+                    all.append(&mut one?);
+                    Ok(all)
+                })
+            })],
+        };
         let joined: Vec<_> = clients.into_iter().map(|client| client.and_then(join)).collect();
         server.stop();
         let (mut results, mut cpu) = (Vec::new(), 0);

@@ -5,19 +5,24 @@
 
 use crate::config::{Transfer, TransferDirection};
 use crate::context::Context;
-use crate::server::Seen;
-use crate::{Measured, Sample, WorkloadError, message, session};
+use crate::echo::Sizes;
+use crate::lane::{Lane, note_phases};
+use crate::message::Messages;
+use crate::server::{Seen, Serve};
+use crate::{Measured, Sample, WorkloadError, session};
 use crosswind_host::Clock;
 use crosswind_path::Side;
-use crosswind_transport::{Connection, Outcome, SocketReadback};
+use crosswind_transport::{Connection, Features, Outcome, Purpose, Receiver, Sender, TransportError};
 use crosswind_units::{Duration, Instant};
+use std::future::Future;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
 
 /// Bytes a call.
 const CHUNK: usize = 128 * 1024;
 /// How often a receiver by duration looks at the clock while nothing comes.
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(20);
+/// What an HTTP client asks for that takes for as long as it likes.
+const ENDLESS: u64 = 1 << 50;
 
 /// What the receiver saw.
 struct Received {
@@ -30,39 +35,31 @@ struct Received {
 pub fn run(config: &Transfer, context: &Context<'_>) -> Result<Measured, WorkloadError> {
     let Some(transport) = crosswind_transport::find(&config.transport) else { return Ok(Measured::default()) };
     let timeout = std::time::Duration::from_nanos(config.timeout_ns.unwrap_or(60_000_000_000));
-    let clock = context.clock();
-    let handler = |_: &AtomicBool, connection: &mut dyn Connection, seen: &mut Vec<Seen>| {
-        let client_port = connection.client_port();
-        let started = clock.now();
-        let one = match config.direction {
-            TransferDirection::Upload => {
-                let received = receive(config, clock, connection);
-                let last = received.last.unwrap_or(started);
-                Seen {
-                    client_port,
-                    tag: 0,
-                    first: received.first.unwrap_or(last),
-                    received: last,
-                    sent: last,
-                    bytes: received.bytes,
+    let (clock, messages) = (context.clock(), Messages { payload: config.payload });
+    let end = End { config: config.clone(), clock, messages, features: transport.features(), timeout };
+    let readback = OnceLock::new();
+    let session = session::run(
+        context,
+        transport,
+        timeout,
+        config.connections,
+        &|serve| {
+            let end = end.clone();
+            Box::pin(async move { end.serve(serve).await })
+        },
+        &|number| {
+            let lane =
+                Lane { context, transport, timeout, number, messages, sizes: Sizes::both(1), readback: &readback };
+            let end = &end;
+            Box::pin(async move {
+                let mut all = Vec::new();
+                for exchange in (u64::from(number)..config.count).step_by(config.connections as usize) {
+                    all.push(one_transfer(end, &lane, Sample::new(exchange, number)).await);
                 }
-            }
-            TransferDirection::Download => {
-                send(config, clock, connection);
-                Seen { client_port, tag: 0, first: started, received: started, sent: started, bytes: 0 }
-            }
-        };
-        seen.push(one);
-        end(config, connection);
-    };
-    let readback: OnceLock<SocketReadback> = OnceLock::new();
-    let client = |lane: u32| {
-        Ok((u64::from(lane)..config.count)
-            .step_by(config.connections as usize)
-            .map(|number| one_transfer(config, context, Sample::new(number, lane), timeout, &readback))
-            .collect())
-    };
-    let session = session::run(context, transport, timeout, config.connections, &handler, &client)?;
+                Ok(all)
+            })
+        },
+    )?;
     let samples = session
         .results
         .into_iter()
@@ -75,69 +72,37 @@ pub fn run(config: &Transfer, context: &Context<'_>) -> Result<Measured, Workloa
         samples,
         sockets: [readback.into_inner(), session.server_readback],
         cpu_ns: session.cpu_ns,
-        warnings: Vec::new(),
+        ..Measured::default()
     })
 }
 
 /// One transfer, from the client: its sample as far as the client knows it, its port, and when it began to connect.
-fn one_transfer(
-    config: &Transfer,
-    context: &Context<'_>,
-    mut sample: Sample,
-    timeout: std::time::Duration,
-    readback: &OnceLock<SocketReadback>,
-) -> (Sample, u16, Option<Instant>) {
-    let clock = context.clock();
+async fn one_transfer(end: &End, lane: &Lane<'_>, mut sample: Sample) -> (Sample, u16, Option<Instant>) {
+    let (config, clock) = (&end.config, end.clock);
     let before = clock.now();
-    let opened = crosswind_transport::find(&config.transport)
-        .map(|transport| transport.connect(context.server_address(), &context.settings, timeout));
-    let mut connection = match opened {
-        Some(Ok(connection)) => connection,
-        Some(Err(e)) => {
+    let mut opened = match lane.open().await {
+        Ok(opened) => opened,
+        Err(e) => {
             sample.outcome = e.outcome;
-            context.progress.exchange_done(None);
+            lane.context.progress.exchange_done(None);
             return (sample, 0, None);
         }
-        None => return (sample, 0, None),
     };
     let open = clock.now();
-    sample.connect_ns = Some((open - before).as_nanos());
-    if readback.get().is_none()
-        && let Ok(found) = connection.readback()
-    {
-        let _ = readback.set(found);
-    }
+    note_phases(&mut sample, opened.took_ns, &opened.phases);
+    let connection = opened.connection.as_mut();
     let port = connection.client_port();
-    match config.direction {
-        TransferDirection::Upload => {
-            sample.sent = Some(open);
-            let (bytes, outcome) = send(config, clock, connection.as_mut());
-            (sample.sent_bytes, sample.outcome) = (bytes, outcome);
-            if config.size_bytes.is_some() && outcome == Outcome::Ok {
-                // The server closes when it has everything.
-                sample.outcome = match connection.receive_some(&mut [0; 1]) {
-                    Ok(_) => Outcome::Ok,
-                    Err(e) => e.outcome,
-                };
-            }
-        }
-        TransferDirection::Download => {
-            let received = receive(config, clock, connection.as_mut());
-            sample.received = received.last;
-            sample.received_bytes = received.bytes;
-            sample.outcome = received.outcome;
-            if config.duration_ns.is_some() {
-                sample.sent = received.first;
-            }
-        }
+    if let Err(e) = end.transfer(lane, &*connection, &mut sample, open).await {
+        sample.outcome = e.outcome;
     }
     let side = if config.direction == TransferDirection::Upload { Side::Forward } else { Side::Reverse };
     if config.size_bytes.is_some() {
-        sample.wire_ns = context.testbed.payload_clock.read(side, port).map(|(first, last)| (last - first).as_nanos());
+        let clock = &lane.context.testbed.payload_clock;
+        sample.wire_ns = clock.read(side, port).map(|(first, last)| (last - first).as_nanos());
     }
-    end(config, connection.as_mut());
     let ok = sample.outcome == Outcome::Ok;
-    context.progress.exchange_done(ok.then(|| (clock.now() - open).as_nanos()));
+    lane.context.progress.exchange_done(ok.then(|| (clock.now() - open).as_nanos()));
+    end_connection(config, lane, connection).await;
     (sample, port, Some(before))
 }
 
@@ -163,75 +128,174 @@ fn with_server_side(config: &Transfer, mut sample: Sample, seen: Seen) -> Sample
     sample
 }
 
-/// Sends until it is enough: all of the size, or until the receiver has gone.
-fn send(config: &Transfer, clock: Clock, connection: &mut dyn Connection) -> (u64, Outcome) {
-    let buffer = message::buffer(CHUNK);
-    // A receiver by duration counts from its first byte and then goes; the sender gives up some time after that.
-    let give_up = config.duration_ns.map(|ns| clock.now() + Duration::from_nanos(2 * ns) + Duration::from_secs(60));
-    let mut sent = 0;
-    loop {
-        let left = config.size_bytes.map_or(CHUNK as u64, |size| size - sent).min(CHUNK as u64);
-        if left == 0 {
-            // An error here shows on the receiver's side as missing bytes.
-            let _ = connection.finish_sending();
-            return (sent, Outcome::Ok);
-        }
-        if let Err(e) = connection.send(&buffer[..left as usize]) {
-            return (sent, e.outcome);
-        }
-        sent += left;
-        if give_up.is_some_and(|time| clock.now() > time) {
-            return (sent, Outcome::Timeout);
-        }
-    }
+/// One end of a transfer, client or server.
+#[derive(Clone)]
+struct End {
+    config: Transfer,
+    clock: Clock,
+    messages: Messages,
+    features: Features,
+    timeout: std::time::Duration,
 }
 
-/// Receives until it is enough: the size, or the duration since the first byte.
-fn receive(config: &Transfer, clock: Clock, connection: &mut dyn Connection) -> Received {
-    let mut buffer = vec![0; CHUNK];
-    let mut received = Received { first: None, last: None, bytes: 0, outcome: Outcome::Ok };
-    let mut end = None;
-    loop {
-        let result = connection.receive_some(&mut buffer);
-        let now = clock.now();
-        if end.is_some_and(|end| now > end) {
-            received.last = end;
-            return received;
-        }
-        match result {
-            Ok(0) => {
-                if received.last.is_none() || config.size_bytes.is_some_and(|size| received.bytes < size) {
-                    received.outcome = Outcome::Closed;
+impl End {
+    /// Where the server does not speak first, a byte asks it to; HTTP has requests for that.
+    const fn asks(&self) -> bool {
+        !self.features.server_speaks_first && !self.features.http
+    }
+
+    async fn serve(&self, mut serve: Serve<'_>) {
+        let client_port = serve.client_port;
+        let started = self.clock.now();
+        let one = match self.config.direction {
+            TransferDirection::Upload => {
+                let received = self.receive(serve.stream.receiver.as_mut()).await;
+                let last = received.last.unwrap_or(started);
+                let first = received.first.unwrap_or(last);
+                Seen { client_port, tag: 0, first, received: last, sent: last, bytes: received.bytes }
+            }
+            TransferDirection::Download => {
+                if self.asks() && serve.stream.receiver.receive(&mut [0; 1]).await.is_err() {
+                    return;
                 }
+                let started = self.clock.now();
+                self.send(serve.stream.sender.as_mut()).await;
+                Seen { client_port, tag: 0, first: started, received: started, sent: started, bytes: 0 }
+            }
+        };
+        serve.saw(one);
+        // The other end learns of it, or is gone.
+        let _ = serve.stream.sender.finish().await;
+        if self.config.direction == TransferDirection::Download && self.config.size_bytes.is_some() {
+            // The connection is the client's to end: what is on its way must not be cut off.
+            let _ = self.within(serve.stream.receiver.receive_some(&mut [0; 1])).await;
+        }
+    }
+
+    async fn transfer(
+        &self,
+        lane: &Lane<'_>,
+        connection: &dyn Connection,
+        sample: &mut Sample,
+        open: Instant,
+    ) -> Result<(), TransportError> {
+        let config = &self.config;
+        let purpose = match config.direction {
+            TransferDirection::Upload => Purpose::Upload(config.size_bytes),
+            TransferDirection::Download => Purpose::Download(Some(config.size_bytes.unwrap_or(ENDLESS))),
+        };
+        let mut stream = lane.within("cannot open a stream", connection.open(purpose)).await?;
+        match config.direction {
+            TransferDirection::Upload => {
+                sample.sent = Some(open);
+                let (bytes, outcome) = self.send(stream.sender.as_mut()).await;
+                (sample.sent_bytes, sample.outcome) = (bytes, outcome);
+                if config.size_bytes.is_some() && outcome == Outcome::Ok {
+                    // The server ends when it has everything.
+                    self.within(stream.receiver.receive_some(&mut [0; 1])).await?;
+                }
+            }
+            TransferDirection::Download => {
+                if self.asks() {
+                    self.within(stream.sender.send(&self.messages.buffer(1))).await?;
+                }
+                let received = self.receive(stream.receiver.as_mut()).await;
+                sample.received = received.last;
+                sample.received_bytes = received.bytes;
+                sample.outcome = received.outcome;
+                if config.duration_ns.is_some() {
+                    sample.sent = received.first;
+                }
+                if config.size_bytes.is_some() {
+                    let _ = self.within(stream.sender.finish()).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn within<T>(&self, call: impl Future<Output = Result<T, TransportError>>) -> Result<T, TransportError> {
+        self.features.driver.within(self.timeout, "cannot transfer", call).await
+    }
+
+    /// Sends until it is enough: all of the size, or until the receiver has gone.
+    async fn send(&self, sender: &mut dyn Sender) -> (u64, Outcome) {
+        let buffer = self.messages.buffer(CHUNK);
+        let config = &self.config;
+        // A receiver by duration counts from its first byte and then goes; the sender gives up some time after that.
+        let give_up =
+            config.duration_ns.map(|ns| self.clock.now() + Duration::from_nanos(2 * ns) + Duration::from_secs(60));
+        let mut sent = 0;
+        loop {
+            let left = config.size_bytes.map_or(CHUNK as u64, |size| size - sent).min(CHUNK as u64);
+            if left == 0 {
+                // An error here shows on the receiver's side as missing bytes.
+                let _ = self.within(sender.finish()).await;
+                return (sent, Outcome::Ok);
+            }
+            if let Err(e) = self.within(sender.send_some(&buffer[..left as usize])).await {
+                return (sent, e.outcome);
+            }
+            sent += left;
+            if give_up.is_some_and(|time| self.clock.now() > time) {
+                return (sent, Outcome::Timeout);
+            }
+        }
+    }
+
+    /// Receives until it is enough: the size, or the duration since the first byte.
+    async fn receive(&self, receiver: &mut dyn Receiver) -> Received {
+        let config = &self.config;
+        let mut buffer = vec![0; CHUNK];
+        let mut received = Received { first: None, last: None, bytes: 0, outcome: Outcome::Ok };
+        let mut end = None;
+        let mut patience = self.timeout;
+        loop {
+            let result =
+                self.features.driver.within(patience, "cannot receive", receiver.receive_some(&mut buffer)).await;
+            let now = self.clock.now();
+            if end.is_some_and(|end| now > end) {
+                received.last = end;
                 return received;
             }
-            Ok(n) => {
-                received.bytes += n as u64;
-                received.last = Some(now);
-                if received.first.is_none() {
-                    received.first = Some(now);
-                    end = config.duration_ns.map(|ns| now + Duration::from_nanos(ns));
-                    if end.is_some() {
-                        // What fails here fails at the next receive too.
-                        let _ = connection.set_timeout(PATIENCE);
+            match result {
+                Ok(0) => {
+                    if received.last.is_none() || config.size_bytes.is_some_and(|size| received.bytes < size) {
+                        received.outcome = Outcome::Closed;
+                    }
+                    return received;
+                }
+                Ok(n) => {
+                    received.bytes += n as u64;
+                    received.last = Some(now);
+                    if received.first.is_none() {
+                        received.first = Some(now);
+                        end = config.duration_ns.map(|ns| now + Duration::from_nanos(ns));
+                        if end.is_some() {
+                            patience = PATIENCE;
+                            // What fails here fails at the next receive too.
+                            let _ = receiver.set_timeout(PATIENCE);
+                        }
+                    }
+                    if config.size_bytes.is_some_and(|size| received.bytes >= size) {
+                        return received;
                     }
                 }
-                if config.size_bytes.is_some_and(|size| received.bytes >= size) {
+                Err(e) if e.outcome == Outcome::Timeout && end.is_some() => {}
+                Err(e) => {
+                    received.outcome = e.outcome;
                     return received;
                 }
             }
-            Err(e) if e.outcome == Outcome::Timeout && end.is_some() => {}
-            Err(e) => {
-                received.outcome = e.outcome;
-                return received;
-            }
         }
     }
 }
 
-/// Ends a transfer's connection: by duration at once, by size in an orderly way (when it is dropped).
-fn end(config: &Transfer, connection: &mut dyn Connection) {
+/// Ends a transfer's connection: by duration at once, by size in an orderly way.
+async fn end_connection(config: &Transfer, lane: &Lane<'_>, connection: &mut dyn Connection) {
     if config.duration_ns.is_some() {
-        let _ = connection.abort();
+        connection.abort();
+    } else {
+        lane.close(connection).await;
     }
 }

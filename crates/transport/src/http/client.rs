@@ -1,0 +1,353 @@
+//! The client of HTTP/1.1 and HTTP/2.
+
+use super::body::{Outgoing, Tap, pieces};
+use super::link::{Fate, Link, Tasks};
+use super::pieces::{Arriving, FromHyper};
+use super::request::{Length, Requests};
+use super::{CONNECTION_WINDOW, MOST_HEADER_BYTES, STREAM_WINDOW, Version, errors};
+use crate::{Call, Connection, Outcome, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+/// The client's end of a connection.
+pub(super) struct Client {
+    link: Link,
+    way: Way,
+    requests: Arc<Requests>,
+    /// HTTP/1.1 carries one request at a time: the others wait in line.
+    turn: Option<Arc<Semaphore>>,
+    phases: Phases,
+    port: u16,
+}
+
+impl Client {
+    /// Speaks HTTP over `io`, which is a socket or TLS over it.
+    pub(super) async fn start(
+        io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        version: Version,
+        link: Link,
+        requests: Requests,
+        phases: Phases,
+        port: u16,
+    ) -> Result<Self, TransportError> {
+        const WHAT: &str = "cannot begin HTTP";
+        let (io, fate) = (TokioIo::new(io), link.fate.clone());
+        let dispatch = match version {
+            Version::One => {
+                let (dispatch, connection) = http1::handshake(io).await.map_err(|e| errors::meaning(WHAT, &e))?;
+                link.tasks.spawn(drive(connection, fate));
+                Dispatch::One(dispatch)
+            }
+            Version::Two => {
+                let mut builder = http2::Builder::new(Spawn(link.tasks.clone()));
+                builder
+                    .initial_stream_window_size(STREAM_WINDOW)
+                    .initial_connection_window_size(CONNECTION_WINDOW)
+                    .max_header_list_size(MOST_HEADER_BYTES);
+                let (dispatch, connection) = builder.handshake(io).await.map_err(|e| errors::meaning(WHAT, &e))?;
+                link.tasks.spawn(drive(connection, fate));
+                Dispatch::Two(dispatch)
+            }
+        };
+        let way = Way { dispatch: Arc::new(Mutex::new(Some(dispatch))), fate: link.fate.clone() };
+        let turn = (version == Version::One).then(|| Arc::new(Semaphore::new(1)));
+        Ok(Self { link, way, requests: Arc::new(requests), turn, phases, port })
+    }
+
+    async fn open_one(&self, purpose: Purpose) -> Result<Stream, TransportError> {
+        let turn = match &self.turn {
+            Some(turn) => Some(Arc::clone(turn).acquire_owned().await.map_err(|_| self.way.over())?),
+            None => None,
+        };
+        self.way.ready().await?;
+        let (answer, awaited) = oneshot::channel();
+        let mut sender = ClientSender {
+            way: self.way.clone(),
+            requests: Arc::clone(&self.requests),
+            purpose,
+            answer: Some(answer),
+            tap: None,
+        };
+        if let Purpose::Download(bytes) = purpose {
+            sender.ask(self.requests.download(bytes, Outgoing::empty())?)?;
+        }
+        let receiver = ClientReceiver { fate: self.link.fate.clone(), state: State::Unasked(awaited), turn };
+        Ok(Stream::new(sender, receiver))
+    }
+}
+
+async fn drive(connection: impl Future<Output = hyper::Result<()>>, fate: Fate) {
+    let end = connection.await;
+    fate.seal(end.map_err(|e| errors::meaning("", &e)));
+}
+
+impl Connection for Client {
+    fn open(&self, purpose: Purpose) -> Call<'_, Stream> {
+        Box::pin(self.open_one(purpose))
+    }
+
+    fn accept(&mut self) -> Call<'_, Stream> {
+        Box::pin(async { Err(TransportError::unsupported("cannot accept a stream")) })
+    }
+
+    fn phases(&self) -> Phases {
+        self.phases
+    }
+
+    fn close(&mut self) -> Call<'_, ()> {
+        Box::pin(async {
+            self.way.take();
+            // HTTP/1.1 has no word for the end: with a response to come there is nothing orderly about it.
+            if self.turn.as_ref().is_some_and(|turn| turn.available_permits() == 0) {
+                self.link.cut();
+            }
+            self.link.ended().await;
+            Ok(())
+        })
+    }
+
+    fn abort(&mut self) {
+        self.link.abort();
+    }
+
+    fn client_port(&self) -> u16 {
+        self.port
+    }
+
+    fn readback(&self) -> Result<SocketReadback, TransportError> {
+        self.link.readback()
+    }
+}
+
+/// Runs what hyper gives it. First of all that is the connection of HTTP/2 itself, which must end with this one; the others, one
+/// or two a request, end with the connection.
+#[derive(Clone)]
+struct Spawn(Tasks);
+
+impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Spawn {
+    fn execute(&self, work: F) {
+        if self.0.is_empty() {
+            self.0.spawn(work);
+        } else {
+            tokio::spawn(work);
+        }
+    }
+}
+
+/// A response on its way.
+type Answer = Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>;
+
+/// Where requests go.
+enum Dispatch {
+    One(http1::SendRequest<Outgoing>),
+    Two(http2::SendRequest<Outgoing>),
+}
+
+/// The same, for all streams; nothing once the connection is closed.
+#[derive(Clone)]
+struct Way {
+    dispatch: Arc<Mutex<Option<Dispatch>>>,
+    fate: Fate,
+}
+
+impl Way {
+    fn with<T>(&self, act: impl FnOnce(&mut Dispatch) -> T) -> Option<T> {
+        self.dispatch.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(act)
+    }
+
+    fn take(&self) {
+        self.dispatch.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn over(&self) -> TransportError {
+        self.fate.error("cannot ask")
+    }
+
+    /// When a request can be sent.
+    async fn ready(&self) -> Result<(), TransportError> {
+        poll_fn(|context| {
+            let ready = self.with(|dispatch| match dispatch {
+                Dispatch::One(dispatch) => dispatch.poll_ready(context),
+                Dispatch::Two(dispatch) => dispatch.poll_ready(context),
+            });
+            match ready {
+                Some(ready) => ready.map_err(|e| errors::error("cannot ask", &e, &self.fate)),
+                None => Poll::Ready(Err(self.over())),
+            }
+        })
+        .await
+    }
+
+    fn ask(&self, request: Request<Outgoing>) -> Result<Answer, TransportError> {
+        let asked = self.with(|dispatch| -> Answer {
+            match dispatch {
+                Dispatch::One(dispatch) => Box::pin(dispatch.send_request(request)),
+                Dispatch::Two(dispatch) => Box::pin(dispatch.send_request(request)),
+            }
+        });
+        asked.ok_or_else(|| self.over())
+    }
+}
+
+struct ClientSender {
+    way: Way,
+    requests: Arc<Requests>,
+    purpose: Purpose,
+    /// Where the receiver waits; nothing once the request is on its way.
+    answer: Option<oneshot::Sender<Answer>>,
+    tap: Option<Tap>,
+}
+
+impl ClientSender {
+    fn ask(&mut self, request: Request<Outgoing>) -> Result<(), TransportError> {
+        let Some(answer) = self.answer.take() else {
+            return Err(TransportError::with("cannot send", Outcome::Error, "a stream carries one message"));
+        };
+        // Nobody may want the answer: then the request is none to make.
+        let _ = answer.send(self.way.ask(request)?);
+        Ok(())
+    }
+
+    async fn give(&mut self, part: &[u8]) -> Result<(), TransportError> {
+        if self.answer.is_some() {
+            let length = match self.purpose {
+                Purpose::Upload(length) => length,
+                _ => None,
+            };
+            let (tap, body) = pieces(length, &self.way.fate);
+            let request = match (self.purpose, length) {
+                (Purpose::Upload(_), Some(bytes)) => self.requests.upload(Length::Known(bytes), Outgoing::Pieces(body)),
+                (Purpose::Upload(_), None) => self.requests.upload(Length::Unknown, Outgoing::Pieces(body)),
+                _ => self.requests.message(Length::Unknown, Outgoing::Pieces(body)),
+            }?;
+            self.ask(request)?;
+            self.tap = Some(tap);
+        }
+        match &mut self.tap {
+            Some(tap) => tap.give(part).await,
+            None => Err(TransportError::with("cannot send", Outcome::Error, "the request is whole")),
+        }
+    }
+}
+
+impl Sender for ClientSender {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        Box::pin(async move {
+            match self.purpose {
+                Purpose::Messages => {
+                    let length = Length::Known(message.len() as u64);
+                    let request = self.requests.message(length, Outgoing::whole(message))?;
+                    self.ask(request)
+                }
+                Purpose::Upload(_) => self.give(message).await,
+                Purpose::Download(_) => Ok(()),
+            }
+        })
+    }
+
+    fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
+        Box::pin(async move {
+            match self.purpose {
+                Purpose::Messages | Purpose::Upload(_) => self.give(part).await,
+                Purpose::Download(_) => Ok(()),
+            }
+        })
+    }
+
+    fn finish(&mut self) -> Call<'_, ()> {
+        Box::pin(async {
+            if self.answer.is_some() && matches!(self.purpose, Purpose::Upload(_)) {
+                self.give(&[]).await?;
+            }
+            match self.tap.take() {
+                Some(mut tap) => tap.finish(),
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+struct ClientReceiver {
+    fate: Fate,
+    state: State,
+    /// Given back once the response is whole.
+    turn: Option<OwnedSemaphorePermit>,
+}
+
+enum State {
+    Unasked(oneshot::Receiver<Answer>),
+    Asked(Answer),
+    Answered(Arriving<FromHyper>),
+    Failed,
+}
+
+impl ClientReceiver {
+    /// The response's body, once its header has come.
+    async fn body(&mut self) -> Result<&mut Arriving<FromHyper>, TransportError> {
+        while !matches!(self.state, State::Answered(_)) {
+            let next = match &mut self.state {
+                State::Unasked(awaited) => {
+                    awaited.await.map(State::Asked).map_err(|_| self.fate.error("cannot receive"))
+                }
+                State::Asked(answer) => match answer.await {
+                    Ok(response) => answered(response, &self.fate),
+                    Err(e) => Err(errors::error("cannot receive", &e, &self.fate)),
+                },
+                State::Answered(_) => break,
+                State::Failed => Err(TransportError::closed("cannot receive")),
+            };
+            match next {
+                Ok(state) => self.state = state,
+                Err(e) => {
+                    self.state = State::Failed;
+                    self.turn = None;
+                    return Err(e);
+                }
+            }
+        }
+        match &mut self.state {
+            State::Answered(body) => Ok(body),
+            _ => Err(TransportError::closed("cannot receive")),
+        }
+    }
+
+    fn settle<T>(&mut self, result: Result<T, TransportError>) -> Result<T, TransportError> {
+        if matches!(&self.state, State::Answered(body) if body.is_over()) {
+            self.turn = None;
+        }
+        result
+    }
+}
+
+fn answered(response: Response<Incoming>, fate: &Fate) -> Result<State, TransportError> {
+    let status = response.status();
+    if !status.is_success() {
+        let cause = format!("the server answered {status}");
+        return Err(TransportError::with("cannot receive", Outcome::Protocol, cause));
+    }
+    Ok(State::Answered(Arriving::new(FromHyper { body: response.into_body(), fate: fate.clone() })))
+}
+
+impl Receiver for ClientReceiver {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(async move {
+            let received = self.body().await?.whole(into).await;
+            self.settle(received)
+        })
+    }
+
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(async move {
+            let received = self.body().await?.some(into).await;
+            self.settle(received)
+        })
+    }
+}

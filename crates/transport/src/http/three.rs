@@ -1,0 +1,100 @@
+//! HTTP/3 (RFC 9114). Of what QUIC brings along, `quic_endpoint` tells. Fields are not compressed by what went before (QPACK
+//! without a dynamic table), for the library has none; and it sends no frames that mean nothing (section 7.2.8), so that runs
+//! are alike.
+
+use super::FEATURES;
+use super::request::Requests;
+use super::three_client::Client;
+use super::three_server::Server;
+use crate::driver::within;
+use crate::error::failed;
+use crate::quic_endpoint::{client_endpoint, connect, connection_error, server_endpoint};
+use crate::{Call, Connection, Features, Listener, Outcome, Resumption, Settings, Transport, TransportError};
+use h3::error::{Code, ConnectionError, LocalError, StreamError};
+use quinn::VarInt;
+use std::future::ready;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Its name in TLS (ALPN).
+const PROTOCOL: &[u8] = b"h3";
+
+/// The transport `http3`.
+pub struct Http3;
+
+impl Transport for Http3 {
+    fn name(&self) -> &'static str {
+        "http3"
+    }
+
+    fn features(&self) -> Features {
+        Features { secure: true, early_data: true, shares_connection: true, ..FEATURES }
+    }
+
+    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
+        let listen = || {
+            let endpoint = server_endpoint(address, settings, &[PROTOCOL])?;
+            let early = settings.resumption == Resumption::EarlyData;
+            Ok(Box::new(Server { endpoint, early }) as Box<dyn Listener>)
+        };
+        Box::pin(ready(listen()))
+    }
+
+    fn connect<'a>(
+        &'a self,
+        server: SocketAddr,
+        settings: &'a Settings,
+        timeout: Duration,
+    ) -> Call<'a, Box<dyn Connection>> {
+        Box::pin(async move {
+            let requests = Requests::new(settings, server, true, false)?;
+            let endpoint = client_endpoint(server, settings)?;
+            let port = endpoint.quinn.local_addr().map_err(failed("cannot read the own address"))?.port();
+            let connected = connect(&endpoint.quinn, server, settings, &[PROTOCOL], timeout).await?;
+            let client = Client::start(connected, endpoint.readback, requests, port);
+            let client = within(timeout, "cannot begin HTTP", client).await?;
+            Ok(Box::new(client) as Box<dyn Connection>)
+        })
+    }
+}
+
+/// A code of HTTP/3's as QUIC carries it.
+pub(super) fn code(code: Code) -> VarInt {
+    // All of section 8.1's fit.
+    VarInt::from_u64(code.value()).unwrap_or(VarInt::MAX)
+}
+
+/// What an error on a stream of `connection` means.
+pub(super) fn stream_error(what: &'static str, error: &StreamError, connection: &quinn::Connection) -> TransportError {
+    let outcome = match error {
+        // This end found fault with what the other sent.
+        StreamError::StreamError { .. } => Outcome::Protocol,
+        StreamError::RemoteTerminate { code, .. } => match *code {
+            Code::H3_NO_ERROR => Outcome::Closed,
+            Code::H3_FRAME_ERROR | Code::H3_FRAME_UNEXPECTED | Code::H3_MESSAGE_ERROR => Outcome::Protocol,
+            _ => Outcome::Reset,
+        },
+        StreamError::ConnectionError(lost) => return lost_error(what, lost, connection),
+        StreamError::HeaderTooBig { .. } => Outcome::TooLarge,
+        StreamError::RemoteClosing => Outcome::Closed,
+        _ => Outcome::Error,
+    };
+    TransportError::with(what, outcome, error.to_string())
+}
+
+/// What the end of `connection` means.
+pub(super) fn lost_error(
+    what: &'static str,
+    error: &ConnectionError,
+    connection: &quinn::Connection,
+) -> TransportError {
+    if let ConnectionError::Local { error: LocalError::Application { code, .. }, .. } = error
+        && *code != Code::H3_NO_ERROR
+    {
+        return TransportError::with(what, Outcome::Protocol, error.to_string());
+    }
+    match connection.close_reason() {
+        Some(reason) => connection_error(what, &reason),
+        None => TransportError::with(what, Outcome::Closed, error.to_string()),
+    }
+}

@@ -1,0 +1,389 @@
+//! QUIC (RFC 9000) as it is: streams of bytes on which a message is a number of bytes that both ends know, and datagrams
+//! (RFC 9221), one message each.
+
+use crate::error::failed;
+use crate::quic_endpoint::{
+    ABORTED, Connected, Endpoint, accept, client_endpoint, close, connect, connection_error, datagram_error,
+    read_error, server_endpoint, write_error,
+};
+use crate::{
+    Call, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption, Sender, Settings,
+    SocketReadback, Stream, Streams, Transport, TransportError,
+};
+use bytes::Bytes;
+use quinn::VarInt;
+use std::future::ready;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::time::Duration;
+
+/// Our protocol's name (ALPN).
+const PROTOCOL: &[u8] = b"crosswind";
+
+/// The largest datagram that quinn takes as long as it knows of nothing larger than 1200 bytes that passes: 1 byte of flags,
+/// 8 of the peer's connection identifier, 4 of a packet number, 16 of a tag (RFC 9001, section 5.3), and 9 for the frame's
+/// type and length at their longest.
+pub(crate) const LARGEST_DATAGRAM: usize = 1200 - (1 + 8 + 4 + 16) - 9;
+
+/// The transport `quic`.
+pub struct Quic;
+
+/// The transport `quic-datagram`.
+pub struct QuicDatagram;
+
+impl Transport for Quic {
+    fn name(&self) -> &'static str {
+        "quic"
+    }
+
+    fn features(&self) -> Features {
+        Features {
+            driver: Driver::Reactor,
+            streams: Streams::Many,
+            secure: true,
+            early_data: true,
+            shares_connection: true,
+            // A stream exists for the other end as soon as something has been sent on it.
+            server_speaks_first: false,
+            ..Features::PLAIN
+        }
+    }
+
+    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
+        Box::pin(ready(listen(address, settings, false)))
+    }
+
+    fn connect<'a>(
+        &'a self,
+        server: SocketAddr,
+        settings: &'a Settings,
+        timeout: Duration,
+    ) -> Call<'a, Box<dyn Connection>> {
+        Box::pin(dial(server, settings, timeout, false))
+    }
+}
+
+impl Transport for QuicDatagram {
+    fn name(&self) -> &'static str {
+        "quic-datagram"
+    }
+
+    fn features(&self) -> Features {
+        Features { datagram: true, streams: Streams::One, ..Quic.features() }
+    }
+
+    /// What always fits, whatever path and MTU discovery make possible: sizes that do and do not fit stay the same from run
+    /// to run.
+    fn largest_message(&self, _ipv6: bool, _mtu: u32) -> Option<usize> {
+        Some(LARGEST_DATAGRAM)
+    }
+
+    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
+        Box::pin(ready(listen(address, settings, true)))
+    }
+
+    fn connect<'a>(
+        &'a self,
+        server: SocketAddr,
+        settings: &'a Settings,
+        timeout: Duration,
+    ) -> Call<'a, Box<dyn Connection>> {
+        Box::pin(dial(server, settings, timeout, true))
+    }
+}
+
+fn listen(address: SocketAddr, settings: &Settings, datagrams: bool) -> Result<Box<dyn Listener>, TransportError> {
+    let endpoint = server_endpoint(address, settings, &[PROTOCOL])?;
+    Ok(Box::new(QuicServer { endpoint, early: settings.resumption == Resumption::EarlyData, datagrams }))
+}
+
+async fn dial(
+    server: SocketAddr,
+    settings: &Settings,
+    timeout: Duration,
+    datagrams: bool,
+) -> Result<Box<dyn Connection>, TransportError> {
+    let Endpoint { quinn: endpoint, readback } = client_endpoint(server, settings)?;
+    let client_port = endpoint.local_addr().map_err(failed("cannot read the own address"))?.port();
+    let connected = connect(&endpoint, server, settings, &[PROTOCOL], timeout).await?;
+    Ok(Box::new(QuicClientConnection { connected, client_port, readback, datagrams }))
+}
+
+struct QuicServer {
+    endpoint: Endpoint,
+    /// Early data is answered before the handshake is done.
+    early: bool,
+    datagrams: bool,
+}
+
+impl Listener for QuicServer {
+    fn address(&self) -> Result<SocketAddr, TransportError> {
+        self.endpoint.quinn.local_addr().map_err(failed("cannot read the listener's address"))
+    }
+
+    fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
+        Box::pin(async move {
+            let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
+            Ok(Box::new(QuicServerConnection {
+                client_port: incoming.remote_address().port(),
+                state: State::Coming(Box::pin(accept(incoming, self.early))),
+                readback: self.endpoint.readback.clone(),
+                datagrams: self.datagrams,
+                taken: false,
+            }) as Box<dyn Connection>)
+        })
+    }
+}
+
+struct QuicClientConnection {
+    connected: Connected,
+    client_port: u16,
+    readback: SocketReadback,
+    datagrams: bool,
+}
+
+impl Connection for QuicClientConnection {
+    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
+        let connection = &self.connected.quinn;
+        Box::pin(async move {
+            if self.datagrams {
+                return Ok(datagrams(connection));
+            }
+            let opened = connection.open_bi().await;
+            opened.map(stream).map_err(|e| connection_error("cannot open a stream", &e))
+        })
+    }
+
+    fn accept(&mut self) -> Call<'_, Stream> {
+        Box::pin(ready(Err(TransportError::unsupported("cannot accept a stream at the client"))))
+    }
+
+    fn phases(&self) -> Phases {
+        self.connected.phases()
+    }
+
+    fn close(&mut self) -> Call<'_, ()> {
+        Box::pin(async move {
+            self.connected.close(VarInt::from_u32(0)).await;
+            Ok(())
+        })
+    }
+
+    fn abort(&mut self) {
+        self.connected.quinn.close(VarInt::from_u32(ABORTED), b"");
+    }
+
+    fn client_port(&self) -> u16 {
+        self.client_port
+    }
+
+    fn readback(&self) -> Result<SocketReadback, TransportError> {
+        Ok(self.readback.clone())
+    }
+}
+
+/// How far a connection is at the server. A handshake is kept here, so that a wait for it can be given up and taken up again.
+enum State {
+    Coming(Pin<Box<dyn Future<Output = Result<quinn::Connection, TransportError>> + Send>>),
+    Up(quinn::Connection),
+    Over,
+}
+
+struct QuicServerConnection {
+    state: State,
+    client_port: u16,
+    readback: SocketReadback,
+    datagrams: bool,
+    /// The stream of datagrams has been handed out.
+    taken: bool,
+}
+
+impl QuicServerConnection {
+    async fn established(&mut self) -> Result<quinn::Connection, TransportError> {
+        match &mut self.state {
+            State::Up(connection) => Ok(connection.clone()),
+            State::Over => Err(TransportError::closed("cannot accept a stream")),
+            State::Coming(handshake) => {
+                let done = handshake.await;
+                self.state = done.as_ref().map_or(State::Over, |connection| State::Up(connection.clone()));
+                done
+            }
+        }
+    }
+}
+
+impl Connection for QuicServerConnection {
+    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
+        Box::pin(ready(Err(TransportError::unsupported("cannot open a stream at the server"))))
+    }
+
+    fn accept(&mut self) -> Call<'_, Stream> {
+        Box::pin(async move {
+            let connection = self.established().await?;
+            if !self.datagrams {
+                let next = connection.accept_bi().await;
+                return next.map(stream).map_err(|e| connection_error("cannot accept a stream", &e));
+            }
+            if self.taken {
+                return Err(connection_error("cannot accept a stream", &connection.closed().await));
+            }
+            self.taken = true;
+            Ok(datagrams(&connection))
+        })
+    }
+
+    fn close(&mut self) -> Call<'_, ()> {
+        Box::pin(async move {
+            if let State::Up(connection) = std::mem::replace(&mut self.state, State::Over) {
+                close(&connection, VarInt::from_u32(0)).await;
+            }
+            Ok(())
+        })
+    }
+
+    fn abort(&mut self) {
+        if let State::Up(connection) = std::mem::replace(&mut self.state, State::Over) {
+            connection.close(VarInt::from_u32(ABORTED), b"");
+        }
+    }
+
+    fn client_port(&self) -> u16 {
+        self.client_port
+    }
+
+    fn readback(&self) -> Result<SocketReadback, TransportError> {
+        Ok(self.readback.clone())
+    }
+}
+
+fn stream((sender, receiver): (quinn::SendStream, quinn::RecvStream)) -> Stream {
+    Stream::new(QuicSender(sender), QuicReceiver(receiver))
+}
+
+fn datagrams(connection: &quinn::Connection) -> Stream {
+    Stream::new(DatagramSender(connection.clone()), DatagramReceiver(connection.clone()))
+}
+
+struct QuicSender(quinn::SendStream);
+
+impl Sender for QuicSender {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        Box::pin(async move { self.0.write_all(message).await.map_err(|e| write_error("cannot send", &e)) })
+    }
+
+    fn finish(&mut self) -> Call<'_, ()> {
+        // It fails when it has been finished before.
+        let _ = self.0.finish();
+        Box::pin(ready(Ok(())))
+    }
+}
+
+struct QuicReceiver(quinn::RecvStream);
+
+impl QuicReceiver {
+    async fn some(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        let read = self.0.read(into).await;
+        read.map(Option::unwrap_or_default).map_err(|e| read_error("cannot receive", &e))
+    }
+}
+
+impl Receiver for QuicReceiver {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(async move {
+            let mut filled = 0;
+            while filled < into.len() {
+                match self.some(&mut into[filled..]).await? {
+                    0 => return Err(TransportError::closed("cannot receive")),
+                    n => filled += n,
+                }
+            }
+            Ok(filled)
+        })
+    }
+
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(self.some(into))
+    }
+}
+
+/// A datagram that is lost is not sent again: whoever waits for it waits in vain.
+struct DatagramSender(quinn::Connection);
+
+impl Sender for DatagramSender {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        Box::pin(ready(fits(message, LARGEST_DATAGRAM).and_then(|()| {
+            let sent = self.0.send_datagram(Bytes::copy_from_slice(message));
+            sent.map_err(|e| datagram_error("cannot send", &e))
+        })))
+    }
+}
+
+struct DatagramReceiver(quinn::Connection);
+
+impl Receiver for DatagramReceiver {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(async move {
+            let message = self.0.read_datagram().await.map_err(|e| connection_error("cannot receive", &e))?;
+            take(&message, into)
+        })
+    }
+
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        self.receive(into)
+    }
+}
+
+/// Whether a message is no larger than `largest`.
+pub(crate) fn fits(message: &[u8], largest: usize) -> Result<(), TransportError> {
+    if message.len() <= largest {
+        return Ok(());
+    }
+    let cause = format!("{} bytes are more than {largest}", message.len());
+    Err(TransportError::with("cannot send a datagram", Outcome::TooLarge, cause))
+}
+
+/// Copies a datagram `into` a buffer where it fits.
+pub(crate) fn take(message: &[u8], into: &mut [u8]) -> Result<usize, TransportError> {
+    let Some(place) = into.get_mut(..message.len()) else {
+        let cause = format!("a datagram of {} bytes", message.len());
+        return Err(TransportError::with("cannot receive", Outcome::TooLarge, cause));
+    };
+    place.copy_from_slice(message);
+    Ok(message.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::security::Security;
+    use std::sync::Arc;
+
+    /// What quinn itself says right after connecting, when nothing larger than 1200 bytes has been found to pass.
+    #[test]
+    fn the_largest_datagram_is_what_fits_right_after_connecting() {
+        let settings = Settings { security: Some(Arc::new(Security::new().unwrap())), ..Settings::default() };
+        let run = async {
+            let server = server_endpoint("127.0.0.1:0".parse().unwrap(), &settings, &[PROTOCOL]).unwrap();
+            let address = server.quinn.local_addr().unwrap();
+            let client = client_endpoint(address, &settings).unwrap();
+            let timeout = Duration::from_secs(20);
+            let (client, accepted) = tokio::join!(
+                async {
+                    let connected = connect(&client.quinn, address, &settings, &[PROTOCOL], timeout).await.unwrap();
+                    (connected.quinn.max_datagram_size(), connected)
+                },
+                async {
+                    let connection = accept(server.quinn.accept().await.unwrap(), true).await.unwrap();
+                    (connection.max_datagram_size(), connection)
+                }
+            );
+            assert_eq!(client.0, Some(LARGEST_DATAGRAM));
+            // The server knows what the client takes, and sends before the handshake is done.
+            assert_eq!(accepted.0, Some(LARGEST_DATAGRAM));
+        };
+        Driver::Reactor.run(run).unwrap();
+    }
+}

@@ -1,0 +1,90 @@
+//! TLS 1.3 (RFC 8446) over TCP.
+
+use crate::error::{Outcome, TransportError};
+use crate::security;
+use crate::settings::{Resumption, Settings};
+use rustls::HandshakeKind;
+use std::io;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
+
+/// The client's end, once the server's certificate was accepted. `protocols` (ALPN) are what it offers.
+pub(crate) async fn client(
+    stream: TcpStream,
+    settings: &Settings,
+    protocols: &[&[u8]],
+) -> Result<Secured, TransportError> {
+    // Whatever runs over it here has no use for early data.
+    let resumption = match settings.resumption {
+        Resumption::None => Resumption::None,
+        Resumption::Session | Resumption::EarlyData => Resumption::Session,
+    };
+    connect(stream, settings, protocols, resumption).await
+}
+
+/// The same. With [`Resumption::EarlyData`], where the server allows it, the handshake is left to the first write and flush,
+/// which carries data.
+pub(crate) async fn client_early(
+    stream: TcpStream,
+    settings: &Settings,
+    protocols: &[&[u8]],
+) -> Result<Secured, TransportError> {
+    connect(stream, settings, protocols, settings.resumption).await
+}
+
+/// A client's stream, and what came of resumption.
+pub(crate) struct Secured {
+    pub(crate) stream: client::TlsStream<TcpStream>,
+    /// A session was resumed. Not known yet while the handshake is left to the first write.
+    pub(crate) resumed: bool,
+}
+
+async fn connect(
+    stream: TcpStream,
+    settings: &Settings,
+    protocols: &[&[u8]],
+    resumption: Resumption,
+) -> Result<Secured, TransportError> {
+    let security = settings.security()?;
+    let config = security.client(protocols, resumption)?;
+    let connector = TlsConnector::from(config).early_data(resumption == Resumption::EarlyData);
+    let stream =
+        connector.connect(security.server_name().clone(), stream).await.map_err(failed("cannot agree on TLS"))?;
+    let resumed = stream.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed);
+    Ok(Secured { stream, resumed })
+}
+
+/// What accepts clients: one for all connections of a server, for it holds their sessions.
+pub(crate) fn acceptor(settings: &Settings, protocols: &[&[u8]]) -> Result<TlsAcceptor, TransportError> {
+    let resumption = match settings.resumption {
+        Resumption::None => Resumption::None,
+        Resumption::Session | Resumption::EarlyData => Resumption::Session,
+    };
+    Ok(TlsAcceptor::from(Arc::new(settings.security()?.server(protocols, resumption, false)?)))
+}
+
+/// The server's end, once the client has finished its handshake.
+pub(crate) async fn server(
+    stream: TcpStream,
+    acceptor: &TlsAcceptor,
+) -> Result<server::TlsStream<TcpStream>, TransportError> {
+    acceptor.accept(stream).await.map_err(failed("cannot agree on TLS"))
+}
+
+/// For `map_err`: an error of TLS or of the kernel below it.
+pub(crate) fn failed(what: &'static str) -> impl Fn(io::Error) -> TransportError {
+    move |cause| error(what, &cause)
+}
+
+/// An error of TLS or of the kernel below it.
+pub(crate) fn error(what: &'static str, cause: &io::Error) -> TransportError {
+    let tls = cause.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match tls {
+        Some(tls) => TransportError::with(what, security::outcome(tls), tls.to_string()),
+        None if cause.kind() == io::ErrorKind::InvalidData => {
+            TransportError::with(what, Outcome::Protocol, cause.to_string())
+        }
+        None => TransportError::new(what, cause),
+    }
+}

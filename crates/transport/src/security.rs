@@ -1,0 +1,291 @@
+//! Certificates, keys and TLS settings: made at run time, the same for every secure transport of a cell.
+
+use crate::error::{Outcome, TransportError};
+use crate::settings::Resumption;
+use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, KeyLog, RootCertStore, ServerConfig, SignatureScheme};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Browsers take no self-made certificate for longer (W3C WebTransport, custom certificate requirements).
+pub const LONGEST_VALIDITY: Duration = Duration::from_hours(14 * 24);
+/// Of TLS over TCP; QUIC says the most that there is (RFC 9001, section 4.6.1).
+const EARLY_DATA_BYTES: u32 = 16_384;
+
+/// What a server shows, and what a client trusts.
+#[derive(Debug)]
+pub struct Security {
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+    certificate_pem: String,
+    trust: Trust,
+    server_name: ServerName<'static>,
+    key_log: Option<Arc<dyn KeyLog>>,
+    clients: Mutex<Clients>,
+}
+
+/// Settings of clients, by what they speak and resume: kept, since sessions are in them.
+type Clients = HashMap<(Vec<Vec<u8>>, Resumption), Arc<ClientConfig>>;
+
+/// What a client trusts.
+#[derive(Clone, Debug, Default)]
+pub enum Trust {
+    /// Its own server's certificate, and nothing else.
+    #[default]
+    Own,
+    /// These roots, PEM.
+    Roots(String),
+    /// Anything: for servers of somebody else's whose certificate is not the matter.
+    Anything,
+}
+
+fn failed(what: &'static str) -> impl Fn(&dyn std::fmt::Display) -> TransportError {
+    move |cause| TransportError::with(what, Outcome::Error, cause.to_string())
+}
+
+impl Security {
+    /// A new ECDSA P-256 certificate for `localhost` and both loopback addresses, valid from an hour ago for 13 days.
+    ///
+    /// # Errors
+    /// When no random key can be made.
+    pub fn new() -> Result<Self, TransportError> {
+        let now = time::OffsetDateTime::now_utc();
+        Self::valid(now - time::Duration::hours(1), now + time::Duration::days(13))
+    }
+
+    /// The same, valid in another span of time.
+    ///
+    /// # Errors
+    /// As of [`Self::new`].
+    pub fn valid(from: time::OffsetDateTime, to: time::OffsetDateTime) -> Result<Self, TransportError> {
+        let failed = failed("cannot make a certificate");
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|e| failed(&e))?;
+        let names = ["localhost", "127.0.0.1", "::1"].map(String::from);
+        let mut params = CertificateParams::new(names).map_err(|e| failed(&e))?;
+        params.not_before = from;
+        params.not_after = to;
+        let certificate = params.self_signed(&key).map_err(|e| failed(&e))?;
+        let key_der = PrivateKeyDer::try_from(key.serialize_der()).map_err(|e| failed(&e))?;
+        Ok(Self {
+            certificate_pem: certificate.pem(),
+            certificate: certificate.into(),
+            key: key_der,
+            trust: Trust::Own,
+            server_name: ServerName::try_from("localhost").map_err(|e| failed(&e))?,
+            key_log: None,
+            clients: Mutex::default(),
+        })
+    }
+
+    /// The client expects this name, and trusts that.
+    ///
+    /// # Errors
+    /// When `name` is none.
+    pub fn expecting(mut self, name: &str, trust: Trust) -> Result<Self, TransportError> {
+        self.server_name =
+            ServerName::try_from(name.to_owned()).map_err(|e| failed("cannot use the server's name")(&e))?;
+        self.trust = trust;
+        Ok(self)
+    }
+
+    /// Session keys go to `log` (`NSS` key log format), so that captures can be read.
+    #[must_use]
+    pub fn with_key_log(mut self, log: Arc<dyn KeyLog>) -> Self {
+        self.key_log = Some(log);
+        self
+    }
+
+    /// The server's certificate, PEM.
+    pub fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    /// The server's certificate, DER.
+    pub const fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// Its hash, in hexadecimal: what a browser takes in place of a chain (`serverCertificateHashes`).
+    pub fn certificate_sha256(&self) -> String {
+        hex(::ring::digest::digest(&::ring::digest::SHA256, &self.certificate).as_ref())
+    }
+
+    /// The name that clients expect.
+    pub const fn server_name(&self) -> &ServerName<'static> {
+        &self.server_name
+    }
+
+    /// Settings of a server that speaks one of `protocols` (ALPN). `quic`: for QUIC.
+    ///
+    /// # Errors
+    /// When the certificate does not fit its key, which [`Self::new`] rules out.
+    pub fn server(&self, protocols: &[&[u8]], resumption: Resumption, quic: bool) -> Result<ServerConfig, TransportError> {
+        let failed = failed("cannot use the certificate");
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(|e| failed(&e))?
+            .with_no_client_auth()
+            .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())
+            .map_err(|e| failed(&e))?;
+        config.alpn_protocols = owned(protocols);
+        if resumption == Resumption::EarlyData {
+            config.max_early_data_size = if quic { u32::MAX } else { EARLY_DATA_BYTES };
+        }
+        if let Some(log) = &self.key_log {
+            config.key_log = Arc::clone(log);
+        }
+        Ok(config)
+    }
+
+    /// Settings of a client that speaks one of `protocols`: one and the same each time, so that its sessions can be resumed.
+    ///
+    /// # Errors
+    /// When what it is to trust is no certificate.
+    pub fn client(&self, protocols: &[&[u8]], resumption: Resumption) -> Result<Arc<ClientConfig>, TransportError> {
+        let key = (owned(protocols), resumption);
+        let Ok(mut clients) = self.clients.lock() else { return Ok(Arc::new(self.new_client(protocols, resumption)?)) };
+        if let Some(config) = clients.get(&key) {
+            return Ok(Arc::clone(config));
+        }
+        let config = Arc::new(self.new_client(protocols, resumption)?);
+        clients.insert(key, Arc::clone(&config));
+        Ok(config)
+    }
+
+    fn new_client(&self, protocols: &[&[u8]], resumption: Resumption) -> Result<ClientConfig, TransportError> {
+        let failed = failed("cannot trust a certificate");
+        let mut roots = RootCertStore::empty();
+        match &self.trust {
+            Trust::Own => roots.add(self.certificate.clone()).map_err(|e| failed(&e))?,
+            Trust::Roots(pem) => {
+                for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+                    roots.add(certificate.map_err(|e| failed(&e))?).map_err(|e| failed(&e))?;
+                }
+            }
+            Trust::Anything => {}
+        }
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|e| failed(&e))?;
+        let mut config = if matches!(self.trust, Trust::Anything) {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate)).with_no_client_auth()
+        } else {
+            let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider())
+                .build()
+                .map_err(|e| failed(&e))?;
+            builder.with_webpki_verifier(verifier).with_no_client_auth()
+        };
+        config.alpn_protocols = owned(protocols);
+        if resumption == Resumption::None {
+            config.resumption = rustls::client::Resumption::disabled();
+        }
+        config.enable_early_data = resumption == Resumption::EarlyData;
+        if let Some(log) = &self.key_log {
+            config.key_log = Arc::clone(log);
+        }
+        Ok(config)
+    }
+}
+
+/// Writes session keys into a file (NSS key log format), for Wireshark; and where `SSLKEYLOGFILE` says, as browsers do.
+#[derive(Debug)]
+pub struct KeyLogFile {
+    file: Mutex<File>,
+    elsewhere: rustls::KeyLogFile,
+}
+
+impl KeyLogFile {
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self { file: Mutex::new(File::create(path)?), elsewhere: rustls::KeyLogFile::new() })
+    }
+}
+
+impl KeyLog for KeyLogFile {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        if let Ok(mut file) = self.file.lock() {
+            // A key that is missing shows as packets that cannot be read; the measurement is none the worse.
+            let _ = writeln!(file, "{label} {} {}", hex(client_random), hex(secret));
+        }
+        self.elsewhere.log(label, client_random, secret);
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]).filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn owned(protocols: &[&[u8]]) -> Vec<Vec<u8>> {
+    protocols.iter().map(|protocol| protocol.to_vec()).collect()
+}
+
+/// Whether a TLS failure is about the certificate, or about the protocol.
+pub(crate) fn outcome(error: &rustls::Error) -> Outcome {
+    match error {
+        rustls::Error::InvalidCertificate(_)
+        | rustls::Error::NoCertificatesPresented
+        | rustls::Error::AlertReceived(
+            rustls::AlertDescription::BadCertificate
+            | rustls::AlertDescription::CertificateExpired
+            | rustls::AlertDescription::CertificateUnknown
+            | rustls::AlertDescription::UnknownCA
+            // A certificate of the same name with another key fails at the signature.
+            | rustls::AlertDescription::DecryptError,
+        ) => Outcome::Certificate,
+        _ => Outcome::Protocol,
+    }
+}
+
+#[derive(Debug)]
+struct AnyCertificate;
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        ring::default_provider().signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,367 @@
+//! WebSocket (RFC 6455) over TCP, and over TLS.
+
+mod socket;
+mod wire;
+
+pub(crate) use socket::{Incoming, LARGEST, Socket, outgoing};
+pub(crate) use wire::Carrier;
+
+use crate::error::Outcome;
+use crate::halves::{Half, Halves};
+use crate::settings::{Payload, SocketReadback};
+use crate::tcp_stream::Listening;
+use crate::{
+    Call, Connection, Driver, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, Stream, Transport,
+    TransportError, driver, secure, tcp_stream,
+};
+use bytes::{Buf, Bytes, BytesMut};
+use std::net::SocketAddr;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+
+/// What runs over TLS (ALPN): the upgrade is HTTP's.
+const PROTOCOL: &[u8] = b"http/1.1";
+
+const FEATURES: Features = Features { driver: Driver::Reactor, text: true, shares_connection: true, ..Features::PLAIN };
+
+/// The transport `websocket`.
+pub struct WebSocket;
+
+/// The transport `wss`.
+pub struct Wss;
+
+impl Transport for WebSocket {
+    fn name(&self) -> &'static str {
+        "websocket"
+    }
+
+    fn features(&self) -> Features {
+        FEATURES
+    }
+
+    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
+        Box::pin(async move { listen(address, settings, None) })
+    }
+
+    fn connect<'a>(
+        &'a self,
+        server: SocketAddr,
+        settings: &'a Settings,
+        timeout: Duration,
+    ) -> Call<'a, Box<dyn Connection>> {
+        Box::pin(driver::within(timeout, "cannot connect", connect(server, settings, false)))
+    }
+}
+
+impl Transport for Wss {
+    fn name(&self) -> &'static str {
+        "wss"
+    }
+
+    fn features(&self) -> Features {
+        Features { secure: true, ..FEATURES }
+    }
+
+    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
+        Box::pin(async move { listen(address, settings, Some(secure::acceptor(settings, &[PROTOCOL])?)) })
+    }
+
+    fn connect<'a>(
+        &'a self,
+        server: SocketAddr,
+        settings: &'a Settings,
+        timeout: Duration,
+    ) -> Call<'a, Box<dyn Connection>> {
+        Box::pin(driver::within(timeout, "cannot connect", connect(server, settings, true)))
+    }
+}
+
+fn listen(
+    address: SocketAddr,
+    settings: &Settings,
+    acceptor: Option<TlsAcceptor>,
+) -> Result<Box<dyn Listener>, TransportError> {
+    let listening = Listening::new(address, &settings.socket)?;
+    Ok(Box::new(WebSocketListener { listening, acceptor, payload: settings.payload }))
+}
+
+async fn connect(server: SocketAddr, settings: &Settings, secure: bool) -> Result<Box<dyn Connection>, TransportError> {
+    let started = Instant::now();
+    let stream = tcp_stream::connect(server, &settings.socket).await?;
+    let connected = Instant::now();
+    let client_port = tcp_stream::own_port(&stream)?;
+    let mut phases = Phases { transport: Some(connected - started), ..Phases::default() };
+    let (carrier, host) = if secure {
+        let secured = secure::client(stream, settings, &[PROTOCOL]).await?;
+        phases.security = Some(connected.elapsed());
+        phases.resumed = secured.resumed;
+        let name = settings.security()?.server_name().to_str();
+        let host = if name.contains(':') { server.to_string() } else { format!("{name}:{}", server.port()) };
+        (Carrier::Secure(Box::new(secured.stream.into())), host)
+    } else {
+        (Carrier::Plain(stream), server.to_string())
+    };
+    let agreed = Instant::now();
+    let path = if settings.path.is_empty() { "/" } else { &settings.path };
+    let socket = Socket::client(carrier, &host, path).await?;
+    phases.upgrade = Some(agreed.elapsed());
+    let halves = Halves::new(End { socket, kind: settings.payload, follow: false, rest: Bytes::new() });
+    Ok(Box::new(WebSocketConnection { state: State::Ready(halves), client_port, phases, taken: false }))
+}
+
+struct WebSocketListener {
+    listening: Listening,
+    acceptor: Option<TlsAcceptor>,
+    payload: Payload,
+}
+
+impl Listener for WebSocketListener {
+    fn address(&self) -> Result<SocketAddr, TransportError> {
+        self.listening.address()
+    }
+
+    fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
+        Box::pin(async move {
+            let (stream, client) = self.listening.accept().await?;
+            let connection = WebSocketConnection {
+                state: State::Accepted(stream, self.acceptor.clone(), self.payload),
+                client_port: client.port(),
+                phases: Phases::default(),
+                taken: false,
+            };
+            Ok(Box::new(connection) as Box<dyn Connection>)
+        })
+    }
+}
+
+struct WebSocketConnection {
+    state: State,
+    client_port: u16,
+    phases: Phases,
+    taken: bool,
+}
+
+enum State {
+    /// At the server, before the handshakes.
+    Accepted(TcpStream, Option<TlsAcceptor>, Payload),
+    Ready(Halves<End>),
+    Gone,
+}
+
+/// One end of a connection.
+struct End {
+    socket: Socket,
+    /// What messages are sent as.
+    kind: Payload,
+    /// They are sent as the last one came.
+    follow: bool,
+    /// Of a message that was received in part.
+    rest: Bytes,
+}
+
+impl End {
+    fn poll_message(&mut self, context: &mut Context<'_>, limit: usize) -> Poll<Result<Bytes, TransportError>> {
+        if !self.rest.is_empty() {
+            return Poll::Ready(Ok(std::mem::take(&mut self.rest)));
+        }
+        let Incoming { bytes, kind } = ready!(self.socket.poll_message(context, limit))?;
+        if self.follow {
+            self.kind = kind;
+        }
+        Poll::Ready(Ok(bytes))
+    }
+}
+
+fn stream(halves: &Halves<End>) -> Stream {
+    let sender = WebSocketSender { halves: halves.clone(), buffer: BytesMut::new() };
+    Stream::new(sender, WebSocketReceiver(halves.clone()))
+}
+
+impl Connection for WebSocketConnection {
+    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
+        Box::pin(async move {
+            match &self.state {
+                State::Ready(halves) => Ok(stream(halves)),
+                State::Accepted(..) | State::Gone => Err(TransportError::closed("cannot open a stream")),
+            }
+        })
+    }
+
+    fn accept(&mut self) -> Call<'_, Stream> {
+        Box::pin(async move {
+            if let State::Accepted(..) = self.state
+                && let State::Accepted(tcp, acceptor, payload) = std::mem::replace(&mut self.state, State::Gone)
+            {
+                let carrier = Carrier::accept(tcp, acceptor.as_ref()).await?;
+                let socket = Socket::server(carrier).await?;
+                let end = End { socket, kind: payload, follow: true, rest: Bytes::new() };
+                self.state = State::Ready(Halves::new(end));
+            }
+            match &self.state {
+                State::Ready(halves) if !std::mem::replace(&mut self.taken, true) => Ok(stream(halves)),
+                _ => Err(TransportError::closed("cannot accept a stream")),
+            }
+        })
+    }
+
+    fn phases(&self) -> Phases {
+        self.phases
+    }
+
+    fn close(&mut self) -> Call<'_, ()> {
+        Box::pin(async move {
+            let State::Ready(halves) = &self.state else { return Ok(()) };
+            let closed =
+                halves.poll(Half::Receiving, "cannot close", |end, context| end.socket.poll_close(context)).await;
+            halves.end(Outcome::Closed);
+            match closed {
+                // It was over already.
+                Err(e) if e.outcome == Outcome::Closed => Ok(()),
+                closed => closed,
+            }
+        })
+    }
+
+    fn abort(&mut self) {
+        match std::mem::replace(&mut self.state, State::Gone) {
+            State::Accepted(tcp, ..) => Carrier::Plain(tcp).reset(),
+            State::Ready(halves) => {
+                if let Some(end) = halves.end(Outcome::Reset) {
+                    end.socket.into_carrier().reset();
+                }
+            }
+            State::Gone => {}
+        }
+    }
+
+    fn client_port(&self) -> u16 {
+        self.client_port
+    }
+
+    fn readback(&self) -> Result<SocketReadback, TransportError> {
+        let what = "cannot read the socket's settings back";
+        match &self.state {
+            State::Accepted(tcp, ..) => tcp_stream::readback(tcp),
+            State::Ready(halves) => halves.with(what, |end| tcp_stream::readback(end.socket.carrier().tcp())),
+            State::Gone => Err(TransportError::closed(what)),
+        }
+    }
+}
+
+struct WebSocketSender {
+    halves: Halves<End>,
+    /// Used again for each message.
+    buffer: BytesMut,
+}
+
+impl Sender for WebSocketSender {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        self.buffer.extend_from_slice(message);
+        let mut message = Some(self.buffer.split().freeze());
+        Box::pin(self.halves.poll(Half::Sending, "cannot send", move |end, context| {
+            if let Some(message) = message.take() {
+                end.socket.queue(Half::Sending, context, outgoing(message, end.kind)?)?;
+            }
+            end.socket.poll_flush(Half::Sending, context)
+        }))
+    }
+
+    fn finish(&mut self) -> Call<'_, ()> {
+        let what = "cannot finish sending";
+        Box::pin(self.halves.poll(Half::Sending, what, |end, context| end.socket.poll_finish(context)))
+    }
+}
+
+struct WebSocketReceiver(Halves<End>);
+
+impl Receiver for WebSocketReceiver {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        let what = "cannot receive";
+        Box::pin(self.0.poll(Half::Receiving, what, move |end, context| {
+            let message = ready!(end.poll_message(context, into.len()))?;
+            let Some(place) = into.get_mut(..message.len()) else {
+                return Poll::Ready(Err(TransportError::with(what, Outcome::TooLarge, "larger than expected")));
+            };
+            place.copy_from_slice(&message);
+            Poll::Ready(Ok(message.len()))
+        }))
+    }
+
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(self.0.poll(Half::Receiving, "cannot receive", move |end, context| {
+            loop {
+                match ready!(end.poll_message(context, LARGEST)) {
+                    Ok(message) if message.is_empty() && !into.is_empty() => {}
+                    Ok(mut message) => {
+                        let length = message.len().min(into.len());
+                        message.copy_to_slice(&mut into[..length]);
+                        end.rest = message;
+                        return Poll::Ready(Ok(length));
+                    }
+                    Err(e) if e.outcome == Outcome::Closed => return Poll::Ready(Ok(0)),
+                    Err(e) => return Poll::Ready(Err(e)),
+                }
+            }
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+    /// What becomes of `frames` at a server that expects up to ten bytes, and what it sends before the message comes.
+    async fn received(frames: &[u8]) -> (Result<usize, Outcome>, Vec<u8>) {
+        let settings = Settings::default();
+        let listener = listen("127.0.0.1:0".parse().unwrap(), &settings, None).unwrap();
+        let mut client = TcpStream::connect(listener.address().unwrap()).await.unwrap();
+        client.write_all(REQUEST).await.unwrap();
+        let mut connection = listener.accept(Duration::ZERO).await.unwrap();
+        let mut stream = connection.accept().await.unwrap();
+        client.write_all(frames).await.unwrap();
+        let result = stream.receiver.receive(&mut [0; 10]).await.map_err(|e| e.outcome);
+        connection.abort();
+        let mut said = Vec::new();
+        // It ends by a reset.
+        let _ = client.read_to_end(&mut said).await;
+        let header = said.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+        (result, said.split_off(header + 4))
+    }
+
+    #[tokio::test]
+    async fn an_empty_message_is_a_message() {
+        assert_eq!(received(&[0x82, 0x80, 0, 0, 0, 0]).await.0, Ok(0));
+    }
+
+    #[tokio::test]
+    async fn a_header_that_promises_too_much_is_refused_before_anything_follows() {
+        let exabyte = [0x82, 0xff, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(received(&exabyte).await.0, Err(Outcome::TooLarge));
+        let eleven = [0x82, 0x8b, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+        assert_eq!(received(&eleven).await.0, Err(Outcome::TooLarge));
+    }
+
+    #[tokio::test]
+    async fn a_client_must_mask() {
+        assert_eq!(received(&[0x82, 1, 7]).await.0, Err(Outcome::Protocol));
+    }
+
+    /// However short the messages that are expected, a control frame may have 125 bytes.
+    #[tokio::test]
+    async fn a_ping_is_answered_with_what_it_carries() {
+        let mut frames = vec![0x89, 0x80 | 0x7d, 0, 0, 0, 0];
+        frames.extend([b'p'; 125]);
+        frames.extend([0x82, 0x81, 0, 0, 0, 0, b'm']);
+        let (result, said) = received(&frames).await;
+        assert_eq!(result, Ok(1));
+        let mut pong = vec![0x8a, 125];
+        pong.extend([b'p'; 125]);
+        assert_eq!(said, pong);
+    }
+}

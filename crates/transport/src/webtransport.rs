@@ -1,0 +1,451 @@
+//! WebTransport over HTTP/3 (draft-ietf-webtrans-http3): a session by CONNECT, whose bidirectional streams carry bytes, a
+//! message being a number of them that both ends know, and whose datagrams carry one message each.
+
+use crate::error::failed;
+use crate::quic::{LARGEST_DATAGRAM, fits, take};
+use crate::quic_endpoint::{
+    ABORTED, Connected, Endpoint, accept, client_endpoint, connect, connection_error, datagram_error, server_endpoint,
+};
+use crate::{
+    Call, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption, Sender, Settings,
+    SocketReadback, Stream, Streams, Transport, TransportError,
+};
+use bytes::Bytes;
+use quinn::VarInt;
+use std::fmt::Display;
+use std::future::ready;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use url::Url;
+use web_transport_quinn::proto::{ConnectRequest, error_to_http3};
+use web_transport_quinn::{
+    ALPN, ReadError, RecvStream, Request, SendStream, Session, SessionError, WebTransportError, WriteError,
+};
+
+/// The largest message: a datagram less the identifier of the session, which is the first stream's, 0, in one byte.
+const LARGEST_MESSAGE: usize = LARGEST_DATAGRAM - 1;
+/// How long the end of a session may take.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// The transport `webtransport`.
+pub struct WebTransport;
+
+/// The transport `webtransport-datagram`.
+pub struct WebTransportDatagram;
+
+impl Transport for WebTransport {
+    fn name(&self) -> &'static str {
+        "webtransport"
+    }
+
+    fn features(&self) -> Features {
+        Features {
+            driver: Driver::Reactor,
+            streams: Streams::Many,
+            secure: true,
+            shares_connection: true,
+            // A stream exists for the other end as soon as something has been sent on it.
+            server_speaks_first: false,
+            ..Features::PLAIN
+        }
+    }
+
+    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
+        Box::pin(ready(listen(address, settings, false)))
+    }
+
+    fn connect<'a>(
+        &'a self,
+        server: SocketAddr,
+        settings: &'a Settings,
+        timeout: Duration,
+    ) -> Call<'a, Box<dyn Connection>> {
+        Box::pin(dial(server, settings, timeout, false))
+    }
+}
+
+impl Transport for WebTransportDatagram {
+    fn name(&self) -> &'static str {
+        "webtransport-datagram"
+    }
+
+    fn features(&self) -> Features {
+        Features { datagram: true, streams: Streams::One, ..WebTransport.features() }
+    }
+
+    /// What always fits, as of `quic-datagram`.
+    fn largest_message(&self, _ipv6: bool, _mtu: u32) -> Option<usize> {
+        Some(LARGEST_MESSAGE)
+    }
+
+    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
+        Box::pin(ready(listen(address, settings, true)))
+    }
+
+    fn connect<'a>(
+        &'a self,
+        server: SocketAddr,
+        settings: &'a Settings,
+        timeout: Duration,
+    ) -> Call<'a, Box<dyn Connection>> {
+        Box::pin(dial(server, settings, timeout, true))
+    }
+}
+
+fn listen(address: SocketAddr, settings: &Settings, datagrams: bool) -> Result<Box<dyn Listener>, TransportError> {
+    without_early_data(settings)?;
+    let endpoint = server_endpoint(address, settings, &[ALPN.as_bytes()])?;
+    Ok(Box::new(WebTransportServer { endpoint, datagrams }))
+}
+
+/// CONNECT may not travel as early data, for it is not safe to repeat (RFC 9114, section 10.9).
+fn without_early_data(settings: &Settings) -> Result<(), TransportError> {
+    if settings.resumption == Resumption::EarlyData {
+        return Err(TransportError::unsupported("cannot send early data"));
+    }
+    Ok(())
+}
+
+async fn dial(
+    server: SocketAddr,
+    settings: &Settings,
+    timeout: Duration,
+    datagrams: bool,
+) -> Result<Box<dyn Connection>, TransportError> {
+    without_early_data(settings)?;
+    let began = Instant::now();
+    let Endpoint { quinn: endpoint, readback } = client_endpoint(server, settings)?;
+    let client_port = endpoint.local_addr().map_err(failed("cannot read the own address"))?.port();
+    let request = ConnectRequest::new(address(server.port(), settings)?);
+    let connected = connect(&endpoint, server, settings, &[ALPN.as_bytes()], timeout).await?;
+
+    let upgrading = Instant::now();
+    let session = crate::driver::within(timeout.saturating_sub(began.elapsed()), "cannot open a session", async {
+        let opened = Session::connect(connected.quinn.clone(), request).await;
+        opened.map_err(|e| opening_error("cannot open a session", &connected.quinn, &e))
+    });
+    let live = Arc::new(Live(session.await?));
+    let upgrade = upgrading.elapsed();
+    Ok(Box::new(WebTransportClientConnection { live, connected, upgrade, client_port, readback, datagrams }))
+}
+
+/// Where the session is: the server's name, not its address.
+fn address(port: u16, settings: &Settings) -> Result<Url, TransportError> {
+    let name = settings.security()?.server_name().to_str();
+    let name = if name.contains(':') { format!("[{name}]") } else { name.into_owned() };
+    let path = settings.path.strip_prefix('/').unwrap_or(&settings.path);
+    Url::parse(&format!("https://{name}:{port}/{path}"))
+        .map_err(|e| TransportError::with("cannot use the path", Outcome::Error, e.to_string()))
+}
+
+/// A session, as long as anybody uses it or a stream of it.
+struct Live(Session);
+
+impl Live {
+    fn end(&self, code: u32) {
+        let code = VarInt::try_from(error_to_http3(code)).unwrap_or_default();
+        quinn::Connection::close(&self.0, code, b"");
+    }
+
+    /// The session's own end, which the other end answers by ending the connection.
+    async fn close(&self) {
+        self.0.close(0, b"");
+        if tokio::time::timeout(CLOSING, self.0.closed()).await.is_err() {
+            self.end(0);
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        // The session's own task would keep the connection open.
+        self.end(0);
+    }
+}
+
+struct WebTransportServer {
+    endpoint: Endpoint,
+    datagrams: bool,
+}
+
+impl Listener for WebTransportServer {
+    fn address(&self) -> Result<SocketAddr, TransportError> {
+        self.endpoint.quinn.local_addr().map_err(failed("cannot read the listener's address"))
+    }
+
+    fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
+        Box::pin(async move {
+            let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
+            Ok(Box::new(WebTransportServerConnection {
+                client_port: incoming.remote_address().port(),
+                state: State::Coming(Box::pin(session(incoming))),
+                readback: self.endpoint.readback.clone(),
+                datagrams: self.datagrams,
+                taken: false,
+            }) as Box<dyn Connection>)
+        })
+    }
+}
+
+/// The session that a client asks for, whatever its path.
+async fn session(incoming: quinn::Incoming) -> Result<Arc<Live>, TransportError> {
+    let connection = accept(incoming, true).await?;
+    let opened = async { Request::accept(connection.clone()).await?.ok().await };
+    let session = opened.await.map_err(|e| opening_error("cannot accept a session", &connection, &e))?;
+    Ok(Arc::new(Live(session)))
+}
+
+struct WebTransportClientConnection {
+    live: Arc<Live>,
+    connected: Connected,
+    upgrade: Duration,
+    client_port: u16,
+    readback: SocketReadback,
+    datagrams: bool,
+}
+
+impl Connection for WebTransportClientConnection {
+    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
+        Box::pin(async move {
+            if self.datagrams {
+                return Ok(datagrams(&self.live));
+            }
+            let opened = self.live.0.open_bi().await;
+            opened.map(|pair| stream(&self.live, pair)).map_err(|e| session_error("cannot open a stream", &e))
+        })
+    }
+
+    fn accept(&mut self) -> Call<'_, Stream> {
+        Box::pin(ready(Err(TransportError::unsupported("cannot accept a stream at the client"))))
+    }
+
+    fn phases(&self) -> Phases {
+        Phases { upgrade: Some(self.upgrade), ..self.connected.phases() }
+    }
+
+    fn close(&mut self) -> Call<'_, ()> {
+        Box::pin(async move {
+            self.connected.await_ticket().await;
+            self.live.close().await;
+            Ok(())
+        })
+    }
+
+    /// The other end may take it for an orderly end: its session's own task closes the connection once more, which hides the
+    /// reason from whoever asks later.
+    fn abort(&mut self) {
+        self.live.end(ABORTED);
+    }
+
+    fn client_port(&self) -> u16 {
+        self.client_port
+    }
+
+    fn readback(&self) -> Result<SocketReadback, TransportError> {
+        Ok(self.readback.clone())
+    }
+}
+
+/// How far a session is at the server. What comes before it is kept here, so that a wait for it can be given up and taken up
+/// again.
+enum State {
+    Coming(Pin<Box<dyn Future<Output = Result<Arc<Live>, TransportError>> + Send>>),
+    Up(Arc<Live>),
+    Over,
+}
+
+struct WebTransportServerConnection {
+    state: State,
+    client_port: u16,
+    readback: SocketReadback,
+    datagrams: bool,
+    /// The stream of datagrams has been handed out.
+    taken: bool,
+}
+
+impl WebTransportServerConnection {
+    async fn established(&mut self) -> Result<Arc<Live>, TransportError> {
+        match &mut self.state {
+            State::Up(live) => Ok(Arc::clone(live)),
+            State::Over => Err(TransportError::closed("cannot accept a stream")),
+            State::Coming(opening) => {
+                let done = opening.await;
+                self.state = done.as_ref().map_or(State::Over, |live| State::Up(Arc::clone(live)));
+                done
+            }
+        }
+    }
+}
+
+impl Connection for WebTransportServerConnection {
+    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
+        Box::pin(ready(Err(TransportError::unsupported("cannot open a stream at the server"))))
+    }
+
+    fn accept(&mut self) -> Call<'_, Stream> {
+        Box::pin(async move {
+            let live = self.established().await?;
+            if !self.datagrams {
+                let next = live.0.accept_bi().await;
+                return next.map(|pair| stream(&live, pair)).map_err(|e| session_error("cannot accept a stream", &e));
+            }
+            if self.taken {
+                return Err(session_error("cannot accept a stream", &live.0.closed().await));
+            }
+            self.taken = true;
+            Ok(datagrams(&live))
+        })
+    }
+
+    fn close(&mut self) -> Call<'_, ()> {
+        Box::pin(async move {
+            if let State::Up(live) = std::mem::replace(&mut self.state, State::Over) {
+                live.close().await;
+            }
+            Ok(())
+        })
+    }
+
+    fn abort(&mut self) {
+        if let State::Up(live) = std::mem::replace(&mut self.state, State::Over) {
+            live.end(ABORTED);
+        }
+    }
+
+    fn client_port(&self) -> u16 {
+        self.client_port
+    }
+
+    fn readback(&self) -> Result<SocketReadback, TransportError> {
+        Ok(self.readback.clone())
+    }
+}
+
+fn stream(live: &Arc<Live>, (sender, receiver): (SendStream, RecvStream)) -> Stream {
+    Stream::new(
+        WebTransportSender { stream: sender, _live: Arc::clone(live) },
+        WebTransportReceiver { stream: receiver, _live: Arc::clone(live) },
+    )
+}
+
+fn datagrams(live: &Arc<Live>) -> Stream {
+    Stream::new(DatagramSender(Arc::clone(live)), DatagramReceiver(Arc::clone(live)))
+}
+
+struct WebTransportSender {
+    stream: SendStream,
+    _live: Arc<Live>,
+}
+
+impl Sender for WebTransportSender {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        Box::pin(async move { self.stream.write_all(message).await.map_err(|e| write_error("cannot send", &e)) })
+    }
+
+    fn finish(&mut self) -> Call<'_, ()> {
+        // It fails when it has been finished before.
+        let _ = self.stream.finish();
+        Box::pin(ready(Ok(())))
+    }
+}
+
+struct WebTransportReceiver {
+    stream: RecvStream,
+    _live: Arc<Live>,
+}
+
+impl WebTransportReceiver {
+    async fn some(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        let read = self.stream.read(into).await;
+        read.map(Option::unwrap_or_default).map_err(|e| read_error("cannot receive", &e))
+    }
+}
+
+impl Receiver for WebTransportReceiver {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(async move {
+            let mut filled = 0;
+            while filled < into.len() {
+                match self.some(&mut into[filled..]).await? {
+                    0 => return Err(TransportError::closed("cannot receive")),
+                    n => filled += n,
+                }
+            }
+            Ok(filled)
+        })
+    }
+
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(self.some(into))
+    }
+}
+
+/// A datagram that is lost is not sent again: whoever waits for it waits in vain.
+struct DatagramSender(Arc<Live>);
+
+impl Sender for DatagramSender {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        Box::pin(ready(fits(message, LARGEST_MESSAGE).and_then(|()| {
+            let sent = self.0.0.send_datagram(Bytes::copy_from_slice(message));
+            sent.map_err(|e| session_error("cannot send", &e))
+        })))
+    }
+}
+
+struct DatagramReceiver(Arc<Live>);
+
+impl Receiver for DatagramReceiver {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        Box::pin(async move {
+            let message = self.0.0.read_datagram().await.map_err(|e| session_error("cannot receive", &e))?;
+            take(&message, into)
+        })
+    }
+
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        self.receive(into)
+    }
+}
+
+/// What it means that no session came to be: what became of the connection, or that the other end speaks something else.
+fn opening_error(what: &'static str, connection: &quinn::Connection, error: &impl Display) -> TransportError {
+    match connection.close_reason() {
+        Some(reason) => session_error(what, &reason.into()),
+        None => TransportError::with(what, Outcome::Protocol, error.to_string()),
+    }
+}
+
+fn session_error(what: &'static str, error: &SessionError) -> TransportError {
+    let outcome = match error {
+        SessionError::ConnectionError(lost) => return connection_error(what, lost),
+        SessionError::SendDatagramError(error) => return datagram_error(what, error),
+        SessionError::WebTransportError(WebTransportError::Closed(0, _)) => Outcome::Closed,
+        SessionError::WebTransportError(WebTransportError::Closed(..)) => Outcome::Reset,
+        SessionError::WebTransportError(_) => Outcome::Protocol,
+    };
+    TransportError::with(what, outcome, error.to_string())
+}
+
+fn read_error(what: &'static str, error: &ReadError) -> TransportError {
+    let outcome = match error {
+        ReadError::SessionError(error) => return session_error(what, error),
+        ReadError::Reset(_) | ReadError::InvalidReset(_) => Outcome::Reset,
+        ReadError::ClosedStream => Outcome::Closed,
+        ReadError::IllegalOrderedRead => Outcome::Error,
+    };
+    TransportError::with(what, outcome, error.to_string())
+}
+
+fn write_error(what: &'static str, error: &WriteError) -> TransportError {
+    let outcome = match error {
+        WriteError::SessionError(error) => return session_error(what, error),
+        WriteError::Stopped(_) | WriteError::InvalidStopped(_) => Outcome::Reset,
+        WriteError::ClosedStream => Outcome::Closed,
+    };
+    TransportError::with(what, outcome, error.to_string())
+}

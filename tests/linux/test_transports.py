@@ -1,0 +1,329 @@
+"""Every transport on the emulated path: what is exact whatever the timing. Round trips count against a long delay."""
+
+import json
+import subprocess
+
+import polars as pl
+import pytest
+
+from conftest import requires
+from linux.lab import Lab, Object, ms
+
+DATAGRAM = ["udp", "quic-datagram", "webtransport-datagram"]
+HTTP = ["http1", "https1", "h2c", "http2", "http3"]
+STREAM = [
+    "tcp", "tls", *HTTP, "websocket", "wss", "quic", "webtransport", "socketio-websocket", "socketio-webtransport",
+]  # fmt: skip
+ALL = [*STREAM, *DATAGRAM]
+SECURE = [
+    "tls", "https1", "http2", "http3", "wss", "quic", "quic-datagram", "webtransport", "webtransport-datagram",
+    "socketio-webtransport",
+]  # fmt: skip
+MULTIPLEXED = ["tls", "h2c", "http2", "http3", "websocket", "wss", "quic", "webtransport", "socketio-websocket"]
+# Round trips until the connection is open, and in which step.
+HANDSHAKES = {
+    "tcp": (1, 0, 0), "tls": (1, 1, 0), "http1": (1, 0, 0), "https1": (1, 1, 0), "http2": (1, 1, 0),
+    "websocket": (1, 0, 1), "wss": (1, 1, 1), "quic": (0, 1, 0), "quic-datagram": (0, 1, 0), "http3": (0, 1, 0),
+    "socketio-websocket": (1, 0, 2),
+}  # fmt: skip
+DELAY = ms(60)
+ROUND_TRIP = 2 * DELAY
+SLOW: Object = {"forward": {"delay_ns": DELAY}, "reverse": {"delay_ns": DELAY}}
+STEPS = ["transport_ns", "security_ns", "upgrade_ns"]
+
+
+def check(lab: Lab, workload: Object, **path: object) -> Object:
+    """What `--check` says of a workload."""
+    cell = {"schema": "crosswind.cell/1", "path": path, "workload": workload}
+    ended = subprocess.run(
+        [str(lab.binary), "--check"], input=json.dumps(cell), capture_output=True, text=True, timeout=20, check=False
+    )
+    said: Object = json.loads(ended.stdout)
+    assert ended.stderr == ""
+    assert ended.returncode == (2 if said.get("event") == "error" else 0)
+    return said
+
+
+def refused(lab: Lab, workload: Object) -> str:
+    """The message and the hint with which a workload is refused."""
+    said = check(lab, workload)
+    assert said.get("kind") == "bad_cell", said
+    return f"{said['message']}: {said['hint']}"
+
+
+# --- echo -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transport", ALL)
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_messages_come_back_on_every_transport_and_family(lab: Lab, transport: str, family: str) -> None:
+    ended = lab.run({"kind": "echo", "transport": transport, "messages": 12, "size_bytes": 900}, family=family)
+    samples = ended.samples()
+    assert set(samples["outcome"]) == {"ok"}
+    assert set(samples["sent_bytes"]) == set(samples["received_bytes"]) == {900}
+    # The server is seen between sending and receiving, on one clock.
+    assert (samples["request_ns"] > 0).all() and (samples["reply_ns"] > 0).all() and (samples["server_ns"] >= 0).all()
+    traffic, result = ended.result["traffic"], ended.result
+    for direction in ("forward", "reverse"):
+        amounts = [traffic[phase][direction] for phase in ("setup", "exchanges")]
+        assert sum(amount["packets"] for amount in amounts) == result["ledger"][direction]["in"]
+        assert sum(amount["bytes"] for amount in amounts) == result["ledger"][direction]["in_bytes"]
+        assert traffic["exchanges"][direction]["bytes"] > 12 * 900
+
+
+@pytest.mark.parametrize("transport", STREAM)
+@pytest.mark.parametrize("direction", ["upload", "download"])
+def test_direction_says_which_way_the_bytes_go(lab: Lab, transport: str, direction: str) -> None:
+    workload = {"kind": "echo", "transport": transport, "messages": 4, "size_bytes": 300_000, "direction": direction}
+    ended = lab.run(workload, packets=False)
+    samples = ended.samples()
+    assert set(samples["outcome"]) == {"ok"}
+    sizes = (samples["sent_bytes"].to_list(), samples["received_bytes"].to_list())
+    assert sizes == (([300_000] * 4, [1] * 4) if direction == "upload" else ([1] * 4, [300_000] * 4))
+    traffic = ended.result["traffic"]["exchanges"]
+    there, back = traffic["forward"]["bytes"], traffic["reverse"]["bytes"]
+    assert (there > 4 * 300_000 > 8 * back) if direction == "upload" else (back > 4 * 300_000 > 8 * there)
+
+
+@pytest.mark.parametrize("transport", ["websocket", "wss", "socketio-websocket", "socketio-webtransport"])
+def test_text_is_a_kind_of_message(lab: Lab, transport: str) -> None:
+    ended = lab.run({"kind": "echo", "transport": transport, "messages": 10, "size_bytes": 50, "payload": "text"})
+    assert set(ended.samples()["outcome"]) == {"ok"}
+
+
+@pytest.mark.parametrize("transport", ["tcp", "http1", "http2", "http3", "websocket", "quic", "quic-datagram"])
+def test_an_open_loop_keeps_its_intended_times(lab: Lab, transport: str) -> None:
+    workload = {"kind": "echo", "transport": transport, "messages": 50, "mode": "open", "rate_per_s": 500}
+    samples = lab.run({**workload, "size_bytes": 100}).samples().sort("exchange")
+    assert set(samples["outcome"]) == {"ok"}
+    assert set(samples["intended_ns"].diff().drop_nulls()) == {2_000_000}
+    assert (samples["sent_ns"] >= samples["intended_ns"]).all()
+
+
+@pytest.mark.parametrize("transport", ["quic", "webtransport"])
+def test_a_new_stream_for_each_message_is_on_the_same_connection(lab: Lab, transport: str) -> None:
+    samples = lab.run({"kind": "echo", "transport": transport, "messages": 30, "stream": "new"}).samples()
+    assert set(samples["outcome"]) == {"ok"}
+    assert samples["connect_ns"].drop_nulls().len() == 1
+
+
+@pytest.mark.parametrize("transport", ALL)
+def test_several_connections_share_the_messages(lab: Lab, transport: str) -> None:
+    samples = lab.run({"kind": "echo", "transport": transport, "messages": 15, "connections": 3}).samples()
+    assert set(samples["outcome"]) == {"ok"}
+    assert samples["connection"].value_counts().sort("connection")["count"].to_list() == [5, 5, 5]
+
+
+@pytest.mark.parametrize("transport", ALL)
+def test_losses_are_recovered_or_are_outcomes(lab: Lab, transport: str) -> None:
+    path: Object = {"forward": {"loss": 0.1}, "reverse": {"loss": 0.1}}
+    workload = {"kind": "echo", "transport": transport, "messages": 30, "timeout_ns": ms(20_000)}
+    if transport in DATAGRAM:
+        workload["timeout_ns"] = ms(500)
+    ended = lab.run({**workload, "size_bytes": 100}, seed=5, host={"min_rto_ns": ms(5)}, **path)
+    outcomes = set(ended.samples()["outcome"])
+    assert ended.book("forward")["dropped"]["loss"] > 0
+    assert outcomes <= {"ok", "timeout"} if transport in DATAGRAM else outcomes == {"ok"}
+
+
+# --- connections ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transport", HANDSHAKES)
+def test_setting_up_takes_as_many_round_trips_as_the_protocol_has(lab: Lab, transport: str) -> None:
+    samples = lab.run({"kind": "connect", "transport": transport, "count": 3}, **SLOW).samples()
+    assert set(samples["outcome"]) == {"ok"}
+    for step, round_trips in zip(STEPS, HANDSHAKES[transport], strict=True):
+        whole = (samples[step].fill_null(0) // ROUND_TRIP).to_list()
+        assert whole == [round_trips] * 3, (step, samples[step].to_list())
+    steps = sum(samples[step].fill_null(0) for step in STEPS)
+    assert (steps <= samples["connect_ns"]).all()
+    assert (samples["connect_ns"] // ROUND_TRIP).to_list() == [sum(HANDSHAKES[transport])] * 3
+
+
+@pytest.mark.parametrize("transport", ["webtransport", "webtransport-datagram", "socketio-webtransport"])
+def test_webtransport_is_set_up_in_steps(lab: Lab, transport: str) -> None:
+    samples = lab.run({"kind": "connect", "transport": transport, "count": 3}, **SLOW).samples()
+    assert set(samples["outcome"]) == {"ok"}
+    assert samples["transport_ns"].null_count() == 3
+    assert (samples["security_ns"] // ROUND_TRIP).to_list() == [1] * 3
+    assert (samples["upgrade_ns"] >= ROUND_TRIP).all()
+
+
+def test_polling_first_takes_longer(lab: Lab) -> None:
+    def upgrade(polling: bool) -> int:
+        workload = {"kind": "connect", "transport": "socketio-websocket", "count": 1, "polling": polling}
+        samples = lab.run(workload, **SLOW).samples()
+        assert set(samples["outcome"]) == {"ok"}
+        return int(samples["upgrade_ns"][0]) // ROUND_TRIP
+
+    assert upgrade(polling=True) >= upgrade(polling=False) + 2
+
+
+@pytest.mark.parametrize("transport", SECURE)
+def test_a_session_is_resumed(lab: Lab, transport: str) -> None:
+    workload = {"kind": "connect", "transport": transport, "count": 3}
+    full = lab.run(workload, **SLOW)
+    resumed = lab.run({**workload, "resumption": "session"}, **SLOW)
+    assert resumed.result["warnings"] == []
+    assert set(resumed.samples()["outcome"]) == {"ok"}
+    # No certificate is shown: the server sends less, of which nothing else can be the reason.
+    assert full.result["warnings"] == []
+
+
+@pytest.mark.parametrize("transport", ["tls", "http3", "quic", "quic-datagram"])
+def test_early_data_saves_the_round_trip(lab: Lab, transport: str) -> None:
+    workload = {"kind": "echo", "transport": transport, "messages": 3, "connection": "new", "size_bytes": 100}
+    ended = lab.run({**workload, "resumption": "0-rtt"}, **SLOW)
+    samples = ended.samples()
+    assert ended.result["warnings"] == []
+    assert set(samples["outcome"]) == {"ok"}
+    total = samples["connect_ns"] + samples["received_ns"] - samples["sent_ns"]
+    assert (total // ROUND_TRIP).to_list() == [2 if transport == "tls" else 1] * 3
+
+
+# --- transfer -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transport", STREAM)
+@pytest.mark.parametrize("direction", ["upload", "download"])
+def test_every_byte_of_a_transfer_arrives(lab: Lab, transport: str, direction: str) -> None:
+    workload = {"kind": "transfer", "transport": transport, "size_bytes": 3_000_000, "direction": direction}
+    samples = lab.run({**workload, "count": 2}, packets=False).samples()
+    assert set(samples["outcome"]) == {"ok"}
+    assert set(samples["received_bytes"]) == set(samples["sent_bytes"]) == {3_000_000}
+
+
+@pytest.mark.parametrize("transport", ["tcp", "http1", "http3", "websocket", "quic"])
+def test_a_transfer_by_duration_ends_by_itself(lab: Lab, transport: str) -> None:
+    for direction in ("upload", "download"):
+        workload = {"kind": "transfer", "transport": transport, "duration_ns": ms(100), "direction": direction}
+        samples = lab.run(workload, packets=False).samples()
+        assert set(samples["outcome"]) == {"ok"}
+        assert set(samples["received_ns"] - samples["sent_ns"]) == {ms(100)}
+        assert (samples["received_bytes"] > 0).all()
+
+
+# --- multiplex ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transport", ALL)
+def test_streams_share_the_messages_evenly(lab: Lab, transport: str) -> None:
+    workload = {"kind": "multiplex", "transport": transport, "streams": 4, "messages": 40, "rate_per_s": 100}
+    ended = lab.run(workload)
+    samples = ended.samples()
+    assert set(samples["outcome"]) == {"ok"}
+    assert set(samples["own_drops"]) == {0}
+    assert samples["stream"].to_list() == [number % 4 for number in samples["exchange"]]
+    connections = 4 if transport in ("tcp", "http1", "https1") else 1
+    assert samples["connection"].n_unique() == samples["connect_ns"].drop_nulls().len() or transport in DATAGRAM
+    assert samples["connection"].n_unique() == connections
+
+
+@pytest.mark.parametrize("transport", MULTIPLEXED)
+def test_a_messages_own_drops_are_the_ledgers(lab: Lab, transport: str) -> None:
+    workload = {"kind": "multiplex", "transport": transport, "streams": 2, "messages": 60, "rate_per_s": 50}
+    ended = lab.run(workload, seed=9, forward={"loss": 0.05, "delay_ns": ms(5)}, reverse={"delay_ns": ms(5)})
+    samples = ended.samples()
+    assert set(samples["outcome"]) == {"ok"}
+    lost = samples.filter(pl.col("own_drops") > 0)
+    assert 0 < lost["own_drops"].sum() <= ended.book("forward")["dropped"]["loss"]
+    # A lost message takes longer than the path: it had to be sent again.
+    assert (lost["received_ns"] - lost["sent_ns"] > 1.5 * ms(10)).all()
+
+
+# --- page -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transport", HTTP)
+def test_a_page_is_all_its_objects(lab: Lab, transport: str) -> None:
+    ended = lab.run({"kind": "page", "transport": transport, "count": 2}, packets=False, **SLOW)
+    samples, objects = ended.samples(), pl.read_ipc(ended.directory / "objects.arrow")
+    assert set(samples["outcome"]) == set(objects["outcome"]) == {"ok"}
+    assert set(samples["received_bytes"]) == {636_000}
+    assert objects["page"].value_counts().sort("page")["count"].to_list() == [21, 21]
+    names = ["html", *(f"script {i}" for i in range(1, 6)), *(f"image {i}" for i in range(1, 16))]
+    assert sorted(objects.filter(pl.col("page") == 0)["object"]) == sorted(names)
+    html = objects.filter(pl.col("object") == "html").sort("page")
+    rest = objects.filter(pl.col("object") != "html")
+    assert (html["bytes"] == 36_000).all()
+    # The document is whole before anything else is known to be needed.
+    for page in (0, 1):
+        assert (rest.filter(pl.col("page") == page)["queued_ns"] >= html["received_ns"][page]).all()
+    assert objects["connection"].n_unique() == (6 if transport in ("http1", "https1") else 1)
+    for row in objects.iter_rows(named=True):
+        assert row["queued_ns"] <= row["sent_ns"] < row["first_ns"] <= row["received_ns"]
+    last = objects.group_by("page").agg(pl.col("received_ns").max()).sort("page")["received_ns"]
+    assert last.to_list() == samples.sort("exchange")["received_ns"].to_list()
+
+
+# --- what cannot be -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transport", DATAGRAM)
+def test_a_datagram_over_the_limit_is_refused_with_the_limit(lab: Lab, transport: str) -> None:
+    echo: Object = {"kind": "echo", "transport": transport, "messages": 2}
+    said = refused(lab, {**echo, "size_bytes": 100_000})
+    limit = int(said.split("limit of ")[1].split(": ")[1].split(" ")[0])
+    assert "use a stream transport" in said
+    assert "over the limit" in refused(lab, {**echo, "size_bytes": limit + 1})
+    ended = lab.run({**echo, "size_bytes": limit})
+    assert set(ended.samples()["outcome"]) == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("workload", "expected"),
+    [
+        ({"kind": "transfer", "transport": "quic-datagram", "size_bytes": 1}, "quic-datagram cannot do transfer"),
+        ({"kind": "connect", "transport": "udp"}, "udp cannot do connect"),
+        ({"kind": "page", "transport": "websocket"}, "transports that can: http1, https1, h2c, http2, http3"),
+        ({"kind": "page", "transport": "http2", "connections": 6}, "http2 shares one"),
+        ({"kind": "echo", "transport": "tcp", "payload": "text"}, "tcp has only bytes"),
+        ({"kind": "echo", "transport": "tcp", "stream": "new"}, "tcp has no streams to choose"),
+        ({"kind": "connect", "transport": "http1", "resumption": "session"}, "http1 has no sessions"),
+        ({"kind": "connect", "transport": "wss", "resumption": "0-rtt"}, "wss sends no data before its handshake"),
+        ({"kind": "echo", "transport": "tls", "resumption": "session"}, "set connection to new"),
+        ({"kind": "connect", "transport": "websocket", "polling": True}, "websocket has no polling"),
+        ({"kind": "multiplex", "transport": "quic", "size_bytes": 2000}, "2000 is not between 8 and 1000"),
+        ({"kind": "multiplex", "transport": "quic", "streams": 101}, "101 is not between 1 and 100"),
+        (
+            {"kind": "echo", "transport": "tcp", "direction": "upload", "mode": "open", "rate_per_s": 1},
+            "use a closed loop",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_transport_cannot_do_is_said_before_anything_runs(lab: Lab, workload: Object, expected: str) -> None:
+    assert expected in refused(lab, workload)
+
+
+# --- what else is written -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transport", ["https1", "http3"])
+def test_wireshark_reads_a_capture_with_its_keys(lab: Lab, transport: str) -> None:
+    tshark = requires("tshark")
+    ended = lab.run({"kind": "echo", "transport": transport, "messages": 2, "size_bytes": 20}, capture=True)
+    assert ended.files() >= {"keys.log", "client.pcapng", "server.pcapng"}
+    command = [
+        tshark, "-r", str(ended.directory / "client.pcapng"), "-o", f"tls.keylog_file:{ended.directory / 'keys.log'}",
+        "-d", "udp.port==7,quic", "-d", "tcp.port==7,tls", "-Y", "http or http3 or quic.stream_data", "-V",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "/echo" in done.stdout or "STREAM" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("transport", ["quic", "http3", "webtransport"])
+def test_quic_tells_what_it_did(lab: Lab, transport: str) -> None:
+    directory = lab.directory()
+    cell: Object = {
+        "schema": "crosswind.cell/1", "workload": {"kind": "echo", "transport": transport, "messages": 2},
+        "output": {"directory": str(directory), "qlog": True},
+    }  # fmt: skip
+    ended = lab.end(lab.start(cell), directory)
+    assert ended.status == 0, ended.out
+    for name in ("client.qlog", "server.qlog"):
+        records = [
+            json.loads(record) for record in (directory / name).read_text("utf-8").split("\x1e") if record.strip()
+        ]
+        assert records[0]["qlog_version"]
+        assert any("packet" in str(record.get("name")) for record in records[1:])
