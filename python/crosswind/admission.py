@@ -179,4 +179,5 @@ def _forecast(entry: Entry) -> float:
 
 
 def _kind(entry: Entry) -> str:
-    return str(entry["parameters"]["workload"].get("kind"))
+    work = entry["parameters"]["workload"]
+    return f"{work.get('kind')} {work.get('transport')}"

@@ -12,75 +12,14 @@ from decimal import Decimal
 from typing import Any
 
 from crosswind.levels import Level, Values, did_you_mean, text_of
-from crosswind.study_errors import DesignError
+from crosswind.paths import DIRECTION_KEYS, PathParameters, path_of
+from crosswind.study_errors import CellError
 from crosswind.study_format import KINDS, PartTable, StudyDocument, set_keys
 from crosswind.toml_text import Location
-from crosswind.units import Queue, UnitError, shown
+from crosswind.units import UnitError, shown
+from crosswind.workloads import WORKLOAD_KEYS, WorkloadParameters, workload_of
 
 MAX_CELLS = 100_000
-UDP_LIMIT_BYTES = {
-    "ipv4": 65_507,  # 65 535 - 20 (IPv4 header) - 8 (UDP header)
-    "ipv6": 65_527,  # RFC 8200: the payload length counts the UDP header of 8, not the IPv6 header
-}
-MAX_ECHO_BYTES = 2**30
-WORKLOAD_KEYS: Mapping[str, frozenset[str]] = {
-    "echo": frozenset({"transport", "size", "messages", "mode", "rate", "connection", "connections", "timeout"}),
-    "transfer": frozenset({"transport", "size", "duration", "direction", "count", "connections", "timeout"}),
-    "connect": frozenset({"transport", "count", "connections", "timeout"}),
-    "program": frozenset({"client", "server"}),
-}
-_DIRECTION_KEYS = ("delay", "loss", "rate", "queue", "count")
-
-
-class CellError(DesignError):
-    """A combination that cannot be run, or cells that cannot be told by what was written."""
-
-
-@dataclass(frozen=True)
-class DirectionParameters:
-    """One direction of the path. `rate_bps` None is unlimited, and then there is no queue."""
-
-    delay_ns: int = 0
-    loss: Decimal = Decimal(0)
-    rate_bps: int | None = None
-    queue: Queue | None = None
-    count: str = "ip"
-
-
-@dataclass(frozen=True)
-class PathParameters:
-    """The path of a cell. `forward` is client to server."""
-
-    backend: str = "tun"
-    family: str = "ipv4"
-    mtu_bytes: int = 1500
-    forward: DirectionParameters = DirectionParameters()
-    reverse: DirectionParameters = DirectionParameters()
-
-    @property
-    def rtt_ns(self) -> int:
-        """Round-trip propagation delay, in nanoseconds."""
-        return self.forward.delay_ns + self.reverse.delay_ns
-
-
-@dataclass(frozen=True)
-class WorkloadParameters:
-    """The workload of a cell, with the cell protocol's defaults filled in; None is what its kind does not take."""
-
-    kind: str
-    transport: str | None
-    size_bytes: int | None
-    messages: int | None
-    mode: str | None
-    rate_per_s: int | None
-    connection: str | None
-    duration_ns: int | None
-    direction: str | None
-    count: int | None
-    client: tuple[str, ...] | None
-    server: tuple[str, ...] | None
-    connections: int
-    timeout_ns: int | None
 
 
 @dataclass(frozen=True)
@@ -206,7 +145,7 @@ def parts_of(document: StudyDocument) -> tuple[Part, ...]:
             raise CellError(
                 (*place, "workload", "kind"),
                 "no workload.kind is set",
-                'write kind = "echo" (or transfer, connect, program) under [workload]',
+                'write kind = "echo" (or transfer, connect, multiplex, page, program) under [workload]',
             )
         takes = WORKLOAD_KEYS[kind.levels[0].value] | {"kind"}
         fits = {key: v for key, v in settings.items() if not key.startswith("workload.") or key[9:] in takes}
@@ -254,9 +193,7 @@ def _settings_of(tables: StudyDocument | PartTable) -> dict[str, Values]:
 
 def _without_overridden(base: Mapping[str, Values], own: Mapping[str, Values]) -> dict[str, Values]:
     """The base without what `own` replaces: `path.loss` means both directions, whatever the base said of each."""
-    replaced = {
-        f"path.{way}.{key}" for way in ("forward", "reverse") for key in _DIRECTION_KEYS if f"path.{key}" in own
-    }
+    replaced = {f"path.{way}.{key}" for way in ("forward", "reverse") for key in DIRECTION_KEYS if f"path.{key}" in own}
     return {key: values for key, values in base.items() if key not in replaced}
 
 
@@ -269,15 +206,17 @@ def _refuse_idle_keys(part: Part) -> None:
     def any_level(key: str, value: object) -> bool:
         return any(level.value == value for level in part.settings.get(key, Values()).levels)
 
-    if "workload.rate" in part.settings and not any_level("workload.mode", "open"):
+    closed = any_level("workload.kind", "echo") and not any_level("workload.mode", "open")
+    if "workload.rate" in part.settings and closed:
         raise CellError(
             part.locations["workload.rate"], "workload.rate has no effect in a closed loop", 'add mode = "open"'
         )
-    ways = {way for way in ("forward", "reverse") if {f"path.{way}.rate", "path.rate"} & part.settings.keys()}
+    linked = {"path.rate", "path.preset"}
+    ways = {way for way in ("forward", "reverse") if {f"path.{way}.rate", *linked} & part.settings.keys()}
     for key, needs in (("path.forward.queue", "forward"), ("path.reverse.queue", "reverse"), ("path.queue", "")):
         if key in part.settings and (needs not in ways if needs else not ways):
             raise CellError(part.locations[key], f"{key} has no effect: the link has no rate", 'add rate = "100mbit"')
-    for key in _DIRECTION_KEYS:
+    for key in DIRECTION_KEYS:
         both = f"path.forward.{key}" in part.settings and f"path.reverse.{key}" in part.settings
         if both and f"path.{key}" in part.settings:
             raise CellError(
@@ -288,91 +227,6 @@ def _refuse_idle_keys(part: Part) -> None:
 
 
 def _parameters(settings: Mapping[str, Level], where: Mapping[str, Location], budget: Budget) -> Parameters:
-    path = _path(settings, where)
+    path = path_of(settings, where)
     host = {key[5:]: level.value for key, level in settings.items() if key.startswith("host.")}
-    return Parameters(path, host, _workload(settings, where, path), budget)
-
-
-def _path(settings: Mapping[str, Level], where: Mapping[str, Location]) -> PathParameters:
-    def get(key: str, default: Any) -> Any:
-        return settings[f"path.{key}"].value if f"path.{key}" in settings else default
-
-    def direction(way: str) -> DirectionParameters:
-        def of(key: str, default: Any) -> Any:
-            return get(f"{way}.{key}", get(key, default))
-
-        rate_bps = of("rate", None)
-        queue = of("queue", None) if rate_bps is not None else None
-        return DirectionParameters(of("delay", 0), of("loss", Decimal(0)), rate_bps, queue, of("count", "ip"))
-
-    path = PathParameters(
-        get("backend", "tun"), get("family", "ipv4"), get("mtu", 1500), direction("forward"), direction("reverse")
-    )
-    if path.family == "ipv6" and path.mtu_bytes < 1280:
-        raise CellError(
-            where["path.mtu"], f"an MTU of {path.mtu_bytes} is too little for IPv6", "1280 or more (RFC 8200)"
-        )
-    if path.backend == "direct":
-        for key, level in settings.items():
-            name = key.rsplit(".", 1)[-1]
-            if key.startswith("path.") and name in _DIRECTION_KEYS and level.value not in (0, None):
-                raise CellError(
-                    where[key],
-                    f'the direct backend has no emulator, so {key} cannot be "{level.text}"',
-                    f'remove {name}, or use backend = "tun"',
-                )
-    return path
-
-
-def _workload(settings: Mapping[str, Level], where: Mapping[str, Location], path: PathParameters) -> WorkloadParameters:
-    def get(key: str, default: Any = None) -> Any:
-        level = settings.get(f"workload.{key}")
-        return default if level is None else level.value
-
-    kind = get("kind")
-    here = where["workload.kind"]
-    echo, transfer, program = kind == "echo", kind == "transfer", kind == "program"
-    transport = None if program else get("transport", "tcp")
-    mode = get("mode", "closed") if echo else None
-    size_bytes = get("size", 1 if echo else None)
-    if kind in {"transfer", "connect"} and transport == "udp":
-        raise CellError(where["workload.transport"], f"workload {kind} needs tcp, not udp", 'write transport = "tcp"')
-    if transport == "udp" and size_bytes is not None and size_bytes > UDP_LIMIT_BYTES[path.family]:
-        limit = UDP_LIMIT_BYTES[path.family]
-        raise CellError(
-            where["workload.size"],
-            f"{size_bytes} bytes do not fit into a UDP datagram",
-            f"at most {limit} over {path.family}, or use tcp",
-        )
-    if transfer and (size_bytes is None) == (get("duration") is None):
-        wrong = "neither size nor duration is set" if size_bytes is None else "both size and duration are set"
-        raise CellError(here, f"workload transfer: {wrong}", 'set one of them, as size = "1MB" or duration = "10s"')
-    if echo and size_bytes > MAX_ECHO_BYTES:
-        raise CellError(where["workload.size"], f"an echo of {size_bytes} bytes is too large", "at most 1GiB")
-    if mode == "open" and get("connection") == "new":
-        raise CellError(where["workload.connection"], "an open loop keeps its connections", 'use mode = "closed"')
-    if mode == "open" and get("rate") is None:
-        raise CellError(where["workload.mode"], "an open loop needs workload.rate", "messages a second, as rate = 100")
-    if program and get("client") is None:
-        raise CellError(here, "workload program: no client is set", 'client = ["ping", "-c", "3", "{server}"]')
-    return WorkloadParameters(
-        kind=kind,
-        transport=transport,
-        size_bytes=size_bytes,
-        messages=get("messages", 100) if echo else None,
-        mode=mode,
-        rate_per_s=get("rate") if mode == "open" else None,
-        connection=get("connection", "kept") if echo else None,
-        duration_ns=get("duration"),
-        direction=get("direction", "upload") if transfer else None,
-        count=None if echo or program else get("count", 1 if transfer else 100),
-        client=get("client"),
-        server=get("server"),
-        connections=get("connections", 1),
-        timeout_ns=None if program else get("timeout", _default_timeout_ns(transport, path)),
-    )
-
-
-def _default_timeout_ns(transport: str | None, path: PathParameters) -> int | None:
-    """docs/cell-protocol.md: 1 s + 4 round trips for udp, 60 s for tcp."""
-    return {"udp": 10**9 + 4 * path.rtt_ns, "tcp": 60 * 10**9}.get(transport or "")
+    return Parameters(path, host, workload_of(settings, where, path), budget)

@@ -1,13 +1,17 @@
 """A planned run as the JSON object that `crosswind-cell` reads: docs/cell-protocol.md, version 1."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from crosswind.cells import Budget, DirectionParameters, Parameters
+from crosswind.cells import Budget, Parameters
 from crosswind.forecast import forecast
+from crosswind.paths import DirectionParameters
 from crosswind.plan import PlanItem
+from crosswind.transports import TRANSPORTS
 from crosswind.units import Queue
+from crosswind.workloads import WorkloadParameters
 
 SCHEMA = "crosswind.cell/1"
 LEAST_DEADLINE_NS = 60 * 10**9
@@ -18,8 +22,15 @@ _HOST_NAMES = {
     "receive_buffer": "receive_buffer_bytes",
     "min_rto": "min_rto_ns",
 }
-_ECHO_KEYS = ("size_bytes", "messages", "mode", "rate_per_s", "connection")
-_TRANSFER_KEYS = ("size_bytes", "duration_ns", "direction", "count")
+_KEYS = {
+    "echo": ("size_bytes", "messages", "mode", "rate_per_s", "connection"),
+    "transfer": ("size_bytes", "duration_ns", "direction", "count"),
+    "connect": ("count",),
+    "multiplex": ("streams", "size_bytes", "messages", "rate_per_s"),
+    "page": ("count",),
+}
+# Sent where they are not what a cell does anyway, so that cells without them are the same as ever.
+_UNLESS = {"stream": "kept", "payload": "binary", "resumption": "none", "polling": False}
 
 
 def cell_json(
@@ -28,11 +39,13 @@ def cell_json(
     output_directory: Path | None = None,
     packets: bool = False,
     capture: bool = False,
+    qlog: bool = False,
+    profile: bool = False,
 ) -> dict[str, Any]:
     """The cell protocol's object for one planned run, with whole numbers of ns, bytes and bit/s.
 
     Host keys that the study does not set are left out, so that the profile's stay. `output_directory` must exist
-    when the cell starts; None writes no files.
+    when the cell starts; None writes no files. `qlog` is asked of QUIC transports, which alone have one.
     """
     parameters = item.cell.parameters
     cell: dict[str, Any] = {
@@ -52,6 +65,7 @@ def cell_json(
             "directory": None if output_directory is None else str(output_directory),
             "packets": packets,
             "capture": capture,
+            **_extras(parameters, qlog=qlog, profile=profile),
         },
         "deadline_ns": deadline_ns(item),
     }
@@ -70,7 +84,8 @@ def deadline_ns(item: PlanItem) -> int:
     if work.kind == "program":
         return MOST_DEADLINE_NS
     generous_ns = max(min(10 * expected_ns, MOST_DEADLINE_NS), 2 * expected_ns)
-    if work.timeout_ns is not None and work.duration_ns is None and work.mode != "open":
+    paced = work.mode == "open" or work.kind == "multiplex"
+    if work.timeout_ns is not None and work.duration_ns is None and not paced:
         exchanges = (work.messages or 1) if work.kind == "echo" else (work.count or 1) * work.connections
         waits = 2 if work.connection == "new" else 1
         generous_ns = min(generous_ns, exchanges * waits * work.timeout_ns)
@@ -102,10 +117,24 @@ def _workload(parameters: Parameters) -> dict[str, Any]:
     if work.kind == "program":
         server = None if work.server is None else list(work.server)
         return {"kind": "program", "client": list(work.client or ()), "server": server}
-    keys = {"echo": _ECHO_KEYS, "transfer": _TRANSFER_KEYS, "connect": ("count",)}[work.kind]
-    own = {key: getattr(work, key) for key in keys if getattr(work, key) is not None}
-    shared = {"transport": work.transport, "connections": work.connections, "timeout_ns": work.timeout_ns}
-    return {"kind": work.kind, **shared, **own}
+    own = {key: getattr(work, key) for key in _KEYS[work.kind] if getattr(work, key) is not None}
+    shared: dict[str, Any] = {"transport": work.transport}
+    if work.kind != "multiplex":
+        shared["connections"] = work.connections
+    shared["timeout_ns"] = work.timeout_ns
+    page = {} if work.page is None else asdict(work.page)
+    return {"kind": work.kind, **shared, **own, **page, **_chosen(work)}
+
+
+def _chosen(work: WorkloadParameters) -> dict[str, Any]:
+    chosen = {key: getattr(work, key) for key, usual in _UNLESS.items() if getattr(work, key) not in (None, usual)}
+    return chosen | ({"direction": work.direction} if work.kind == "echo" and work.direction != "echo" else {})
+
+
+def _extras(parameters: Parameters, *, qlog: bool, profile: bool) -> dict[str, bool]:
+    known = TRANSPORTS.get(parameters.workload.transport or "")
+    quic = known is not None and known.quic
+    return ({"qlog": True} if qlog and quic else {}) | ({"profile": True} if profile else {})
 
 
 def _budget(budget: Budget) -> dict[str, Any]:

@@ -15,21 +15,26 @@ from crosswind.toml_text import Location
 from crosswind.units import shown
 
 METRICS: Mapping[str, str] = {
-    "rtt": "ns",
-    "total": "ns",
-    "response": "ns",
-    "connect": "ns",
-    "request": "ns",
-    "reply": "ns",
-    "transfer_time": "ns",
-    "transfer_time_app": "ns",
+    **dict.fromkeys(("rtt", "total", "response", "completion", "head_of_line"), "ns"),
+    "blocked_share": "1",
+    **dict.fromkeys(("page_load", "connect"), "ns"),
+    **dict.fromkeys(("handshake_transport", "handshake_security", "handshake_upgrade"), "ns"),
+    **dict.fromkeys(("request", "reply"), "ns"),
     "goodput": "bit/s",
+    **dict.fromkeys(("transfer_time", "transfer_time_app"), "ns"),
+    **dict.fromkeys(("wire_bytes_forward", "wire_bytes_reverse"), "bytes"),
+    **dict.fromkeys(("wire_packets_forward", "wire_packets_reverse"), "packets"),
+    **dict.fromkeys(("overhead_forward", "overhead_reverse"), "bytes"),
+    **dict.fromkeys(("cpu_client", "cpu_server"), "ns"),
 }
 """Each metric of a result and the unit in which results hold it."""
 
 _SCALES: Mapping[str, Mapping[str, float]] = {
     "ns": {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9},
     "bit/s": {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
+    "bytes": {"bytes": 1, "kB": 1e3},
+    "packets": {"packets": 1},
+    "1": {"1": 1, "%": 0.01},
 }
 
 

@@ -4,6 +4,7 @@ A `RunRecord` holds one `CellRun` per executed repetition of a cell. Whoever run
 below this module knows where it came from, so a report renders on any machine.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,15 +17,44 @@ SAMPLE_SCHEMA: dict[str, type[pl.DataType]] = {
     "sent_ns": pl.Int64,
     "received_ns": pl.Int64,
     "connect_ns": pl.Int64,
+    "transport_ns": pl.Int64,
+    "security_ns": pl.Int64,
+    "upgrade_ns": pl.Int64,
     "request_ns": pl.Int64,
     "reply_ns": pl.Int64,
     "server_ns": pl.Int64,
     "sent_bytes": pl.UInt64,
     "received_bytes": pl.UInt64,
     "wire_ns": pl.Int64,
+    "stream": pl.UInt32,
+    "own_drops": pl.UInt32,
     "outcome": pl.String,
 }
 """Columns of `samples.arrow` (docs/cell-protocol.md). Whatever did not happen is null."""
+
+OBJECT_SCHEMA: dict[str, type[pl.DataType]] = {
+    "page": pl.UInt64,
+    "object": pl.String,
+    "connection": pl.UInt32,
+    "queued_ns": pl.Int64,
+    "sent_ns": pl.Int64,
+    "first_ns": pl.Int64,
+    "received_ns": pl.Int64,
+    "bytes": pl.UInt64,
+    "outcome": pl.String,
+}
+"""Columns of `objects.arrow`, which a page workload alone writes."""
+
+
+def whole_table(found: pl.DataFrame, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    """A table in a schema's shape: what an earlier version did not write is null, what is not known is left out."""
+    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in found.columns]
+    return found.with_columns(absent).select(list(schema))
+
+
+def empty_objects() -> pl.DataFrame:
+    """An objects table without rows."""
+    return pl.DataFrame(schema=OBJECT_SCHEMA)
 
 
 def empty_samples() -> pl.DataFrame:
@@ -47,6 +77,7 @@ class CellRun:
         attempts: how often it was run, this being the one that counts; the others missed their fidelity budget.
         beside: most other cells that ran at the same time; None where that is not known.
         samples: its samples table, shape of SAMPLE_SCHEMA; empty when failed or for a program workload.
+        objects: its objects table, shape of OBJECT_SCHEMA; empty for all but pages.
     """
 
     key: str
@@ -60,6 +91,7 @@ class CellRun:
     attempts: int = 1
     beside: int | None = None
     samples: pl.DataFrame = field(default_factory=empty_samples)
+    objects: pl.DataFrame = field(default_factory=empty_objects)
 
 
 @dataclass(frozen=True)

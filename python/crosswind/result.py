@@ -97,6 +97,21 @@ class Fidelity(_Part):
     kernel_drops: int | None = None
 
 
+class HostProfile(_Part):
+    """Where one host's processor time went: how many of `samples` fell into each part; `cpu_ns` is all of it."""
+
+    samples: int
+    cpu_ns: int
+    parts: dict[str, int]
+
+
+class Profile(_Part):
+    """Where processor time went, summed over repetitions."""
+
+    client: HostProfile
+    server: HostProfile
+
+
 class ModelPrediction(_Part):
     """What a model says of a cell, beside what was measured. `value` is null where the model is silent.
 
@@ -139,6 +154,7 @@ class Cell(_Part):
     ledger: Ledger | None
     fidelity: Fidelity | None
     models: list[ModelPrediction]
+    profile: Profile | None = None
 
 
 class PublishedComparison(_Part):

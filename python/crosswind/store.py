@@ -25,7 +25,15 @@ from typing import IO, Any, Self
 import polars as pl
 
 from crosswind.errors import DiskError, EngineError, StoreError
-from crosswind.record import CellRun, RunRecord, empty_samples
+from crosswind.record import (
+    OBJECT_SCHEMA,
+    SAMPLE_SCHEMA,
+    CellRun,
+    RunRecord,
+    empty_objects,
+    empty_samples,
+    whole_table,
+)
 
 RUN_SCHEMA = "crosswind.run/1"
 CELL_SCHEMA = "crosswind.cell-run/1"
@@ -34,6 +42,7 @@ DEFAULT_ROOT = Path("crosswind-runs")
 MANIFEST = "manifest.json"
 _MISSED = re.compile(r"(?P<key>[^.]+)\.missed-\d+")
 _SAMPLES = "samples.parquet"
+_OBJECTS = "objects.parquet"
 _DISK_HINT = "free some space or choose another place with --output; what is whole stays, `--resume` goes on from there"
 
 
@@ -64,7 +73,7 @@ class Manifest:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What was asked of every cell beside the study: {"packets": bool, "capture": bool}."""
+        """What was asked of every cell beside the study: {"packets": bool, "capture": bool, ...}."""
         return dict(self.data["options"])
 
     @property
@@ -249,9 +258,9 @@ class Store:
         )
 
     def _cell_run(self, result: Mapping[str, Any]) -> CellRun:
-        samples = self.directory / "cells" / result["key"] / _SAMPLES
+        place = self.directory / "cells" / result["key"]
         # A cell that failed may have left tables; they stay for whoever looks into it, but are no measurement.
-        whole = result["failure"] is None and samples.exists()
+        whole = result["failure"] is None
         return CellRun(
             key=result["key"],
             cell=result["cell"],
@@ -263,8 +272,13 @@ class Store:
             failure=result["failure"],
             attempts=result.get("attempt", 1),
             beside=result.get("beside"),
-            samples=pl.read_parquet(samples) if whole else empty_samples(),
+            samples=_table(place / _SAMPLES, SAMPLE_SCHEMA) if whole else empty_samples(),
+            objects=_table(place / _OBJECTS, OBJECT_SCHEMA) if whole else empty_objects(),
         )
+
+
+def _table(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    return whole_table(pl.read_parquet(path), schema) if path.exists() else pl.DataFrame(schema=schema)
 
 
 def fresh_directory(name: str, stamp: str, *, root: Path = DEFAULT_ROOT) -> Path:

@@ -17,7 +17,6 @@ from typing import Any
 from crosswind.cells import (
     Budget,
     Cell,
-    CellError,
     Part,
     RepetitionLimit,
     budget_of,
@@ -26,9 +25,10 @@ from crosswind.cells import (
     parts_of,
 )
 from crosswind.errors import StudyError
-from crosswind.levels import did_you_mean, text_of
+from crosswind.levels import Values, did_you_mean, text_of
+from crosswind.presets import PRESETS, Preset
 from crosswind.published import Figure, Fit, Published, figures_of, fits_of, published_of
-from crosswind.study_errors import DesignError, Origin, read_document, read_toml
+from crosswind.study_errors import CellError, DesignError, Origin, read_document, read_toml
 from crosswind.study_format import KINDS, StudyDocument
 from crosswind.study_overrides import override
 from crosswind.toml_text import write_toml
@@ -150,6 +150,11 @@ class Study:
         return self.table.study.seed
 
     @property
+    def profile(self) -> bool:
+        """Whether every cell samples where its processor time goes."""
+        return self.table.study.profile
+
+    @property
     def models(self) -> tuple[str, ...]:
         """Names of the models to show beside the measurement."""
         return tuple(self.table.report.models)
@@ -164,6 +169,12 @@ class Study:
     def notes(self) -> tuple[str, ...]:
         """Remarks to print with the results."""
         return tuple(self.table.report.notes)
+
+    @property
+    def presets(self) -> dict[str, Preset]:
+        """The named networks among the levels, by name."""
+        levels = [level for part in self.parts for level in part.settings.get("path.preset", Values()).levels]
+        return {level.value: PRESETS[level.value] for level in levels}
 
     @property
     def budget(self) -> Budget:

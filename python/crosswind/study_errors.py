@@ -38,6 +38,10 @@ class DesignError(ValueError):
         self.hint = hint
 
 
+class CellError(DesignError):
+    """A combination that cannot be run, or cells that cannot be told by what was written."""
+
+
 @dataclass(frozen=True)
 class Origin:
     """Where a study was written.

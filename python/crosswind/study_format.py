@@ -11,16 +11,24 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from crosswind import levels
 from crosswind.levels import Kind, Values
+from crosswind.presets import PRESETS
+from crosswind.transports import TRANSPORTS
 
+KIND_NAMES = ("echo", "transfer", "connect", "multiplex", "page", "program")
 Backends = Annotated[Values, levels.choice("tun", "direct")]
 Families = Annotated[Values, levels.choice("ipv4", "ipv6")]
 Counts = Annotated[Values, levels.choice("ip", "ethernet")]
 Profiles = Annotated[Values, levels.choice("linux", "freebsd-8")]
-Workloads = Annotated[Values, levels.choice("echo", "transfer", "connect", "program", can_vary=False)]
-Transports = Annotated[Values, levels.choice("tcp", "udp")]
+Workloads = Annotated[Values, levels.choice(*KIND_NAMES, can_vary=False)]
+Transports = Annotated[Values, levels.choice(*TRANSPORTS)]
+Presets = Annotated[Values, levels.choice(*PRESETS)]
 Modes = Annotated[Values, levels.choice("closed", "open")]
 Connecting = Annotated[Values, levels.choice("kept", "new")]
-Flows = Annotated[Values, levels.choice("upload", "download")]
+Flows = Annotated[Values, levels.choice("echo", "upload", "download")]
+Resumptions = Annotated[Values, levels.choice("none", "session", "0-rtt")]
+Payloads = Annotated[Values, levels.choice("binary", "text")]
+Streams = Annotated[Values, levels.integer(1, 100, "a number of streams")]
+Pieces = Annotated[Values, levels.integer(1, 1000, "a number of files")]
 Mtus = Annotated[Values, levels.integer(576, 65535, "an MTU (IPv4: 576 or more, IPv6: 1280 or more)")]
 Segments = Annotated[Values, levels.integer(1, 1000, "an initial window in segments")]
 Counters = Annotated[Values, levels.integer(1, 10**8, "a count")]
@@ -68,6 +76,7 @@ class PathTable(Table):
     backend: Backends = _key("tun (the emulator) or direct (a veth pair: no loss, delay, rate or queue)")
     family: Families = _key("ipv4 or ipv6")
     mtu: Mtus = _key("largest IP packet in bytes")
+    preset: Presets = _key("a network with a name, as lan, wan, hsdpa+; any key set beside it overrides it")
     delay: Delays = _key("delay each way, so that a round trip takes twice as long")
     loss: Losses = _key("probability that a packet is lost, in each direction")
     rate: Rates = _key("link rate in each direction")
@@ -97,16 +106,27 @@ class HostTable(Table):
 class WorkloadTable(Table):
     """What is asked of the transport. Which keys a kind takes is in docs/study.md."""
 
-    kind: Workloads = _key("echo, transfer, connect or program; one a part")
-    transport: Transports = _key("tcp or udp")
+    kind: Workloads = _key("echo, transfer, connect, multiplex, page or program; one a part")
+    transport: Transports = _key("tcp, tls, udp, http1, https1, h2c, http2, http3, websocket, wss, quic, ...")
+    resumption: Resumptions = _key("secure transports: none, session (TLS ticket), or 0-rtt (data in the first flight)")
+    polling: Switches = _key("socketio-*: begin with HTTP long polling and upgrade")
+    payload: Payloads = _key("websocket, wss, socketio-*: messages are binary or text")
     size: Sizes = _key("bytes of a message, or of a transfer")
-    messages: Counters = _key("echo: messages over all connections")
+    messages: Counters = _key("echo, multiplex: messages over all connections or streams")
     mode: Modes = _key("echo: closed (one in flight) or open (sent at a rate)")
-    rate: MessageRates = _key("echo, open mode: messages a second")
+    rate: MessageRates = _key("echo, open mode: messages a second; multiplex: on each stream")
     connection: Connecting = _key("echo: a kept connection, or a new one for each message")
+    stream: Connecting = _key("echo over quic, webtransport: a kept stream, or a new one for each message")
+    streams: Streams = _key("multiplex: streams side by side")
     duration: Durations = _key("transfer: for how long, instead of a size")
-    direction: Flows = _key("transfer: upload (client to server) or download")
-    count: Counters = _key("transfer, connect: how many")
+    direction: Flows = _key("upload (client to server) or download; echo also: echo (there and back)")
+    count: Counters = _key("transfer, connect, page: how many")
+    html_size: Sizes = _key("page: bytes of the HTML, which names everything else")
+    scripts_size: Sizes = _key("page: bytes of all scripts together")
+    scripts: Pieces = _key("page: how many scripts")
+    images_size: Sizes = _key("page: bytes of all images together")
+    images: Pieces = _key("page: how many images")
+    request_size: Sizes = _key("page: bytes of the header of a request")
     client: Commands = _key("program: argument list run on the client; {server} and {client} stand for addresses")
     server: Commands = _key("program: argument list run on the server")
     connections: Connections = _key("connections side by side")
@@ -118,6 +138,7 @@ class StudyTable(Table):
 
     repetitions: int = Field(default=1, ge=1, le=100_000, description="how often every cell is run")
     seed: int = Field(default=1, ge=0, le=2**53 - 1, description="every random decision derives from it")
+    profile: bool = Field(default=False, description="sample where the processor time of client and server goes")
 
 
 class BudgetTable(Table):

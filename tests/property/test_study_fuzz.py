@@ -11,9 +11,10 @@ from crosswind.cellspec import cell_json
 from crosswind.errors import StudyError
 from crosswind.plan import Plan
 from crosswind.study import Study, decode
-from crosswind.study_format import KINDS
+from crosswind.study_format import KIND_NAMES, KINDS
 from crosswind.study_schema import study_schema
 from crosswind.toml_text import key_lines, write_toml
+from crosswind.transports import TRANSPORTS
 
 SCHEMA = jsonschema.Draft202012Validator(study_schema())
 SCALARS = st.one_of(
@@ -93,8 +94,17 @@ def plausible(draw: st.DrawFn) -> dict[str, object]:
         "path.backend": ["tun", "direct", ["tun", "direct"]],
         "path.forward.loss": ["1%", ["2%", "3%"]],
         "host.congestion_control": ["reno", ["reno", "cubic"]],
-        "workload.transport": ["tcp", "udp", ["tcp", "udp"]],
-        "workload.size": [1, "64kB", [1, "66kB"]],
+        "path.preset": ["lan", ["localhost", "wan"]],
+        "workload.transport": ["tcp", "udp", ["tcp", "udp"], *TRANSPORTS, ["https1", "http3"]],
+        "workload.size": [1, "64kB", [1, "66kB"], 200],
+        "workload.resumption": ["session", ["none", "0-rtt"]],
+        "workload.payload": ["text", ["binary", "text"]],
+        "workload.polling": [True, [False, True]],
+        "workload.stream": ["new", ["kept", "new"]],
+        "workload.streams": [1, [2, 8]],
+        "workload.direction": ["upload", ["echo", "download"]],
+        "workload.images": [1, 3],
+        "workload.html_size": ["10kB"],
         "workload.messages": [1, [10, 20]],
         "workload.mode": ["open", "closed", ["open", "closed"]],
         "workload.rate": [10, "5/s"],
@@ -111,7 +121,7 @@ def plausible(draw: st.DrawFn) -> dict[str, object]:
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.sampled_from(["echo", "transfer", "connect", "program"]), plausible())
+@given(st.sampled_from(KIND_NAMES), plausible())
 def test_plausible_studies(kind: str, options: dict[str, object]) -> None:
     try:
         study = Study.adhoc(kind, options)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind.forecast import HEAVY, Forecast, disk_bytes, forecast, makespan_ns, waits_ns
+from crosswind.forecast import HEAVY, Forecast, disk_bytes, forecast, makespan_ns
+from crosswind.hosts import waits_ns
 from crosswind.models.pftk import pftk_goodput
 from crosswind.models.ping_pong import deviation, ping_pong
 from crosswind.study import Study
@@ -70,6 +71,58 @@ def of(kind: str, **options: object) -> Forecast:
         # 10 x 20.1 ms; side by side 3 x 20.1 ms
         ("connect", {"path__delay": "10ms", "workload__count": 10}, 201_000_000),
         ("connect", {"path__delay": "10ms", "workload__count": 10, "workload__connections": 4}, 60_300_000),
+        # 4 x 3 round trips of TCP, TLS and the upgrade, and 3000 bytes at 2 Gbit/s
+        (
+            "connect",
+            {"path__delay": "10ms", "workload__count": 4, "workload__transport": "wss"},
+            4 * (3 * 20_100_000 + 12_000),
+        ),
+        # 10 x (1 + 1 round trips: QUIC has its TLS in its handshake; 3000 bytes; 1 + 37 + 20 bytes each way)
+        (
+            "echo",
+            {
+                "path__delay": "10ms",
+                "workload__connection": "new",
+                "workload__messages": 10,
+                "workload__transport": "quic",
+            },
+            10 * (2 * 20_100_000 + 12_000 + 2 * 232),
+        ),
+        # The data is in the first flight
+        (
+            "connect",
+            {
+                "path__delay": "10ms",
+                "workload__count": 4,
+                "workload__transport": "tls",
+                "workload__resumption": "0-rtt",
+            },
+            4 * (20_100_000 + 12_000),
+        ),
+        # 4 and 2 more by polling
+        (
+            "connect",
+            {
+                "path__delay": "10ms",
+                "workload__count": 1,
+                "workload__transport": "socketio-webtransport",
+                "workload__polling": True,
+            },
+            6 * 20_100_000 + 12_000,
+        ),
+        # TCP's round trip, 100 messages at 4 x 20 a second, the last one's round trip
+        (
+            "multiplex",
+            {"path__delay": "10ms", "workload__transport": "h2c"},
+            20_100_000 + 1_250_000_000 + 20_100_000,
+        ),
+        # 1 round trip to connect, 2 to ask; with headers of 100 bytes 25 segments of HTML and 416 of all else, each of
+        # 12 ms, which keep the link full from the first window on
+        (
+            "page",
+            {"path__delay": "10ms", "path__rate": "1mbit", "workload__count": 2, "workload__transport": "h2c"},
+            2 * (3 * 20_100_000 + (25 + 416) * 12_000_000),
+        ),
         ("program", {"workload__client": "ping -c 3 {server}"}, 10_000_000_000),
     ],
 )
@@ -207,6 +260,13 @@ def test_waits_end_at_the_limit() -> None:
         ("transfer", {"workload__size": 64_000}, 78, 64_000 + 78.5 * 52),
         # 58 packets
         ("connect", {"workload__count": 10}, 60, 60 * 52),
+        # 20 messages and their replies and, at 50 ms from one to the next, an ACK each; 6 + 3000 / 1443 + 5 of QUIC
+        (
+            "multiplex",
+            {"workload__messages": 20, "workload__rate": 5, "workload__transport": "quic"},
+            60 + 13,
+            40 * (200 + 57) + (20 + 13.08) * 57,
+        ),
         ("program", {"workload__client": "true"}, 0, 0),
     ],
 )

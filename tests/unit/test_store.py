@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from crosswind.errors import DiskError, EngineError, StoreError
+from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, empty_objects, whole_table
 from crosswind.store import Store, fresh_directory, latest_run, to_parquet, write_json
 from runs import entry, manifest
 
@@ -38,7 +39,10 @@ def test_a_committed_cell_is_read_back(tmp_path: Path) -> None:
     assert record.planned == 2
     assert [cell.key for cell in record.cells] == ["c001-r00"]
     assert record.cells[0].levels == {"path.loss": "1%"}
-    assert record.cells[0].samples.equals(SAMPLES)
+    # What the table does not have, as those of earlier versions, is null.
+    assert record.cells[0].samples.equals(whole_table(SAMPLES, SAMPLE_SCHEMA))
+    assert record.cells[0].samples["own_drops"].null_count() == SAMPLES.height
+    assert record.cells[0].objects.equals(empty_objects())
 
 
 def test_tables_are_parquet_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -242,3 +246,15 @@ def test_a_read_only_disk_is_refused_with_a_hint(small_disk: Path) -> None:
     with pytest.raises(DiskError, match="Read-only") as caught:
         Store.create(small_disk / "run", manifest())
     assert "--output" in str(caught.value.hint)
+
+
+def test_objects_of_pages_are_kept_beside_their_samples(tmp_path: Path) -> None:
+    objects = pl.DataFrame({"page": [0], "object": ["html"], "sent_ns": [5]}, schema_overrides={"page": pl.UInt64})
+    with Store.create(tmp_path / "run", manifest()) as store:
+        part = store.begin_cell(entry(1)["key"])
+        SAMPLES.write_ipc(part / "samples.arrow")
+        objects.write_ipc(part / "objects.arrow")
+        store.commit_cell(part, result(1))
+    (cell,) = Store.read(tmp_path / "run").record().cells
+    assert cell.objects.select("page", "object", "sent_ns").equals(objects)
+    assert list(cell.objects.columns) == list(OBJECT_SCHEMA)

@@ -4,13 +4,14 @@ import json
 import tomllib
 from collections import Counter
 from pathlib import Path
+from statistics import linear_regression
 from typing import Any
 
 import jsonschema
 import pytest
 
 from crosswind import study_schema
-from crosswind.cli.session import presentation
+from crosswind.cli.session import plan_entries, presentation
 from crosswind.forecast import forecast
 from crosswind.models import unknown_models
 from crosswind.plan import Plan
@@ -21,6 +22,7 @@ from crosswind.study_format import KINDS
 ROOT = Path(__file__).parents[2]
 NAMES = [name for name, _ in builtin_studies()]
 SECOND_NS = 10**9
+NATIVE = ("socketio-websocket", "socketio-webtransport")
 
 
 def duration_ns(study: Study) -> int:
@@ -33,12 +35,17 @@ def published(name: str, *keys: str) -> dict[tuple[str, ...], float]:
 
 def test_the_built_in_studies() -> None:
     assert NAMES == [
+        "client-profile",
         "latency-by-link",
         "mathis",
+        "message-size",
+        "multiplexing",
+        "page-load",
         "quickstart",
         "transfer-time-held-out",
         "transfer-time-zero-loss",
         "transfer-time",
+        "websocket-or-http",
     ]
     assert all(title for _, title in builtin_studies())
 
@@ -151,33 +158,126 @@ def test_the_held_out_test_is_on_what_was_not_fitted() -> None:
 
 
 def test_published_times_of_latency_by_link() -> None:
-    assert published("latency-by-link", "part", "path.delay") == {
-        ("tcp", "0ms"): 1.9,
-        ("tcp", "1.5ms"): 10.2,
-        ("tcp", "5ms"): 29.0,
-        ("tcp", "15ms"): 88.0,
-        ("udp", "0ms"): 1.0,
-        ("udp", "1.5ms"): 4.0,
-        ("udp", "5ms"): 11.0,
-        ("udp", "15ms"): 31.0,
-    }
     figures = load_study("latency-by-link").published
-    assert [figure.inferred for figure in figures] == [False] * 4 + [True] * 4
-    assert [(figure.sd, figure.ci) for figure in figures[:4]] == [
-        (3.51, 2.09),
-        (0.46, 0.27),
-        (1.21, 0.72),
-        (0.43, 0.31),
-    ]
-    assert [figure.metric for figure in figures] == ["total"] * 4 + ["rtt"] * 4
+    connections = [figure for figure in figures if figure.levels["part"] == "connections"]
+    keys = ("workload.transport", "path.delay")
+    found = {tuple(figure.levels[key] for key in keys): (figure.mean, figure.sd, figure.ci) for figure in connections}
+    assert found == {
+        ("tcp", "0ms"): (1.9, 3.51, 2.09),
+        ("tcp", "1.5ms"): (10.2, 0.46, 0.27),
+        ("tcp", "5ms"): (29.0, 1.21, 0.72),
+        ("tcp", "15ms"): (88.0, 0.43, 0.31),
+        ("http1", "0ms"): (3.8, 2.04, 1.26),
+        ("http1", "1.5ms"): (14.2, 2.78, 1.72),
+        ("http1", "5ms"): (34.6, 2.5, 1.55),
+        ("http1", "15ms"): (99.9, 0.73, 0.45),
+        ("https1", "0ms"): (4.8, 1.87, 1.12),
+        ("https1", "1.5ms"): (11.6, 0.43, 0.23),
+        ("https1", "5ms"): (32.2, 1.06, 0.62),
+        ("https1", "15ms"): (96.3, 2.48, 1.3),
+    }
+    assert {figure.levels["workload.connection"] for figure in connections} == {"new"}
+    assert {(figure.metric, figure.inferred) for figure in connections} == {("total", False)}
+    others = [figure for figure in figures if figure not in connections]
+    assert {figure.levels["path.delay"]: figure.mean for figure in others} == {
+        "0ms": 1.0, "1.5ms": 4.0, "5ms": 11.0, "15ms": 31.0,
+    }  # fmt: skip
+    assert {(figure.metric, figure.inferred) for figure in others} == {("rtt", True)}
     assert {figure.scale for figure in figures} == {1e6}
 
 
-def test_latency_by_link_opens_a_connection_for_each_message() -> None:
-    (cell,) = [c for c in load_study("latency-by-link").cells() if c.part == "tcp" and c.levels["path.delay"] == "5ms"]
-    assert cell.parameters.workload.connection == "new"
-    assert cell.parameters.path.family == "ipv6"
-    assert cell.parameters.path.rtt_ns == 10_000_000
+def test_what_the_notes_of_latency_by_link_say_of_its_tables() -> None:
+    """The slopes and ratios in words are those of the published numbers."""
+    figures = [one for one in load_study("latency-by-link").published if one.metric == "total"]
+    means = {
+        name: [one.mean for one in figures if one.levels["workload.transport"] == name]
+        for name in ("tcp", "http1", "https1")
+    }
+    rtts = [0, 3, 10, 30]
+    slopes = {name: linear_regression(rtts, values).slope for name, values in means.items()}
+    assert {name: round(slope, 2) for name, slope in slopes.items()} == {"tcp": 2.88, "http1": 3.19, "https1": 3.09}
+    ratios = [round(100 * (s / p - 1)) for s, p in zip(means["https1"], means["http1"], strict=True)]
+    assert ratios == [26, -18, -7, -4]
+
+
+def test_latency_by_link_has_new_and_kept_connections() -> None:
+    cells = list(load_study("latency-by-link").cells())
+    kept = Counter((cell.part, cell.parameters.workload.connection) for cell in cells)
+    assert kept == {
+        ("udp", "kept"): 4, ("connections", "new"): 32, ("connections", "kept"): 32, ("resumed", "new"): 16,
+        ("early-data", "new"): 12,
+    }  # fmt: skip
+    assert {cell.parameters.path.family for cell in cells} == {"ipv6"}
+    assert {cell.parameters.path.rtt_ns // 10**6 for cell in cells} == {0, 3, 10, 30}
+
+
+def test_published_times_of_message_size_are_table_2() -> None:
+    table = {
+        ("socketio-websocket", "10%"): [40.72, 50.47, 53.06, 57.09],
+        ("socketio-websocket", "15%"): [93.90, 100.87, 101.27, 92.65],
+        ("socketio-websocket", "20%"): [167.61, 152.94, 148.30, 176.14],
+        ("socketio-webtransport", "10%"): [16.93, 15.42, 14.15, 18.04],
+        ("socketio-webtransport", "15%"): [25.47, 24.71, 27.86, 24.34],
+        ("socketio-webtransport", "20%"): [39.89, 38.02, 39.51, 59.39],
+    }
+    assert published("message-size", "workload.transport", "path.loss", "workload.size") == {
+        (*levels, size): mean
+        for levels, means in table.items()
+        for size, mean in zip(("1", "50", "100", "1000"), means, strict=True)
+    }
+    cells = list(load_study("message-size").cells())
+    for cell in cells:
+        assert cell.parameters.path.forward.loss == cell.parameters.path.reverse.loss
+        assert cell.parameters.workload.payload == "text"
+        assert (cell.parameters.workload.messages, cell.parameters.workload.mode) == (1000, "closed")
+    # What the thesis had not: no loss, and more than one packet.
+    assert {cell.levels["path.loss"] for cell in cells} == {"0%", "10%", "15%", "20%"}
+    assert {cell.levels["workload.size"] for cell in cells} == {"1", "50", "100", "1000", "5000"}
+    gap = [ws - wt for ws, wt in zip(*(table[name, "20%"] for name in NATIVE), strict=True)]
+    assert (round(gap[0], 2), round(sum(gap) / 4)) == (127.72, 117)
+
+
+def test_pages_are_those_of_the_report() -> None:
+    assert published("page-load", "path.delay", "path.loss") == {
+        ("15ms", "0%"): 0.468, ("15ms", "2%"): 0.979, ("15ms", "5%"): 1.778,
+    }  # fmt: skip
+    for cell in load_study("page-load").cells():
+        work = cell.parameters.workload
+        assert work.page is not None
+        assert work.page.html_bytes + work.page.scripts_bytes + work.page.images_bytes == 636_000
+        assert work.connections == (6 if work.transport == "https1" else 1)
+        assert cell.parameters.path.reverse.rate_bps == 6_000_000
+
+
+def test_multiplexing_and_its_transports() -> None:
+    study = load_study("multiplexing")
+    assert study.factors["path.loss"] == ("0%", "5%", "15%")
+    assert set(study.factors["workload.transport"]) == {
+        "websocket", "webtransport", "http2", "http3", "quic", "socketio-websocket", "socketio-webtransport",
+    }  # fmt: skip
+    assert study.factors["workload.streams"] == ("2", "8")
+
+
+def test_websocket_or_http_on_the_articles_networks() -> None:
+    study = load_study("websocket-or-http")
+    assert study.factors["path.preset"] == ("localhost", "lan", "wan", "hsdpa+")
+    assert study.factors["workload.connection"] == ("new", "kept")
+    assert study.factors["workload.direction"] == ("upload", "download")
+    assert study.factors["workload.size"] == ("1", "1kB", "10kB", "100kB")
+    large = [cell for cell in study.cells() if cell.part == "large"]
+    assert {cell.parameters.workload.size_bytes for cell in large} == {10_000_000}
+    notes = presentation(study)["notes"]
+    assert sum(note.startswith("Preset ") for note in notes) == 4
+    assert any(note.startswith("Preset wan: 20ms each way, 20mbit with a queue of 250kB down, 5mbit") for note in notes)
+
+
+def test_client_profile_is_profiled_without_an_emulator() -> None:
+    study = load_study("client-profile")
+    assert study.profile
+    assert {cell.parameters.path.backend for cell in study.cells()} == {"direct"}
+    assert set(study.factors["workload.transport"]) == {"websocket", "wss", "http1", "https1", "webtransport"}
+    assert published("client-profile", "workload.transport", "workload.direction") == {("websocket", "upload"): 4.55}
+    assert all(entry["parameters"]["output"]["profile"] for entry in plan_entries(study.quick(), {}))
 
 
 def test_mathis_impairs_the_forward_direction_only() -> None:

@@ -276,11 +276,11 @@ def test_a_mistake_names_file_line_key_and_value(more: str, message: str, hint: 
         ),
         (
             '[workload]\nkind = "transfer"\nsize = 1\ntransport = ["tcp", "udp"]',
-            "my.toml:4: workload.transport: workload transfer needs tcp, not udp",
+            "my.toml:4: workload.transport: workload transfer needs a stream transport, not udp",
         ),
         (
             '[workload]\nkind = "connect"\ntransport = "udp"',
-            "my.toml:3: workload.transport: workload connect needs tcp",
+            "my.toml:3: workload.transport: workload connect needs connections, not udp",
         ),
         ('[workload]\nkind = "program"', "my.toml:2: workload.kind: workload program: no client is set"),
         ("a = " + "[" * 5000, "my.toml: not TOML that can be read"),
@@ -480,7 +480,7 @@ def test_every_place_that_names_models_is_told() -> None:
 def test_an_unknown_model_of_a_figure_is_refused_before_anything_runs() -> None:
     read = study((FACTORS + SHOWN).replace('"caia"', '"ciao"'))
     with pytest.raises(StudyError) as caught:
-        start(read, output=None, packets=False, capture=False)
+        start(read, output=None, options={})
     assert caught.value.message == 'figure[1].models: "ciao" is no model'
 
 
@@ -518,7 +518,7 @@ def test_the_digest_covers_what_is_measured_and_nothing_else() -> None:
 def test_the_digests_of_stored_runs_stay() -> None:
     # Written down in run directories: `--resume` with a study compares them.
     assert [load_study(name).digest()[:16] for name in ("latency-by-link", "mathis", "quickstart")] == [
-        "b2842dc0e032669b",
+        "d078542342ff8850",
         "54af737828962de1",
         "e55e0e89ba65c6cb",
     ]

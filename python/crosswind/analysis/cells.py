@@ -2,13 +2,14 @@
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import polars as pl
 
 from crosswind.analysis.metrics import METRICS, Samples, metrics_of, read
+from crosswind.analysis.profiles import profile_of
 from crosswind.record import CellRun, RunRecord
 from crosswind.result import Cell, DelayError, Direction, Dropped, Fidelity, Interval, Ledger, Metric
 from crosswind.stats import (
@@ -22,6 +23,7 @@ from crosswind.stats import (
 )
 from crosswind.stats.mean import check_finite_variance, interval_of
 from crosswind.stats.quantile import METHOD as QUANTILE_METHOD
+from crosswind.transports import is_datagram
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ def summarise(data: CellData, *, level: float) -> Cell:
         ledger=_ledger(finished),
         fidelity=_fidelity(finished),
         models=[],
+        profile=profile_of(finished),
     )
 
 
@@ -124,7 +127,7 @@ def mean_of(drawn: Resampled | TooFewSamples) -> Resampled:
 
 def _resample(name: str, cell: int, samples: Samples, parameters: dict[str, Any]) -> Resampled | TooFewSamples:
     try:
-        if METRICS[name].unit == "ns":
+        if METRICS[name].unit == "ns" and METRICS[name].waits:
             check_finite_variance(_retransmitted_loss(parameters))
         return resample(samples.values, samples.clusters, seed=zlib.crc32(f"{cell} {name}".encode()))
     except TooFewSamples as error:
@@ -132,7 +135,7 @@ def _resample(name: str, cell: int, samples: Samples, parameters: dict[str, Any]
 
 
 def _retransmitted_loss(parameters: dict[str, Any]) -> float:
-    if (parameters.get("workload") or {}).get("transport", "tcp") == "udp":
+    if is_datagram((parameters.get("workload") or {}).get("transport")):
         return 0.0
     path = parameters.get("path") or {}
     return max(float((path.get(way) or {}).get("loss") or 0.0) for way in ("forward", "reverse"))
@@ -152,6 +155,8 @@ def _metric(data: CellData, name: str, level: float) -> Metric:
         lambda: interval_of(mean_of(data.resampled[name]), unit=unit, level=level),
         n=values.size, level=level, method="studentised bootstrap", unit=unit,
     )  # fmt: skip
+    if unit == "1" and mean.low is not None and mean.high is not None:
+        mean = replace(mean, low=max(0.0, mean.low), high=min(1.0, mean.high))  # Student's t knows nothing of the ends.
     return Metric(
         unit=unit,
         smallest=float(values.min()),

@@ -16,6 +16,11 @@ SCALES: dict[str, tuple[str, float]] = {
     "kbit/s": ("bit/s", 1e3),
     "Mbit/s": ("bit/s", 1e6),
     "Gbit/s": ("bit/s", 1e9),
+    "bytes": ("bytes", 1.0),
+    "kB": ("bytes", 1e3),
+    "packets": ("packets", 1.0),
+    "1": ("1", 1.0),
+    "%": ("1", 0.01),
 }
 """Units that a published figure may have: ours, and how many of ours make one."""
 

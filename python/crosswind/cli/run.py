@@ -1,5 +1,6 @@
 """`crosswind run`: a study from a file, a built-in one, or one made of options; run, kept, reported."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from crosswind.cli.settings import chosen, options, parse_set, setting_options
 from crosswind.errors import UsageError
 from crosswind.store import Store
 from crosswind.study import Study, load_study
+from crosswind.study_format import KIND_NAMES
 
-KINDS = ("echo", "transfer", "connect", "program")
+KINDS = KIND_NAMES
 
 _EPILOG = """\b
 Every setting takes a list, and a list is a factor:
@@ -43,6 +45,8 @@ Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 130 interrupted (wh
 )
 @click.option("--packets", is_flag=True, help="Keep one record a packet.")
 @click.option("--capture", "--pcapng", is_flag=True, help="Keep what each host sent and received, as pcapng.")
+@click.option("--qlog", is_flag=True, help="Keep what QUIC tells of itself, as qlog.")
+@click.option("--cpu-profile", is_flag=True, help="Sample where the processor time of client and server goes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
 @click.option("--no-report", is_flag=True, help="Run only; `crosswind report DIR` reports later.")
 @setting_options
@@ -58,24 +62,28 @@ def command(
     jobs: int | None,
     packets: bool,
     capture: bool,
+    qlog: bool,
+    cpu_profile: bool,
     as_json: bool,
     no_report: bool,
     **settings: Any,
 ) -> int:
     """Run a study, or one made of options, and report.
 
-    STUDY is a built-in study (`crosswind studies`), FILE a study file, KIND one of echo, transfer, connect, program.
+    STUDY is a built-in study (`crosswind studies`), FILE a study file, KIND one of echo, transfer, connect, multiplex,
+    page, program.
     """
     given = chosen(settings)
     design = {"study.repetitions": repetitions, "study.seed": seed}
     overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
     wanted = study_from(study, given, overrides, quick=quick)
+    asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
     if resume is None:
         if wanted is None:
             raise UsageError("nothing to run", hint="name a study: `crosswind studies` lists them")
-        store = session.start(wanted, output=output, packets=packets, capture=capture)
+        store = session.start(wanted, output=output, options=asked)
     else:
-        store = _resumed(wanted, resume, output, packets=packets, capture=capture)
+        store = _resumed(wanted, resume, output, asked)
     if not session.execute(store, jobs=jobs):
         return 130
     return _report(store, as_json=as_json, no_report=no_report)
@@ -111,13 +119,16 @@ def study_from(name: str | None, given: dict[str, str], overrides: dict[str, Any
     return study.with_overrides(both) if both else study
 
 
-def _resumed(study: Study | None, place: str, output: Path | None, *, packets: bool, capture: bool) -> Store:
+def _resumed(study: Study | None, place: str, output: Path | None, asked: Mapping[str, bool]) -> Store:
     if place and output and Path(place) != output:
         raise UsageError(
             "--resume and --output name two directories", hint="a run goes on where it is: leave --output away"
         )
-    if packets or capture:
-        raise UsageError("--resume takes no --packets or --capture", hint="a run keeps what it was started with")
+    if any(asked.values()):
+        raise UsageError(
+            "--resume takes no --packets, --capture, --qlog or --cpu-profile",
+            hint="a run keeps what it was started with",
+        )
     return session.resume(study, Path(place) if place else output)
 
 

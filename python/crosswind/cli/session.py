@@ -22,22 +22,24 @@ from crosswind.study import Study
 from crosswind.wallclock import utc_now
 
 
-def start(study: Study, *, output: Path | None, packets: bool, capture: bool) -> Store:
+def start(study: Study, *, output: Path | None, options: Mapping[str, bool]) -> Store:
     """A new run of `study`: planned, checked cell by cell, its directory made.
+
+    Args: options: what is asked of every cell beside the study: `packets`, `capture`, `qlog`, `profile`.
 
     Raises: StudyError when a cell is impossible; StoreError when the directory is taken; EngineError without a binary.
     """
     refuse_unknown_models(study)
     binary = find_binary()
     started = utc_now()
-    plan = plan_entries(study, packets=packets, capture=capture)
+    plan = plan_entries(study, options)
     _check(plan, binary)
     manifest = {
         "name": study.name,
         "study": study.canonical(),
         "study_digest": study.digest(),
         "presentation": presentation(study),
-        "options": {"packets": packets, "capture": capture},
+        "options": dict(options),
         "plan": plan,
         "provenance": provenance(binary, command=command_line(), seed=study.seed, started=started),
         "sessions": [{"started": started, "command": command_line()}],
@@ -95,8 +97,9 @@ def resume_command(store: Store) -> str:
     return f"crosswind run --resume {store.directory}"
 
 
-def plan_entries(study: Study, *, packets: bool, capture: bool) -> list[dict[str, Any]]:
+def plan_entries(study: Study, options: Mapping[str, bool]) -> list[dict[str, Any]]:
     """The plan as the manifest keeps it, each repetition with its cell as crosswind-cell takes it."""
+    asked = {**options, "profile": options.get("profile", False) or study.profile}
     plan = Plan.of(study)
     costs = {item.cell.index: forecast(item.cell) for item in plan if item.repetition == 0}
     return [
@@ -112,7 +115,7 @@ def plan_entries(study: Study, *, packets: bool, capture: bool) -> list[dict[str
             "expected_bytes": costs[item.cell.index].bytes,
             "expected_load": costs[item.cell.index].load,
             "levels": dict(item.cell.levels),
-            "parameters": cell_json(item, output_directory=None, packets=packets, capture=capture),
+            "parameters": cell_json(item, output_directory=None, **asked),
         }
         for item in plan
     ]
@@ -128,7 +131,7 @@ def presentation(study: Study) -> dict[str, Any]:
         "figures": [figure.as_dict(cells) for figure in study.figures],
         "fits": [fit.as_dict(cells) for fit in study.fits],
         "models": list(study.models),
-        "notes": list(study.notes),
+        "notes": [*study.notes, *(preset.note() for preset in study.presets.values())],
     }
 
 

@@ -45,6 +45,8 @@ def _print_design(console: Console, study: Study) -> None:
         console.print(f"factor       {key} = {', '.join(texts)}")
     console.print(f"plan         {_size(study)}")
     console.print(f"seed         {study.seed}")
+    for preset in study.presets.values():
+        console.print(f"preset       {preset.name}: {preset.text()}")
     if study.models:
         console.print(f"models       {', '.join(study.models)}")
     if study.published:

@@ -8,6 +8,7 @@ from crosswind.result import Interval
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
     "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
+    "1": ((0.01, "%"),),
 }
 MINUS = "−"
 NOTHING = "–"

@@ -16,24 +16,31 @@ import vl_convert
 from crosswind.analysis import METRICS, CellData, collect
 from crosswind.record import RunRecord
 from crosswind.report.charts import POINTS, Chart, Panels, distribution
+from crosswind.report.cost_tables import cpu_table, overhead_table
 from crosswind.report.figures import figure_charts
 from crosswind.report.files import write_text
 from crosswind.report.headline import number_of, sentences, verdict
 from crosswind.report.interval_charts import intervals
 from crosswind.report.model_charts import goodput_by_loss
+from crosswind.report.phase_charts import phase_charts
+from crosswind.report.profile_charts import profile_charts, profile_table
 from crosswind.report.tables import (
     Table,
     comparisons_table,
     fit_tables,
+    is_connecting,
     loss_table,
     metric_tables,
     models_table,
     published_table,
     trust_table,
 )
+from crosswind.report.waterfall import waterfalls
 from crosswind.result import Result
 
-PLOTTED = ("rtt", "total", "response", "goodput", "transfer_time")
+PLOTTED = (
+    "rtt", "total", "response", "completion", "head_of_line", "blocked_share", "page_load", "goodput", "transfer_time",
+)  # fmt: skip
 _LONG = ("remark", "outcomes")
 _TALL = 30
 _OPEN = 4  # panels of a kind that are shown at once; the rest is folded away
@@ -75,11 +82,15 @@ class _Page:
 
     def body(self) -> str:
         """All sections in order."""
-        extra = [loss_table(self.result), comparisons_table(self.result)]
+        costs = [overhead_table(self.result), cpu_table(self.result)]
+        extra = [loss_table(self.result), *costs, comparisons_table(self.result)]
         sections = [
             self.head(),
             self.figures(),
             self.fits(),
+            self.drawn("Setting connections up, by phase", phase_charts(self.result, self.data)),
+            self.drawn("The page of median load time", waterfalls(self.data)),
+            self.profile(),
             *(self.metric(name, table) for name, table in sorted(metric_tables(self.result), key=_folded_last)),
             self.models(),
             _section(published_table(self.result)),
@@ -115,7 +126,7 @@ class _Page:
 
     def metric(self, name: str, table: Table) -> str:
         """A metric's charts and table; secondary metrics are folded away."""
-        only = {key for cell in self.result.cells for key in cell.estimates} == {name}
+        only = name == "connect" and is_connecting(self.result)
         help_text = f'<p class="help">{_text(METRICS[name].help)}</p>'
         if name not in PLOTTED and not only:
             return f"<details><summary>{_text(table.title)}</summary>{help_text}{_table(table)}</details>"
@@ -130,6 +141,19 @@ class _Page:
             said.append(f"Curves are drawn through {drawn_of} a cell, half of them in the slowest tenth.")
         caption = f'<p class="foot">{_text(" ".join(said))}</p>'
         return f"<section><h2>{_text(table.title)}</h2>{help_text}{charts}{caption}{_table(table)}</section>"
+
+    def drawn(self, title: str, panels: Panels) -> str:
+        """A section of charts alone, where there are any."""
+        charts = self.panels(panels)
+        return f"<section><h2>{_text(title)}</h2>{charts}</section>" if charts else ""
+
+    def profile(self) -> str:
+        """Where processor time went."""
+        table = profile_table(self.result)
+        if table is None:
+            return ""
+        charts = self.panels(profile_charts(self.result, self.data))
+        return f"<section><h2>{_text(table.title)}</h2>{charts}{_table(table)}</section>"
 
     def models(self) -> str:
         """Models beside the measurement, drawn where they are a function of loss."""

@@ -42,7 +42,7 @@ def intervals(name: str, result: Result, data: list[CellData]) -> Panels:
     divisor, unit = scale_of(known, METRICS[name].unit)
     log = min(known) > 0 and max(known) / min(known) > LOG_SPREAD
     parting = parted_by([cell.levels for cell in cells], ROWS)
-    panels = _parted(cells, parting)
+    panels = parted(cells, parting)
     title = f"{METRICS[name].title}, {unit}{', log scale' if log else ''}"
     scale = alt.Scale(type="log" if log else "linear", zero=False, nice=True)
     if len(panels) > 1:
@@ -80,7 +80,7 @@ def parted_by(cells: list[dict[str, str]], most: int) -> tuple[str, ...]:
     return tuple(key for key in varied if key in chosen)
 
 
-def _parted(cells: list[Cell], parting: tuple[str, ...]) -> list[tuple[str, list[Cell]]]:
+def parted(cells: list[Cell], parting: tuple[str, ...]) -> list[tuple[str, list[Cell]]]:
     """Captions and cells of the panels; one that is still too long is cut."""
     panels: dict[str, list[Cell]] = {}
     for cell in cells:

@@ -42,6 +42,9 @@ class Table:
     narrow: "Table | None" = None
 
 
+PHASES = ("handshake_transport", "handshake_security", "handshake_upgrade")
+"""Metrics that add up to a connection's set-up."""
+
 STATISTICS = ("median", "mean", "p95", "p99")
 COMPARISONS = 60
 """Most comparisons of a table; beyond, the largest of each family."""
@@ -53,9 +56,16 @@ def factor_columns(cells: list[Cell]) -> list[str]:
 
 
 def metric_tables(result: Result) -> list[tuple[str, Table]]:
-    """(metric name, its table) for every metric that any cell has, in the registry's order."""
+    """(metric name, its table) for every metric that any cell has, in the registry's order, unless it shares one."""
     present = {name for cell in result.cells for name in cell.estimates}
-    return [(name, metric_table(name, result)) for name in METRICS if name in present]
+    own = [name for name, metric in METRICS.items() if name in present and not metric.table]
+    return [(name, metric_table(name, result)) for name in own]
+
+
+def is_connecting(result: Result) -> bool:
+    """Whether connections are all that a run measured, so that their set-up is what it is about."""
+    kept = {name for cell in result.cells for name in cell.estimates if not METRICS[name].table}
+    return "connect" in kept and kept <= {"connect", *PHASES}
 
 
 def metric_table(name: str, result: Result) -> Table:

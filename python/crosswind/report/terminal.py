@@ -7,11 +7,15 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from crosswind.report.cost_tables import cpu_table, overhead_table
 from crosswind.report.headline import sentences, verdict
+from crosswind.report.profile_charts import profile_table
 from crosswind.report.tables import (
+    PHASES,
     Table,
     comparisons_table,
     fit_tables,
+    is_connecting,
     loss_table,
     metric_tables,
     models_table,
@@ -21,7 +25,7 @@ from crosswind.result import Result
 
 _COLOURS = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
 _MARKS = {"good": "✓", "doubtful": "!", "bad": "✗"}
-_SECONDARY = ("connect", "request", "reply", "transfer_time_app")
+_SECONDARY = ("connect", *PHASES, "request", "reply", "transfer_time_app")
 _COMPARISONS_SHOWN = 12
 
 
@@ -37,9 +41,11 @@ def print_result(result: Result, console: Console | None = None) -> None:
     for table, _ in fit_tables(result):
         _print(out, table)
     for name, table in metric_tables(result):
-        if name not in _SECONDARY or (name == "connect" and all(set(c.estimates) == {"connect"} for c in result.cells)):
+        if name not in _SECONDARY or (is_connecting(result) and name in ("connect", *PHASES)):
             _print(out, table)
-    for extra in (loss_table(result), models_table(result), published_table(result), comparisons_table(result)):
+    costs = (overhead_table(result), cpu_table(result), profile_table(result))
+    beside = (models_table(result), published_table(result), comparisons_table(result))
+    for extra in (loss_table(result), *costs, *beside):
         if extra is not None:
             _print(out, extra, limit=_COMPARISONS_SHOWN)
     if result.figures:

@@ -1,0 +1,182 @@
+"""What a message cost, connections by phase, pages, profiles: values of each repetition, worked out by hand."""
+
+from typing import Any
+
+import pytest
+
+from crosswind.analysis import analyse
+from crosswind.analysis.metrics import METRICS
+from crosswind.analysis.published import SCALES
+from crosswind.published import METRICS as PUBLISHED_METRICS
+from crosswind.report import estimates_frame
+from crosswind.report.cost_tables import cpu_table, overhead_table
+from crosswind.report.tables import is_connecting, metric_tables
+from crosswind.report.terminal import render
+from records import MS, finished, record, run, table
+
+WSS = {"workload": {"kind": "echo", "transport": "wss", "connection": "kept"}}
+
+
+def ended(**changes: Any) -> dict[str, Any]:
+    return finished() | changes
+
+
+def traffic(forward: tuple[int, int], reverse: tuple[int, int]) -> dict[str, Any]:
+    """What was carried after set-up, (packets, bytes) each way; the set-up itself must not count."""
+    ways = {"forward": forward, "reverse": reverse}
+    exchanges = {way: {"packets": packets, "bytes": size} for way, (packets, size) in ways.items()}
+    setup = {way: {"packets": 10**6, "bytes": 10**9} for way in ways}
+    return {"setup": setup, "exchanges": exchanges}
+
+
+def echoed(count: int, *, size: int = 100, lost: int = 0) -> Any:
+    """Echoes of some bytes; the last `lost` of them were sent and not answered."""
+    kept = count - lost
+    return table(
+        count,
+        connection=[0] * count,
+        intended_ns=[0] * count,
+        sent_ns=[0] * count,
+        received_ns=[MS] * kept + [None] * lost,
+        sent_bytes=[size] * count,
+        received_bytes=[size] * kept + [0] * lost,
+        outcome=["ok"] * kept + ["timeout"] * lost,
+    )
+
+
+def two_repetitions(**workload: Any) -> Any:
+    parameters = {"workload": WSS["workload"] | workload}
+    first = ended(traffic=traffic((20, 3000), (15, 2500)), cpu={"client_ns": 50_000, "server_ns": 30_000})
+    second = ended(traffic=traffic((30, 5000), (25, 3500)), cpu={"client_ns": 70_000, "server_ns": 30_000})
+    runs = [
+        run(0, echoed(10), {"t": "wss"}, repetition=0, parameters=parameters, end=first),
+        run(0, echoed(10, lost=2), {"t": "wss"}, repetition=1, parameters=parameters, end=second),
+    ]
+    return analyse(record(*runs))
+
+
+def test_bytes_and_packets_are_counted_by_message_that_was_sent() -> None:
+    (cell,) = two_repetitions().cells
+    found = {name: (metric.smallest, metric.largest) for name, metric in cell.estimates.items()}
+    assert found["wire_bytes_forward"] == (300, 500)
+    assert found["wire_bytes_reverse"] == (250, 350)
+    assert found["wire_packets_forward"] == (2, 3)
+    assert found["wire_packets_reverse"] == (1.5, 2.5)
+    # 3000 - 10 x 100, 5000 - 10 x 100; 2500 - 10 x 100, 3500 - 8 x 100, by 10
+    assert found["overhead_forward"] == (200, 400)
+    assert found["overhead_reverse"] == (150, 270)
+    assert found["cpu_client"] == (5000, 7000)
+    assert found["cpu_server"] == (3000, 3000)
+    assert cell.estimates["cpu_client"].mean.value == 6000
+    assert cell.estimates["cpu_client"].mean.n == 2
+    # Student's t with one degree of freedom: 12.706 x 1000
+    assert cell.estimates["cpu_client"].mean.high == pytest.approx(6000 + 12.7062 * 1000, rel=1e-5)
+
+
+def test_what_was_not_counted_is_absent() -> None:
+    direct = ended(traffic=None, cpu=None)
+    (cell,) = analyse(record(run(0, echoed(10), parameters=WSS, end=direct))).cells
+    assert set(cell.estimates) == {"rtt"}
+    old = run(0, echoed(10), parameters=WSS, end=finished())
+    assert set(analyse(record(old)).cells[0].estimates) == {"rtt"}
+
+
+def test_one_repetition_is_not_enough() -> None:
+    end = ended(traffic=traffic((20, 3000), (15, 2500)))
+    (cell,) = analyse(record(run(0, echoed(10), parameters=WSS, end=end))).cells
+    assert (
+        cell.estimates["wire_bytes_forward"].mean.reason == "not enough samples: a mean needs at least 2, there are 1"
+    )
+
+
+def test_processor_time_has_a_mean_where_times_have_none() -> None:
+    lossy = {"path": {"forward": {"loss": 0.3}, "reverse": {"loss": 0.3}}, **WSS}
+    runs = [
+        run(0, echoed(30), repetition=index, parameters=lossy, end=ended(cpu={"client_ns": 30, "server_ns": 60}))
+        for index in range(2)
+    ]
+    found = analyse(record(*runs)).cells[0].estimates
+    assert "without a finite variance" in found["rtt"].mean.reason
+    assert (found["cpu_client"].mean.value, found["cpu_server"].mean.value) == (1, 2)
+
+
+def test_costs_are_two_tables_and_rows_of_the_csv() -> None:
+    result = two_repetitions()
+    assert [name for name, _ in metric_tables(result)] == ["rtt"]
+    wire = overhead_table(result)
+    assert wire.title == "Overhead per message"
+    assert wire.columns == [
+        "t", "n", "bytes to server", "to client", "overhead to server", "to client", "packets to server", "to client",
+    ]  # fmt: skip
+    assert [cell.split(" ")[0] for cell in wire.rows[0]] == ["wss", "2", "400", "300", "300", "210", "2", "2"]
+    cpu = cpu_table(result)
+    assert cpu.title == "CPU per message, µs"
+    assert [cell.split(" ")[0] for cell in cpu.rows[0]] == ["wss", "2", "6", "3.000"]
+    text = render(result)
+    assert "Overhead per message" in text
+    assert "CPU per message, µs" in text
+    rows = estimates_frame(result).filter(metric="cpu_client", statistic="mean")
+    assert (rows["value"].to_list(), rows["unit"].to_list()) == ([6000], ["ns"])
+
+
+CONNECT = {"workload": {"kind": "connect", "transport": "wss"}}
+
+
+def connected(count: int = 30, *, security: int | None = 20) -> Any:
+    return table(
+        count,
+        connection=list(range(count)),
+        intended_ns=list(range(count)),
+        sent_ns=[0] * count,
+        received_ns=[60 * MS] * count,
+        connect_ns=[(40 + (security or 0)) * MS + index for index in range(count)],
+        transport_ns=[20 * MS] * count,
+        security_ns=[None if security is None else security * MS] * count,
+        upgrade_ns=[20 * MS] * count,
+        outcome=["ok"] * count,
+    )
+
+
+def test_a_connection_by_its_phases() -> None:
+    (cell,) = analyse(record(run(0, connected(), parameters=CONNECT))).cells
+    assert set(cell.estimates) == {"connect", "handshake_transport", "handshake_security", "handshake_upgrade"}
+    assert cell.estimates["handshake_security"].median.value == 20 * MS
+    (plain,) = analyse(record(run(0, connected(security=None), parameters=CONNECT))).cells
+    assert "handshake_security" not in plain.estimates
+
+
+def test_what_a_run_is_about_is_shown_though_processors_were_counted_too() -> None:
+    end = ended(cpu={"client_ns": 30, "server_ns": 60})
+    result = analyse(record(run(0, connected(), parameters=CONNECT, end=end)))
+    assert is_connecting(result)
+    assert "TLS or QUIC handshake, ms" in render(result)
+    assert not is_connecting(two_repetitions())
+
+
+def test_pages_are_independent_of_each_other() -> None:
+    samples = table(
+        3, connection=[0] * 3, intended_ns=[0, 1, 2], sent_ns=[0] * 3, received_ns=[800 * MS, 900 * MS, 1000 * MS],
+        outcome=["ok"] * 3,
+    )  # fmt: skip
+    parameters = {"workload": {"kind": "page", "transport": "http3"}}
+    (cell,) = analyse(record(run(0, samples, parameters=parameters))).cells
+    load = cell.estimates["page_load"]
+    assert (load.mean.value, load.mean.method) == (900 * MS, "Student's t")
+
+
+def test_profiles_are_added_up() -> None:
+    one = {"samples": 5, "cpu_ns": 50, "parts": {"masking": 3, "system calls": 2}}
+    other = {"samples": 2, "cpu_ns": 20, "parts": {"masking": 2, "system calls": 0}}
+    ends = [ended(profile={"interval_ns": 10, "client": one, "server": other}) for _ in range(2)]
+    runs = [run(0, echoed(10), repetition=index, parameters=WSS, end=end) for index, end in enumerate(ends)]
+    (cell,) = analyse(record(*runs)).cells
+    assert (cell.profile.client.samples, cell.profile.client.cpu_ns) == (10, 100)
+    assert cell.profile.client.parts == {"masking": 6, "system calls": 4}
+    assert cell.profile.server.parts == {"masking": 4, "system calls": 0}
+    (plain,) = analyse(record(run(0, echoed(10), parameters=WSS, end=ended(profile=None)))).cells
+    assert plain.profile is None
+
+
+def test_every_metric_can_be_published_in_its_unit() -> None:
+    assert dict(PUBLISHED_METRICS) == {name: metric.unit for name, metric in METRICS.items()}
+    assert {metric.unit for metric in METRICS.values()} <= {unit for unit, _ in SCALES.values()}
