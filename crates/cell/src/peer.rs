@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 const LARGEST: usize = 64 << 20;
 /// Bytes a call, where messages have no boundaries.
 const CHUNK: usize = 64 * 1024;
-/// A server waits for as long as its standard input is open.
+/// How long a server waits for a connection: it is ended from outside.
 const FOREVER: Duration = Duration::from_hours(24);
 /// How long an answer may take to be written to a peer that does not read.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -31,6 +31,9 @@ const PATIENCE: Duration = Duration::from_mins(1);
 struct Serve {
     transport: String,
     address: SocketAddr,
+    /// Until a signal ends it: what the end of standard input says otherwise.
+    #[serde(default)]
+    stay: bool,
 }
 
 /// A client to be run.
@@ -109,7 +112,7 @@ fn settings(security: Option<Security>, payload: Payload, path: String, polling:
     }
 }
 
-/// Serves until standard input ends.
+/// Serves until standard input ends, or, where it is to stay, until the process is ended.
 pub fn serve(text: &str) -> Result<(), CellError> {
     let wanted: Serve = read(text)?;
     let transport = find(&wanted.transport)?;
@@ -132,7 +135,7 @@ pub fn serve(text: &str) -> Result<(), CellError> {
             let stop = Arc::new(Notify::new());
             let ended = Arc::clone(&stop);
             std::thread::spawn(move || {
-                wait_for_the_end();
+                wait_for_the_end(wanted.stay);
                 ended.notify_one();
             });
             let served = Driver::Reactor.run(async {
@@ -149,7 +152,10 @@ pub fn serve(text: &str) -> Result<(), CellError> {
     }
 }
 
-fn wait_for_the_end() {
+fn wait_for_the_end(stay: bool) {
+    while stay {
+        std::thread::park();
+    }
     // Whatever ends it, nobody talks to us any more.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
@@ -177,7 +183,7 @@ fn on_threads(
             }
         }
     });
-    wait_for_the_end();
+    wait_for_the_end(wanted.stay);
     Ok(())
 }
 

@@ -96,15 +96,13 @@ impl Profile {
         let mut sort =
             |address: u64| *known.entry(address).or_insert_with(|| profiler.frames(address).iter().find_map(part_of));
         let (client, server) = (host(&client, &mut sort), host(&server, &mut sort));
-        let all = client.samples + server.samples;
-        let unknown = client.parts.other + server.parts.other;
+        // Functions that were inlined, masking among them, are known by the debug information only.
+        let own = profiler.frames(Self::new as *const () as u64 + 1);
+        let stripped = own.iter().all(|frame| frame.file.is_empty());
         let doubt = if missed > 0 {
             Some(format!("the profile is of the first part of the run: there was no room for {missed} stacks more"))
-        } else if unknown * 2 > all {
-            Some(format!(
-                "{unknown} of {all} samples of the profile belong to functions without a name: crosswind-cell may have been \
-                 stripped of its symbols"
-            ))
+        } else if stripped {
+            Some("crosswind-cell was stripped of its debug information: the profile cannot tell masking".to_owned())
         } else if stacks < FEWEST_STACKS {
             Some(format!("the profile rests on only {stacks} stacks: send more messages"))
         } else {

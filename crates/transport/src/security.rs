@@ -128,7 +128,12 @@ impl Security {
     ///
     /// # Errors
     /// When the certificate does not fit its key, which [`Self::new`] rules out.
-    pub fn server(&self, protocols: &[&[u8]], resumption: Resumption, quic: bool) -> Result<ServerConfig, TransportError> {
+    pub fn server(
+        &self,
+        protocols: &[&[u8]],
+        resumption: Resumption,
+        quic: bool,
+    ) -> Result<ServerConfig, TransportError> {
         let failed = failed("cannot use the certificate");
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -224,7 +229,11 @@ impl KeyLog for KeyLogFile {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]).filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 0xf])
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
 }
 
 fn provider() -> Arc<CryptoProvider> {

@@ -2,8 +2,8 @@
 
 use crate::error::failed;
 use crate::{
-    Call, Connection, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, SocketReadback, SocketSettings, Stream,
-    Transport, TransportError,
+    Call, Connection, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, SocketReadback, SocketSettings,
+    Stream, Transport, TransportError,
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::future::ready;
@@ -45,7 +45,8 @@ impl Transport for Tcp {
             let stream = connect(server, &settings.socket, timeout)?;
             let phases = Phases { transport: Some(before.elapsed()), ..Phases::default() };
             let client_port = stream.local_addr().map_err(failed("cannot read the own address"))?.port();
-            Ok(Box::new(TcpConnection { stream: Arc::new(stream), client_port, timeout, phases, taken: false }) as Box<dyn Connection>)
+            Ok(Box::new(TcpConnection { stream: Arc::new(stream), client_port, timeout, phases, taken: false })
+                as Box<dyn Connection>)
         })
     }
 }
@@ -66,7 +67,14 @@ fn connect(server: SocketAddr, settings: &SocketSettings, timeout: Duration) -> 
     // A blocking connect is bounded by the send timeout (socket(7)), and saves the calls of a non-blocking one.
     socket.set_write_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
     socket.set_read_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
-    socket.connect(&server.into()).map_err(|cause| {
+    // After a signal the connection is still being made, and a second call waits for it.
+    let connected = loop {
+        match socket.connect(&server.into()) {
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            result => break result,
+        }
+    };
+    connected.map_err(|cause| {
         let expired = cause.raw_os_error() == Some(EINPROGRESS);
         TransportError::new("cannot connect", &if expired { ErrorKind::TimedOut.into() } else { cause })
     })?;
@@ -131,7 +139,13 @@ impl TcpServer {
         }
         set_timeout(&stream, timeout)?;
         let phases = Phases::default();
-        Ok(Box::new(TcpConnection { stream: Arc::new(stream), client_port: peer.port(), timeout, phases, taken: false }))
+        Ok(Box::new(TcpConnection {
+            stream: Arc::new(stream),
+            client_port: peer.port(),
+            timeout,
+            phases,
+            taken: false,
+        }))
     }
 }
 

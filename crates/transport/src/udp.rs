@@ -8,6 +8,7 @@ use crate::{
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::future::ready;
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -60,6 +61,16 @@ pub(crate) fn open(address: SocketAddr, settings: &SocketSettings) -> Result<Soc
         .map_err(failed("cannot open a socket"))?;
     settings.apply_buffers(&socket)?;
     Ok(socket)
+}
+
+/// `call`, again when a signal came between: a socket with a timeout is not restarted by the kernel (signal(7)).
+fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
 }
 
 /// The socket's settings, as the kernel has them.
@@ -157,7 +168,7 @@ struct UdpServerSender {
 impl Sender for UdpServerSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
         let sent = match self.to.lock().ok().and_then(|to| *to) {
-            Some(to) => self.socket.send_to(message, to).map(|_| ()).map_err(failed("cannot send")),
+            Some(to) => uninterrupted(|| self.socket.send_to(message, to)).map(|_| ()).map_err(failed("cannot send")),
             None => Err(TransportError::closed("cannot answer before a message has come")),
         };
         Box::pin(ready(sent))
@@ -172,7 +183,7 @@ struct UdpServerReceiver {
 
 impl UdpServerReceiver {
     fn receive_now(&self, into: &mut [u8]) -> Result<usize, TransportError> {
-        let (n, from) = self.socket.recv_from(into).map_err(failed("cannot receive"))?;
+        let (n, from) = uninterrupted(|| self.socket.recv_from(into)).map_err(failed("cannot receive"))?;
         if from == self.own {
             return Err(TransportError::closed("cannot receive")); // see `wake`
         }
@@ -207,7 +218,7 @@ struct UdpClientSender {
 
 impl Sender for UdpClientSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(ready(self.socket.send(message).map(|_| ()).map_err(failed("cannot send"))))
+        Box::pin(ready(uninterrupted(|| self.socket.send(message)).map(|_| ()).map_err(failed("cannot send"))))
     }
 }
 
@@ -217,7 +228,7 @@ struct UdpClientReceiver {
 
 impl Receiver for UdpClientReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(ready(self.socket.recv(into).map_err(failed("cannot receive"))))
+        Box::pin(ready(uninterrupted(|| self.socket.recv(into)).map_err(failed("cannot receive"))))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
