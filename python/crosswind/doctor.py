@@ -1,6 +1,7 @@
 """What this machine allows, and what to do where it does not.
 
-The kernel's part is found out by `crosswind-cell --probe`, which tries each thing; the rest are programs on PATH.
+The kernel's part is found out by `crosswind-cell --probe`, which tries each thing; the rest are programs on PATH and
+packages of this Python.
 """
 
 import json
@@ -11,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,10 @@ _PROGRAMS: tuple[tuple[str, Sequence[str], str], ...] = (
     ("node", ("node", "nodejs"), "Node peers; `apt install nodejs`"),
     ("tshark", ("tshark",), "reads the captures of --capture; `apt install tshark`"),
     ("iperf3", ("iperf3",), "checks rates independently; `apt install iperf3`"),
+)
+
+_PACKAGES: tuple[tuple[str, str], ...] = (
+    ("websocket-client", "the Python client of the study client-profile; `pip install websocket-client`"),
 )
 
 
@@ -69,7 +75,8 @@ class Diagnosis:
 
 def examine() -> Diagnosis:
     """Finds out what this machine allows. Takes a second or two and changes nothing."""
-    return Diagnosis([_python(), *_cell(), *(_program(*program) for program in _PROGRAMS)])
+    packages = (_package(*package) for package in _PACKAGES)
+    return Diagnosis([_python(), *_cell(), *(_program(*program) for program in _PROGRAMS), *packages])
 
 
 def _python() -> Check:
@@ -115,6 +122,13 @@ def _program(name: str, commands: Sequence[str], use: str) -> Check:
     if found is None:
         return Check(name, False, False, "not found", f"for {use}")
     return Check(name, True, False, _program_version(found) or found)
+
+
+def _package(name: str, use: str) -> Check:
+    try:
+        return Check(name, True, False, metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return Check(name, False, False, "not found", f"for {use}")
 
 
 def _program_version(command: str) -> str | None:

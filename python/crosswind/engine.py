@@ -10,13 +10,14 @@ The process leads a process group of its own, so that Ctrl-C on the terminal rea
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -89,6 +90,40 @@ def find_binary() -> Path:
     )
 
 
+def stand_ins(binary: Path) -> dict[str, str]:
+    """What the placeholders in argument lists of the workload `program` stand for on this machine."""
+    return {"{python}": sys.executable or "python3", "{cell}": str(binary.absolute())}
+
+
+def used_stand_ins(cells: Iterable[Mapping[str, Any]], binary: Path) -> dict[str, str]:
+    """Those of `stand_ins` that the programs of some cells name."""
+    arguments = [argument for cell in cells for command in _commands(cell).values() for argument in command]
+    return {name: of for name, of in stand_ins(binary).items() if any(name in argument for argument in arguments)}
+
+
+def filled_in(cell: Mapping[str, Any], binary: Path) -> Mapping[str, Any]:
+    """The cell with its programs' placeholders filled in; those for addresses are crosswind-cell's own."""
+    commands = _commands(cell)
+    if not commands:
+        return cell
+    known = stand_ins(binary)
+    filled = {end: [_replaced(argument, known) for argument in command] for end, command in commands.items()}
+    return {**cell, "workload": {**cell["workload"], **filled}}
+
+
+def _commands(cell: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The argument lists of a cell, by end; none but for the workload `program`."""
+    workload = cell.get("workload") or {}
+    if workload.get("kind") != "program":
+        return {}
+    return {end: list(workload[end]) for end in ("client", "server") if workload.get(end)}
+
+
+def _replaced(argument: str, known: Mapping[str, str]) -> str:
+    # In one pass: what stands in for one placeholder may hold the name of another. Other braces stay, as those of JSON.
+    return re.sub("|".join(map(re.escape, known)), lambda found: known[found[0]], argument)
+
+
 def check_cell(cell: Mapping[str, Any], *, binary: Path) -> None:
     """Has `crosswind-cell --check` judge a cell, without running it.
 
@@ -116,7 +151,8 @@ def check_cell(cell: Mapping[str, Any], *, binary: Path) -> None:
 class CellProcess:
     """One running cell.
 
-    Args: cell: as in docs/cell-protocol.md. binary: from `find_binary`. on_event: called with every well-formed event.
+    Args: cell: as in docs/cell-protocol.md, or with placeholders (`filled_in`). binary: from `find_binary`.
+        on_event: called with every well-formed event.
     Raises: EngineError when the program cannot be started at all.
     """
 
@@ -148,7 +184,7 @@ class CellProcess:
         self._open = [_stream(self._process.stdout), _stream(self._process.stderr)]
         for stream in self._open:
             os.set_blocking(stream.fileno(), False)
-        self._send(json.dumps(cell).encode())
+        self._send(json.dumps(filled_in(cell, binary)).encode())
 
     @property
     def pid(self) -> int:

@@ -5,7 +5,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -37,12 +37,17 @@ _SYSCTLS = (
 """Of the machine. A cell sets its own in its own namespaces and reads them back into its `readback`."""
 
 
-def provenance(binary: Path, *, command: Sequence[str], seed: int, started: str) -> dict[str, Any]:
+def provenance(
+    binary: Path, *, command: Sequence[str], seed: int, started: str, programs: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """What a run records of its surroundings.
 
-    Args: binary: of crosswind-cell. command: the command line. started: UTC, as stored.
-    Returns: {"command", "seed", "started", "versions", "machine", "sysctls"}; what cannot be read is null.
+    Args: binary: of crosswind-cell. command: the command line. started: UTC, as stored. programs: what placeholders
+        in argument lists stood for.
+    Returns: {"command", "seed", "started", "versions", "machine", "sysctls"}, and "programs" where a placeholder was
+        used; what cannot be read is null.
     """
+    stood_for = {name.strip("{}"): _without_home(path) for name, path in (programs or {}).items()}
     return {
         "command": [_without_home(word) for word in command],
         "seed": seed,
@@ -50,6 +55,7 @@ def provenance(binary: Path, *, command: Sequence[str], seed: int, started: str)
         "versions": _versions(binary),
         "machine": _machine(),
         "sysctls": {name.replace("/", "."): _first_line(Path("/proc/sys") / name) for name in _SYSCTLS},
+        **({"programs": stood_for} if stood_for else {}),
     }
 
 

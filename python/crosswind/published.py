@@ -1,8 +1,11 @@
 """What a report sets beside the measurement or makes of it, each tied to its cells.
 
-Published figures (numbers from a document), figures to draw, and curves to fit. Nothing here decides what is measured.
+Published figures (numbers from a document), figures to draw, curves to fit, and claims of equivalence. Nothing here
+decides what is measured.
 """
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,13 +13,13 @@ from typing import Any
 from crosswind.cells import Cell, Part, Where, meaning_of, where_of
 from crosswind.levels import did_you_mean, text_of
 from crosswind.study_errors import DesignError
-from crosswind.study_format import KINDS, FigureTable, FitTable, PublishedTable, StudyDocument
+from crosswind.study_format import KINDS, EquivalenceTable, FigureTable, FitTable, PublishedTable, StudyDocument
 from crosswind.toml_text import Location
 from crosswind.units import shown
 
 METRICS: Mapping[str, str] = {
     **dict.fromkeys(("rtt", "total", "response", "completion", "head_of_line"), "ns"),
-    "blocked_share": "1",
+    **dict.fromkeys(("blocked_share", "delayed_share"), "1"),
     **dict.fromkeys(("page_load", "connect"), "ns"),
     **dict.fromkeys(("handshake_transport", "handshake_security", "handshake_upgrade"), "ns"),
     **dict.fromkeys(("request", "reply"), "ns"),
@@ -25,7 +28,7 @@ METRICS: Mapping[str, str] = {
     **dict.fromkeys(("wire_bytes_forward", "wire_bytes_reverse"), "bytes"),
     **dict.fromkeys(("wire_packets_forward", "wire_packets_reverse"), "packets"),
     **dict.fromkeys(("overhead_forward", "overhead_reverse"), "bytes"),
-    **dict.fromkeys(("cpu_client", "cpu_server"), "ns"),
+    **dict.fromkeys(("cpu_client", "cpu_server", "send_time"), "ns"),
 }
 """Each metric of a result and the unit in which results hold it."""
 
@@ -38,8 +41,11 @@ _SCALES: Mapping[str, Mapping[str, float]] = {
 }
 
 
+_QUANTITY = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>\S*)")
+
+
 class PublishedError(DesignError):
-    """A figure or a fit that names what does not exist."""
+    """A figure, a fit or an equivalence that names what does not exist."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +132,26 @@ class Fit:
         }
 
 
+@dataclass(frozen=True)
+class Equivalence:
+    """One claim that the levels of `factor` make no difference in some cells that is larger than a margin.
+
+    `is_ratio`: `margin` is 0.25 for ratios from 1/1.25 to 1.25; otherwise a difference in the unit of `METRICS`.
+    """
+
+    factor: str
+    where: Where
+    is_ratio: bool
+    margin: float
+    _table: EquivalenceTable = field(repr=False)
+
+    def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
+        """As plain data, with the indices of its cells among `cells`; `margin` is as written, `bound` its number."""
+        plain = self._table.model_dump(exclude_none=True)
+        meant = {"is_ratio": self.is_ratio, "bound": self.margin}
+        return {**plain, **meant, "where": dict(self.where.texts), "cells": _indices(cells, self.where)}
+
+
 def published_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Published, ...]:
     """The published figures of a study. Raises: PublishedError, CellError."""
     return tuple(_published(table, ("published", number), parts) for number, table in enumerate(document.published))
@@ -139,6 +165,12 @@ def figures_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Figure, 
 def fits_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Fit, ...]:
     """The curves to fit to a study's cells, as `figures_of`. Raises: PublishedError, CellError."""
     return tuple(_fit(table, ("fit", number), parts) for number, table in enumerate(document.fit))
+
+
+def equivalences_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Equivalence, ...]:
+    """The claims of equivalence of a study, as `figures_of`. Raises: PublishedError, CellError."""
+    claims = enumerate(document.equivalence)
+    return tuple(_equivalence(table, ("equivalence", number), parts) for number, table in claims)
 
 
 def _published(table: PublishedTable, place: Location, parts: Sequence[Part]) -> Published:
@@ -189,6 +221,31 @@ def _fit(table: FitTable, place: Location, parts: Sequence[Part]) -> Fit:
         levels.append(Where({table.by: text_of(entry.level)}, {table.by: meant}))
     where = where_of(table.where, (*place, "where"), parts)
     return Fit(x=table.x, by=table.by, over=table.over, where=where, levels=tuple(levels), _table=table)
+
+
+def _equivalence(table: EquivalenceTable, place: Location, parts: Sequence[Part]) -> Equivalence:
+    _check_metric(table.metric, place)
+    _check_factors({"factor": table.factor}, place, parts)
+    where = where_of(table.where, (*place, "where"), parts)
+    if table.factor in where.texts:
+        message = f"{table.factor} has one value only where {table.factor} = {where.texts[table.factor]}"
+        raise PublishedError((*place, "where"), message, "leave it away: its levels are what is compared")
+    is_ratio, margin = _margin(table.margin, METRICS[table.metric], (*place, "margin"))
+    return Equivalence(table.factor, where, is_ratio, margin, table)
+
+
+def _margin(text: str, unit: str, place: Location) -> tuple[bool, float]:
+    """Whether a margin is a ratio's, and its number: of a difference in `unit`, of a ratio what is above 1."""
+    units = _SCALES[unit]
+    found = _QUANTITY.fullmatch(text.strip())
+    known = ", ".join(dict.fromkeys([*(name for name in units if name != "1"), "%"]))
+    if found is None or (found["unit"] or "1") not in {*units, "%"}:
+        raise PublishedError(place, f"{shown(text)} is not a margin", f"a number and one of {known}")
+    is_ratio = found["unit"] == "%" and unit != "1"
+    margin = float(found["number"]) * (0.01 if is_ratio else units[found["unit"] or "1"])
+    if not 0 < margin < (1 if unit == "1" else math.inf):
+        raise PublishedError(place, f"{shown(text)} is no margin", "above 0, and of a share below 100%")
+    return is_ratio, margin
 
 
 def _check_metric(metric: str, place: Location) -> None:

@@ -78,6 +78,8 @@ class CellRun:
         beside: most other cells that ran at the same time; None where that is not known.
         samples: its samples table, shape of SAMPLE_SCHEMA; empty when failed or for a program workload.
         objects: its objects table, shape of OBJECT_SCHEMA; empty for all but pages.
+        client_out, client_err: what the client of a program workload printed, empty where that is large, and the end of
+            its standard error.
     """
 
     key: str
@@ -92,6 +94,8 @@ class CellRun:
     beside: int | None = None
     samples: pl.DataFrame = field(default_factory=empty_samples)
     objects: pl.DataFrame = field(default_factory=empty_objects)
+    client_out: str = ""
+    client_err: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,8 @@ class RunRecord:
             absent.
         fits: curves to fit, each {title, model, metric, x, by, over, where, note, cells, published}, the last a list of
             {source, level, a, b, c, note, cells}, whose coefficients may be absent.
+        equivalences: claims to test, each {title, metric, factor, margin, is_ratio, bound, where, note, cells};
+            `margin` is as written, `bound` its number: in the metric's unit, or of a ratio what is above 1.
     """
 
     study: dict[str, Any]
@@ -124,3 +130,4 @@ class RunRecord:
     provenance: dict[str, Any]
     figures: list[dict[str, Any]] = field(default_factory=list)
     fits: list[dict[str, Any]] = field(default_factory=list)
+    equivalences: list[dict[str, Any]] = field(default_factory=list)

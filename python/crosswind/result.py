@@ -112,6 +112,30 @@ class Profile(_Part):
     server: HostProfile
 
 
+class PeerFunction(_Part):
+    """A function of a peer program: `calls` and `own_ns`, the time in itself, by message; `share` of the whole time."""
+
+    name: str
+    calls: float
+    own_ns: float
+    share: float
+
+
+class Peer(_Part):
+    """What the client of a program workload says of itself, summed over repetitions.
+
+    `time_ns` is by message, of which there were `messages`; its interval is the cell's estimate `send_time`. `problem`:
+    how it ended where it did not go well, and what it said.
+    """
+
+    cell: int
+    version: str | None
+    messages: int
+    time_ns: float | None
+    functions: list[PeerFunction]
+    problem: str | None
+
+
 class ModelPrediction(_Part):
     """What a model says of a cell, beside what was measured. `value` is null where the model is silent.
 
@@ -161,6 +185,7 @@ class PublishedComparison(_Part):
     """A published figure beside ours.
 
     `ratio` is ours / theirs, `inside` whether theirs lies in our interval, `observed` our smallest and largest sample.
+    `functions`: parts of it that the source gives, in `unit`.
     """
 
     source: str
@@ -178,6 +203,7 @@ class PublishedComparison(_Part):
     inside: bool | None
     remark: str
     note: str | None
+    functions: dict[str, float] = {}
 
 
 class LevelComparison(_Part):
@@ -201,6 +227,46 @@ class LevelComparison(_Part):
     p: float | None
     p_holm: float | None
     verdict: str
+
+
+class EquivalencePair(_Part):
+    """Two cells that differ in one factor, and whether they differ by more than a margin.
+
+    `effect` is a difference or a ratio (Equivalence), with its interval of level 1 - 2 alpha. `p`: of it being beyond
+    the margin, `p_beyond`: of it being within; each corrected by Holm's method over the table.
+    """
+
+    reference: str
+    other: str
+    fixed: dict[str, str]
+    reference_cell: int
+    other_cell: int
+    effect: Interval
+    p: float | None
+    p_holm: float | None
+    p_beyond: float | None
+    p_beyond_holm: float | None
+    verdict: Literal["equivalent", "differs", "cannot tell"]
+
+
+class Equivalence(_Part):
+    """A claim that the levels of `factor` make no difference that matters, tested for every two of them.
+
+    `scale` says what `low` and `high`, the margin around no effect, are: a difference of means in `unit`, or a ratio,
+    with the unit 1. `margin` is as the study has it. `alpha`: of each of the two claims, over all pairs together.
+    """
+
+    title: str
+    metric: str
+    factor: str
+    margin: str
+    scale: Literal["difference", "ratio"]
+    unit: str
+    low: float
+    high: float
+    alpha: float
+    note: str | None
+    pairs: list[EquivalencePair]
 
 
 class FigurePublished(_Part):
@@ -332,6 +398,8 @@ class Result(_Part):
     published: list[PublishedComparison]
     figures: list[Figure] = []
     fits: list[Fit] = []
+    equivalences: list[Equivalence] = []
+    peers: list[Peer] = []
     notes: list[str]
     warnings: list[str]
     design: dict[str, Any]

@@ -43,6 +43,8 @@ MANIFEST = "manifest.json"
 _MISSED = re.compile(r"(?P<key>[^.]+)\.missed-\d+")
 _SAMPLES = "samples.parquet"
 _OBJECTS = "objects.parquet"
+_MOST_OUTPUT_BYTES = 1 << 20
+_KEPT_ERRORS_BYTES = 2000
 _DISK_HINT = "free some space or choose another place with --output; what is whole stays, `--resume` goes on from there"
 
 
@@ -255,6 +257,7 @@ class Store:
             provenance=dict(data["provenance"]),
             figures=presentation.get("figures", []),
             fits=presentation.get("fits", []),
+            equivalences=presentation.get("equivalences", []),
         )
 
     def _cell_run(self, result: Mapping[str, Any]) -> CellRun:
@@ -274,11 +277,28 @@ class Store:
             beside=result.get("beside"),
             samples=_table(place / _SAMPLES, SAMPLE_SCHEMA) if whole else empty_samples(),
             objects=_table(place / _OBJECTS, OBJECT_SCHEMA) if whole else empty_objects(),
+            client_out=_whole_text(place / "client.out") if whole else "",
+            client_err=_end_of_text(place / "client.err"),
         )
 
 
 def _table(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     return whole_table(pl.read_parquet(path), schema) if path.exists() else pl.DataFrame(schema=schema)
+
+
+def _whole_text(path: Path) -> str:
+    """What a program printed; nothing where it is too much to be a report of itself."""
+    if not path.exists() or path.stat().st_size > _MOST_OUTPUT_BYTES:
+        return ""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _end_of_text(path: Path) -> str:
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _KEPT_ERRORS_BYTES))
+        return file.read().decode(errors="replace")
 
 
 def fresh_directory(name: str, stamp: str, *, root: Path = DEFAULT_ROOT) -> Path:

@@ -27,7 +27,7 @@ from crosswind.cells import (
 from crosswind.errors import StudyError
 from crosswind.levels import Values, did_you_mean, text_of
 from crosswind.presets import PRESETS, Preset
-from crosswind.published import Figure, Fit, Published, figures_of, fits_of, published_of
+from crosswind.published import Equivalence, Figure, Fit, Published, equivalences_of, figures_of, fits_of, published_of
 from crosswind.study_errors import CellError, DesignError, Origin, read_document, read_toml
 from crosswind.study_format import KINDS, StudyDocument
 from crosswind.study_overrides import override
@@ -55,6 +55,7 @@ class Study:
     published: tuple[Published, ...] = field(repr=False)
     figures: tuple[Figure, ...] = field(repr=False)
     fits: tuple[Fit, ...] = field(repr=False)
+    equivalences: tuple[Equivalence, ...] = field(repr=False)
     origin: Origin = field(repr=False)
 
     @classmethod
@@ -76,9 +77,10 @@ class Study:
                 raise CellError(("repetitions", first, "where"), f"no cell has {levels}", hint)
             published = published_of(table, parts)
             figures, fits = figures_of(table, parts), fits_of(table, parts)
+            equivalences = equivalences_of(table, parts)
         except DesignError as problem:
             raise origin.error(document, problem.location, problem.message, problem.hint) from None
-        return cls(name, document, table, parts, limits, published, figures, fits, origin)
+        return cls(name, document, table, parts, limits, published, figures, fits, equivalences, origin)
 
     @classmethod
     def from_toml(cls, text: str, *, name: str, file: str | None = None) -> "Study":
@@ -219,7 +221,7 @@ class Study:
         return cls.from_document(document, name=str(data.get("name") or "study"))
 
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of all that is measured: titles, notes, figures and fits do not count."""
+        """SHA-256, in hexadecimal, of all that is measured: not titles, notes, figures, fits, equivalences."""
         measured = {"schema": SCHEMA} | {key: self.document[key] for key in _MEASURING_TABLES if key in self.document}
         text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -127,7 +127,10 @@ class WorkloadTable(Table):
     images_size: Sizes = _key("page: bytes of all images together")
     images: Pieces = _key("page: how many images")
     request_size: Sizes = _key("page: bytes of the header of a request")
-    client: Commands = _key("program: argument list run on the client; {server} and {client} stand for addresses")
+    client: Commands = _key(
+        "program: argument list run on the client; {server} and {client} stand for addresses, {python} for the Python "
+        "that runs the study, {cell} for crosswind-cell"
+    )
     server: Commands = _key("program: argument list run on the server")
     connections: Connections = _key("connections side by side")
     timeout: Durations = _key("timeout of one exchange")
@@ -187,6 +190,9 @@ class PublishedTable(Table):
     ci: float | None = Field(default=None, description="half width of the published interval")
     n: int | None = None
     inferred: bool = Field(default=False, description="not printed as a number in the source")
+    functions: dict[str, float] | None = Field(
+        default=None, description="parts of the mean by function, as a profile in the source has them; in its unit"
+    )
     note: str = ""
 
 
@@ -232,6 +238,22 @@ class FitTable(Table):
     published: list[FitPublishedTable] = Field(default_factory=list)
 
 
+class EquivalenceTable(Table):
+    """One claim that the levels of a factor make no difference that matters, tested for every two of them."""
+
+    title: str = Field(description="shown above the results")
+    metric: str = Field(description="what is compared, as of a published figure")
+    factor: str = Field(description="dotted key of the factor whose levels are compared, two at a time")
+    margin: str = Field(
+        description="the smallest difference of means that matters: 5ms, 100kbit/s; 25% is from 1/1.25 to 1.25 times, "
+        "and of a share 25 percentage points"
+    )
+    where: Where = Field(
+        default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are compared"
+    )
+    note: str = ""
+
+
 class StudyDocument(Table):
     """A Crosswind study file: the design of an experiment. A list is a factor."""
 
@@ -249,6 +271,7 @@ class StudyDocument(Table):
     published: list[PublishedTable] = Field(default_factory=list)
     figure: list[FigureTable] = Field(default_factory=list)
     fit: list[FitTable] = Field(default_factory=list)
+    equivalence: list[EquivalenceTable] = Field(default_factory=list)
 
 
 def set_keys(table: Table, prefix: str = "") -> dict[str, Values]:

@@ -9,7 +9,7 @@ from crosswind.analysis.metrics import METRICS
 from crosswind.analysis.published import SCALES
 from crosswind.published import METRICS as PUBLISHED_METRICS
 from crosswind.report import estimates_frame
-from crosswind.report.cost_tables import cpu_table, overhead_table
+from crosswind.report.cost_tables import cpu_table, drops_table, overhead_table
 from crosswind.report.tables import is_connecting, metric_tables
 from crosswind.report.terminal import render
 from records import MS, finished, record, run, table
@@ -117,6 +117,22 @@ def test_costs_are_two_tables_and_rows_of_the_csv() -> None:
     assert "CPU per message, µs" in text
     rows = estimates_frame(result).filter(metric="cpu_client", statistic="mean")
     assert (rows["value"].to_list(), rows["unit"].to_list()) == ([6000], ["ns"])
+
+
+def test_packets_dropped_are_counted_by_direction() -> None:
+    def cell(index: int, forward: tuple[int, int], reverse: tuple[int, int]) -> Any:
+        ways = {way: finished(packets=packets, lost=lost)["ledger"][way]
+                for way, (packets, lost) in {"forward": forward, "reverse": reverse}.items()}  # fmt: skip
+        return run(index, echoed(10), {"t": str(index)}, parameters=WSS, end=ended(ledger={**ways, "closed": True}))
+
+    table = drops_table(analyse(record(cell(0, (40, 5), (20, 0)), cell(1, (1200, 0), (0, 0)))))
+    assert table.columns == ["t", "to server", "share", "to client", "share"]
+    assert table.rows == [
+        ["0", "5 of 40", "12.5 %", "0 of 20", "0 %"], ["1", "0 of 1\u202f200", "0 %", "0 of 0", "–"],
+    ]  # fmt: skip
+    assert table.narrow.rows == [["0", "12.5 %", "0 %"], ["1", "0 %", "–"]]
+    assert drops_table(analyse(record(cell(0, (40, 0), (20, 0))))) is None
+    assert drops_table(analyse(record(run(0, None)))) is None
 
 
 CONNECT = {"workload": {"kind": "connect", "transport": "wss"}}

@@ -1,6 +1,7 @@
 """The doctor: what a probe says is what people read, and cells run only where all that they need is there."""
 
 import json
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,16 @@ def test_what_only_widens_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert diagnosis.ok
     (netem,) = [check for check in diagnosis.checks if check.name == "netem"]
     assert (netem.ok, netem.required, netem.hint) == (False, False, "another kernel")
+
+
+def test_an_optional_package_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    probing(monkeypatch, tmp_path, probe())
+    monkeypatch.setattr("crosswind.doctor._PACKAGES", (("polars", "tables"), ("no-such-package", "nothing")))
+    diagnosis = examine()
+    assert diagnosis.ok
+    found, missing = diagnosis.checks[-2:]
+    assert (found.name, found.ok, found.detail) == ("polars", True, metadata.version("polars"))
+    assert (missing.ok, missing.required, missing.hint) == (False, False, "for nothing")
 
 
 def test_what_cells_need_may_not(

@@ -1,7 +1,9 @@
 """The engine against cell processes that keep the protocol, and many that do not."""
 
+import json
 import os
 import selectors
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import GOOD_END
-from crosswind.engine import CellProcess, Event, Outcome, find_binary
+from crosswind.engine import CellProcess, Event, Outcome, filled_in, find_binary, used_stand_ins
 from crosswind.errors import EngineError
 
 FakeCell = Callable[[str], Path]
@@ -173,6 +175,37 @@ def test_the_binary_is_found_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setenv("PATH", "")
     with pytest.raises(EngineError, match="cannot find the program crosswind-cell"):
         find_binary()
+
+
+SERVE = '{"transport": "websocket", "address": "{server}:80"}'
+PROGRAMS = {
+    "workload": {"kind": "program", "client": ["{python}", "-m", "x{cell}"], "server": ["{cell}", "--serve", SERVE]}
+}
+
+
+def test_placeholders_of_programs_are_filled_in_and_other_braces_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/opt/{cell}/python")
+    found = filled_in(PROGRAMS, Path("/opt/crosswind-cell"))
+    assert found["workload"]["client"] == ["/opt/{cell}/python", "-m", "x/opt/crosswind-cell"]
+    assert found["workload"]["server"] == ["/opt/crosswind-cell", "--serve", SERVE]
+    assert PROGRAMS["workload"]["client"] == ["{python}", "-m", "x{cell}"]
+
+
+def test_only_programs_have_placeholders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/opt/python")
+    binary = Path("/opt/crosswind-cell")
+    echo = {"id": "{python}", "workload": {"kind": "echo"}}
+    ping = {"workload": {"kind": "program", "client": ["ping", "{server}"], "server": None}}
+    assert [filled_in(cell, binary) for cell in (echo, ping)] == [echo, ping]
+    assert used_stand_ins([echo, ping], binary) == {}
+    assert used_stand_ins([PROGRAMS, ping], binary) == {"{python}": "/opt/python", "{cell}": "/opt/crosswind-cell"}
+
+
+def test_a_cell_process_is_given_what_placeholders_stand_for(fake_cell: FakeCell, tmp_path: Path) -> None:
+    body = f"start()\nopen({str(tmp_path / 'read')!r}, 'w').write(json.dumps(cell))\n{GOOD_END}"
+    run(fake_cell(body), cell=PROGRAMS)
+    read = json.loads((tmp_path / "read").read_text(encoding="utf-8"))
+    assert read["workload"]["client"][0] == sys.executable
 
 
 def _interrupt_when_started(process: CellProcess, event: Event) -> None:

@@ -45,6 +45,20 @@ def test_a_committed_cell_is_read_back(tmp_path: Path) -> None:
     assert record.cells[0].objects.equals(empty_objects())
 
 
+def test_what_clients_of_programs_wrote_is_read_back_within_bounds(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "run", manifest(3)) as store:
+        for number, out in enumerate(("{}", "x" * (1 << 20) + "y", None)):
+            part = store.begin_cell(entry(number)["key"])
+            if out is not None:
+                (part / "client.out").write_text(out, encoding="utf-8")
+                (part / "client.err").write_bytes(b"a" * 3000 + b"\xff end")
+            store.commit_cell(part, result(number))
+        first, large, none = store.record().cells
+    assert (first.client_out, len(first.client_err), first.client_err[-5:]) == ("{}", 2000, "\ufffd end")
+    assert large.client_out == ""
+    assert (none.client_out, none.client_err) == ("", "")
+
+
 def test_tables_are_parquet_and_nothing_else_is_left(tmp_path: Path) -> None:
     with Store.create(tmp_path / "run", manifest()) as store:
         part = store.begin_cell("c000-r00")

@@ -225,16 +225,51 @@ def test_published_times_of_message_size_are_table_2() -> None:
         for levels, means in table.items()
         for size, mean in zip(("1", "50", "100", "1000"), means, strict=True)
     }
-    cells = list(load_study("message-size").cells())
-    for cell in cells:
+    study = load_study("message-size")
+    assert {figure.levels["part"] for figure in study.published} == {"one-packet"}
+    for cell in study.cells():
         assert cell.parameters.path.forward.loss == cell.parameters.path.reverse.loss
         assert cell.parameters.workload.payload == "text"
-        assert (cell.parameters.workload.messages, cell.parameters.workload.mode) == (1000, "closed")
+        assert cell.parameters.workload.mode == "closed"
+        assert cell.parameters.workload.messages == (1000 if cell.part == "one-packet" else 400)
     # What the thesis had not: no loss, and more than one packet.
-    assert {cell.levels["path.loss"] for cell in cells} == {"0%", "10%", "15%", "20%"}
-    assert {cell.levels["workload.size"] for cell in cells} == {"1", "50", "100", "1000", "5000"}
+    levels = {
+        part: {key: {cell.levels[key] for cell in study.cells() if cell.part == part} for key in keys}
+        for part in ("one-packet", "several-packets")
+        for keys in [("path.loss", "workload.size")]
+    }
+    assert levels == {
+        "one-packet": {"path.loss": {"0%", "10%", "15%", "20%"}, "workload.size": {"1", "50", "100", "1000"}},
+        "several-packets": {"path.loss": {"0%", "1%", "5%"}, "workload.size": {"1kB", "4kB", "16kB"}},
+    }
     gap = [ws - wt for ws, wt in zip(*(table[name, "20%"] for name in NATIVE), strict=True)]
     assert (round(gap[0], 2), round(sum(gap) / 4)) == (127.72, 117)
+
+
+def test_what_message_size_says_of_delays_is_the_binomial() -> None:
+    study = load_study("message-size")
+    said = " ".join((*study.notes, *(claim.as_dict(())["note"] for claim in study.equivalences)))
+
+    def share(loss: float, packets: int) -> str:
+        return f"{100 * (1 - (1 - loss) ** (2 * packets)):.1f}"
+
+    assert [share(loss, 1) for loss in (0.1, 0.15, 0.2)] == ["19.0", "27.8", "36.0"]
+    assert "19.0, 27.8 and 36.0 %" in said
+    for loss in (0.01, 0.05):
+        one, three, twelve = (share(loss, packets) for packets in (1, 3, 12))
+        assert f"{one}, {three} and {twelve} % " in said
+        assert f"{three} and {twelve} %" in said.partition("With 1, 3")[0]
+    # The margin is half of what the thesis's smallest step of loss does, 8.75 points, rounded down.
+    assert [(claim.margin, claim.is_ratio) for claim in study.equivalences] == [
+        (0.04, False),
+        (0.25, True),
+        (0.04, False),
+    ]
+    assert 0.04 < (0.36 - 0.2775) / 2 < (0.2775 - 0.19) / 2
+    small, significant = 50.47 / 40.72, 57.09 / 40.72
+    assert (round(small, 2), round(significant, 2)) == (1.24, 1.40)
+    cells = list(study.cells())
+    assert [len(claim.as_dict(cells)["cells"]) for claim in study.equivalences] == [32, 32, 18]
 
 
 def test_pages_are_those_of_the_report() -> None:
@@ -276,8 +311,25 @@ def test_client_profile_is_profiled_without_an_emulator() -> None:
     assert study.profile
     assert {cell.parameters.path.backend for cell in study.cells()} == {"direct"}
     assert set(study.factors["workload.transport"]) == {"websocket", "wss", "http1", "https1", "webtransport"}
-    assert published("client-profile", "workload.transport", "workload.direction") == {("websocket", "upload"): 4.55}
+    assert published("client-profile", "part") == {("transports",): 4.55, ("websocket-client-by-byte",): 4.55}
+    (beside,) = [figure for figure in study.published if figure.levels["part"] == "transports"]
+    assert (beside.levels["workload.transport"], beside.levels["workload.direction"]) == ("websocket", "upload")
     assert all(entry["parameters"]["output"]["profile"] for entry in plan_entries(study.quick(), {}))
+
+
+def test_client_profile_has_one_library_that_masks_in_two_ways() -> None:
+    plan = plan_entries(load_study("client-profile").quick(), {})
+    programs = {entry["levels"]["part"]: entry["parameters"]["workload"] for entry in plan}
+    today, by_byte = programs["websocket-client"], programs["websocket-client-by-byte"]
+    assert today["server"] == by_byte["server"]
+    assert [word for word in by_byte["client"] if word not in today["client"]] == ["--slow-mask"]
+    # The plan names no machine's paths.
+    assert today["client"][:3] == ["{python}", "-m", "crosswind.peers.websocket_client"]
+    assert today["server"][0] == "{cell}"
+    served = json.loads(today["server"][2].replace("{server}", "10.0.0.2"))
+    assert served == {"transport": "websocket", "address": "10.0.0.2:8080", "stay": True}
+    (figure,) = presentation(load_study("client-profile"))["published"][1:]
+    assert figure["functions"] == {"mask": 4.48, "send": 0.027, "format": 0.011, "array.tobytes": 0.01}
 
 
 def test_mathis_impairs_the_forward_direction_only() -> None:

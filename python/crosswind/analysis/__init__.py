@@ -1,16 +1,18 @@
 """From a run's record to its result: estimates for each cell, comparisons, models and published figures beside them.
 
     record -> metrics (samples of each cell) -> cells (estimates)
-           -> comparisons, models, published, figures, fits -> Result
+           -> comparisons, equivalences, models, published, figures, fits -> Result
 
 Nothing here starts a process or reads a clock, and every interval is seeded: the same record gives the same result.
 """
 
 from crosswind.analysis.cells import CellData, collect, summarise
 from crosswind.analysis.comparisons import compare_levels
+from crosswind.analysis.equivalences import equivalences_of
 from crosswind.analysis.figures import figures_of
 from crosswind.analysis.fits import fits_of
 from crosswind.analysis.metrics import METRICS, Metric, Samples
+from crosswind.analysis.peers import peers_of
 from crosswind.analysis.predictions import predictions
 from crosswind.analysis.published import compare_published
 from crosswind.record import RunRecord
@@ -47,6 +49,8 @@ def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
         published=published,
         figures=figures_of(record, data, cells, published),
         fits=fits_of(record, data, level=level),
+        equivalences=equivalences_of(record, data),
+        peers=peers_of((one.cell, one.runs) for one in data),
         notes=list(record.notes),
         warnings=warnings,
         design=record.study,

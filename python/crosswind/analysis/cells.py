@@ -1,25 +1,30 @@
 """One cell: its repetitions put together, its estimates, and whether to trust it."""
 
+import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import polars as pl
 
-from crosswind.analysis.metrics import METRICS, Samples, metrics_of, read
+from crosswind.analysis.metrics import METRICS, Samples, metrics_of, read, shortest_of
+from crosswind.analysis.peers import with_last_words
 from crosswind.analysis.profiles import profile_of
 from crosswind.record import CellRun, RunRecord
 from crosswind.result import Cell, DelayError, Direction, Dropped, Fidelity, Interval, Ledger, Metric
 from crosswind.stats import (
     Estimate,
     Resampled,
+    Share,
     TooFewSamples,
     clopper_pearson,
     quantile_interval,
     refused,
     resample,
+    share_interval,
+    share_of,
 )
 from crosswind.stats.mean import check_finite_variance, interval_of
 from crosswind.stats.quantile import METHOD as QUANTILE_METHOD
@@ -38,7 +43,14 @@ class CellData:
     @cached_property
     def resampled(self) -> dict[str, Resampled | TooFewSamples]:
         """The mean of each metric resampled, or why it cannot be; done when first asked for, since plots never ask."""
-        return {name: _resample(name, self.cell, one, self.parameters) for name, one in self.samples.items()}
+        means = {name: one for name, one in self.samples.items() if not METRICS[name].share}
+        return {name: _resample(name, self.cell, one, self.parameters) for name, one in means.items()}
+
+    @cached_property
+    def shares(self) -> dict[str, Share]:
+        """Each metric that is a share of the exchanges."""
+        counted = {name: one for name, one in self.samples.items() if METRICS[name].share}
+        return {name: share_of(one.values, one.clusters) for name, one in counted.items()}
 
     @cached_property
     def outcomes(self) -> dict[str, int]:
@@ -76,11 +88,33 @@ def repetitions_of(record: RunRecord) -> dict[int, list[CellRun]]:
 
 def collect(record: RunRecord) -> list[CellData]:
     """The samples of every metric of every cell."""
+    repetitions = repetitions_of(record)
+    shortest = _shortest(repetitions)
     collected = []
-    for cell, runs in repetitions_of(record).items():
+    for cell, runs in repetitions.items():
         workload = runs[0].parameters.get("workload") or {}
-        collected.append(CellData(cell, runs[0].levels, runs, read(metrics_of(workload), runs)))
+        samples = read(metrics_of(workload), runs, shortest_ns=shortest[cell])
+        collected.append(CellData(cell, runs[0].levels, runs, samples))
     return collected
+
+
+def _shortest(repetitions: Mapping[int, list[CellRun]]) -> dict[int, float | None]:
+    """For each cell the shortest round trip of all that differ in loss alone: under loss, its own may have waited."""
+    groups = {cell: _but_for_loss(runs[0].parameters) for cell, runs in repetitions.items()}
+    known: dict[str, float] = {}
+    for cell, runs in repetitions.items():
+        own = shortest_of(runs)
+        if own is not None:
+            known[groups[cell]] = min(own, known.get(groups[cell], own))
+    return {cell: known.get(group) for cell, group in groups.items()}
+
+
+def _but_for_loss(parameters: Mapping[str, Any]) -> str:
+    path = dict(parameters.get("path") or {})
+    for way in ("forward", "reverse"):
+        path[way] = {key: value for key, value in (path.get(way) or {}).items() if key != "loss"}
+    kept = {key: parameters.get(key) for key in ("host", "workload")}
+    return json.dumps({**kept, "path": path}, sort_keys=True, default=str)
 
 
 def summarise(data: CellData, *, level: float) -> Cell:
@@ -95,7 +129,7 @@ def summarise(data: CellData, *, level: float) -> Cell:
         levels=data.levels,
         valid=not reasons,
         reason="; ".join(reasons) or None,
-        warnings=_warnings(finished),
+        warnings=_warnings(data.runs),
         repetitions=len(data.runs),
         attempts=sum(run.attempts for run in data.runs),
         n=n,
@@ -143,6 +177,8 @@ def _retransmitted_loss(parameters: dict[str, Any]) -> float:
 
 def _metric(data: CellData, name: str, level: float) -> Metric:
     unit, values, clusters = METRICS[name].unit, data.samples[name].values, data.samples[name].clusters
+    if METRICS[name].share:
+        return _share(data.shares[name], unit, level)
 
     def quantile(q: float) -> Interval:
         made = attempt(
@@ -168,6 +204,14 @@ def _metric(data: CellData, name: str, level: float) -> Metric:
     )
 
 
+def _share(share: Share, unit: str, level: float) -> Metric:
+    """What is 0 or 1 has a mean, which is the share, and no quantiles."""
+    none = Interval.of(refused("a share has no quantiles", n=share.n, level=level, method="none", unit=unit))
+    mean = Interval.of(share_interval(share, level=level))
+    smallest, largest = float(share.value == 1), float(share.value > 0)
+    return Metric(unit=unit, smallest=smallest, largest=largest, median=none, mean=mean, p95=none, p99=none)
+
+
 def _reasons(runs: list[CellRun]) -> list[str]:
     reasons = []
     for run in runs:
@@ -181,8 +225,9 @@ def _reasons(runs: list[CellRun]) -> list[str]:
     return reasons
 
 
-def _warnings(finished: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(str(text) for one in finished for text in one.get("warnings") or []))
+def _warnings(runs: list[CellRun]) -> list[str]:
+    said = [(str(text), run) for run in runs for text in (run.finished or {}).get("warnings") or []]
+    return list(dict.fromkeys(with_last_words(text, run) for text, run in said))
 
 
 def _ledger(finished: list[dict[str, Any]]) -> Ledger | None:

@@ -44,7 +44,7 @@ def _pairs(data: list[CellData]) -> Iterator[tuple[str, CellData, CellData]]:
         groups: dict[tuple[tuple[str, str], ...], dict[str, CellData]] = defaultdict(dict)
         for one in data:
             if factor in one.levels:
-                groups[tuple(_fixed(one, factor).items())][one.levels[factor]] = one
+                groups[tuple(fixed_of(one, factor).items())][one.levels[factor]] = one
         for group in groups.values():
             reference = group.get(values[0])
             if reference is None:
@@ -52,7 +52,8 @@ def _pairs(data: list[CellData]) -> Iterator[tuple[str, CellData, CellData]]:
             yield from ((factor, reference, group[value]) for value in values[1:] if value in group)
 
 
-def _fixed(one: CellData, factor: str) -> dict[str, str]:
+def fixed_of(one: CellData, factor: str) -> dict[str, str]:
+    """The levels of a cell but for one factor."""
     return {key: value for key, value in sorted(one.levels.items()) if key != factor}
 
 
@@ -79,7 +80,7 @@ def _compare(factor: str, name: str, reference: CellData, other: CellData, level
         factor=factor,
         reference=reference.levels[factor],
         other=other.levels[factor],
-        fixed=_fixed(reference, factor),
+        fixed=fixed_of(reference, factor),
         reference_cell=reference.cell,
         other_cell=other.cell,
         metric=name,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from crosswind.analysis import costs
+from crosswind.analysis import costs, peers
 from crosswind.analysis.costs import OfRun
 from crosswind.analysis.head_of_line import with_recovery
 from crosswind.record import CellRun
@@ -28,6 +28,7 @@ class Metric:
             there is none; of a repetition, an aggregate of its rows. of_run: a repetition's value that no sample holds.
         per_repetition: whether there is one for each repetition. compared: whether levels are compared by it.
         needs: settings without which a workload of the kinds in `choosy` is left out.
+        share: whether its values are 0 and 1, and what counts is the share of ones.
         waits: whether it holds the waits of retransmission. table: of several metrics that share one, else "".
     """
 
@@ -42,6 +43,7 @@ class Metric:
     choosy: tuple[str, ...] = ("echo", "transfer")
     per_repetition: bool = False
     of_run: OfRun | None = None
+    share: bool = False
     waits: bool = True
     table: str = ""
 
@@ -66,6 +68,15 @@ class Samples:
     repetitions: npt.NDArray[np.int64]
 
 
+_LATE = 0.9
+"""Of the shortest round trip: to send a packet again takes a whole one more at least; QUIC's pacing took up to 0.75."""
+
+_LATE_NS = 2e6
+"""What punctual cells stay below: the default budget lets a packet leave the path 1 ms late; a round trip has two."""
+
+_SHORTEST = pl.col("shortest_ns")
+_DELAYED = (_RTT > _SHORTEST * (1 + _LATE)) & (_RTT > _SHORTEST + _LATE_NS)
+
 _CONNECTING = ("echo", "transfer", "connect", "multiplex", "page")
 _OK = pl.col("outcome") == "ok"
 
@@ -86,6 +97,10 @@ _ALL = (
            "From the moment a message was due to its whole reply: waiting behind slower ones counts.",
            ("echo", "multiplex"), pl.col("received_ns") - pl.col("intended_ns"), compared=True,
            needs=(("mode", "open"),)),
+    Metric("delayed_share", "Share of exchanges delayed", "1",
+           "Of exchanges that were answered: those longer than the shortest by nine tenths of it and by 2 ms. That is "
+           "the shortest of all cells that differ in loss alone.",
+           ("echo",), _DELAYED, needs=(("mode", "closed"),), share=True, waits=False),
     Metric("completion", "Completion time", "ns",
            "From sending the first message to having the last reply, where none is lost; one value a repetition.",
            ("multiplex",), pl.when(_OK.all()).then(pl.col("received_ns").max() - pl.col("sent_ns").min()),
@@ -130,10 +145,13 @@ _ALL = (
           "IP bytes that the client sent beyond the payload, by message.", costs.overhead("forward")),
     _cost("overhead_reverse", "Overhead to the client, a message", "bytes",
           "IP bytes that the server sent beyond the payload, by message.", costs.overhead("reverse")),
-    _cost("cpu_client", "Processor time of the client, a message", "ns",
+    _cost("cpu_client", "Client's processor time, a message", "ns",
           "What the client's threads ran, by message.", costs.processor_time("client")),
-    _cost("cpu_server", "Processor time of the server, a message", "ns",
+    _cost("cpu_server", "Server's processor time, a message", "ns",
           "What the server's threads ran, by message.", costs.processor_time("server")),
+    Metric("send_time", "Sending time of a message", "ns",
+           "How long the client program says that sending took, by message.", ("program",), None,
+           per_repetition=True, of_run=peers.time_of_message, waits=False, table="peers"),
 )  # fmt: skip
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}
@@ -150,21 +168,31 @@ def is_compared(metric: Metric, workload: Mapping[str, Any]) -> bool:
     return metric.compared or (metric.name == "connect" and workload.get("kind") == "connect")
 
 
-def read(metrics: Iterable[Metric], runs: list[CellRun]) -> dict[str, Samples]:
+def read(metrics: Iterable[Metric], runs: list[CellRun], *, shortest_ns: float | None = None) -> dict[str, Samples]:
     """Values of some metrics over the repetitions of a cell; of exchanges, only those that went well have one.
 
     Metrics without a single value are left out.
+
+    Args: shortest_ns: round trip that nothing delayed, else the shortest of these.
     """
-    used = [run for run in sorted(runs, key=lambda one: one.repetition) if not run.samples.is_empty()]
+    told = [run for run in runs if not run.samples.is_empty() or run.client_out]
+    used = sorted(told, key=lambda one: one.repetition)
     wanted = list(metrics)
     if not used or not wanted:
         return {}
-    rows = _rows(used)
+    shortest = shortest_of(used) if shortest_ns is None else shortest_ns
+    rows = _rows(used).with_columns(shortest_ns=pl.lit(shortest, dtype=pl.Float64))
     single = {one.name: one.expression for one in wanted if one.expression is not None and not one.per_repetition}
     found = _of_exchanges(single, used, rows) | _of_repetitions(
         [one for one in wanted if one.per_repetition], used, rows
     )
     return {one.name: found[one.name] for one in wanted if one.name in found}
+
+
+def shortest_of(runs: Iterable[CellRun]) -> float | None:
+    """The shortest round trip of some repetitions, ns; None without one."""
+    found = (run.samples.filter(_OK).select(_RTT.min()).item() for run in runs)
+    return min((float(value) for value in found if value is not None), default=None)
 
 
 def _rows(used: list[CellRun]) -> pl.DataFrame:

@@ -86,6 +86,7 @@ def _row(entry: Mapping[str, Any], cell: Cell | None) -> PublishedComparison:
         inside=inside,
         remark=_remark(theirs, ci, ours, inside, cell),
         note=None if entry.get("note") is None else str(entry["note"]),
+        functions={str(name): float(part) * scale for name, part in (entry.get("functions") or {}).items()},
     )
 
 

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from crosswind.cellspec import cell_json
-from crosswind.engine import check_cell, find_binary
+from crosswind.engine import check_cell, find_binary, used_stand_ins
 from crosswind.errors import CrosswindError, StudyError
 from crosswind.forecast import forecast
 from crosswind.models import MODELS, unknown_models
@@ -34,6 +34,7 @@ def start(study: Study, *, output: Path | None, options: Mapping[str, bool]) -> 
     started = utc_now()
     plan = plan_entries(study, options)
     _check(plan, binary)
+    programs = used_stand_ins((entry["parameters"] for entry in plan), binary)
     manifest = {
         "name": study.name,
         "study": study.canonical(),
@@ -41,7 +42,7 @@ def start(study: Study, *, output: Path | None, options: Mapping[str, bool]) -> 
         "presentation": presentation(study),
         "options": dict(options),
         "plan": plan,
-        "provenance": provenance(binary, command=command_line(), seed=study.seed, started=started),
+        "provenance": provenance(binary, command=command_line(), seed=study.seed, started=started, programs=programs),
         "sessions": [{"started": started, "command": command_line()}],
     }
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -130,6 +131,7 @@ def presentation(study: Study) -> dict[str, Any]:
         "published": [figure.as_dict(cells) for figure in study.published],
         "figures": [figure.as_dict(cells) for figure in study.figures],
         "fits": [fit.as_dict(cells) for fit in study.fits],
+        "equivalences": [claim.as_dict(cells) for claim in study.equivalences],
         "models": list(study.models),
         "notes": [*study.notes, *(preset.note() for preset in study.presets.values())],
     }

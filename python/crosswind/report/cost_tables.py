@@ -1,10 +1,10 @@
 """What a message cost, each kind of cost in one table: on the wire, and of the processors."""
 
 from crosswind.analysis.metrics import METRICS
-from crosswind.report.format import NOTHING, factor_names, interval, levels, observed, scale_of
+from crosswind.report.format import NOTHING, factor_names, interval, levels, observed, percent, scale_of
 from crosswind.report.headline import number_of
 from crosswind.report.tables import Table, factor_columns
-from crosswind.result import Cell, Result
+from crosswind.result import Cell, Direction, Result
 
 _COLUMNS = {
     "wire_bytes_forward": "bytes to server",
@@ -21,6 +21,28 @@ _WIRE = (
     "On the wire are the IP packets that a host handed to the path, resent ones and acknowledgements too; overhead is "
     "what is beyond the payload. The set-up of the one kept connection of an echo, or of a multiplex's, is left out."
 )
+
+
+_DROPPED = "Of all packets that entered the path in all repetitions: by loss, queue and device together."
+
+
+def drops_table(result: Result) -> Table | None:
+    """Packets that the path dropped on the way to the server and to the client, where it dropped any."""
+    kept = [(cell, cell.ledger) for cell in result.cells if cell.ledger]
+    if not any(_lost(way) for _, ledger in kept for way in (ledger.forward, ledger.reverse)):
+        return None
+    factors = factor_columns([cell for cell, _ in kept])
+    short = factor_names(factors)
+    rows, narrow = [], []
+    for cell, ledger in kept:
+        said = [*_dropped(ledger.forward), *_dropped(ledger.reverse)]
+        rows.append([*([cell.levels.get(key, NOTHING) for key in factors] or ["the only cell"]), *said])
+        narrow.append([levels(cell.levels), said[1], said[3]])
+    columns = [short[key] for key in factors] or ["cell"]
+    marked = frozenset(row for row, (cell, _) in enumerate(kept) if not cell.valid)
+    small = Table("Packets dropped", [" · ".join(columns), "to server", "to client"], narrow, 1, marked, [_DROPPED])
+    heads = [*columns, "to server", "share", "to client", "share"]
+    return Table("Packets dropped", heads, rows, len(columns), marked, [_DROPPED], small)
 
 
 def overhead_table(result: Result) -> Table | None:
@@ -63,6 +85,14 @@ def _table(result: Result, table: str, title: str, notes: list[str]) -> Table | 
     marked = frozenset(row for row, cell in enumerate(cells) if not cell.valid)
     small = Table(title, [" · ".join(columns), "n", *told[:2]], narrow, 1, marked, notes)
     return Table(title, [*columns, "n", *told], rows, len(columns), marked, notes, small)
+
+
+def _lost(way: Direction) -> int:
+    return way.dropped.loss + way.dropped.queue + way.dropped.device
+
+
+def _dropped(way: Direction) -> tuple[str, str]:
+    return f"{number_of(_lost(way))} of {number_of(way.in_)}", percent(_lost(way) / way.in_) if way.in_ else NOTHING
 
 
 def _middle(cell: Cell, name: str) -> float | None:

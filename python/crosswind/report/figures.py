@@ -34,7 +34,7 @@ def _chart(figure: Figure, invalid: set[int]) -> Chart:
         points, curves = ([row for row in rows if row["value"] > 0] for rows in (points, curves))
         points = [{**row, "low": max(row["low"], row["value"] / 20)} if "low" in row else row for row in points]
     x = _x(figure)
-    title = f"{METRICS[figure.metric].title.lower()}, {unit}{', log scale' if log else ''}"
+    title = ", ".join(filter(None, (METRICS[figure.metric].title.lower(), unit, "log scale" if log else "")))
     scale = alt.Scale(type="log" if log else "linear", nice=True, zero=not log)
     y = alt.Y("value:Q", title=title, scale=scale, axis={"tickCount": 5} | ({"format": "~g"} if log else {}))
     colour = _colour(figure)

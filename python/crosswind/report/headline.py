@@ -1,10 +1,11 @@
 """What a run says, in a few sentences: all computed from the result, none chosen by hand."""
 
 import math
+from collections import Counter
 
 from crosswind.analysis.metrics import METRICS
-from crosswind.report.format import factor_name, levels, number
-from crosswind.result import LevelComparison, Result
+from crosswind.report.format import factor_name, levels, number, quantity
+from crosswind.result import Equivalence, LevelComparison, Result
 
 _SHOWN = 4
 
@@ -34,7 +35,28 @@ def sentences(result: Result) -> list[str]:
         f"{_count(len(result.cells), 'cell')}, {_count(result.executed, 'repetition')}, "
         f"{_count(exchanges, 'exchange')}, {number_of(lost)} of them lost."
     )
-    return [extent, *differences(result)]
+    return [extent, *equivalences(result), *differences(result)]
+
+
+def equivalences(result: Result) -> list[str]:
+    """What came of each claim of equivalence."""
+    return [f"{claim.title}{'' if claim.title.endswith('?') else ':'} {tally(claim)}." for claim in result.equivalences]
+
+
+def tally(claim: Equivalence) -> str:
+    """How many pairs of a claim are equivalent, how many differ, and of how many neither was shown."""
+    found = Counter(pair.verdict for pair in claim.pairs)
+    equivalent, differing, open_ = (number_of(found[one]) for one in ("equivalent", "differs", "cannot tell"))
+    pairs = f"{equivalent} of {_count(len(claim.pairs), 'pair')} of levels of {factor_name(claim.factor)}"
+    return f"{pairs} equivalent within {margin(claim)}, {differing} that differ by more, {open_} that cannot be told"
+
+
+def margin(claim: Equivalence) -> str:
+    """What a claim allows: "±5 ms", "±4 percentage points", "0.8 to 1.25 times"."""
+    if claim.scale == "ratio":
+        return f"{claim.low:.3g} to {claim.high:.3g} times"
+    points = f"{100 * claim.high:.3g} percentage points"
+    return f"±{points if claim.unit == '1' else quantity(claim.high, claim.unit)}"
 
 
 def differences(result: Result) -> list[str]:

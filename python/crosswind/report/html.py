@@ -16,12 +16,14 @@ import vl_convert
 from crosswind.analysis import METRICS, CellData, collect
 from crosswind.record import RunRecord
 from crosswind.report.charts import POINTS, Chart, Panels, distribution
-from crosswind.report.cost_tables import cpu_table, overhead_table
+from crosswind.report.cost_tables import cpu_table, drops_table, overhead_table
+from crosswind.report.equivalence_tables import equivalence_tables
 from crosswind.report.figures import figure_charts
 from crosswind.report.files import write_text
 from crosswind.report.headline import number_of, sentences, verdict
 from crosswind.report.interval_charts import intervals
 from crosswind.report.model_charts import goodput_by_loss
+from crosswind.report.peer_tables import peers_table
 from crosswind.report.phase_charts import phase_charts
 from crosswind.report.profile_charts import profile_charts, profile_table
 from crosswind.report.tables import (
@@ -82,15 +84,17 @@ class _Page:
 
     def body(self) -> str:
         """All sections in order."""
-        costs = [overhead_table(self.result), cpu_table(self.result)]
+        costs = [drops_table(self.result), overhead_table(self.result), cpu_table(self.result)]
         extra = [loss_table(self.result), *costs, comparisons_table(self.result)]
         sections = [
             self.head(),
             self.figures(),
             self.fits(),
+            *(_section(table) for table in equivalence_tables(self.result)),
             self.drawn("Setting connections up, by phase", phase_charts(self.result, self.data)),
             self.drawn("The page of median load time", waterfalls(self.data)),
             self.profile(),
+            _section(peers_table(self.result)),
             *(self.metric(name, table) for name, table in sorted(metric_tables(self.result), key=_folded_last)),
             self.models(),
             _section(published_table(self.result)),

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 
@@ -78,7 +79,8 @@ def metric_table(name: str, result: Result) -> Table:
     short = factor_names(factors)
     metrics = [cell.estimates[name] for cell in cells]
     divisor, unit = scale_of([_middle(metric) for metric in metrics], metrics[0].unit)
-    shown = [one for one in STATISTICS if any(_part(metric, one).value is not None for metric in metrics)]
+    kept = ("mean",) if METRICS[name].share else STATISTICS
+    shown = [one for one in kept if any(_part(metric, one).value is not None for metric in metrics)]
     central = [one for one in shown if one in ("median", "mean")]
     bare = any(metric.mean.value is None for metric in metrics)
     extra = ["observed"] if bare else []
@@ -94,17 +96,17 @@ def metric_table(name: str, result: Result) -> Table:
     names = [short[key] for key in factors] or ["cell"]
     title = f"{METRICS[name].title}, {unit}"
     marked = frozenset(row for row, cell in enumerate(cells) if not cell.valid)
-    notes = footnotes(cells, metrics)
+    notes = footnotes(cells, metrics, kept)
     small = Table(title, [" · ".join(names), "n", *_with_interval(central), *extra], narrow, 1, marked, notes)
     return Table(title, [*names, "n", "lost", *_with_interval(shown), *extra], rows, len(names), marked, notes, small)
 
 
-def footnotes(cells: list[Cell], metrics: list[Metric]) -> list[str]:
+def footnotes(cells: list[Cell], metrics: list[Metric], statistics: Sequence[str] = STATISTICS) -> list[str]:
     """Methods in use, each once, and for every absent number its reason, each once with the cells it concerns."""
     used: dict[str, list[str]] = {}
     absent: dict[str, list[str]] = {}
     for cell, metric in zip(cells, metrics, strict=True):
-        for statistic in STATISTICS:
+        for statistic in statistics:
             part = _part(metric, statistic)
             if part.value is not None:
                 names = used.setdefault(method(part.method), [])

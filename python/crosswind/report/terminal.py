@@ -7,8 +7,10 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from crosswind.report.cost_tables import cpu_table, overhead_table
+from crosswind.report.cost_tables import cpu_table, drops_table, overhead_table
+from crosswind.report.equivalence_tables import equivalence_tables
 from crosswind.report.headline import sentences, verdict
+from crosswind.report.peer_tables import peers_table
 from crosswind.report.profile_charts import profile_table
 from crosswind.report.tables import (
     PHASES,
@@ -25,7 +27,7 @@ from crosswind.result import Result
 
 _COLOURS = {"good": "green", "doubtful": "yellow", "bad": "bold red"}
 _MARKS = {"good": "✓", "doubtful": "!", "bad": "✗"}
-_SECONDARY = ("connect", *PHASES, "request", "reply", "transfer_time_app")
+_SECONDARY = ("delayed_share", "connect", *PHASES, "request", "reply", "transfer_time_app")
 _COMPARISONS_SHOWN = 12
 
 
@@ -40,14 +42,17 @@ def print_result(result: Result, console: Console | None = None) -> None:
             out.print(Text(wrapped))
     for table, _ in fit_tables(result):
         _print(out, table)
+    asked = {one.metric for one in result.figures} | {one.metric for one in result.equivalences}
     for name, table in metric_tables(result):
-        if name not in _SECONDARY or (is_connecting(result) and name in ("connect", *PHASES)):
+        if name not in _SECONDARY or name in asked or (is_connecting(result) and name in ("connect", *PHASES)):
             _print(out, table)
-    costs = (overhead_table(result), cpu_table(result), profile_table(result))
+    costs = (drops_table(result), overhead_table(result), cpu_table(result), profile_table(result))
     beside = (models_table(result), published_table(result), comparisons_table(result))
-    for extra in (loss_table(result), *costs, *beside):
+    for extra in (loss_table(result), *costs, *equivalence_tables(result), *beside):
         if extra is not None:
             _print(out, extra, limit=_COMPARISONS_SHOWN)
+    if peers := peers_table(result):
+        _print(out, peers)
     if result.figures:
         said = f"Figures, in the HTML report: {'; '.join(figure.title for figure in result.figures)}."
         out.print()

@@ -1,8 +1,9 @@
 """Statistics: a number never travels without its interval, its n and its method (docs/statistics.md)."""
 
-from crosswind.stats.binomial import clopper_pearson, wilson
+from crosswind.stats.binomial import Share, clopper_pearson, share_interval, share_of, wilson
 from crosswind.stats.bootstrap import Resampled, design_effect, resample
-from crosswind.stats.compare import Comparison, cliffs_delta, difference_of_means, hodges_lehmann, ratio_of_means, tost
+from crosswind.stats.compare import Comparison, cliffs_delta, difference_of_means, hodges_lehmann, ratio_of_means
+from crosswind.stats.equivalence import Equivalence, margin_of_ratio, tost, tost_ratio, tost_shares
 from crosswind.stats.estimate import Estimate, TooFewSamples, refused
 from crosswind.stats.exponential import Exponential, aicc, fit_exponential
 from crosswind.stats.mean import mean_interval
@@ -11,9 +12,11 @@ from crosswind.stats.quantile import median_interval, quantile_interval, quantil
 
 __all__ = [
     "Comparison",
+    "Equivalence",
     "Estimate",
     "Exponential",
     "Resampled",
+    "Share",
     "TooFewSamples",
     "aicc",
     "cliffs_delta",
@@ -23,6 +26,7 @@ __all__ = [
     "fit_exponential",
     "hodges_lehmann",
     "holm",
+    "margin_of_ratio",
     "mean_interval",
     "median_interval",
     "quantile_interval",
@@ -31,6 +35,10 @@ __all__ = [
     "ratio_of_means",
     "refused",
     "resample",
+    "share_interval",
+    "share_of",
     "tost",
+    "tost_ratio",
+    "tost_shares",
     "wilson",
 ]

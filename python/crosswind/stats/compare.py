@@ -2,12 +2,12 @@
 
 Every function compares `other` with `reference`: a positive difference means that `other` is larger. An effect size
 comes with its interval; a p-value only ever beside it. An interval that holds "no effect" shows no difference; it does
-not show that there is none, for which there is `tost`.
+not show that there is none, for which there is `crosswind.stats.equivalence`.
 """
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -33,20 +33,60 @@ class Comparison:
     p: float | None
 
 
-def difference_of_means(reference: Resampled, other: Resampled, *, unit: str, level: float = 0.95) -> Comparison:
-    """other - reference, in `unit`, by studentised bootstrap, or Welch's t where either has no resamples.
+@dataclass(frozen=True)
+class Effect:
+    """How far two means lie apart, as a difference or as the logarithm of a ratio, and what else it could have been.
 
-    Raises: TooFewSamples as `mean_interval`.
+    Attributes:
+        value, error: the effect and its standard error. n: samples of both. fewest: of the smaller set.
+        tail_units: as of `Resampled`, the smaller. freedom: of Welch and Satterthwaite. method: how limits are made.
+        t: resampled (effect - value) / error; empty where Student's t has to serve.
     """
-    shifts = [(one.mean, one.error, one.means - one.mean, one.errors) for one in (reference, other)]
-    return _two_means(reference, other, shifts, unit=unit, level=level)
+
+    value: float
+    error: float
+    n: int
+    fewest: int
+    tail_units: float
+    freedom: float
+    method: str
+    t: Array = field(repr=False)
+
+    def limits(self, level: float) -> tuple[float, float]:
+        """The interval of this level. Raises: TooFewSamples as `mean_interval`."""
+        if self.t.size:
+            return studentised_limits(
+                self.value, self.error, self.t, level=level, tail_units=self.tail_units, n=self.fewest
+            )
+        half = float(stats.t.ppf((1 + check_level(level)) / 2, self.freedom)) * self.error
+        return self.value - half, self.value + half
+
+    def p_at_most(self, place: float) -> float:
+        """One-sided p-value of the effect being `place` or less: small where it is clearly above."""
+        return self._beyond(place, above=True)
+
+    def p_at_least(self, place: float) -> float:
+        """One-sided p-value of the effect being `place` or more: small where it is clearly below."""
+        return self._beyond(place, above=False)
+
+    def _beyond(self, place: float, *, above: bool) -> float:
+        over = self.value - place if above else place - self.value
+        if self.error == 0:
+            return 0.0 if over > 0 else 1.0
+        if not self.t.size:
+            return float(stats.t.sf(over / self.error, self.freedom))
+        return _bootstrap_p(over / self.error, self.t if above else -self.t)
 
 
-def ratio_of_means(reference: Resampled, other: Resampled, *, level: float = 0.95) -> Comparison:
-    """other / reference, by the same methods on the logarithm (delta method), so that 2x and 1/2x weigh alike.
+def difference(reference: Resampled, other: Resampled) -> Effect:
+    """other - reference."""
+    return _effect(
+        reference, other, [(one.mean, one.error, one.means - one.mean, one.errors) for one in (reference, other)]
+    )
 
-    Raises: TooFewSamples as `mean_interval`, or when a mean is not above 0.
-    """
+
+def log_ratio(reference: Resampled, other: Resampled) -> Effect:
+    """ln(other / reference), by the delta method. Raises: TooFewSamples when a mean is not above 0."""
     if reference.mean <= 0 or other.mean <= 0:
         raise TooFewSamples("a ratio needs two means above 0")
     shifts = []
@@ -55,11 +95,33 @@ def ratio_of_means(reference: Resampled, other: Resampled, *, level: float = 0.9
         shifts.append(
             (math.log(one.mean), one.error / one.mean, np.log(positive) - math.log(one.mean), one.errors / positive)
         )
-    found = _two_means(reference, other, shifts, unit="1", level=level)
-    e = found.estimate
-    assert e.value is not None and e.low is not None and e.high is not None
-    value, low, high = (math.exp(min(part, 700.0)) for part in (e.value, e.low, e.high))
-    return Comparison(Estimate(value, low, high, e.n, level, f"{e.method}, of the logarithm", "1"), found.p)
+    return _effect(reference, other, shifts)
+
+
+def as_ratio(effect: Effect, level: float) -> Estimate:
+    """The ratio whose logarithm this effect is. Raises: TooFewSamples as `mean_interval`."""
+    low, high = effect.limits(level)
+    value, low, high = (math.exp(min(part, 700.0)) for part in (effect.value, low, high))
+    return Estimate(value, low, high, effect.n, level, f"{effect.method}, of the logarithm", "1")
+
+
+def difference_of_means(reference: Resampled, other: Resampled, *, unit: str, level: float = 0.95) -> Comparison:
+    """other - reference, in `unit`, by studentised bootstrap, or Welch's t where either has no resamples.
+
+    Raises: TooFewSamples as `mean_interval`.
+    """
+    effect = difference(reference, other)
+    low, high = effect.limits(level)
+    return Comparison(Estimate(effect.value, low, high, effect.n, level, effect.method, unit), _two_sided(effect))
+
+
+def ratio_of_means(reference: Resampled, other: Resampled, *, level: float = 0.95) -> Comparison:
+    """other / reference, by the same methods on the logarithm (delta method), so that 2x and 1/2x weigh alike.
+
+    Raises: TooFewSamples as `mean_interval`, or when a mean is not above 0.
+    """
+    effect = log_ratio(reference, other)
+    return Comparison(as_ratio(effect, level), _two_sided(effect))
 
 
 def hodges_lehmann(
@@ -118,70 +180,41 @@ def cliffs_delta(reference: npt.ArrayLike, other: npt.ArrayLike, *, level: float
     return Estimate(delta, float(low), float(high), n + m, level, "Cliff's delta (Feng & Cliff)", "1")
 
 
-def tost(
-    reference: Resampled, other: Resampled, *, margin: float, unit: str, alpha: float = 0.05
-) -> tuple[bool, Comparison]:
-    """Two one-sided tests: is the difference of means within ±margin?
-
-    Args:    margin: the smallest difference that would matter, in `unit`, above 0.
-    Returns: (equivalent, comparison), whose interval has level 1 - 2·alpha and whose p is the larger of the two tests'.
-             Not equivalent means not shown to be; it does not mean different.
-    Raises:  TooFewSamples as `mean_interval`; ValueError unless margin is above 0.
-    Source:  Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987).
-    """
-    if margin <= 0:
-        raise ValueError("an equivalence margin is above 0")
-    found = difference_of_means(reference, other, unit=unit, level=1 - 2 * alpha).estimate
-    assert found.value is not None and found.low is not None and found.high is not None
-    error = math.hypot(reference.error, other.error)
-    if error == 0:
-        p = 0.0 if abs(found.value) < margin else 1.0
-    else:
-        freedom = _welch(reference, other)
-        p = max(
-            float(stats.t.cdf((found.value - margin) / error, freedom)),
-            float(stats.t.sf((found.value + margin) / error, freedom)),
-        )
-    return -margin < found.low and found.high < margin, Comparison(found, p)
-
-
 _Shift = tuple[float, float, Array, Array]  # value, error, resampled (value - value), resampled errors
 
 
-def _two_means(reference: Resampled, other: Resampled, shifts: list[_Shift], *, unit: str, level: float) -> Comparison:
+def _effect(reference: Resampled, other: Resampled, shifts: list[_Shift]) -> Effect:
     (value_a, error_a, shift_a, errors_a), (value_b, error_b, shift_b, errors_b) = shifts
-    value, error, n = value_b - value_a, math.hypot(error_a, error_b), reference.n + other.n
+    t, method = np.empty(0), "Welch's t"
     if reference.is_bootstrap and other.is_bootstrap and reference.means.size == other.means.size:
         # Rolled by one, because two sets resampled from one seed would otherwise move together.
         t = studentise(np.roll(shift_b, 1) - shift_a, np.hypot(np.roll(errors_b, 1), errors_a))
-        tail_units = min(reference.tail_units, other.tail_units)
-        low, high = studentised_limits(value, error, t, level=level, tail_units=tail_units, n=min(reference.n, other.n))
-        p = _bootstrap_p(value, error, t)
         method = other.method if reference.method == other.method else f"{reference.method} and {other.method}"
-    else:
-        freedom = _welch(reference, other)
-        half = float(stats.t.ppf((1 + check_level(level)) / 2, freedom)) * error
-        low, high = value - half, value + half
-        p = float(2 * stats.t.sf(abs(value) / error, freedom)) if error > 0 else float(value == 0)
-        method = "Welch's t"
-    return Comparison(Estimate(value, low, high, n, level, method, unit), p)
+    return Effect(
+        value=value_b - value_a,
+        error=math.hypot(error_a, error_b),
+        n=reference.n + other.n,
+        fewest=min(reference.n, other.n),
+        tail_units=min(reference.tail_units, other.tail_units),
+        freedom=_welch(reference, other),
+        method=method,
+        t=t,
+    )
 
 
-def _bootstrap_p(value: float, error: float, t: Array) -> float:
-    """Share of resampled t beyond the observed one, twice the smaller side, never 0 (Davison & Hinkley, eq. 4.11).
+def _two_sided(effect: Effect) -> float:
+    return min(1.0, 2 * min(effect.p_at_most(0.0), effect.p_at_least(0.0)))
 
-    That share cannot fall below 2/5000, with which Holm's method would show none of a few hundred comparisons. So where
+
+def _bootstrap_p(observed: float, t: Array) -> float:
+    """Share of resampled t at or beyond the observed one, never 0 (Davison & Hinkley, eq. 4.11).
+
+    That share cannot fall below 1/5000, with which Holm's method would show none of a few hundred comparisons. So where
     hardly any lies beyond, the tail of t is continued.
     """
-    if error == 0:
-        return float(value == 0)
-    observed = value / error
-    above, below = int(np.sum(t >= observed)), int(np.sum(t <= observed))
-    beyond = min(above, below)
-    counted = min(1.0, 2 * (beyond + 1) / (t.size + 1))
-    if beyond >= _FEW_BEYOND:
-        return counted
-    return min(counted, 2 * _tail_beyond(t if above <= below else -t, observed if above <= below else -observed))
+    beyond = int(np.sum(t >= observed))
+    counted = min(1.0, (beyond + 1) / (t.size + 1))
+    return counted if beyond >= _FEW_BEYOND else min(counted, _tail_beyond(t, observed))
 
 
 def _tail_beyond(t: Array, observed: float) -> float:

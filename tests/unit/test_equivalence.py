@@ -1,0 +1,223 @@
+"""Claims of equivalence and the share of delayed exchanges, from study file to report."""
+
+from typing import Any
+
+import pytest
+
+from crosswind.analysis import analyse
+from crosswind.cli.session import presentation
+from crosswind.errors import StudyError
+from crosswind.report import estimates_frame
+from crosswind.report.equivalence_tables import equivalence_tables
+from crosswind.report.headline import sentences
+from crosswind.report.html import render as render_html
+from crosswind.report.tables import metric_table
+from crosswind.report.terminal import render
+from crosswind.stats import clopper_pearson
+from crosswind.study import Study
+from records import MS, echoes, path, record, run
+
+CLOSED = {"workload": {"kind": "echo", "transport": "tcp", "mode": "closed"}}
+CLAIM: dict[str, Any] = {
+    "title": "Does size delay?", "metric": "delayed_share", "factor": "workload.size", "margin": "4%", "where": {},
+    "note": "Why four.", "is_ratio": False, "bound": 0.04, "cells": [0, 1, 2, 3],
+}  # fmt: skip
+
+
+def cell(index: int, delayed: int, size: str, loss: str = "0%", *, n: int = 2000, rtt: int = 20 * MS):
+    """Echoes of one cell of which so many are late, evenly spread, so that neighbours are not alike."""
+    late = {round(at * n / delayed) for at in range(delayed)} if delayed else set()
+    rtts = [rtt + 200 * MS if at in late else rtt for at in range(n)]
+    return run(index, echoes(rtts), {"path.loss": loss, "workload.size": size}, parameters=CLOSED)
+
+
+def delayed_of(rtts: list[int | None]):
+    (made,) = analyse(record(run(0, echoes(rtts), parameters=CLOSED))).cells
+    return made.estimates["delayed_share"]
+
+
+def test_delayed_is_nine_tenths_beyond_the_shortest() -> None:
+    # Shortest 10 ms: late above 19 ms. What was lost is no exchange that was answered.
+    found = delayed_of([10 * MS, 19 * MS, 19 * MS + 1, 20 * MS, None] * 20)
+    assert (found.mean.value, found.mean.n) == (0.5, 80)
+    expected = clopper_pearson(40, 80)
+    assert (found.mean.low, found.mean.high, found.mean.method) == (expected.low, expected.high, expected.method)
+    assert (found.median.value, found.median.reason) == (None, "a share has no quantiles")
+    assert (found.smallest, found.largest) == (0, 1)
+
+
+def test_on_a_path_without_delay_the_machine_may_take_two_milliseconds() -> None:
+    assert delayed_of([MS // 10, 2_100_000, 2_100_001, 25 * MS] * 10).mean.value == 0.5
+
+
+@pytest.mark.parametrize(("delayed", "share"), [(0, 0), (1900, 0.95)])
+def test_where_most_are_delayed_the_shortest_is_still_the_measure(delayed: int, share: float) -> None:
+    (made,) = analyse(record(cell(0, delayed, "1"))).cells
+    assert made.estimates["delayed_share"].mean.value == share
+
+
+def test_the_shortest_is_that_of_all_repetitions() -> None:
+    runs = [run(0, echoes([rtt] * 30), repetition=at, parameters=CLOSED) for at, rtt in enumerate((10 * MS, 30 * MS))]
+    assert analyse(record(*runs)).cells[0].estimates["delayed_share"].mean.value == 0.5
+
+
+def test_the_shortest_is_that_of_cells_that_differ_in_loss_alone() -> None:
+    def waiting(index: int, rtt: int, **ways: Any):
+        return run(index, echoes([rtt] * 30), parameters=CLOSED | {"path": path(**ways)})
+
+    # Under loss every exchange waited; on the longer path none did, and its own shortest counts.
+    cells = [waiting(0, 20 * MS, delay_ns=10 * MS), waiting(1, 60 * MS, delay_ns=10 * MS, loss=0.2),
+             waiting(2, 60 * MS, delay_ns=30 * MS, loss=0.2)]  # fmt: skip
+    shares = [one.estimates["delayed_share"].mean.value for one in analyse(record(*cells)).cells]
+    assert shares == [0, 1, 0]
+
+
+@pytest.mark.parametrize("workload", [{"mode": "open"}, {"kind": "transfer"}, {"kind": "multiplex"}])
+def test_only_an_echo_in_a_closed_loop_is_delayed(workload: dict[str, str]) -> None:
+    parameters = {"workload": CLOSED["workload"] | workload}
+    (made,) = analyse(record(run(0, echoes([MS] * 30), parameters=parameters))).cells
+    assert "delayed_share" not in made.estimates
+
+
+def test_every_pair_of_levels_gets_a_verdict_at_each_loss() -> None:
+    made = record(cell(0, 380, "1"), cell(1, 382, "50"), cell(2, 1460, "4kB"), cell(3, 3, "1", "5%", n=10),
+                  cell(4, 380, "9"), equivalences=[CLAIM])  # fmt: skip
+    (claim,) = analyse(made).equivalences
+    assert (claim.scale, claim.unit, claim.low, claim.high, claim.margin) == ("difference", "1", -0.04, 0.04, "4%")
+    found = {(pair.reference, pair.other): pair for pair in claim.pairs}
+    # Cell 3 stands alone at its loss, and the claim says nothing of cell 4.
+    assert {names: pair.verdict for names, pair in found.items()} == {
+        ("1", "50"): "equivalent", ("1", "4kB"): "differs", ("50", "4kB"): "differs",
+    }  # fmt: skip
+    same = found["1", "50"]
+    assert same.effect.value == pytest.approx(0.001)
+    assert (same.effect.n, same.effect.level) == (4000, 0.9)
+    assert same.effect.method == "square-and-add of Clopper-Pearson (exact binomial)"
+    assert -0.04 < same.effect.low < 0.001 < same.effect.high < 0.04
+    # Holm: the smallest of three times 3.
+    assert same.p_holm == pytest.approx(3 * same.p)
+    assert (same.fixed, same.reference_cell, same.other_cell) == ({"path.loss": "0%"}, 0, 1)
+    beyond = sorted((pair.p_beyond, pair.p_beyond_holm) for pair in claim.pairs)
+    assert beyond[0][1] == pytest.approx(3 * beyond[0][0])
+
+
+def test_too_few_exchanges_cannot_tell() -> None:
+    made = record(cell(0, 12, "1", n=60), cell(1, 12, "50", n=60), equivalences=[CLAIM])
+    (pair,) = analyse(made).equivalences[0].pairs
+    assert (pair.verdict, pair.effect.value, pair.effect.n) == ("cannot tell", 0, 120)
+    assert pair.p_holm > 0.05
+
+
+def test_a_mean_that_cannot_be_estimated_cannot_tell_either() -> None:
+    claim = CLAIM | {"metric": "rtt", "margin": "25%", "is_ratio": True, "bound": 0.25}
+    made = record(cell(0, 0, "1", n=8), cell(1, 0, "50", n=8), equivalences=[claim])
+    (found,) = analyse(made).equivalences
+    (pair,) = found.pairs
+    assert (pair.verdict, pair.p, pair.p_holm) == ("cannot tell", None, None)
+    assert pair.effect.reason.startswith("not enough samples: a mean needs 24 exchanges on a kept connection")
+    assert "1 without an interval" in equivalence_tables(analyse(made))[0].footnotes[-1]
+
+
+def test_ratios_of_means_are_held_against_a_ratio() -> None:
+    claim = CLAIM | {"metric": "rtt", "margin": "25%", "is_ratio": True, "bound": 0.25}
+    runs = [cell(0, 200, "1"), cell(1, 202, "50"), cell(2, 200, "100", rtt=60 * MS)]
+    (found,) = analyse(record(*runs, equivalences=[claim])).equivalences
+    assert (found.scale, found.unit, found.low, found.high) == ("ratio", "1", 0.8, 1.25)
+    # 20 + 20 ms on average, 20 + 20.2, and 60 + 20.
+    assert [pair.verdict for pair in found.pairs] == ["equivalent", "differs", "differs"]
+    assert [pair.effect.value for pair in found.pairs] == pytest.approx([40.2 / 40, 80 / 40, 80 / 40.2])
+
+
+def test_a_claim_whose_factor_does_not_vary_is_left_out() -> None:
+    assert analyse(record(cell(0, 10, "1"), cell(1, 10, "1", "5%"), equivalences=[CLAIM])).equivalences == []
+
+
+def test_claims_are_in_every_report() -> None:
+    made = record(cell(0, 380, "1"), cell(1, 382, "50"), equivalences=[CLAIM])
+    result = analyse(made)
+    said = "1 of 1 pair of levels of size equivalent within ±4 percentage points, "
+    said += "0 that differ by more, 0 that cannot be told"
+    assert f"Does size delay? {said}." in sentences(result)
+    (table,) = equivalence_tables(result)
+    assert table.columns == ["at", "size", "n", "difference of shares, % [90 %]", "p (Holm)", "verdict"]
+    (row,) = table.rows
+    assert (row[:3], row[-1]) == (["0%", "50 against 1", "4\u202f000"], "equivalent")
+    assert row[3].startswith("0.1 [−2.0, ")
+    assert table.footnotes[:2] == [f"Share of exchanges delayed: {said}.", "Why four."]
+    for text in (render(result), render_html(made, result)):
+        assert "Does size delay?" in text
+        assert "equivalent" in text
+    # A study that claims nothing of it has the share in its page and files, not on the terminal.
+    plain = analyse(record(cell(0, 380, "1")))
+    assert "Share of exchanges delayed" not in render(plain)
+    assert "Share of exchanges delayed, %" in render(result)
+    assert metric_table("delayed_share", plain).columns[-1] == "mean [95 %]"
+    assert metric_table("delayed_share", plain).footnotes == ["mean: Clopper-Pearson (exact binomial)"]
+    assert estimates_frame(plain).filter(metric="delayed_share", statistic="mean")["value"].to_list() == [0.19]
+
+
+STUDY = """
+title = "A study"
+[path]
+loss = ["0%", "5%"]
+[workload]
+kind = "echo"
+size = [1, 50]
+[[equivalence]]
+title = "Size"
+factor = "workload.size"
+where = { "path.loss" = 0.05 }
+"""
+
+
+def claim_of(metric: str, margin: str) -> dict[str, Any]:
+    text = f'{STUDY}metric = "{metric}"\nmargin = "{margin}"\n'
+    study = Study.from_toml(text, name="s")
+    assert Study.from_toml(study.to_toml(), name="s").canonical() == study.canonical()
+    assert study.digest() == Study.from_toml(STUDY.partition("[[")[0], name="s").digest()
+    (claim,) = presentation(study)["equivalences"]
+    return claim
+
+
+@pytest.mark.parametrize(
+    ("metric", "margin", "is_ratio", "bound"),
+    [
+        ("rtt", "5ms", False, 5e6),
+        ("rtt", "0.25 s", False, 0.25e9),
+        ("rtt", "25%", True, 0.25),
+        ("wire_bytes_forward", "1.5kB", False, 1500),
+        ("wire_packets_forward", "10 %", True, 0.1),
+        ("delayed_share", "4%", False, 0.04),
+        ("delayed_share", "0.04", False, 0.04),
+    ],
+)
+def test_a_margin_is_a_quantity_or_a_ratio(metric: str, margin: str, is_ratio: bool, bound: float) -> None:
+    claim = claim_of(metric, margin)
+    assert (claim["is_ratio"], claim["bound"], claim["margin"]) == (is_ratio, pytest.approx(bound), margin)
+    assert (claim["cells"], claim["where"], claim["factor"]) == ([2, 3], {"path.loss": "0.05"}, "workload.size")
+
+
+@pytest.mark.parametrize("margin", ["", "5", "ms", "-5ms", "5 apples", "0ms", "1e3ms", "5%%"])
+def test_what_is_no_margin(margin: str) -> None:
+    with pytest.raises(StudyError, match=r"^s:\d+: equivalence\[1\]\.margin: .* (a|no) margin$"):
+        claim_of("rtt", margin)
+
+
+def test_a_margin_of_a_share_is_less_than_all() -> None:
+    with pytest.raises(StudyError, match='"100%" is no margin'):
+        claim_of("delayed_share", "100%")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"workload.size"\n', '"workload.sizes"\n', 'equivalence[1].factor: "workload.sizes" is not a factor\'s key'),
+        ('"path.loss" = 0.05', '"workload.size" = 1', "equivalence[1].where: workload.size has one value only"),
+        ("metric", "metrics", "equivalence[1].metric: is missing"),
+    ],
+)
+def test_mistakes_in_a_claim(old: str, new: str, message: str) -> None:
+    text = f'{STUDY}metric = "rtt"\nmargin = "5ms"\n'.replace(old, new)
+    with pytest.raises(StudyError) as caught:
+        Study.from_toml(text, name="s")
+    assert message in caught.value.message
