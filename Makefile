@@ -83,8 +83,9 @@ advisories:
 	    echo "error: cargo-deny is missing"; echo "hint: cargo install --locked cargo-deny"; exit 1; } >&2
 	cargo deny check advisories
 
-# Each program in benches/ prints what it measured beside its reference from the same run.
+# Each program in benches/ prints what it measured beside its reference from the same run. The example is the transports'.
 bench: install
+	cargo build --release --locked --quiet --example minimal -p crosswind-transport
 	@for bench in benches/*; do \
 	    if test -f "$$bench" -a -x "$$bench"; then PATH="$(CURDIR)/$(VENV)/bin:$$PATH" "$$bench" || exit 1; fi; \
 	done

@@ -72,7 +72,7 @@ mod tests {
     fn a_messages_own_packets_end_with_the_first_that_has_room_for_it() {
         let packets = [
             packet(Side::Forward, 0, 5, 250, true),
-            packet(Side::Forward, 1, 11, 0, true), // an acknowledgement
+            packet(Side::Forward, 1, 11, 0, true),   // an acknowledgement
             packet(Side::Forward, 2, 12, 30, false), // a header
             packet(Side::Forward, 2, 12, 250, true),
             packet(Side::Forward, 3, 112, 250, false),

@@ -7,6 +7,7 @@ use crate::message::{self, Messages};
 use crate::server::{Seen, SeenByPort, Serve};
 use crate::{Measured, Sample, WorkloadError, open_loop, session};
 use crosswind_host::Clock;
+use crosswind_transport::driver::Bound;
 use crosswind_transport::{Connection, Outcome, Purpose, Stream, TransportError};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -125,6 +126,7 @@ async fn closed_loop(config: &Echo, lane: &Lane<'_>) -> Vec<Sent> {
     let one_stream = !lane.stream_per_message() && config.stream == ConnectionMode::Kept;
     let (mut message, mut reply) = (lane.messages.buffer(sizes.request), vec![0; sizes.reply]);
     let mut expected = lane.messages.buffer(sizes.reply);
+    let mut bound = Bound::new(lane.driver());
     let mut kept: Option<Kept> = None;
     let mut all = Vec::new();
     for number in config.numbers(lane.number) {
@@ -150,7 +152,7 @@ async fn closed_loop(config: &Echo, lane: &Lane<'_>) -> Vec<Sent> {
         let before = clock.now();
         sample.sent = Some(before);
         sample.sent_bytes = sizes.request as u64;
-        let result = one_exchange(lane, &mut open, &message, &mut reply).await;
+        let result = one_exchange(lane, &mut bound, &mut open, &message, &mut reply).await;
         let after = clock.now();
         match result {
             Ok(length) => {
@@ -196,11 +198,12 @@ async fn open(lane: &Lane<'_>, one_stream: bool, sample: &mut Sample) -> Result<
 
 async fn one_exchange(
     lane: &Lane<'_>,
+    bound: &mut Bound,
     open: &mut Kept,
     message: &[u8],
     reply: &mut [u8],
 ) -> Result<usize, TransportError> {
-    lane.within("cannot exchange", async {
+    let exchanging = async {
         if let Some(stream) = &mut open.stream {
             if lane.features().datagram {
                 return receive_own(lane, stream, message, reply).await;
@@ -211,8 +214,8 @@ async fn one_exchange(
         let length = exchange(&mut stream, message, reply).await?;
         stream.sender.finish().await?;
         Ok(length)
-    })
-    .await
+    };
+    bound.within(lane.timeout, "cannot exchange", exchanging).await
 }
 
 /// Sends a datagram and receives its answer. Late answers to earlier ones are passed over, within one timeout in all.

@@ -5,11 +5,12 @@ use crate::security::{NAME, Security};
 use crate::{Result, Times};
 use bytes::{Buf, Bytes, BytesMut};
 use h3::server::RequestResolver;
-use hyper::header::CONTENT_LENGTH;
+use httpdate::HttpDate;
+use hyper::header::{CONTENT_LENGTH, DATE};
 use hyper::{Request, Response};
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 const PROTOCOL: &[u8] = b"h3";
 
@@ -32,7 +33,10 @@ async fn answer(request: RequestResolver<h3_quinn::Connection, Bytes>) -> Result
     while let Some(piece) = stream.recv_data().await? {
         message.extend_from_slice(piece.chunk());
     }
-    stream.send_response(Response::builder().header(CONTENT_LENGTH, message.len()).body(())?).await?;
+    let date = HttpDate::from(SystemTime::now()).to_string();
+    stream
+        .send_response(Response::builder().header(CONTENT_LENGTH, message.len()).header(DATE, date).body(())?)
+        .await?;
     stream.send_data(message.freeze()).await?;
     stream.finish().await?;
     Ok(())

@@ -13,7 +13,7 @@ use h3::client::{RequestStream, SendRequest};
 use h3::error::Code;
 use h3_quinn::{OpenStreams, RecvStream, SendStream};
 use hyper::Request;
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -66,8 +66,8 @@ impl Client {
             body: None,
         };
         if let Purpose::Download(bytes) = purpose {
-            let mut half = sender.ask(self.requests.download(bytes, ())?).await?;
-            half.finish().await.map_err(|e| stream_error("cannot ask", &e, quinn))?;
+            // In a box: a message's stream is opened without waiting, and pays for no room to wait in.
+            Box::pin(sender.fetch(bytes)).await?;
         }
         Ok(Stream::new(sender, ClientReceiver { connection: quinn.clone(), state: State::Unasked(awaited) }))
     }
@@ -135,6 +135,11 @@ impl ClientSender {
         Ok(send)
     }
 
+    async fn fetch(&mut self, bytes: Option<u64>) -> Result<(), TransportError> {
+        let mut half = self.ask(self.requests.download(bytes, ())?).await?;
+        half.finish().await.map_err(|e| stream_error("cannot ask", &e, &self.connection))
+    }
+
     async fn whole(&mut self, message: &[u8]) -> Result<(), TransportError> {
         let request = self.requests.message(Length::Known(message.len() as u64), ())?;
         let mut half = self.ask(request).await?;
@@ -166,40 +171,40 @@ impl ClientSender {
         let sent = half.send_data(Bytes::copy_from_slice(part)).await;
         sent.map_err(|e| stream_error("cannot send", &e, &self.connection))
     }
+
+    /// Ends the body, of which nothing may have been sent yet.
+    async fn end(&mut self, unbegun: bool) -> Result<(), TransportError> {
+        if unbegun {
+            self.give(&[]).await?;
+        }
+        let Some((half, left)) = &mut self.body else { return Ok(()) };
+        // Short of what was announced the body is still there to be reset on drop.
+        left.end()?;
+        half.finish().await.map_err(|e| stream_error("cannot finish", &e, &self.connection))?;
+        self.body = None;
+        Ok(())
+    }
 }
 
 impl Sender for ClientSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(async move {
-            match self.purpose {
-                Purpose::Messages => self.whole(message).await,
-                Purpose::Upload(_) => self.give(message).await,
-                Purpose::Download(_) => Ok(()),
-            }
-        })
+        match self.purpose {
+            Purpose::Messages => Box::pin(self.whole(message)),
+            Purpose::Upload(_) => Box::pin(self.give(message)),
+            Purpose::Download(_) => Box::pin(ready(Ok(()))),
+        }
     }
 
     fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(async move {
-            match self.purpose {
-                Purpose::Messages | Purpose::Upload(_) => self.give(part).await,
-                Purpose::Download(_) => Ok(()),
-            }
-        })
+        match self.purpose {
+            Purpose::Messages | Purpose::Upload(_) => Box::pin(self.give(part)),
+            Purpose::Download(_) => Box::pin(ready(Ok(()))),
+        }
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
-        Box::pin(async {
-            if self.fresh.is_some() && matches!(self.purpose, Purpose::Upload(_)) {
-                self.give(&[]).await?;
-            }
-            let Some((half, left)) = &mut self.body else { return Ok(()) };
-            // Short of what was announced the body is still there to be reset on drop.
-            left.end()?;
-            half.finish().await.map_err(|e| stream_error("cannot finish", &e, &self.connection))?;
-            self.body = None;
-            Ok(())
-        })
+        let unbegun = self.fresh.is_some() && matches!(self.purpose, Purpose::Upload(_));
+        if unbegun || self.body.is_some() { Box::pin(self.end(unbegun)) } else { Box::pin(ready(Ok(()))) }
     }
 }
 

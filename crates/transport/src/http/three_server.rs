@@ -18,7 +18,8 @@ use h3_quinn::{RecvStream, SendStream};
 use httpdate::HttpDate;
 use hyper::header::{ALLOW, CONTENT_LENGTH, DATE, HeaderValue};
 use hyper::{Response, StatusCode};
-use std::future::Future;
+use std::cell::RefCell;
+use std::future::{Future, ready};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
@@ -109,7 +110,7 @@ async fn resolve(
     connection: quinn::Connection,
 ) -> Option<Stream> {
     let (request, stream) = resolver.resolve_request().await.ok()?;
-    let (mut send, receive) = stream.split();
+    let (send, receive) = stream.split();
     match route(request.method(), request.uri().path()) {
         Route::Stream(asked) => {
             let body = Arriving::new(FromQuic::new(receive, connection.clone(), request.headers()));
@@ -117,15 +118,21 @@ async fn resolve(
             Some(Stream { asked, ..Stream::new(sender, ServerReceiver { body }) })
         }
         Route::Answer(status, length) => {
-            let mut response = response(status, length);
-            if status == StatusCode::METHOD_NOT_ALLOWED {
-                response.headers_mut().insert(ALLOW, ALLOWED);
-            }
-            send.send_response(response).await.ok()?;
-            send.finish().await.ok()?;
+            // In a box: what is rare makes every other request's wait no larger.
+            Box::pin(answer(send, status, length)).await.ok()?;
             None
         }
     }
+}
+
+/// Answers without a body.
+async fn answer(mut send: SendHalf, status: StatusCode, length: Option<u64>) -> Result<(), StreamError> {
+    let mut response = response(status, length);
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        response.headers_mut().insert(ALLOW, ALLOWED);
+    }
+    send.send_response(response).await?;
+    send.finish().await
 }
 
 fn response(status: StatusCode, length: Option<u64>) -> Response<()> {
@@ -136,10 +143,24 @@ fn response(status: StatusCode, length: Option<u64>) -> Response<()> {
         headers.insert(CONTENT_LENGTH, length.into());
     }
     // RFC 9110, section 6.6.1, as with the versions before.
-    if let Ok(date) = HeaderValue::try_from(HttpDate::from(SystemTime::now()).to_string()) {
+    if let Some(date) = date() {
         headers.insert(DATE, date);
     }
     response
+}
+
+/// The date, which is put into words once a second.
+fn date() -> Option<HeaderValue> {
+    thread_local!(static LAST: RefCell<Option<(HttpDate, HeaderValue)>> = const { RefCell::new(None) });
+    let now = HttpDate::from(SystemTime::now());
+    LAST.with_borrow_mut(|last| match last {
+        Some((date, words)) if *date == now => Some(words.clone()),
+        _ => {
+            let words = HeaderValue::try_from(now.to_string()).ok()?;
+            *last = Some((now, words.clone()));
+            Some(words)
+        }
+    })
 }
 
 impl Connection for Served {
@@ -252,6 +273,15 @@ impl ServerSender {
         }
         self.half.send_data(Bytes::copy_from_slice(part)).await.map_err(self.failed("cannot send"))
     }
+
+    async fn end(&mut self) -> Result<(), TransportError> {
+        if let Answer::Begun(left) = &self.state {
+            left.end()?;
+            self.half.finish().await.map_err(self.failed("cannot finish"))?;
+            self.state = Answer::Whole;
+        }
+        Ok(())
+    }
 }
 
 impl Sender for ServerSender {
@@ -264,18 +294,11 @@ impl Sender for ServerSender {
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
-        Box::pin(async {
-            match &self.state {
-                Answer::Fresh(_) => self.whole(&[]).await,
-                Answer::Begun(left) => {
-                    left.end()?;
-                    self.half.finish().await.map_err(self.failed("cannot finish"))?;
-                    self.state = Answer::Whole;
-                    Ok(())
-                }
-                Answer::Whole => Ok(()),
-            }
-        })
+        match &self.state {
+            Answer::Fresh(_) => Box::pin(self.whole(&[])),
+            Answer::Begun(_) => Box::pin(self.end()),
+            Answer::Whole => Box::pin(ready(Ok(()))),
+        }
     }
 }
 
