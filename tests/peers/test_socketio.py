@@ -37,6 +37,18 @@ def test_their_client_does_not_wait_for_the_upgrade(ours: Ours, peers: Peers, pa
 
 
 @PAYLOADS
+def test_their_client_only_polls(ours: Ours, peers: Peers, payload: str) -> None:
+    transport = "socketio-websocket"
+    sizes = sizes_of(transport, payload)
+    server = ours.serve(transport)
+    # One after the other: the end of a session by polling leaves the server sound.
+    for _ in range(2):
+        called = peers.call("socketio", transport, server, sizes, payload=payload, transports=["polling"])
+        called.assert_ok(sizes)
+        assert called.lines[0] == {"event": "connected", "transport": "polling"}
+
+
+@PAYLOADS
 @POLLING
 def test_our_client(ours: Ours, peers: Peers, payload: str, polling: bool) -> None:
     transport = "socketio-websocket"

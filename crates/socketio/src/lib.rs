@@ -13,6 +13,7 @@ mod handshake;
 mod message;
 mod packet;
 mod session;
+mod text;
 
 pub use error::Error;
 pub use event::{Carrier, CloseReason, Event, Joined};

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub const MAX_ATTACHMENTS: usize = 16;
 
 /// Names that Socket.IO keeps for itself (socket.io-parser 4.2).
-const RESERVED: [&str; 6] =
+pub(crate) const RESERVED: [&str; 6] =
     ["connect", "connect_error", "disconnect", "disconnecting", "newListener", "removeListener"];
 
 /// What a message is.
@@ -208,6 +208,11 @@ impl MessageDecoder {
         }
         self.incomplete = Some((message, attachments));
         Ok(None)
+    }
+
+    /// No attachments are missing.
+    pub(crate) const fn is_between_messages(&self) -> bool {
+        self.incomplete.is_none()
     }
 
     /// Takes a binary Engine.IO message; returns the Socket.IO message that it completes.

@@ -16,7 +16,7 @@
 
 use crate::{
     Carrier, CloseReason, Error, Event, Handshake, Joined, Kind, Message, MessageDecoder, Packet, Payload,
-    encode_client_open, parse_client_open,
+    encode_client_open, message::RESERVED, parse_client_open, text,
 };
 use serde_json::json;
 use std::collections::VecDeque;
@@ -191,6 +191,10 @@ impl Session {
     /// Errors, with nothing sent: not connected; a reserved name; a payload above the server's maximum; an empty binary
     /// argument on WebTransport, whose frames cannot be empty.
     pub fn emit(&mut self, name: &str, argument: Payload) -> Result<(), Error> {
+        let argument = match argument {
+            Payload::Text(text) => return self.emit_text(name, &text),
+            binary @ Payload::Binary(_) => binary,
+        };
         if self.step != Step::Connected {
             return Err(self.not_now());
         }
@@ -200,6 +204,24 @@ impl Session {
         let payloads: Vec<_> = payloads.collect();
         payloads.iter().try_for_each(|payload| self.check_size(payload))?;
         self.to_send.extend(payloads);
+        Ok(())
+    }
+
+    /// Sends an event with one argument, which is text.
+    ///
+    /// Errors, with nothing sent: as [`emit`](Self::emit).
+    pub fn emit_text(&mut self, name: &str, argument: &str) -> Result<(), Error> {
+        if self.step != Step::Connected {
+            return Err(self.not_now());
+        }
+        if RESERVED.contains(&name) {
+            return Err(Error::EventName);
+        }
+        let mut packet = String::from(Packet::Message("").type_char());
+        text::write_event(name, argument, &mut packet);
+        let payload = Payload::Text(packet);
+        self.check_size(&payload)?;
+        self.to_send.push_back(payload);
         Ok(())
     }
 
@@ -293,6 +315,13 @@ impl Session {
             // Without a ping before it, it answers one that was sent while polling.
             (Server, Connecting | Connected, Packet::Pong("")) => self.heartbeat = self.first_heartbeat(now_ns),
             (_, Connecting | Connected, Packet::Message(text)) => {
+                if self.step == Connected
+                    && self.messages.is_between_messages()
+                    && let Some((name, text)) = text::read_event(text)
+                {
+                    self.events.push_back(Event::Message { name, argument: Payload::Text(text) });
+                    return Ok(());
+                }
                 let message = self.messages.handle_text(text)?;
                 message.map_or(Ok(()), |message| self.handle_message(message))?;
             }

@@ -1,7 +1,7 @@
 //! The client of HTTP/1.1 and HTTP/2.
 
 use super::body::{Outgoing, Tap, pieces};
-use super::link::{Fate, Link, Tasks};
+use super::link::{Fate, Link, Tasks, UnderWay};
 use super::pieces::{Arriving, FromHyper};
 use super::request::{Length, Requests};
 use super::{CONNECTION_WINDOW, MOST_HEADER_BYTES, STREAM_WINDOW, Version, errors};
@@ -79,14 +79,15 @@ impl Client {
         if let Purpose::Download(bytes) = purpose {
             sender.ask(self.requests.download(bytes, Outgoing::empty())?)?;
         }
-        let receiver = ClientReceiver { fate: self.link.fate.clone(), state: State::Unasked(awaited), turn };
+        let under_way = Some(Held { _turn: turn, _counted: self.link.fate.begin() });
+        let receiver = ClientReceiver { fate: self.link.fate.clone(), state: State::Unasked(awaited), under_way };
         Ok(Stream::new(sender, receiver))
     }
 }
 
 async fn drive(connection: impl Future<Output = hyper::Result<()>>, fate: Fate) {
     let end = connection.await;
-    fate.seal(end.map_err(|e| errors::meaning("", &e)));
+    fate.seal(errors::end(end, &fate));
 }
 
 impl Connection for Client {
@@ -279,7 +280,13 @@ struct ClientReceiver {
     fate: Fate,
     state: State,
     /// Given back once the response is whole.
-    turn: Option<OwnedSemaphorePermit>,
+    under_way: Option<Held>,
+}
+
+/// What a request holds of the connection.
+struct Held {
+    _turn: Option<OwnedSemaphorePermit>,
+    _counted: UnderWay,
 }
 
 enum State {
@@ -308,7 +315,7 @@ impl ClientReceiver {
                 Ok(state) => self.state = state,
                 Err(e) => {
                     self.state = State::Failed;
-                    self.turn = None;
+                    self.under_way = None;
                     return Err(e);
                 }
             }
@@ -321,7 +328,7 @@ impl ClientReceiver {
 
     fn settle<T>(&mut self, result: Result<T, TransportError>) -> Result<T, TransportError> {
         if matches!(&self.state, State::Answered(body) if body.is_over()) {
-            self.turn = None;
+            self.under_way = None;
         }
         result
     }

@@ -13,6 +13,29 @@ pub(super) fn error(what: &'static str, cause: &hyper::Error, fate: &Fate) -> Tr
     below(what, cause).unwrap_or_else(|| if over { fate.error(what) } else { of_hyper(what, cause) })
 }
 
+/// How a connection came to its `fate`.
+pub(super) fn end(result: hyper::Result<()>, fate: &Fate) -> Result<(), TransportError> {
+    match result {
+        // On Linux it breaks so for who still writes to an end that has said it is done, and closed. With nothing under way
+        // that was orderly: what comes too late are frames that only keep the connection in order.
+        Err(e) if fate.is_idle() && is_broken_pipe(&e) => Ok(()),
+        result => result.map_err(|e| meaning("", &e)),
+    }
+}
+
+fn is_broken_pipe(cause: &hyper::Error) -> bool {
+    let mut source = cause.source();
+    while let Some(inner) = source {
+        let io = inner.downcast_ref::<io::Error>();
+        let io = io.or_else(|| inner.downcast_ref::<h2::Error>().and_then(h2::Error::get_io));
+        if let Some(io) = io {
+            return io.kind() == ErrorKind::BrokenPipe;
+        }
+        source = inner.source();
+    }
+    false
+}
+
 /// `cause` by itself.
 pub(super) fn meaning(what: &'static str, cause: &hyper::Error) -> TransportError {
     below(what, cause).unwrap_or_else(|| of_hyper(what, cause))

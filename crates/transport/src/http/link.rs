@@ -4,6 +4,7 @@ use crate::error::failed;
 use crate::{Outcome, SocketReadback, TransportError, tcp};
 use socket2::{SockRef, Socket};
 use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -11,12 +12,38 @@ use tokio::task::JoinHandle;
 
 /// What became of a connection, once it is over.
 #[derive(Clone, Default)]
-pub(super) struct Fate(Arc<OnceLock<(Outcome, String)>>);
+pub(super) struct Fate(Arc<Course>);
+
+#[derive(Default)]
+struct Course {
+    end: OnceLock<(Outcome, String)>,
+    /// Requests whose responses are still to come.
+    under_way: AtomicUsize,
+}
+
+/// A request, as long as its response is not whole.
+pub(super) struct UnderWay(Fate);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.0.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 impl Fate {
+    /// Counts a request.
+    pub(super) fn begin(&self) -> UnderWay {
+        self.0.under_way.fetch_add(1, Ordering::Relaxed);
+        UnderWay(self.clone())
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.0.under_way.load(Ordering::Relaxed) == 0
+    }
+
     /// The first that is said holds.
     pub(super) fn seal(&self, end: Result<(), TransportError>) {
-        let _ = self.0.set(match end {
+        let _ = self.0.end.set(match end {
             Ok(()) => (Outcome::Closed, "the connection is closed".into()),
             Err(e) => (e.outcome, e.cause),
         });
@@ -24,7 +51,7 @@ impl Fate {
 
     /// What a call that finds the connection over fails with.
     pub(super) fn error(&self, what: &'static str) -> TransportError {
-        match self.0.get() {
+        match self.0.end.get() {
             Some((outcome, cause)) => TransportError::with(what, *outcome, cause.clone()),
             None => TransportError::closed(what),
         }

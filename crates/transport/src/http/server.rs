@@ -1,7 +1,7 @@
 //! The server of HTTP/1.1 and HTTP/2.
 
 use super::body::{Outgoing, Tap, pieces};
-use super::link::{Fate, Link};
+use super::link::{Fate, Link, UnderWay};
 use super::pieces::{Arriving, FromHyper};
 use super::request::{ALLOWED, Route, route};
 use super::{CONNECTION_WINDOW, MOST_HEADER_BYTES, MOST_STREAMS, STREAM_WINDOW, Version, errors};
@@ -148,7 +148,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
         connection.as_mut().poll(context)
     })
     .await;
-    fate.seal(end.map_err(|e| errors::meaning("", &e)));
+    fate.seal(errors::end(end, &fate));
 }
 
 /// One request, from its header to the header of its response.
@@ -216,7 +216,13 @@ impl Connection for Served {
 impl Exchange {
     fn into_stream(self, fate: &Fate) -> Stream {
         let body = Arriving::new(FromHyper { body: self.request, fate: fate.clone() });
-        let sender = ServerSender { fate: fate.clone(), asked: self.asked, answer: Some(self.answer), tap: None };
+        let sender = ServerSender {
+            fate: fate.clone(),
+            asked: self.asked,
+            answer: Some(self.answer),
+            tap: None,
+            _under_way: fate.begin(),
+        };
         Stream { asked: self.asked, ..Stream::new(sender, ServerReceiver { body }) }
     }
 }
@@ -241,6 +247,7 @@ struct ServerSender {
     /// Nothing once the response is on its way.
     answer: Option<oneshot::Sender<Response<Outgoing>>>,
     tap: Option<Tap>,
+    _under_way: UnderWay,
 }
 
 impl ServerSender {

@@ -8,13 +8,14 @@ use crate::settings::Payload;
 use crate::websocket::LARGEST;
 use bytes::Bytes;
 use crosswind_socketio as io;
-use std::future::poll_fn;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
+use tokio::task::{AbortHandle, unconstrained};
 use tokio::time::{Sleep, sleep_until};
 
-/// The event that a message is.
+/// The event that a message is, unless the other end calls it otherwise.
 const EVENT: &str = "message";
 /// JSON writes a character in six bytes at most, `\u0000`.
 const ESCAPED: usize = 6;
@@ -31,6 +32,7 @@ pub(super) struct End {
     alarm_ns: Option<u64>,
     /// What messages are sent as.
     kind: Payload,
+    event: String,
     /// They are sent as the last one came.
     follow: bool,
     /// Of a message that was received in part.
@@ -41,6 +43,18 @@ pub(super) struct End {
     ended: Option<TransportError>,
     /// How the session did.
     over: Option<(Outcome, String)>,
+    /// What ends with this.
+    #[allow(dead_code)] // for its drop
+    background: Option<Background>,
+}
+
+/// A task that ends with whoever holds this.
+pub(super) struct Background(pub(super) AbortHandle);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl End {
@@ -60,12 +74,18 @@ impl End {
             alarm: Box::pin(sleep_until(started.into())),
             alarm_ns: None,
             kind,
+            event: EVENT.to_owned(),
             follow,
             rest: Bytes::new(),
             left: false,
             ended: None,
             over: None,
+            background: None,
         })
+    }
+
+    pub(super) fn hold(&mut self, background: Background) {
+        self.background = Some(background);
     }
 
     pub(super) fn pipe(&self) -> &Pipe {
@@ -128,13 +148,13 @@ impl End {
             return Poll::Ready(Ok(std::mem::take(&mut self.rest)));
         }
         loop {
-            if let io::Event::Message { argument, .. } = ready!(self.poll_event(context, limit))? {
+            if let io::Event::Message { name, argument } = ready!(self.poll_event(context, limit))? {
                 let (bytes, kind) = match argument {
                     io::Payload::Text(text) => (Bytes::from(text), Payload::Text),
                     io::Payload::Binary(bytes) => (bytes, Payload::Binary),
                 };
                 if self.follow {
-                    self.kind = kind;
+                    (self.event, self.kind) = (name, kind);
                 }
                 return Poll::Ready(Ok(bytes));
             }
@@ -144,15 +164,15 @@ impl End {
     /// Takes a message, to be sent by [`Self::poll_out`].
     pub(super) fn emit(&mut self, message: &[u8]) -> Result<(), TransportError> {
         let what = "cannot send";
-        let argument = match self.kind {
-            Payload::Binary => io::Payload::Binary(Bytes::copy_from_slice(message)),
-            Payload::Text => io::Payload::Text(
-                std::str::from_utf8(message)
-                    .map_err(|e| TransportError::with(what, Outcome::Error, format!("no text: {e}")))?
-                    .to_owned(),
-            ),
+        let emitted = match self.kind {
+            Payload::Binary => self.session.emit(&self.event, io::Payload::Binary(Bytes::copy_from_slice(message))),
+            Payload::Text => {
+                let text = std::str::from_utf8(message)
+                    .map_err(|e| TransportError::with(what, Outcome::Error, format!("no text: {e}")))?;
+                self.session.emit_text(&self.event, text)
+            }
         };
-        self.session.emit(EVENT, argument).map_err(|error| match (&self.over, &error) {
+        emitted.map_err(|error| match (&self.over, &error) {
             (Some((outcome, cause)), _) => TransportError::with(what, *outcome, cause.clone()),
             (None, io::Error::NotNow { .. }) => TransportError::closed(what),
             (None, io::Error::PayloadTooLong { .. }) => {
@@ -165,10 +185,10 @@ impl End {
     /// Sends what there is to send.
     pub(super) fn poll_out(&mut self, half: Half, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
         for payload in std::mem::take(&mut self.before) {
-            self.pipe.queue(half, context, payload)?;
+            self.pipe.queue(half, context, &payload)?;
         }
         while let Some(payload) = self.session.poll_payload() {
-            self.pipe.queue(half, context, payload)?;
+            self.pipe.queue(half, context, &payload)?;
         }
         self.pipe.poll_flush(half, context)
     }
@@ -176,7 +196,8 @@ impl End {
     /// Leaves; nothing more is sent or received.
     pub(super) fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
         self.session.close();
-        self.poll_out(Half::Sending, context).map(unless_over)
+        unless_over(ready!(self.poll_out(Half::Sending, context)))?;
+        if self.over.is_some() { self.pipe.poll_finish(context).map(unless_over) } else { Poll::Ready(Ok(())) }
     }
 
     /// Leaves, and ends what is below in an orderly way.
@@ -193,7 +214,9 @@ impl End {
     fn poll_event(&mut self, context: &mut Context<'_>, limit: usize) -> Poll<Result<io::Event, TransportError>> {
         let what = "cannot receive";
         if let Some((outcome, cause)) = &self.over {
-            return Poll::Ready(Err(TransportError::with(what, *outcome, cause.clone())));
+            let over = TransportError::with(what, *outcome, cause.clone());
+            self.say_last(context);
+            return Poll::Ready(Err(over));
         }
         let longest = limit.saturating_mul(ESCAPED).saturating_add(AROUND);
         loop {
@@ -254,9 +277,19 @@ impl End {
             _ => TransportError::closed(what),
         };
         self.over = Some((error.outcome, error.cause.clone()));
-        // The other end may be gone already.
-        let _ = self.pipe.poll_finish(context);
+        self.say_last(context);
         error
+    }
+
+    /// Ends what is below: at once, for nobody need poll again, and a task whose budget of polls is spent would be put off.
+    fn say_last(&mut self, context: &mut Context<'_>) {
+        let _ = pin!(unconstrained(poll_fn(|context| {
+            // What cannot be sent now, because the other end does not read, goes when this end finishes or closes. It may be
+            // gone already.
+            let _ = self.poll_out(Half::Receiving, context);
+            self.pipe.poll_finish(context)
+        })))
+        .poll(context);
     }
 }
 

@@ -4,6 +4,7 @@
 mod end;
 mod frames;
 mod pipe;
+mod polled;
 mod polling_client;
 mod server;
 
@@ -370,7 +371,8 @@ impl Connection for SocketIoConnection {
             State::Up(halves) => match halves.end(Outcome::Reset).map(End::into_pipe) {
                 Some(Pipe::WebSocket(socket)) => socket.into_carrier().reset(),
                 Some(Pipe::WebTransport(frames)) => frames.abort(),
-                None => {}
+                // Whoever polls finds it gone.
+                Some(Pipe::Requests(_)) | None => {}
             },
             State::Quic(..) | State::Gone => {}
         }
@@ -388,6 +390,7 @@ impl Connection for SocketIoConnection {
             (None, State::Up(halves)) => halves.with(what, |end| match end.pipe() {
                 Pipe::WebSocket(socket) => tcp_stream::readback(socket.carrier().tcp()),
                 Pipe::WebTransport(_) => Err(TransportError::unsupported(what)),
+                Pipe::Requests(requests) => Ok(requests.readback.clone()),
             }),
             (None, State::Quic(..) | State::Gone) => Err(TransportError::closed(what)),
         }

@@ -1,18 +1,20 @@
 //! What carries the payloads of a session.
 
 use super::frames::Frames;
+use super::polled::{Next, Requests};
 use crate::TransportError;
 use crate::halves::Half;
 use crate::settings::Payload;
-use crate::websocket::{Incoming, Socket, outgoing};
-use bytes::Bytes;
+use crate::websocket::{Incoming, Socket};
 use crosswind_socketio as io;
 use std::task::{Context, Poll, ready};
 
-/// A WebSocket, each message of which is a payload; or a stream of WebTransport, cut into frames.
+/// A WebSocket, each message of which is a payload; a stream of WebTransport, cut into frames; or long polling.
 pub(super) enum Pipe {
     WebSocket(Box<Socket>),
     WebTransport(Box<Frames>),
+    /// Requests of HTTP, until the session moves to a WebSocket.
+    Requests(Box<Requests>),
 }
 
 impl Pipe {
@@ -21,17 +23,15 @@ impl Pipe {
         &mut self,
         half: Half,
         context: &mut Context<'_>,
-        payload: io::Payload,
+        payload: &io::Payload,
     ) -> Result<(), TransportError> {
         match self {
             Self::WebSocket(socket) => {
-                let message = match payload {
-                    io::Payload::Text(text) => outgoing(Bytes::from(text), Payload::Text)?,
-                    io::Payload::Binary(bytes) => outgoing(bytes, Payload::Binary)?,
-                };
-                socket.queue(half, context, message)
+                let kind = if matches!(payload, io::Payload::Text(_)) { Payload::Text } else { Payload::Binary };
+                socket.queue(half, context, payload.as_bytes(), kind)
             }
-            Self::WebTransport(frames) => frames.queue(&payload),
+            Self::WebTransport(frames) => frames.queue(payload),
+            Self::Requests(requests) => requests.queue(payload),
         }
     }
 
@@ -39,6 +39,7 @@ impl Pipe {
         match self {
             Self::WebSocket(socket) => socket.poll_flush(half, context),
             Self::WebTransport(frames) => frames.poll_flush(half, context),
+            Self::Requests(requests) => requests.poll_flush(half, context),
         }
     }
 
@@ -48,15 +49,26 @@ impl Pipe {
         context: &mut Context<'_>,
         limit: usize,
     ) -> Poll<Result<io::Payload, TransportError>> {
-        match self {
-            Self::WebSocket(socket) => {
-                let Incoming { bytes, kind } = ready!(socket.poll_message(context, limit))?;
-                Poll::Ready(Ok(match kind {
-                    Payload::Binary => io::Payload::Binary(bytes),
-                    Payload::Text => io::Payload::Text(String::from_utf8_lossy(&bytes).into_owned()),
-                }))
+        loop {
+            let (pipe, outbox) = match self {
+                Self::WebSocket(socket) => {
+                    return Poll::Ready(Ok(match ready!(socket.poll_message(context, limit))? {
+                        Incoming::Binary(bytes) => io::Payload::Binary(bytes),
+                        Incoming::Text(text) => io::Payload::Text(text),
+                    }));
+                }
+                Self::WebTransport(frames) => return frames.poll_payload(context),
+                Self::Requests(requests) => match ready!(requests.poll_payload(context))? {
+                    Next::Payload(payload) => return Poll::Ready(Ok(payload)),
+                    Next::Moved(pipe, outbox) => (pipe, outbox),
+                },
+            };
+            *self = pipe;
+            for payload in outbox {
+                self.queue(Half::Receiving, context, &payload)?;
             }
-            Self::WebTransport(frames) => frames.poll_payload(context),
+            // What is left of it goes with what is sent next.
+            let _ = self.poll_flush(Half::Receiving, context)?;
         }
     }
 
@@ -65,6 +77,10 @@ impl Pipe {
         match self {
             Self::WebSocket(socket) => socket.poll_finish(context),
             Self::WebTransport(frames) => frames.poll_finish(context),
+            Self::Requests(requests) => {
+                requests.finish();
+                Poll::Ready(Ok(()))
+            }
         }
     }
 
@@ -73,6 +89,7 @@ impl Pipe {
         match self {
             Self::WebSocket(socket) => socket.poll_close(context),
             Self::WebTransport(frames) => frames.poll_finish(context),
+            Self::Requests(requests) => requests.poll_close(context).map(Ok),
         }
     }
 }

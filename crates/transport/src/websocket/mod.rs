@@ -1,9 +1,11 @@
 //! WebSocket (RFC 6455) over TCP, and over TLS.
 
+mod frame;
 mod socket;
 mod wire;
 
-pub(crate) use socket::{Incoming, LARGEST, Socket, outgoing};
+pub(crate) use socket::{Incoming, LARGEST, Socket};
+use socket::{Leaving, Part};
 pub(crate) use wire::Carrier;
 
 use crate::error::Outcome;
@@ -14,7 +16,7 @@ use crate::{
     Call, Connection, Driver, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, Stream, Transport,
     TransportError, driver, secure, tcp_stream,
 };
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
 use std::net::SocketAddr;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -162,21 +164,53 @@ struct End {
 }
 
 impl End {
-    fn poll_message(&mut self, context: &mut Context<'_>, limit: usize) -> Poll<Result<Bytes, TransportError>> {
+    fn poll_receive(&mut self, context: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, TransportError>> {
         if !self.rest.is_empty() {
-            return Poll::Ready(Ok(std::mem::take(&mut self.rest)));
+            let rest = std::mem::take(&mut self.rest);
+            let Some(place) = into.get_mut(..rest.len()) else {
+                let cause = "larger than expected";
+                return Poll::Ready(Err(TransportError::with("cannot receive", Outcome::TooLarge, cause)));
+            };
+            place.copy_from_slice(&rest);
+            return Poll::Ready(Ok(rest.len()));
         }
-        let Incoming { bytes, kind } = ready!(self.socket.poll_message(context, limit))?;
+        let (length, kind) = ready!(self.socket.poll_receive(context, into))?;
+        self.came(kind);
+        Poll::Ready(Ok(length))
+    }
+
+    fn poll_some(&mut self, context: &mut Context<'_>, into: &mut [u8]) -> Poll<Result<usize, TransportError>> {
+        loop {
+            if !self.rest.is_empty() || into.is_empty() {
+                let length = self.rest.len().min(into.len());
+                self.rest.copy_to_slice(&mut into[..length]);
+                return Poll::Ready(Ok(length));
+            }
+            match ready!(self.socket.poll_some(context, into))? {
+                // An empty message is not the end.
+                Part::Bytes(0) => {}
+                Part::Bytes(length) => {
+                    self.came(Payload::Binary);
+                    return Poll::Ready(Ok(length));
+                }
+                Part::Whole(message) => {
+                    let (bytes, kind) = message.into_parts();
+                    self.rest = bytes;
+                    self.came(kind);
+                }
+            }
+        }
+    }
+
+    fn came(&mut self, kind: Payload) {
         if self.follow {
             self.kind = kind;
         }
-        Poll::Ready(Ok(bytes))
     }
 }
 
 fn stream(halves: &Halves<End>) -> Stream {
-    let sender = WebSocketSender { halves: halves.clone(), buffer: BytesMut::new() };
-    Stream::new(sender, WebSocketReceiver(halves.clone()))
+    Stream::new(WebSocketSender(halves.clone()), WebSocketReceiver(halves.clone()))
 }
 
 impl Connection for WebSocketConnection {
@@ -250,59 +284,81 @@ impl Connection for WebSocketConnection {
     }
 }
 
-struct WebSocketSender {
-    halves: Halves<End>,
-    /// Used again for each message.
-    buffer: BytesMut,
+struct WebSocketSender(Halves<End>);
+
+/// A message on its way out. Given up, its rest goes with the next one: the other end would take that for its rest.
+struct Sending<'a> {
+    halves: &'a Halves<End>,
+    bytes: &'a [u8],
+    message: Option<Leaving<'a>>,
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if let Some(message) = self.message.take() {
+            // Where the connection has ended, nothing is left to be done.
+            let _ = self.halves.with("", |end| {
+                end.socket.leave(&message);
+                Ok(())
+            });
+        }
+    }
 }
 
 impl Sender for WebSocketSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        self.buffer.extend_from_slice(message);
-        let mut message = Some(self.buffer.split().freeze());
-        Box::pin(self.halves.poll(Half::Sending, "cannot send", move |end, context| {
-            if let Some(message) = message.take() {
-                end.socket.queue(Half::Sending, context, outgoing(message, end.kind)?)?;
-            }
-            end.socket.poll_flush(Half::Sending, context)
+        let mut sending = Sending { halves: &self.0, bytes: message, message: None };
+        Box::pin(self.0.poll(Half::Sending, "cannot send", move |end, context| {
+            let bytes = sending.bytes;
+            let message = sending.message.get_or_insert_with(|| Leaving::new(bytes, end.kind));
+            let sent = ready!(end.socket.poll_send(context, message));
+            sending.message = None;
+            Poll::Ready(sent)
         }))
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
         let what = "cannot finish sending";
-        Box::pin(self.halves.poll(Half::Sending, what, |end, context| end.socket.poll_finish(context)))
+        Box::pin(self.0.poll(Half::Sending, what, |end, context| end.socket.poll_finish(context)))
     }
 }
 
 struct WebSocketReceiver(Halves<End>);
 
+/// A place for a message. Given up, what has come of it is kept.
+struct Receiving<'a> {
+    halves: &'a Halves<End>,
+    into: &'a mut [u8],
+    begun: bool,
+}
+
+impl Drop for Receiving<'_> {
+    fn drop(&mut self) {
+        if self.begun {
+            let _ = self.halves.with("", |end| {
+                end.socket.keep(self.into);
+                Ok(())
+            });
+        }
+    }
+}
+
 impl Receiver for WebSocketReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        let what = "cannot receive";
-        Box::pin(self.0.poll(Half::Receiving, what, move |end, context| {
-            let message = ready!(end.poll_message(context, into.len()))?;
-            let Some(place) = into.get_mut(..message.len()) else {
-                return Poll::Ready(Err(TransportError::with(what, Outcome::TooLarge, "larger than expected")));
-            };
-            place.copy_from_slice(&message);
-            Poll::Ready(Ok(message.len()))
+        let mut receiving = Receiving { halves: &self.0, into, begun: false };
+        Box::pin(self.0.poll(Half::Receiving, "cannot receive", move |end, context| {
+            receiving.begun = true;
+            let received = ready!(end.poll_receive(context, receiving.into));
+            receiving.begun = false;
+            Poll::Ready(received)
         }))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
         Box::pin(self.0.poll(Half::Receiving, "cannot receive", move |end, context| {
-            loop {
-                match ready!(end.poll_message(context, LARGEST)) {
-                    Ok(message) if message.is_empty() && !into.is_empty() => {}
-                    Ok(mut message) => {
-                        let length = message.len().min(into.len());
-                        message.copy_to_slice(&mut into[..length]);
-                        end.rest = message;
-                        return Poll::Ready(Ok(length));
-                    }
-                    Err(e) if e.outcome == Outcome::Closed => return Poll::Ready(Ok(0)),
-                    Err(e) => return Poll::Ready(Err(e)),
-                }
+            match ready!(end.poll_some(context, into)) {
+                Err(e) if e.outcome == Outcome::Closed => Poll::Ready(Ok(0)),
+                received => Poll::Ready(received),
             }
         }))
     }
@@ -363,5 +419,60 @@ mod tests {
         let mut pong = vec![0x8a, 125];
         pong.extend([b'p'; 125]);
         assert_eq!(said, pong);
+    }
+
+    /// A connection, and its one stream, at the client and at the server.
+    async fn both_ends() -> [(Box<dyn Connection>, Stream); 2] {
+        let settings = Settings::default();
+        let listener = listen("127.0.0.1:0".parse().unwrap(), &settings, None).unwrap();
+        let address = listener.address().unwrap();
+        let (client, server) = tokio::join!(connect(address, &settings, false), async {
+            let mut connection = listener.accept(Duration::ZERO).await.unwrap();
+            let stream = connection.accept().await.unwrap();
+            (connection, stream)
+        });
+        let client = client.unwrap();
+        let stream = client.open(Purpose::Messages).await.unwrap();
+        [(client, stream), server]
+    }
+
+    async fn give_up_and_go_on(sender: &mut dyn Sender, receiver: &mut dyn Receiver) {
+        // More than the kernel's buffers hold.
+        let message: Vec<u8> = (0..30_000_000_u32).map(|n| (n % 251) as u8).collect();
+        let mut into = vec![0; message.len()];
+        let wait = Duration::from_millis(20);
+        assert!(tokio::time::timeout(wait, sender.send(&message)).await.is_err());
+        assert!(tokio::time::timeout(wait, receiver.receive(&mut into)).await.is_err());
+        into.fill(0);
+        let (sent, received) = tokio::join!(sender.send(b"next"), receiver.receive(&mut into));
+        sent.unwrap();
+        assert_eq!(received.unwrap(), message.len());
+        assert!(into == message);
+        assert_eq!(receiver.receive(&mut into).await.unwrap(), 4);
+        assert_eq!(&into[..4], b"next");
+    }
+
+    #[tokio::test]
+    async fn what_is_given_up_goes_on_where_it_was() {
+        let [(_client, mut at_client), (_server, mut at_server)] = both_ends().await;
+        for _ in 0..2 {
+            give_up_and_go_on(at_client.sender.as_mut(), at_server.receiver.as_mut()).await;
+            give_up_and_go_on(at_server.sender.as_mut(), at_client.receiver.as_mut()).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_may_be_received_in_parts_and_the_rest_at_once() {
+        let [mut client, mut server] = both_ends().await;
+        let message: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
+        let (sent, received) = tokio::join!(client.1.sender.send(&message), async {
+            let mut into = vec![0; message.len()];
+            let some = server.1.receiver.receive_some(&mut into[..1000]).await.unwrap();
+            let rest = server.1.receiver.receive(&mut into[some..]).await.unwrap();
+            assert_eq!(some + rest, message.len());
+            into
+        });
+        sent.unwrap();
+        assert!(received == message);
     }
 }
