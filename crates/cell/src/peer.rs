@@ -153,8 +153,10 @@ pub fn serve(text: &str) -> Result<(), CellError> {
 }
 
 fn wait_for_the_end(stay: bool) {
-    while stay {
-        std::thread::park();
+    if stay {
+        loop {
+            std::thread::park();
+        }
     }
     // Whatever ends it, nobody talks to us any more.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
