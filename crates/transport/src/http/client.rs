@@ -43,7 +43,7 @@ impl Client {
         let dispatch = match version {
             Version::One => {
                 let (dispatch, connection) = http1::handshake(io).await.map_err(|e| errors::meaning(WHAT, &e))?;
-                link.tasks.spawn(drive(connection, fate));
+                link.tasks.spawn(drive(connection, version, fate));
                 Dispatch::One(dispatch)
             }
             Version::Two => {
@@ -53,7 +53,7 @@ impl Client {
                     .initial_connection_window_size(CONNECTION_WINDOW)
                     .max_header_list_size(MOST_HEADER_BYTES);
                 let (dispatch, connection) = builder.handshake(io).await.map_err(|e| errors::meaning(WHAT, &e))?;
-                link.tasks.spawn(drive(connection, fate));
+                link.tasks.spawn(drive(connection, version, fate));
                 Dispatch::Two(dispatch)
             }
         };
@@ -85,9 +85,9 @@ impl Client {
     }
 }
 
-async fn drive(connection: impl Future<Output = hyper::Result<()>>, fate: Fate) {
+async fn drive(connection: impl Future<Output = hyper::Result<()>>, version: Version, fate: Fate) {
     let end = connection.await;
-    fate.seal(errors::end(end, &fate));
+    fate.seal(errors::end(end, version, &fate));
 }
 
 impl Connection for Client {

@@ -1,5 +1,6 @@
 //! What errors of HTTP mean for an exchange.
 
+use super::Version;
 use super::body::GivenUp;
 use super::link::Fate;
 use crate::{Outcome, TransportError, secure};
@@ -14,11 +15,12 @@ pub(super) fn error(what: &'static str, cause: &hyper::Error, fate: &Fate) -> Tr
 }
 
 /// How a connection came to its `fate`.
-pub(super) fn end(result: hyper::Result<()>, fate: &Fate) -> Result<(), TransportError> {
+pub(super) fn end(result: hyper::Result<()>, version: Version, fate: &Fate) -> Result<(), TransportError> {
     match result {
         // On Linux it breaks so for who still writes to an end that has said it is done, and closed. With nothing under way
-        // that was orderly: what comes too late are frames that only keep the connection in order.
-        Err(e) if fate.is_idle() && is_broken_pipe(&e) => Ok(()),
+        // that was orderly: what comes too late are frames that only keep the connection in order. In HTTP/1.1 there are none:
+        // there hyper has passed over a reset before.
+        Err(e) if version == Version::Two && fate.is_idle() && is_broken_pipe(&e) => Ok(()),
         result => result.map_err(|e| meaning("", &e)),
     }
 }

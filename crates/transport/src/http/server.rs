@@ -111,7 +111,13 @@ impl Served {
         match self.version {
             Version::One => {
                 let connection = http1::Builder::new().serve_connection(io, service);
-                self.link.tasks.spawn(drive(connection, http1::Connection::graceful_shutdown, stopped, fate));
+                self.link.tasks.spawn(drive(
+                    connection,
+                    http1::Connection::graceful_shutdown,
+                    stopped,
+                    Version::One,
+                    fate,
+                ));
             }
             Version::Two => {
                 let connection = http2::Builder::new(TokioExecutor::new())
@@ -120,7 +126,13 @@ impl Served {
                     .max_concurrent_streams(MOST_STREAMS)
                     .max_header_list_size(MOST_HEADER_BYTES)
                     .serve_connection(io, service);
-                self.link.tasks.spawn(drive(connection, http2::Connection::graceful_shutdown, stopped, fate));
+                self.link.tasks.spawn(drive(
+                    connection,
+                    http2::Connection::graceful_shutdown,
+                    stopped,
+                    Version::Two,
+                    fate,
+                ));
             }
         }
         self.state = State::Serving { requests, stop };
@@ -132,6 +144,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
     connection: C,
     wind_up: impl Fn(Pin<&mut C>),
     stopped: oneshot::Receiver<()>,
+    version: Version,
     fate: Fate,
 ) {
     let mut connection = pin!(connection);
@@ -148,7 +161,7 @@ async fn drive<C: Future<Output = hyper::Result<()>>>(
         connection.as_mut().poll(context)
     })
     .await;
-    fate.seal(errors::end(end, &fate));
+    fate.seal(errors::end(end, version, &fate));
 }
 
 /// One request, from its header to the header of its response.
