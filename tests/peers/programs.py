@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import re
 import subprocess
 import tempfile
 import threading
@@ -97,15 +98,27 @@ class Program:
     def wait(self) -> tuple[int, int]:
         """Waits for it to end by itself. Returns its exit status and the most memory it held, in bytes."""
         limit = time.monotonic() + DEADLINE_S
+        peak = 0
         while True:
-            pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
+            # Not what wait4 says: that counts the memory of the test's own process, which this one was forked from.
+            peak = max(peak, self.high_water_mark())
+            pid, status = os.waitpid(self.process.pid, os.WNOHANG)
             if pid:
                 self.process.returncode = os.waitstatus_to_exitcode(status)
-                return self.process.returncode, usage.ru_maxrss * 1024
+                return self.process.returncode, peak
             if time.monotonic() > limit:
                 self.kill()
                 raise AssertionError(f"lives on: {self.command}")
             time.sleep(0.002)
+
+    def high_water_mark(self) -> int:
+        """The most memory that it has held so far, in bytes; 0 once it has ended."""
+        try:
+            status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
+        except OSError:
+            return 0
+        found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
+        return int(found[1]) * 1024 if found else 0
 
     def forget(self) -> None:
         """Frees what it holds, once it has ended."""

@@ -204,6 +204,7 @@ impl Testbed {
     /// Ends the traffic, and reads the devices' counters while the report still holds the devices.
     pub fn finish(self) -> Result<Ended> {
         let (client, server) = (self.client, self.server);
+        let counters = |namespace: &Namespace| namespace.run(|| Netlink::connect()?.counters(DEVICE));
         let down = || {
             for namespace in [&client, &server] {
                 namespace.run(|| Netlink::connect()?.set_up(DEVICE, false))?;
@@ -213,10 +214,10 @@ impl Testbed {
         let report = if let Some(forwarder) = self.forwarder {
             Some(forwarder.finish(self.drain, down)?)
         } else {
+            settle(|| Ok([counters(&client)?, counters(&server)?]))?;
             down()?;
             None
         };
-        let counters = |namespace: &Namespace| namespace.run(|| Netlink::connect()?.counters(DEVICE));
         let devices = [counters(&client)?, counters(&server)?];
         let dropped = |namespace: &Namespace| namespace.run(|| Ok(sockets::dropped_datagrams()));
         let dropped_datagrams = [dropped(&client)?, dropped(&server)?];
@@ -258,4 +259,20 @@ fn connect(host: &HostConfig, mtu: u32, multicast: bool, own: IpAddr, peer: IpAd
         route: host.read_back_route(&netlink, peer)?,
         device: netlink.device(DEVICE)?,
     })
+}
+
+/// Waits, for a while, until what each device has sent is what the other has received: a connection's last packets may still
+/// wait in the kernel, and would be dropped with the device.
+fn settle(read: impl Fn() -> Result<[DeviceCounters; 2]>) -> Result<()> {
+    let mut before = read()?;
+    for _ in 0..50 {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let now = read()?;
+        let [client, server] = now;
+        if now == before && client.sent == server.received && server.sent == client.received {
+            break;
+        }
+        before = now;
+    }
+    Ok(())
 }
