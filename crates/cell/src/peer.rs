@@ -5,7 +5,7 @@ use crate::CellError;
 use crosswind_transport::security::{Security, Trust};
 use crosswind_transport::{
     Connection, Driver, Features, Listener, Outcome, Payload, Purpose, Resumption, Settings, SocketSettings, Stream,
-    Streams, Transport, TransportError, names,
+    Streams, Transport, TransportError, names, serving,
 };
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde::Deserialize;
@@ -209,17 +209,7 @@ async fn serve_connection(features: Features, mut connection: Box<dyn Connection
         }
         return;
     }
-    let mut streams = FuturesUnordered::new();
-    loop {
-        tokio::select! {
-            Some(()) = streams.next(), if !streams.is_empty() => {}
-            accepted = connection.accept() => match accepted {
-                Ok(stream) => streams.push(echo(features, stream)),
-                Err(_) => break,
-            },
-        }
-    }
-    while streams.next().await.is_some() {}
+    serving::side_by_side(connection.as_mut(), |_, stream| echo(features, stream)).await;
 }
 
 /// Whether what is sent as one message is received as one.
@@ -229,16 +219,10 @@ const fn has_boundaries(features: Features) -> bool {
 
 /// Sends back what comes, and what is asked for.
 async fn echo(features: Features, mut stream: Stream) {
-    if let Some(mut left) = stream.asked {
-        let buffer = vec![b'x'; CHUNK];
-        while left > 0 {
-            let part = left.min(CHUNK as u64);
-            if stream.sender.send_some(&buffer[..part as usize]).await.is_err() {
-                return;
-            }
-            left -= part;
-        }
-        let _ = stream.sender.finish().await;
+    if let Some(asked) = stream.asked {
+        let part = vec![b'x'; CHUNK];
+        // A client that is gone needs no answer.
+        let _ = serving::give(stream.sender.as_mut(), asked, &part).await;
         return;
     }
     let mut buffer = vec![0; if has_boundaries(features) { LARGEST } else { CHUNK }];
@@ -254,7 +238,6 @@ async fn echo(features: Features, mut stream: Stream) {
             Err(e) if e.outcome == Outcome::Timeout => continue,
             Err(_) => break,
         };
-        stream.sender.set_payload(stream.receiver.payload());
         let sending = stream.sender.send(&buffer[..length]);
         if features.driver.within(PATIENCE, "cannot answer", sending).await.is_err() && !features.datagram {
             return;
@@ -284,8 +267,7 @@ pub fn call(text: &str) -> Result<(), CellError> {
     let result = features
         .driver
         .run(async {
-            let connecting = transport.connect(wanted.address, &settings, timeout);
-            let mut connection = features.driver.within(timeout, "cannot connect", connecting).await?;
+            let mut connection = transport.connect(wanted.address, &settings, timeout).await?;
             messages(&wanted, features, timeout, connection.as_ref()).await?;
             features.driver.within(timeout, "cannot close", connection.close()).await
         })

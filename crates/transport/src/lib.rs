@@ -7,6 +7,7 @@
 //! the least that can stand between a workload and the kernel; the others run on a reactor, one a host, on one thread. Sockets
 //! belong to the namespace of the thread that opens them.
 
+mod arriving;
 pub mod driver;
 mod error;
 mod halves;
@@ -16,6 +17,7 @@ mod quic_endpoint;
 mod quic_session;
 mod secure;
 pub mod security;
+pub mod serving;
 mod settings;
 mod socketio;
 mod tcp;
@@ -220,9 +222,6 @@ pub trait Sender: Send {
         self.send(part)
     }
 
-    /// From now on messages are of that kind, where the transport has kinds.
-    fn set_payload(&mut self, _payload: Option<Payload>) {}
-
     /// Says that nothing more will be sent. Datagrams have no such word.
     fn finish(&mut self) -> Call<'_, ()> {
         Box::pin(async { Ok(()) })
@@ -242,11 +241,6 @@ pub trait Receiver: Send {
     /// On threads: changes what bounds every call. A reactor bounds calls from outside ([`driver::within`]).
     fn set_timeout(&mut self, _timeout: Duration) -> Result<(), TransportError> {
         Ok(())
-    }
-
-    /// The kind of the last message, where the transport has kinds.
-    fn payload(&self) -> Option<Payload> {
-        None
     }
 
     /// The client's port, of the last message.

@@ -1,6 +1,7 @@
 //! QUIC (RFC 9000) as it is: streams of bytes on which a message is a number of bytes that both ends know, and datagrams
 //! (RFC 9221), one message each.
 
+use crate::arriving::Arriving;
 use crate::error::failed;
 use crate::quic_endpoint::{
     ABORTED, Connected, Endpoint, accept, client_endpoint, close, connect, connection_error, datagram_error,
@@ -14,7 +15,6 @@ use bytes::Bytes;
 use quinn::VarInt;
 use std::future::ready;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::time::Duration;
 
 /// Our protocol's name (ALPN).
@@ -126,7 +126,7 @@ impl Listener for QuicServer {
             let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
             Ok(Box::new(QuicServerConnection {
                 client_port: incoming.remote_address().port(),
-                state: State::Coming(Box::pin(accept(incoming, self.early))),
+                arriving: Arriving::new(accept(incoming, self.early)),
                 readback: self.endpoint.readback.clone(),
                 datagrams: self.datagrams,
                 taken: false,
@@ -182,34 +182,13 @@ impl Connection for QuicClientConnection {
     }
 }
 
-/// How far a connection is at the server. A handshake is kept here, so that a wait for it can be given up and taken up again.
-enum State {
-    Coming(Pin<Box<dyn Future<Output = Result<quinn::Connection, TransportError>> + Send>>),
-    Up(quinn::Connection),
-    Over,
-}
-
 struct QuicServerConnection {
-    state: State,
+    arriving: Arriving<quinn::Connection>,
     client_port: u16,
     readback: SocketReadback,
     datagrams: bool,
     /// The stream of datagrams has been handed out.
     taken: bool,
-}
-
-impl QuicServerConnection {
-    async fn established(&mut self) -> Result<quinn::Connection, TransportError> {
-        match &mut self.state {
-            State::Up(connection) => Ok(connection.clone()),
-            State::Over => Err(TransportError::closed("cannot accept a stream")),
-            State::Coming(handshake) => {
-                let done = handshake.await;
-                self.state = done.as_ref().map_or(State::Over, |connection| State::Up(connection.clone()));
-                done
-            }
-        }
-    }
 }
 
 impl Connection for QuicServerConnection {
@@ -219,7 +198,7 @@ impl Connection for QuicServerConnection {
 
     fn accept(&mut self) -> Call<'_, Stream> {
         Box::pin(async move {
-            let connection = self.established().await?;
+            let connection = self.arriving.up().await?;
             if !self.datagrams {
                 let next = connection.accept_bi().await;
                 return next.map(stream).map_err(|e| connection_error("cannot accept a stream", &e));
@@ -234,7 +213,7 @@ impl Connection for QuicServerConnection {
 
     fn close(&mut self) -> Call<'_, ()> {
         Box::pin(async move {
-            if let State::Up(connection) = std::mem::replace(&mut self.state, State::Over) {
+            if let Some(connection) = self.arriving.take() {
                 close(&connection, VarInt::from_u32(0)).await;
             }
             Ok(())
@@ -242,7 +221,7 @@ impl Connection for QuicServerConnection {
     }
 
     fn abort(&mut self) {
-        if let State::Up(connection) = std::mem::replace(&mut self.state, State::Over) {
+        if let Some(connection) = self.arriving.take() {
             connection.close(VarInt::from_u32(ABORTED), b"");
         }
     }
@@ -278,6 +257,21 @@ impl Sender for QuicSender {
     }
 }
 
+/// Fills `into` from a stream of bytes, of which `some` receives what there is.
+pub(crate) async fn fill(
+    into: &mut [u8],
+    mut some: impl AsyncFnMut(&mut [u8]) -> Result<usize, TransportError>,
+) -> Result<usize, TransportError> {
+    let mut filled = 0;
+    while filled < into.len() {
+        match some(&mut into[filled..]).await? {
+            0 => return Err(TransportError::closed("cannot receive")),
+            n => filled += n,
+        }
+    }
+    Ok(filled)
+}
+
 struct QuicReceiver(quinn::RecvStream);
 
 impl QuicReceiver {
@@ -292,16 +286,7 @@ impl QuicReceiver {
 
 impl Receiver for QuicReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(async move {
-            let mut filled = 0;
-            while filled < into.len() {
-                match self.some(&mut into[filled..]).await? {
-                    0 => return Err(TransportError::closed("cannot receive")),
-                    n => filled += n,
-                }
-            }
-            Ok(filled)
-        })
+        Box::pin(fill(into, async |rest: &mut [u8]| self.some(rest).await))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {

@@ -1,8 +1,9 @@
 //! WebTransport over HTTP/3 (draft-ietf-webtrans-http3): a session by CONNECT, whose bidirectional streams carry bytes, a
 //! message being a number of them that both ends know, and whose datagrams carry one message each.
 
+use crate::arriving::Arriving;
 use crate::error::failed;
-use crate::quic::{LARGEST_DATAGRAM, fits, take};
+use crate::quic::{LARGEST_DATAGRAM, fill, fits, take};
 use crate::quic_endpoint::{
     ABORTED, Connected, Endpoint, accept, client_endpoint, connect, connection_error, datagram_error, server_endpoint,
 };
@@ -15,7 +16,6 @@ use quinn::VarInt;
 use std::fmt::Display;
 use std::future::ready;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use url::Url;
@@ -180,7 +180,7 @@ impl Listener for WebTransportServer {
             let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
             Ok(Box::new(WebTransportServerConnection {
                 client_port: incoming.remote_address().port(),
-                state: State::Coming(Box::pin(session(incoming))),
+                arriving: Arriving::new(session(incoming)),
                 readback: self.endpoint.readback.clone(),
                 datagrams: self.datagrams,
                 taken: false,
@@ -248,35 +248,13 @@ impl Connection for WebTransportClientConnection {
     }
 }
 
-/// How far a session is at the server. What comes before it is kept here, so that a wait for it can be given up and taken up
-/// again.
-enum State {
-    Coming(Pin<Box<dyn Future<Output = Result<Arc<Live>, TransportError>> + Send>>),
-    Up(Arc<Live>),
-    Over,
-}
-
 struct WebTransportServerConnection {
-    state: State,
+    arriving: Arriving<Arc<Live>>,
     client_port: u16,
     readback: SocketReadback,
     datagrams: bool,
     /// The stream of datagrams has been handed out.
     taken: bool,
-}
-
-impl WebTransportServerConnection {
-    async fn established(&mut self) -> Result<Arc<Live>, TransportError> {
-        match &mut self.state {
-            State::Up(live) => Ok(Arc::clone(live)),
-            State::Over => Err(TransportError::closed("cannot accept a stream")),
-            State::Coming(opening) => {
-                let done = opening.await;
-                self.state = done.as_ref().map_or(State::Over, |live| State::Up(Arc::clone(live)));
-                done
-            }
-        }
-    }
 }
 
 impl Connection for WebTransportServerConnection {
@@ -286,7 +264,7 @@ impl Connection for WebTransportServerConnection {
 
     fn accept(&mut self) -> Call<'_, Stream> {
         Box::pin(async move {
-            let live = self.established().await?;
+            let live = self.arriving.up().await?;
             if !self.datagrams {
                 let next = live.0.accept_bi().await;
                 return next.map(|pair| stream(&live, pair)).map_err(|e| session_error("cannot accept a stream", &e));
@@ -301,7 +279,7 @@ impl Connection for WebTransportServerConnection {
 
     fn close(&mut self) -> Call<'_, ()> {
         Box::pin(async move {
-            if let State::Up(live) = std::mem::replace(&mut self.state, State::Over) {
+            if let Some(live) = self.arriving.take() {
                 live.close().await;
             }
             Ok(())
@@ -309,7 +287,7 @@ impl Connection for WebTransportServerConnection {
     }
 
     fn abort(&mut self) {
-        if let State::Up(live) = std::mem::replace(&mut self.state, State::Over) {
+        if let Some(live) = self.arriving.take() {
             live.end(ABORTED);
         }
     }
@@ -368,16 +346,7 @@ impl WebTransportReceiver {
 
 impl Receiver for WebTransportReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(async move {
-            let mut filled = 0;
-            while filled < into.len() {
-                match self.some(&mut into[filled..]).await? {
-                    0 => return Err(TransportError::closed("cannot receive")),
-                    n => filled += n,
-                }
-            }
-            Ok(filled)
-        })
+        Box::pin(fill(into, async |rest: &mut [u8]| self.some(rest).await))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {

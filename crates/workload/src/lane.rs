@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::echo::Sizes;
 use crate::message::Messages;
 use crosswind_transport::{
-    Connection, Driver, Features, Phases, Purpose, Resumption, Sender, SocketReadback, Stream, Streams, Transport,
+    Connection, Driver, Features, Phases, Purpose, Resumption, SocketReadback, Stream, Streams, Transport,
     TransportError,
 };
 use std::future::Future;
@@ -63,9 +63,7 @@ impl Lane<'_> {
     pub async fn open(&self) -> Result<Opened, TransportError> {
         let clock = self.context.clock();
         let before = clock.now();
-        let server = self.context.server_address();
-        let connecting = self.transport.connect(server, &self.context.settings, self.timeout);
-        let connection = self.within("cannot connect", connecting).await?;
+        let connection = self.connect().await?;
         let took_ns = (clock.now() - before).as_nanos();
         if self.readback.get().is_none()
             && let Ok(found) = connection.readback()
@@ -83,16 +81,15 @@ impl Lane<'_> {
             return;
         }
         // What keeps it from connecting keeps the others too, and shows there.
-        if let Ok(mut opened) = self.open_uncounted().await {
+        if let Ok(mut opened) = self.connect().await {
             let _ = self.settle(opened.as_ref()).await;
             self.close(opened.as_mut()).await;
         }
     }
 
-    async fn open_uncounted(&self) -> Result<Box<dyn Connection>, TransportError> {
-        let server = self.context.server_address();
-        let connecting = self.transport.connect(server, &self.context.settings, self.timeout);
-        self.within("cannot connect", connecting).await
+    /// Bounded by the transport itself.
+    async fn connect(&self) -> Result<Box<dyn Connection>, TransportError> {
+        self.transport.connect(self.context.server_address(), &self.context.settings, self.timeout).await
     }
 
     /// One exchange that no sample tells of: by its end the server's session ticket has come.
@@ -119,8 +116,7 @@ impl Lane<'_> {
 
 /// Sends one message and receives its answer, on `stream`.
 pub async fn exchange(stream: &mut Stream, message: &[u8], reply: &mut [u8]) -> Result<usize, TransportError> {
-    let sender: &mut dyn Sender = stream.sender.as_mut();
-    sender.send(message).await?;
+    stream.sender.send(message).await?;
     stream.receiver.receive(reply).await
 }
 

@@ -8,7 +8,7 @@ use crate::lane::{Lane, note_phases};
 use crate::message::Messages;
 use crate::server::Serve;
 use crate::{Measured, Sample, WorkloadError, session};
-use crosswind_transport::{Connection, Outcome, Payload, Purpose, TransportError};
+use crosswind_transport::{Connection, Outcome, Payload, Purpose, TransportError, serving};
 use crosswind_units::Instant;
 use futures_util::future::{join, join_all};
 use std::collections::VecDeque;
@@ -81,17 +81,8 @@ pub fn run(config: &Page, context: &Context<'_>) -> Result<Measured, WorkloadErr
 
 /// Sends as many bytes as were asked for.
 async fn answer(messages: Messages, mut serve: Serve<'_>) {
-    let buffer = messages.buffer(CHUNK);
-    let mut left = serve.stream.asked.unwrap_or(0);
-    while left > 0 {
-        let part = left.min(CHUNK as u64);
-        if serve.stream.sender.send_some(&buffer[..part as usize]).await.is_err() {
-            return;
-        }
-        left -= part;
-    }
-    // A client that is gone needs no end.
-    let _ = serve.stream.sender.finish().await;
+    // A client that is gone needs no answer.
+    let _ = serving::give(serve.stream.sender.as_mut(), serve.stream.asked.unwrap_or(0), &messages.buffer(CHUNK)).await;
 }
 
 /// A page that is being loaded.

@@ -6,7 +6,7 @@ use crate::context::{Context, join};
 use crate::session::Work;
 use crosswind_host::thread_cpu_ns;
 use crosswind_path::Side;
-use crosswind_transport::{Connection, Driver, Listener, Outcome, SocketReadback, Stream, Streams, Transport};
+use crosswind_transport::{Connection, Driver, Listener, Outcome, SocketReadback, Stream, Streams, Transport, serving};
 use crosswind_units::Instant;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::HashMap;
@@ -271,24 +271,14 @@ impl<'a> Server<'a> {
             }
             return;
         }
-        let mut streams = FuturesUnordered::new();
         let mut first = true;
-        loop {
-            tokio::select! {
-                biased;
-                Some(()) = streams.next(), if !streams.is_empty() => {}
-                accepted = connection.accept() => match accepted {
-                    Ok(stream) => {
-                        if std::mem::take(&mut first) {
-                            self.read_back(number, connection);
-                        }
-                        streams.push((self.handler)(self.serve(stream, connection.client_port())));
-                    }
-                    Err(_) => break,
-                },
+        serving::side_by_side(connection, |connection, stream| {
+            if std::mem::take(&mut first) {
+                self.read_back(number, connection);
             }
-        }
-        while streams.next().await.is_some() {}
+            (self.handler)(self.serve(stream, connection.client_port()))
+        })
+        .await;
     }
 
     fn read_back(&self, number: u64, connection: &dyn Connection) {
