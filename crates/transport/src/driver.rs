@@ -1,6 +1,6 @@
 //! What drives a transport's calls: the thread that makes them, or a reactor.
 
-use crate::TransportError;
+use crate::{TransportError, turns};
 use std::future::{Future, poll_fn};
 use std::io::ErrorKind;
 use std::pin::{Pin, pin};
@@ -30,7 +30,7 @@ impl Driver {
                     .enable_all()
                     .build()
                     .map_err(|cause| TransportError::new("cannot start a reactor", &cause))?;
-                Ok(reactor.block_on(work))
+                Ok(reactor.block_on(turns::taken(work)))
             }
         }
     }

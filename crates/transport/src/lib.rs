@@ -24,6 +24,7 @@ mod tcp;
 mod tcp_stream;
 mod tls;
 mod tls_stream;
+mod turns;
 mod udp;
 mod websocket;
 mod webtransport;
@@ -167,7 +168,8 @@ pub trait Connection: Send {
     /// At the client: a stream. Where a connection is one stream, it is that, once.
     fn open(&self, purpose: Purpose) -> Call<'_, Stream>;
 
-    /// At the server: the next stream that the client opened. `Outcome::Closed` at the orderly end.
+    /// At the server: the next stream that the client opened. `Outcome::Closed` at the orderly end. Wait for it all the while
+    /// that streams are served ([`serving::side_by_side`]): a connection without a task of its own is driven by who waits.
     fn accept(&mut self) -> Call<'_, Stream>;
 
     /// How setting it up went, at the client.

@@ -4,7 +4,7 @@
 use crosswind_transport::security::Security;
 use crosswind_transport::{
     Connection, Driver, Listener, Outcome, Purpose, Resumption, Settings, SocketSettings, Stream, Transport,
-    TransportError, driver, find,
+    TransportError, driver, find, serving,
 };
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -67,16 +67,13 @@ async fn serve<F: Future>(listener: &dyn Listener, handle: impl Fn(Stream) -> F)
 }
 
 async fn serve_one<F: Future>(mut connection: Box<dyn Connection>, handle: &impl Fn(Stream) -> F) {
-    let mut streams = FuturesUnordered::new();
-    loop {
-        tokio::select! {
-            stream = connection.accept() => match stream {
-                Ok(stream) => streams.push(handle(stream)),
-                Err(_) => break,
-            },
-            Some(_) = streams.next() => {}
+    serving::side_by_side(connection.as_mut(), |_, stream| {
+        let handled = handle(stream);
+        async {
+            handled.await;
         }
-    }
+    })
+    .await;
 }
 
 /// Runs `client` against a server that treats its streams with `handle`.
@@ -513,13 +510,17 @@ fn no_task_outlives_its_connection() {
                     stream.sender.send(&[1]).await.unwrap();
                     (connection, stream)
                 };
-                let ((accepted, at_server), (mut connection, mut at_client)) = tokio::join!(accepted, asked);
+                let ((mut accepted, at_server), (mut connection, mut at_client)) = tokio::join!(accepted, asked);
                 let metrics = tokio::runtime::Handle::current().metrics();
                 assert!(metrics.num_alive_tasks() > 0, "{name}");
                 if how != "drop while waiting" {
                     let mut at_server = at_server.unwrap();
                     at_server.sender.send(&[2]).await.unwrap();
-                    at_client.receiver.receive(&mut [0; 1]).await.unwrap();
+                    let mut reply = [0; 1];
+                    tokio::select! {
+                        answer = at_client.receiver.receive(&mut reply) => assert_eq!(answer.unwrap(), 1, "{name}"),
+                        _ = accepted.accept() => panic!("{name}: nothing more was asked"),
+                    }
                 }
                 match how {
                     "close" => connection.close().await.unwrap(),

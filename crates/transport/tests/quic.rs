@@ -4,7 +4,7 @@
 use crosswind_transport::security::Security;
 use crosswind_transport::{
     Connection, Driver, Listener, Outcome, Purpose, Resumption, Settings, SocketSettings, Stream, Transport,
-    TransportError, driver, find,
+    TransportError, driver, find, serving,
 };
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -58,16 +58,7 @@ async fn serve(listener: Box<dyn Listener>) {
 }
 
 async fn serve_connection(mut connection: Box<dyn Connection>) {
-    let mut streams = FuturesUnordered::new();
-    loop {
-        tokio::select! {
-            accepted = connection.accept() => match accepted {
-                Ok(stream) => streams.push(echo_back(stream)),
-                Err(_) => return,
-            },
-            Some(()) = streams.next() => {}
-        }
-    }
+    serving::side_by_side(connection.as_mut(), |_, stream| echo_back(stream)).await;
 }
 
 async fn echo_back(mut stream: Stream) {

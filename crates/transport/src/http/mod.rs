@@ -5,6 +5,7 @@
 
 mod body;
 mod client;
+mod engine;
 mod errors;
 mod link;
 mod pieces;

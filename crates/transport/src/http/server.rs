@@ -1,10 +1,11 @@
 //! The server of HTTP/1.1 and HTTP/2.
 
 use super::body::{Outgoing, Tap, pieces};
+use super::engine::{Engine, Of, Serving, Works};
 use super::link::{Fate, Link, UnderWay};
 use super::pieces::{Arriving, FromHyper};
 use super::request::{ALLOWED, Route, route};
-use super::{CONNECTION_WINDOW, MOST_HEADER_BYTES, MOST_STREAMS, STREAM_WINDOW, Version, errors};
+use super::{CONNECTION_WINDOW, MOST_HEADER_BYTES, MOST_STREAMS, STREAM_WINDOW, Version};
 use crate::tcp_stream::Listening;
 use crate::{Call, Connection, Listener, Receiver, Sender, SocketReadback, Stream, TransportError, secure};
 use hyper::body::Incoming;
@@ -12,20 +13,20 @@ use hyper::header::{ALLOW, CONTENT_LENGTH};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::TokioIo;
+use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::future::{Future, poll_fn};
+use std::future::{Future, poll_fn, ready};
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-
-/// Requests that wait to be accepted as streams; the others wait before.
-const WAITING: usize = 64;
 
 /// Waits for connections.
 pub(super) struct Server {
@@ -68,12 +69,21 @@ enum State {
     Fresh(TcpStream),
     /// Nor has it here. A handshake is kept, so that a wait for it can be given up and taken up again.
     Securing(Pin<Box<dyn Future<Output = Result<TlsStream<TcpStream>, TransportError>> + Send>>),
-    Serving {
-        requests: mpsc::Receiver<Exchange>,
-        /// To be told that there should be no more.
-        stop: oneshot::Sender<()>,
-    },
+    Serving(Engine, Arc<Queue>),
     Over,
+}
+
+/// Requests that wait to be accepted as streams.
+#[derive(Default)]
+struct Queue(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    requests: VecDeque<Exchange>,
+    /// Whoever accepts them.
+    taker: Option<Waker>,
+    /// Nobody does any more.
+    unwanted: bool,
 }
 
 /// A request, and where its response goes.
@@ -81,6 +91,45 @@ struct Exchange {
     asked: Option<u64>,
     request: Incoming,
     answer: oneshot::Sender<Response<Outgoing>>,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// False if nobody takes requests any more.
+    fn put(&self, exchange: Exchange) -> bool {
+        let mut waiting = self.lock();
+        if waiting.unwanted {
+            return false;
+        }
+        waiting.requests.push_back(exchange);
+        if let Some(taker) = waiting.taker.take() {
+            taker.wake();
+        }
+        true
+    }
+
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Exchange> {
+        let mut waiting = self.lock();
+        if let Some(exchange) = waiting.requests.pop_front() {
+            return Poll::Ready(exchange);
+        }
+        if waiting.taker.as_ref().is_none_or(|taker| !taker.will_wake(context.waker())) {
+            waiting.taker = Some(context.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Those that nobody took are answered 500.
+    fn close(&self) {
+        let mut waiting = self.lock();
+        waiting.unwanted = true;
+        let left = std::mem::take(&mut waiting.requests);
+        drop(waiting);
+        drop(left);
+    }
 }
 
 impl Served {
@@ -94,84 +143,64 @@ impl Served {
         {
             self.serve(stream);
         }
-        let State::Serving { requests, .. } = &mut self.state else {
+        let State::Serving(engine, queue) = &self.state else {
             return Err(self.link.fate.error("cannot accept a stream"));
         };
-        match requests.recv().await {
-            Some(exchange) => Ok(exchange.into_stream(&self.link.fate)),
-            None => Err(self.link.fate.error("cannot accept a stream")),
-        }
+        poll_fn(|context| {
+            if let Poll::Ready(exchange) = queue.poll(context) {
+                return Poll::Ready(Ok(exchange.into_stream(engine, &self.link.fate)));
+            }
+            let over = engine.poll(context);
+            if let Poll::Ready(exchange) = queue.poll(context) {
+                return Poll::Ready(Ok(exchange.into_stream(engine, &self.link.fate)));
+            }
+            over.map(|()| Err(self.link.fate.error("cannot accept a stream")))
+        })
+        .await
     }
 
     fn serve(&mut self, io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let (queue, requests) = mpsc::channel(WAITING);
-        let (stop, stopped) = oneshot::channel();
-        let (io, fate) = (TokioIo::new(io), self.link.fate.clone());
-        let service = service_fn(move |request| handle(request, queue.clone()));
-        match self.version {
-            Version::One => {
-                let connection = http1::Builder::new().serve_connection(io, service);
-                self.link.tasks.spawn(drive(
-                    connection,
-                    http1::Connection::graceful_shutdown,
-                    stopped,
-                    Version::One,
-                    fate,
-                ));
-            }
+        let queue = Arc::new(Queue::default());
+        let (io, fate, works) = (TokioIo::new(io), self.link.fate.clone(), Works::default());
+        let service = {
+            let queue = Arc::clone(&queue);
+            service_fn(move |request| handle(request, Arc::clone(&queue)))
+        };
+        let serving: Box<dyn Serving> = match self.version {
+            Version::One => Box::new(Of {
+                connection: Box::pin(http1::Builder::new().serve_connection(io, service)),
+                wind_up: http1::Connection::graceful_shutdown,
+            }),
             Version::Two => {
-                let connection = http2::Builder::new(TokioExecutor::new())
+                let connection = http2::Builder::new(works.clone())
                     .initial_stream_window_size(STREAM_WINDOW)
                     .initial_connection_window_size(CONNECTION_WINDOW)
                     .max_concurrent_streams(MOST_STREAMS)
                     .max_header_list_size(MOST_HEADER_BYTES)
                     .serve_connection(io, service);
-                self.link.tasks.spawn(drive(
-                    connection,
-                    http2::Connection::graceful_shutdown,
-                    stopped,
-                    Version::Two,
-                    fate,
-                ));
+                Box::new(Of { connection: Box::pin(connection), wind_up: http2::Connection::graceful_shutdown })
             }
-        }
-        self.state = State::Serving { requests, stop };
+        };
+        self.state = State::Serving(Engine::new(serving, self.version, works, fate), queue);
     }
 }
 
-/// Drives a connection to its end, which comes soon once `stopped` says so.
-async fn drive<C: Future<Output = hyper::Result<()>>>(
-    connection: C,
-    wind_up: impl Fn(Pin<&mut C>),
-    stopped: oneshot::Receiver<()>,
-    version: Version,
-    fate: Fate,
-) {
-    let mut connection = pin!(connection);
-    let mut stopped = Some(stopped);
-    let end = poll_fn(|context| {
-        if let Some(waiting) = &mut stopped
-            && let std::task::Poll::Ready(said) = Pin::new(waiting).poll(context)
-        {
-            stopped = None;
-            if said.is_ok() {
-                wind_up(connection.as_mut());
-            }
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let State::Serving(engine, _) = &self.state {
+            engine.stop();
         }
-        connection.as_mut().poll(context)
-    })
-    .await;
-    fate.seal(errors::end(end, version, &fate));
+    }
 }
 
 /// One request, from its header to the header of its response.
-async fn handle(request: Request<Incoming>, queue: mpsc::Sender<Exchange>) -> Result<Response<Outgoing>, Infallible> {
+async fn handle(request: Request<Incoming>, queue: Arc<Queue>) -> Result<Response<Outgoing>, Infallible> {
     let asked = match route(request.method(), request.uri().path()) {
         Route::Stream(asked) => asked,
         Route::Answer(status, length) => return Ok(bare(status, length)),
     };
     let (answer, answered) = oneshot::channel();
-    if queue.send(Exchange { asked, request: request.into_body(), answer }).await.is_err() {
+    if !queue.put(Exchange { asked, request: request.into_body(), answer }) {
         return Ok(bare(StatusCode::SERVICE_UNAVAILABLE, None));
     }
     // Dropped without an answer.
@@ -202,19 +231,20 @@ impl Connection for Served {
 
     fn close(&mut self) -> Call<'_, ()> {
         Box::pin(async {
-            // Requests that nobody took yet go with the state; they are answered 500.
-            if let State::Serving { stop, .. } = std::mem::replace(&mut self.state, State::Over) {
-                // It may be over already.
-                let _ = stop.send(());
+            if let State::Serving(engine, queue) = &self.state {
+                queue.close();
+                engine.wind_up().await;
             }
-            self.link.ended().await;
+            self.state = State::Over;
             Ok(())
         })
     }
 
     fn abort(&mut self) {
         self.link.abort();
-        self.state = State::Over;
+        if let State::Serving(engine, _) = std::mem::replace(&mut self.state, State::Over) {
+            engine.stop();
+        }
     }
 
     fn client_port(&self) -> u16 {
@@ -227,34 +257,37 @@ impl Connection for Served {
 }
 
 impl Exchange {
-    fn into_stream(self, fate: &Fate) -> Stream {
+    fn into_stream(self, engine: &Engine, fate: &Fate) -> Stream {
         let body = Arriving::new(FromHyper { body: self.request, fate: fate.clone() });
         let sender = ServerSender {
+            engine: engine.clone(),
             fate: fate.clone(),
             asked: self.asked,
             answer: Some(self.answer),
             tap: None,
             _under_way: fate.begin(),
         };
-        Stream { asked: self.asked, ..Stream::new(sender, ServerReceiver { body }) }
+        Stream { asked: self.asked, ..Stream::new(sender, ServerReceiver { engine: engine.clone(), body }) }
     }
 }
 
 struct ServerReceiver {
+    engine: Engine,
     body: Arriving<FromHyper>,
 }
 
 impl Receiver for ServerReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(self.body.whole(into))
+        Box::pin(self.engine.until(self.body.whole(into)))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(self.body.some(into))
+        Box::pin(self.engine.until(self.body.some(into)))
     }
 }
 
 struct ServerSender {
+    engine: Engine,
     fate: Fate,
     asked: Option<u64>,
     /// Nothing once the response is on its way.
@@ -278,7 +311,7 @@ impl ServerSender {
             self.tap = Some(tap);
         }
         match &mut self.tap {
-            Some(tap) => tap.give(part).await,
+            Some(tap) => self.engine.until(tap.give(part)).await,
             None => Err(TransportError::closed("cannot send")),
         }
     }
@@ -286,7 +319,7 @@ impl ServerSender {
 
 impl Sender for ServerSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(async move { self.respond(Outgoing::whole(message)) })
+        Box::pin(ready(self.respond(Outgoing::whole(message))))
     }
 
     fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
