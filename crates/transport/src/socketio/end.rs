@@ -44,7 +44,6 @@ pub(super) struct End {
     /// How the session did.
     over: Option<(Outcome, String)>,
     /// What ends with this.
-    #[allow(dead_code)] // for its drop
     background: Option<Background>,
 }
 

@@ -3,6 +3,12 @@
 //! tungstenite has the rules: of the handshakes, of control frames, of fragments, of closing. A message in one frame does not
 //! pass through its buffers, which would copy it twice on its way out and keep it whole, masked, on its way in.
 
+mod errors;
+mod opening;
+mod sending;
+
+pub(crate) use sending::Leaving;
+
 use super::frame::{Header, Mask, Masks};
 use super::wire::{Carrier, Wire};
 use crate::error::Outcome;
@@ -10,30 +16,21 @@ use crate::halves::Half;
 use crate::settings::Payload;
 use crate::{TransportError, secure};
 use bytes::Bytes;
-use std::borrow::BorrowMut;
+use errors::{code, done, error, too_long};
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
 use tokio::task::unconstrained;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
-use tokio_tungstenite::tungstenite::handshake::client::{ClientHandshake, Response};
-use tokio_tungstenite::tungstenite::handshake::server::{NoCallback, ServerHandshake};
-use tokio_tungstenite::tungstenite::handshake::{HandshakeError, HandshakeRole, MidHandshake};
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes, WebSocket};
 
 /// No message may be larger, whatever it is received into.
 pub(crate) const LARGEST: usize = 1 << 30;
 /// Control frames are that long at most (section 5.5), however short the messages.
 const LONGEST_CONTROL: usize = 125;
-/// tungstenite's: what passes through it is small.
-const READ_BUFFER: usize = 4 * 1024;
-/// Of a message on its way out: what is masked before it is written, and what goes with its header where there is no mask.
-const MASKED_PART: usize = 128 * 1024;
-const FIRST_PART: usize = 16 * 1024;
 /// What a message grows by where its place grows with it.
 const GROWTH: usize = 64 * 1024;
 
@@ -78,25 +75,6 @@ struct Arriving {
     kept: Vec<u8>,
 }
 
-/// A message on its way out.
-pub(crate) struct Leaving<'a> {
-    rest: &'a [u8],
-    kind: Payload,
-    way: Way,
-}
-
-enum Way {
-    Unbegun,
-    Begun { mask: Option<Mask>, done: usize },
-    Written,
-}
-
-impl<'a> Leaving<'a> {
-    pub(crate) fn new(message: &'a [u8], kind: Payload) -> Self {
-        Self { rest: message, kind, way: Way::Unbegun }
-    }
-}
-
 /// What comes next.
 enum Next {
     /// A message in one frame: [`Socket::arriving`].
@@ -106,42 +84,6 @@ enum Next {
 }
 
 impl Socket {
-    /// Upgrades a connection to `host`, asking for `path`.
-    pub(crate) async fn client(carrier: Carrier, host: &str, path: &str) -> Result<Self, TransportError> {
-        let what = "cannot upgrade to WebSocket";
-        let failed = |e| error(what, &e);
-        let request = format!("ws://{host}{path}").into_client_request().map_err(failed)?;
-        let handshake = ClientHandshake::start(Wire::new(carrier), request, Some(config())).map_err(failed)?;
-        let (mut protocol, response) = shake_hands(handshake).await.map_err(failed)?;
-        protocol.get_mut().shaken();
-        if names_extension(&response) {
-            let cause = "the server names an extension that it was not asked for";
-            return Err(TransportError::with(what, Outcome::Protocol, cause));
-        }
-        Ok(Self::new(protocol, false))
-    }
-
-    /// Waits for the client to upgrade the connection, whatever path it asks for.
-    pub(crate) async fn server(carrier: Carrier) -> Result<Self, TransportError> {
-        let mut wire = Wire::new(carrier);
-        // Only lent: what it refuses, it drops without an answer.
-        if let Err(e) = shake_hands(ServerHandshake::start(&mut wire, NoCallback, None)).await {
-            if let Some(refusal) = refusal(&e) {
-                wire.refuse(refusal).await;
-            }
-            return Err(error("cannot upgrade to WebSocket", &e));
-        }
-        wire.shaken();
-        let protocol = WebSocket::from_raw_socket(wire, Role::Server, Some(config()));
-        Ok(Self::new(protocol, true))
-    }
-
-    /// A connection upgraded by HTTP; `read` is what the client sent since.
-    pub(crate) fn upgraded(carrier: Carrier, read: Vec<u8>) -> Self {
-        let wire = Wire::upgraded(carrier, read);
-        Self::new(WebSocket::from_raw_socket(wire, Role::Server, Some(config())), true)
-    }
-
     fn new(protocol: WebSocket<Wire>, at_server: bool) -> Self {
         Self { protocol, at_server, masks: Masks::new(), arriving: None, fragmented: false, unsaid: false, over: None }
     }
@@ -422,122 +364,6 @@ impl Socket {
         }
     }
 
-    /// Sends a message. Given up in between, it must go to [`Self::leave`].
-    pub(crate) fn poll_send(
-        &mut self,
-        context: &Context<'_>,
-        message: &mut Leaving<'_>,
-    ) -> Poll<Result<(), TransportError>> {
-        let what = "cannot send";
-        self.protocol.get_mut().set_task(Half::Sending, context);
-        if matches!(message.way, Way::Unbegun) {
-            check(message.rest, message.kind)?;
-            ready!(self.poll_clear())?;
-            self.begin(message)?;
-        }
-        if let Way::Begun { mask, done } = &mut message.way {
-            let wire = self.protocol.get_mut();
-            loop {
-                ready!(wire.poll_left()).map_err(secure::failed(what))?;
-                if message.rest.is_empty() {
-                    break;
-                }
-                let part = if mask.is_some() {
-                    let part = message.rest.len().min(MASKED_PART);
-                    wire.stage(&message.rest[..part], *mask, *done);
-                    part
-                } else {
-                    ready!(wire.poll_put(message.rest)).map_err(secure::failed(what))?
-                };
-                message.rest = &message.rest[part..];
-                *done += part;
-            }
-            wire.close();
-            message.way = Way::Written;
-        }
-        // What tungstenite had to say meanwhile, and TLS what it holds.
-        match self.protocol.flush() {
-            Err(Error::ConnectionClosed | Error::AlreadyClosed) => {
-                let _ = self.poll_last_words();
-                Poll::Ready(Ok(()))
-            }
-            flushed => done(what, flushed),
-        }
-    }
-
-    /// Takes the rest of a message, if it was begun: it will be sent with what comes next.
-    pub(crate) fn leave(&mut self, message: &Leaving<'_>) {
-        if let Way::Begun { mask, done } = message.way {
-            let wire = self.protocol.get_mut();
-            wire.stage(message.rest, mask, done);
-            wire.close();
-        }
-    }
-
-    /// Takes a message from a task of `half`, to be sent when flushed. It is text if it has to be.
-    pub(crate) fn queue(
-        &mut self,
-        half: Half,
-        context: &Context<'_>,
-        bytes: &[u8],
-        kind: Payload,
-    ) -> Result<(), TransportError> {
-        self.protocol.get_mut().set_task(half, context);
-        let mut message = Leaving::new(bytes, kind);
-        match self.poll_clear() {
-            Poll::Ready(clear) => clear?,
-            // It waits in tungstenite's buffer, behind what is there.
-            Poll::Pending => {
-                let message = match kind {
-                    Payload::Binary => Message::Binary(Bytes::copy_from_slice(bytes)),
-                    Payload::Text => Message::Text(String::from_utf8_lossy(bytes).into_owned().into()),
-                };
-                return match self.protocol.write(message) {
-                    // It was taken all the same.
-                    Err(Error::Io(e)) if e.kind() == ErrorKind::WouldBlock => Ok(()),
-                    result => result.map_err(|e| error("cannot send", &e)),
-                };
-            }
-        }
-        self.begin(&mut message)?;
-        let wire = self.protocol.get_mut();
-        if matches!(message.way, Way::Begun { mask: None, .. })
-            && !message.rest.is_empty()
-            && let Poll::Ready(put) = wire.poll_put(message.rest)
-        {
-            message.rest = &message.rest[put.map_err(secure::failed("cannot send"))?..];
-        }
-        self.leave(&message);
-        Ok(())
-    }
-
-    /// Waits until a frame can begin.
-    fn poll_clear(&mut self) -> Poll<Result<(), TransportError>> {
-        let what = "cannot send";
-        if !self.protocol.can_write() {
-            return Poll::Ready(Err(TransportError::closed(what)));
-        }
-        done(what, self.protocol.flush())
-    }
-
-    /// Begins a frame, with its header and the first part of `message`.
-    fn begin(&mut self, message: &mut Leaving<'_>) -> Result<(), TransportError> {
-        let mask = if self.at_server { None } else { Some(self.masks.draw()?) };
-        let part = message.rest.len().min(if mask.is_some() { MASKED_PART } else { FIRST_PART });
-        let wire = self.protocol.get_mut();
-        wire.open();
-        wire.stage_header(&Header::whole(message.kind, message.rest.len(), mask));
-        wire.stage(&message.rest[..part], mask, 0);
-        message.rest = &message.rest[part..];
-        message.way = Way::Begun { mask, done: part };
-        Ok(())
-    }
-
-    pub(crate) fn poll_flush(&mut self, half: Half, context: &Context<'_>) -> Poll<Result<(), TransportError>> {
-        self.protocol.get_mut().set_task(half, context);
-        done("cannot send", self.protocol.flush())
-    }
-
     /// Sends the Close frame: nothing more will be sent.
     pub(crate) fn poll_finish(&mut self, context: &Context<'_>) -> Poll<Result<(), TransportError>> {
         self.protocol.get_mut().set_task(Half::Sending, context);
@@ -619,93 +445,6 @@ fn arrived(message: Incoming) -> Poll<Result<Next, Error>> {
     Poll::Ready(Ok(Next::Whole(message)))
 }
 
-fn too_long(size: usize, max_size: usize) -> Error {
-    Error::Capacity(CapacityError::MessageTooLong { size, max_size })
-}
-
-/// Text must be text.
-fn check(bytes: &[u8], kind: Payload) -> Result<(), TransportError> {
-    match kind {
-        Payload::Binary => Ok(()),
-        Payload::Text => std::str::from_utf8(bytes)
-            .map(|_| ())
-            .map_err(|e| TransportError::with("cannot send", Outcome::Error, format!("no text: {e}"))),
-    }
-}
-
 fn normal() -> CloseFrame {
     CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::from_static("") }
-}
-
-fn config() -> WebSocketConfig {
-    WebSocketConfig::default().read_buffer_size(READ_BUFFER)
-}
-
-fn done(what: &'static str, result: Result<(), Error>) -> Poll<Result<(), TransportError>> {
-    match result {
-        Err(Error::Io(e)) if e.kind() == ErrorKind::WouldBlock => Poll::Pending,
-        result => Poll::Ready(result.map_err(|e| error(what, &e))),
-    }
-}
-
-/// What is said to the other end about `error`, which had `outcome` (section 7.4.1).
-fn code(error: &Error, outcome: Outcome) -> Option<CloseCode> {
-    match (error, outcome) {
-        (Error::Utf8(_), _) => Some(CloseCode::Invalid),
-        (_, Outcome::Protocol) => Some(CloseCode::Protocol),
-        (_, Outcome::TooLarge) => Some(CloseCode::Size),
-        _ => None,
-    }
-}
-
-/// Section 4.1: a client that asked for none must not take one.
-fn names_extension(response: &Response) -> bool {
-    response.headers().get_all("sec-websocket-extensions").iter().any(|names| !names.is_empty())
-}
-
-/// The answer to a handshake that was refused for `error` (sections 4.2.1 and 4.4), unless nobody is left to hear it.
-fn refusal(error: &Error) -> Option<&'static str> {
-    match error {
-        Error::Io(_) | Error::Protocol(ProtocolError::HandshakeIncomplete) => None,
-        Error::Protocol(ProtocolError::MissingSecWebSocketVersionHeader) => Some(
-            "HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-             Connection: Upgrade, close\r\nContent-Length: 0\r\n\r\n",
-        ),
-        _ => Some("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
-    }
-}
-
-/// Goes through the opening handshake.
-async fn shake_hands<R>(handshake: MidHandshake<R>) -> Result<R::FinalResult, Error>
-where
-    R: HandshakeRole,
-    R::InternalStream: BorrowMut<Wire>,
-{
-    let mut handshake = Some(handshake);
-    poll_fn(|context| {
-        let Some(mut under_way) = handshake.take() else { return Poll::Ready(Err(Error::AlreadyClosed)) };
-        under_way.get_mut().get_mut().borrow_mut().set_task(Half::Receiving, context);
-        match under_way.handshake() {
-            Ok(result) => Poll::Ready(Ok(result)),
-            Err(HandshakeError::Interrupted(under_way)) => {
-                handshake = Some(under_way);
-                Poll::Pending
-            }
-            Err(HandshakeError::Failure(e)) => Poll::Ready(Err(e)),
-        }
-    })
-    .await
-}
-
-fn error(what: &'static str, cause: &Error) -> TransportError {
-    let outcome = match cause {
-        Error::Io(e) => return secure::error(what, e),
-        Error::ConnectionClosed
-        | Error::AlreadyClosed
-        | Error::Protocol(ProtocolError::SendAfterClosing | ProtocolError::HandshakeIncomplete) => Outcome::Closed,
-        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Outcome::Reset,
-        Error::Capacity(CapacityError::MessageTooLong { .. }) | Error::WriteBufferFull(_) => Outcome::TooLarge,
-        _ => Outcome::Protocol,
-    };
-    TransportError::with(what, outcome, cause.to_string())
 }
