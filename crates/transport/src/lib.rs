@@ -8,6 +8,7 @@
 //! belong to the namespace of the thread that opens them.
 
 mod arriving;
+mod call;
 pub mod driver;
 mod error;
 mod halves;
@@ -33,13 +34,10 @@ pub use driver::Driver;
 pub use error::{Outcome, TransportError};
 pub use settings::{Payload, Resumption, Settings, SocketReadback, SocketSettings};
 
-use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::time::Duration;
 
-/// A call under way.
-pub type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, TransportError>> + 'a>>;
+pub use call::Call;
 
 /// What streams a connection carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,7 +177,7 @@ pub trait Connection: Send {
 
     /// Ends it in an orderly way, as far as the protocol has one.
     fn close(&mut self) -> Call<'_, ()> {
-        Box::pin(async { Ok(()) })
+        Call::done(Ok(()))
     }
 
     /// Drops it at once, without the orderly end, and every wait on its streams with it. Datagrams have no connection to drop.
@@ -226,7 +224,7 @@ pub trait Sender: Send {
 
     /// Says that nothing more will be sent. Datagrams have no such word.
     fn finish(&mut self) -> Call<'_, ()> {
-        Box::pin(async { Ok(()) })
+        Call::done(Ok(()))
     }
 }
 

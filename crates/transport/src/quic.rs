@@ -13,7 +13,6 @@ use crate::{
 };
 use bytes::Bytes;
 use quinn::VarInt;
-use std::future::ready;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -50,7 +49,7 @@ impl Transport for Quic {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Box::pin(ready(listen(address, settings, false)))
+        Call::done(listen(address, settings, false))
     }
 
     fn connect<'a>(
@@ -59,7 +58,7 @@ impl Transport for Quic {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(dial(server, settings, timeout, false))
+        Call::new(dial(server, settings, timeout, false))
     }
 }
 
@@ -79,7 +78,7 @@ impl Transport for QuicDatagram {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Box::pin(ready(listen(address, settings, true)))
+        Call::done(listen(address, settings, true))
     }
 
     fn connect<'a>(
@@ -88,7 +87,7 @@ impl Transport for QuicDatagram {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(dial(server, settings, timeout, true))
+        Call::new(dial(server, settings, timeout, true))
     }
 }
 
@@ -122,7 +121,7 @@ impl Listener for QuicServer {
     }
 
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
-        Box::pin(async move {
+        Call::new(async move {
             let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
             Ok(Box::new(QuicServerConnection {
                 client_port: incoming.remote_address().port(),
@@ -145,7 +144,7 @@ struct QuicClientConnection {
 impl Connection for QuicClientConnection {
     fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
         let connection = &self.connected.quinn;
-        Box::pin(async move {
+        Call::new(async move {
             if self.datagrams {
                 return Ok(datagrams(connection));
             }
@@ -155,7 +154,7 @@ impl Connection for QuicClientConnection {
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        Box::pin(ready(Err(TransportError::unsupported("cannot accept a stream at the client"))))
+        Call::done(Err(TransportError::unsupported("cannot accept a stream at the client")))
     }
 
     fn phases(&self) -> Phases {
@@ -163,7 +162,7 @@ impl Connection for QuicClientConnection {
     }
 
     fn close(&mut self) -> Call<'_, ()> {
-        Box::pin(async move {
+        Call::new(async move {
             self.connected.close(VarInt::from_u32(0)).await;
             Ok(())
         })
@@ -193,11 +192,11 @@ struct QuicServerConnection {
 
 impl Connection for QuicServerConnection {
     fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
-        Box::pin(ready(Err(TransportError::unsupported("cannot open a stream at the server"))))
+        Call::done(Err(TransportError::unsupported("cannot open a stream at the server")))
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        Box::pin(async move {
+        Call::new(async move {
             let connection = self.arriving.up().await?;
             if !self.datagrams {
                 let next = connection.accept_bi().await;
@@ -212,7 +211,7 @@ impl Connection for QuicServerConnection {
     }
 
     fn close(&mut self) -> Call<'_, ()> {
-        Box::pin(async move {
+        Call::new(async move {
             if let Some(connection) = self.arriving.take() {
                 close(&connection, VarInt::from_u32(0)).await;
             }
@@ -247,13 +246,13 @@ struct QuicSender(quinn::SendStream);
 
 impl Sender for QuicSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(async move { self.0.write_all(message).await.map_err(|e| write_error("cannot send", &e)) })
+        Call::new(async move { self.0.write_all(message).await.map_err(|e| write_error("cannot send", &e)) })
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
         // It fails when it has been finished before.
         let _ = self.0.finish();
-        Box::pin(ready(Ok(())))
+        Call::done(Ok(()))
     }
 }
 
@@ -286,11 +285,11 @@ impl QuicReceiver {
 
 impl Receiver for QuicReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(fill(into, async |rest: &mut [u8]| self.some(rest).await))
+        Call::new(fill(into, async |rest: &mut [u8]| self.some(rest).await))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(self.some(into))
+        Call::new(self.some(into))
     }
 }
 
@@ -299,10 +298,10 @@ struct DatagramSender(quinn::Connection);
 
 impl Sender for DatagramSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(ready(fits(message, LARGEST_DATAGRAM).and_then(|()| {
+        Call::done(fits(message, LARGEST_DATAGRAM).and_then(|()| {
             let sent = self.0.send_datagram(Bytes::copy_from_slice(message));
             sent.map_err(|e| datagram_error("cannot send", &e))
-        })))
+        }))
     }
 }
 
@@ -310,7 +309,7 @@ struct DatagramReceiver(quinn::Connection);
 
 impl Receiver for DatagramReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(async move {
+        Call::new(async move {
             let message = self.0.read_datagram().await.map_err(|e| connection_error("cannot receive", &e))?;
             take(&message, into)
         })

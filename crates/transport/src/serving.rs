@@ -11,13 +11,19 @@ pub async fn side_by_side<S: Future<Output = ()>>(
 ) {
     let mut streams = FuturesUnordered::new();
     loop {
-        tokio::select! {
-            biased;
-            Some(()) = streams.next(), if !streams.is_empty() => {}
-            accepted = connection.accept() => match accepted {
-                Ok(stream) => streams.push(serve(connection, stream)),
-                Err(_) => break,
-            },
+        let accepted = {
+            let mut accepting = connection.accept();
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(()) = streams.next(), if !streams.is_empty() => {}
+                    accepted = &mut accepting => break accepted,
+                }
+            }
+        };
+        match accepted {
+            Ok(stream) => streams.push(serve(connection, stream)),
+            Err(_) => break,
         }
     }
     while streams.next().await.is_some() {}

@@ -6,7 +6,6 @@ use crate::{
     Stream, Transport, TransportError,
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
-use std::future::ready;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -28,7 +27,7 @@ impl Transport for Tcp {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Box::pin(async move {
+        Call::new(async move {
             let server = TcpServer { listener: listen(address, &settings.socket)?, nodelay: settings.socket.nodelay };
             Ok(Box::new(server) as Box<dyn Listener>)
         })
@@ -40,7 +39,7 @@ impl Transport for Tcp {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(async move {
+        Call::new(async move {
             let before = Instant::now();
             let stream = connect(server, &settings.socket, timeout)?;
             let phases = Phases { transport: Some(before.elapsed()), ..Phases::default() };
@@ -115,7 +114,7 @@ impl Listener for TcpServer {
     }
 
     fn accept(&self, timeout: Duration) -> Call<'_, Box<dyn Connection>> {
-        Box::pin(ready(self.accept_now(timeout)))
+        Call::done(self.accept_now(timeout))
     }
 
     fn wake(&self) {
@@ -179,13 +178,13 @@ fn reset(stream: &TcpStream) {
 
 impl Connection for TcpConnection {
     fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
-        Box::pin(ready(Ok(self.stream())))
+        Call::done(Ok(self.stream()))
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
         let next = if self.taken { Err(TransportError::closed("cannot accept a stream")) } else { Ok(self.stream()) };
         self.taken = true;
-        Box::pin(ready(next))
+        Call::done(next)
     }
 
     fn phases(&self) -> Phases {
@@ -220,11 +219,11 @@ struct TcpSender {
 
 impl Sender for TcpSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(ready((&*self.stream).write_all(message).map_err(failed("cannot send"))))
+        Call::done((&*self.stream).write_all(message).map_err(failed("cannot send")))
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
-        Box::pin(ready(self.stream.shutdown(Shutdown::Write).map_err(failed("cannot finish sending"))))
+        Call::done(self.stream.shutdown(Shutdown::Write).map_err(failed("cannot finish sending")))
     }
 }
 
@@ -262,11 +261,11 @@ impl TcpReceiver {
 
 impl Receiver for TcpReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(ready(self.receive_now(into)))
+        Call::done(self.receive_now(into))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(ready(self.receive_some_now(into)))
+        Call::done(self.receive_some_now(into))
     }
 
     fn set_timeout(&mut self, timeout: Duration) -> Result<(), TransportError> {

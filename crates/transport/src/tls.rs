@@ -33,7 +33,7 @@ impl Transport for Tls {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Box::pin(async move {
+        Call::new(async move {
             let acceptor = Arc::new(Acceptor::new(settings, &[PROTOCOL])?);
             let listening = Listening::new(address, &settings.socket)?;
             Ok(Box::new(TlsListener { listening, acceptor }) as Box<dyn Listener>)
@@ -46,7 +46,7 @@ impl Transport for Tls {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(driver::within(timeout, "cannot connect", connect(server, settings)))
+        Call::new(driver::within(timeout, "cannot connect", connect(server, settings)))
     }
 }
 
@@ -73,7 +73,7 @@ impl Listener for TlsListener {
     }
 
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
-        Box::pin(async move {
+        Call::new(async move {
             let (stream, client) = self.listening.accept().await?;
             let connection = TlsConnection {
                 end: End::Accepted(stream, Arc::clone(&self.acceptor)),
@@ -108,7 +108,7 @@ impl TlsConnection {
 
 impl Connection for TlsConnection {
     fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
-        Box::pin(async move {
+        Call::new(async move {
             match &self.end {
                 End::Ready(halves) => Ok(Self::stream(halves)),
                 End::Accepted(..) | End::Gone => Err(TransportError::closed("cannot open a stream")),
@@ -117,7 +117,7 @@ impl Connection for TlsConnection {
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        Box::pin(async move {
+        Call::new(async move {
             match std::mem::replace(&mut self.end, End::Gone) {
                 End::Accepted(stream, acceptor) => {
                     let halves = Halves::new(acceptor.accept(stream).await?);
@@ -147,7 +147,7 @@ impl Connection for TlsConnection {
     }
 
     fn close(&mut self) -> Call<'_, ()> {
-        Box::pin(async move {
+        Call::new(async move {
             let End::Ready(halves) = &self.end else { return Ok(()) };
             let what = "cannot close";
             let closed = halves
@@ -194,7 +194,7 @@ impl Sender for TlsSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
         let mut left = message;
         let what = "cannot send";
-        Box::pin(self.0.poll(Half::Sending, what, move |stream, context| {
+        Call::new(self.0.poll(Half::Sending, what, move |stream, context| {
             while !left.is_empty() {
                 match ready!(Pin::new(&mut *stream).poll_write(context, left)) {
                     Ok(0) => return Poll::Ready(Err(TransportError::with(what, Outcome::Reset, "cannot write"))),
@@ -208,7 +208,7 @@ impl Sender for TlsSender {
 
     fn finish(&mut self) -> Call<'_, ()> {
         let what = "cannot finish sending";
-        Box::pin(self.0.poll(Half::Sending, what, move |stream, context| {
+        Call::new(self.0.poll(Half::Sending, what, move |stream, context| {
             Pin::new(stream).poll_shutdown(context).map_err(secure::failed(what))
         }))
     }
@@ -220,7 +220,7 @@ impl Receiver for TlsReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
         let what = "cannot receive";
         let mut into = ReadBuf::new(into);
-        Box::pin(self.0.poll(Half::Receiving, what, move |stream, context| {
+        Call::new(self.0.poll(Half::Receiving, what, move |stream, context| {
             while into.remaining() > 0 {
                 let before = into.filled().len();
                 ready!(poll_read(stream, context, &mut into))?;
@@ -234,7 +234,7 @@ impl Receiver for TlsReceiver {
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
         let mut into = ReadBuf::new(into);
-        Box::pin(self.0.poll(Half::Receiving, "cannot receive", move |stream, context| {
+        Call::new(self.0.poll(Half::Receiving, "cannot receive", move |stream, context| {
             poll_read(stream, context, &mut into).map_ok(|()| into.filled().len())
         }))
     }

@@ -7,7 +7,6 @@ use crate::{
     Transport, TransportError,
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
-use std::future::ready;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
@@ -32,7 +31,7 @@ impl Transport for Udp {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Box::pin(async move {
+        Call::new(async move {
             let socket = open(address, &settings.socket)?;
             socket.bind(&address.into()).map_err(failed("cannot bind"))?;
             Ok(Box::new(UdpServer { socket: Arc::new(socket.into()) }) as Box<dyn Listener>)
@@ -45,7 +44,7 @@ impl Transport for Udp {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(async move {
+        Call::new(async move {
             let socket = open(server, &settings.socket)?;
             socket.connect(&server.into()).map_err(failed("cannot connect"))?;
             let socket = UdpSocket::from(socket);
@@ -105,7 +104,7 @@ impl Listener for UdpServer {
             let connection = UdpConnection { socket: Arc::clone(&self.socket), own: self.address()?, taken: false };
             Ok(Box::new(connection) as Box<dyn Connection>)
         });
-        Box::pin(ready(accepted))
+        Call::done(accepted)
     }
 
     fn wake(&self) {
@@ -133,19 +132,19 @@ impl Connection for UdpConnection {
             UdpClientSender { socket: Arc::clone(&self.socket) },
             UdpClientReceiver { socket: Arc::clone(&self.socket) },
         );
-        Box::pin(ready(Ok(stream)))
+        Call::done(Ok(stream))
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
         if std::mem::replace(&mut self.taken, true) {
-            return Box::pin(ready(Err(TransportError::closed("cannot accept a stream"))));
+            return Call::done(Err(TransportError::closed("cannot accept a stream")));
         }
         let last = Arc::new(Mutex::new(None));
         let stream = Stream::new(
             UdpServerSender { socket: Arc::clone(&self.socket), to: Arc::clone(&last) },
             UdpServerReceiver { socket: Arc::clone(&self.socket), own: self.own, last },
         );
-        Box::pin(ready(Ok(stream)))
+        Call::done(Ok(stream))
     }
 
     fn client_port(&self) -> u16 {
@@ -171,7 +170,7 @@ impl Sender for UdpServerSender {
             Some(to) => uninterrupted(|| self.socket.send_to(message, to)).map(|_| ()).map_err(failed("cannot send")),
             None => Err(TransportError::closed("cannot answer before a message has come")),
         };
-        Box::pin(ready(sent))
+        Call::done(sent)
     }
 }
 
@@ -196,7 +195,7 @@ impl UdpServerReceiver {
 
 impl Receiver for UdpServerReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(ready(self.receive_now(into)))
+        Call::done(self.receive_now(into))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
@@ -218,7 +217,7 @@ struct UdpClientSender {
 
 impl Sender for UdpClientSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(ready(uninterrupted(|| self.socket.send(message)).map(|_| ()).map_err(failed("cannot send"))))
+        Call::done(uninterrupted(|| self.socket.send(message)).map(|_| ()).map_err(failed("cannot send")))
     }
 }
 
@@ -228,7 +227,7 @@ struct UdpClientReceiver {
 
 impl Receiver for UdpClientReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(ready(uninterrupted(|| self.socket.recv(into)).map_err(failed("cannot receive"))))
+        Call::done(uninterrupted(|| self.socket.recv(into)).map_err(failed("cannot receive")))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {

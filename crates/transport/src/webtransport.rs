@@ -14,7 +14,6 @@ use crate::{
 use bytes::Bytes;
 use quinn::VarInt;
 use std::fmt::Display;
-use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -53,7 +52,7 @@ impl Transport for WebTransport {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Box::pin(ready(listen(address, settings, false)))
+        Call::done(listen(address, settings, false))
     }
 
     fn connect<'a>(
@@ -62,7 +61,7 @@ impl Transport for WebTransport {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(dial(server, settings, timeout, false))
+        Call::new(dial(server, settings, timeout, false))
     }
 }
 
@@ -81,7 +80,7 @@ impl Transport for WebTransportDatagram {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Box::pin(ready(listen(address, settings, true)))
+        Call::done(listen(address, settings, true))
     }
 
     fn connect<'a>(
@@ -90,7 +89,7 @@ impl Transport for WebTransportDatagram {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(dial(server, settings, timeout, true))
+        Call::new(dial(server, settings, timeout, true))
     }
 }
 
@@ -176,7 +175,7 @@ impl Listener for WebTransportServer {
     }
 
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
-        Box::pin(async move {
+        Call::new(async move {
             let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
             Ok(Box::new(WebTransportServerConnection {
                 client_port: incoming.remote_address().port(),
@@ -208,7 +207,7 @@ struct WebTransportClientConnection {
 
 impl Connection for WebTransportClientConnection {
     fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
-        Box::pin(async move {
+        Call::new(async move {
             if self.datagrams {
                 return Ok(datagrams(&self.live));
             }
@@ -218,7 +217,7 @@ impl Connection for WebTransportClientConnection {
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        Box::pin(ready(Err(TransportError::unsupported("cannot accept a stream at the client"))))
+        Call::done(Err(TransportError::unsupported("cannot accept a stream at the client")))
     }
 
     fn phases(&self) -> Phases {
@@ -226,7 +225,7 @@ impl Connection for WebTransportClientConnection {
     }
 
     fn close(&mut self) -> Call<'_, ()> {
-        Box::pin(async move {
+        Call::new(async move {
             self.connected.await_ticket().await;
             self.live.close().await;
             Ok(())
@@ -259,11 +258,11 @@ struct WebTransportServerConnection {
 
 impl Connection for WebTransportServerConnection {
     fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
-        Box::pin(ready(Err(TransportError::unsupported("cannot open a stream at the server"))))
+        Call::done(Err(TransportError::unsupported("cannot open a stream at the server")))
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        Box::pin(async move {
+        Call::new(async move {
             let live = self.arriving.up().await?;
             if !self.datagrams {
                 let next = live.0.accept_bi().await;
@@ -278,7 +277,7 @@ impl Connection for WebTransportServerConnection {
     }
 
     fn close(&mut self) -> Call<'_, ()> {
-        Box::pin(async move {
+        Call::new(async move {
             if let Some(live) = self.arriving.take() {
                 live.close().await;
             }
@@ -319,13 +318,13 @@ struct WebTransportSender {
 
 impl Sender for WebTransportSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(async move { self.stream.write_all(message).await.map_err(|e| write_error("cannot send", &e)) })
+        Call::new(async move { self.stream.write_all(message).await.map_err(|e| write_error("cannot send", &e)) })
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
         // It fails when it has been finished before.
         let _ = self.stream.finish();
-        Box::pin(ready(Ok(())))
+        Call::done(Ok(()))
     }
 }
 
@@ -346,11 +345,11 @@ impl WebTransportReceiver {
 
 impl Receiver for WebTransportReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(fill(into, async |rest: &mut [u8]| self.some(rest).await))
+        Call::new(fill(into, async |rest: &mut [u8]| self.some(rest).await))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(self.some(into))
+        Call::new(self.some(into))
     }
 }
 
@@ -359,10 +358,10 @@ struct DatagramSender(Arc<Live>);
 
 impl Sender for DatagramSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(ready(fits(message, LARGEST_MESSAGE).and_then(|()| {
+        Call::done(fits(message, LARGEST_MESSAGE).and_then(|()| {
             let sent = self.0.0.send_datagram(Bytes::copy_from_slice(message));
             sent.map_err(|e| session_error("cannot send", &e))
-        })))
+        }))
     }
 }
 
@@ -370,7 +369,7 @@ struct DatagramReceiver(Arc<Live>);
 
 impl Receiver for DatagramReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(async move {
+        Call::new(async move {
             let message = self.0.0.read_datagram().await.map_err(|e| session_error("cannot receive", &e))?;
             take(&message, into)
         })

@@ -64,7 +64,10 @@ impl Client {
 
     async fn open_one(&self, purpose: Purpose) -> Result<Stream, TransportError> {
         let turn = match &self.turn {
-            Some(turn) => Some(Arc::clone(turn).acquire_owned().await.map_err(|_| self.way.over())?),
+            Some(turn) => Some(match Arc::clone(turn).try_acquire_owned() {
+                Ok(held) => held,
+                Err(_) => Arc::clone(turn).acquire_owned().await.map_err(|_| self.way.over())?,
+            }),
             None => None,
         };
         self.way.ready().await?;
@@ -92,11 +95,11 @@ async fn drive(connection: impl Future<Output = hyper::Result<()>>, version: Ver
 
 impl Connection for Client {
     fn open(&self, purpose: Purpose) -> Call<'_, Stream> {
-        Box::pin(self.open_one(purpose))
+        Call::new(self.open_one(purpose))
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        Box::pin(async { Err(TransportError::unsupported("cannot accept a stream")) })
+        Call::done(Err(TransportError::unsupported("cannot accept a stream")))
     }
 
     fn phases(&self) -> Phases {
@@ -104,7 +107,7 @@ impl Connection for Client {
     }
 
     fn close(&mut self) -> Call<'_, ()> {
-        Box::pin(async {
+        Call::new(async {
             self.way.take();
             // HTTP/1.1 has no word for the end: with a response to come there is nothing orderly about it.
             if self.turn.as_ref().is_some_and(|turn| turn.available_permits() == 0) {
@@ -217,6 +220,16 @@ impl ClientSender {
         Ok(())
     }
 
+    fn whole(&mut self, message: &[u8]) -> Result<(), TransportError> {
+        let length = Length::Known(message.len() as u64);
+        let request = self.requests.message(length, Outgoing::whole(message))?;
+        self.ask(request)
+    }
+
+    fn end(&mut self) -> Result<(), TransportError> {
+        self.tap.take().map_or(Ok(()), |mut tap| tap.finish())
+    }
+
     async fn give(&mut self, part: &[u8]) -> Result<(), TransportError> {
         if self.answer.is_some() {
             let length = match self.purpose {
@@ -241,38 +254,28 @@ impl ClientSender {
 
 impl Sender for ClientSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(async move {
-            match self.purpose {
-                Purpose::Messages => {
-                    let length = Length::Known(message.len() as u64);
-                    let request = self.requests.message(length, Outgoing::whole(message))?;
-                    self.ask(request)
-                }
-                Purpose::Upload(_) => self.give(message).await,
-                Purpose::Download(_) => Ok(()),
-            }
-        })
+        match self.purpose {
+            Purpose::Messages => Call::done(self.whole(message)),
+            Purpose::Upload(_) => Call::new(self.give(message)),
+            Purpose::Download(_) => Call::done(Ok(())),
+        }
     }
 
     fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(async move {
-            match self.purpose {
-                Purpose::Messages | Purpose::Upload(_) => self.give(part).await,
-                Purpose::Download(_) => Ok(()),
-            }
-        })
+        match self.purpose {
+            Purpose::Messages | Purpose::Upload(_) => Call::new(self.give(part)),
+            Purpose::Download(_) => Call::done(Ok(())),
+        }
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
-        Box::pin(async {
-            if self.answer.is_some() && matches!(self.purpose, Purpose::Upload(_)) {
+        if self.answer.is_some() && matches!(self.purpose, Purpose::Upload(_)) {
+            return Call::new(async {
                 self.give(&[]).await?;
-            }
-            match self.tap.take() {
-                Some(mut tap) => tap.finish(),
-                None => Ok(()),
-            }
-        })
+                self.end()
+            });
+        }
+        Call::done(self.end())
     }
 }
 
@@ -345,14 +348,14 @@ fn answered(response: Response<Incoming>, fate: &Fate) -> Result<State, Transpor
 
 impl Receiver for ClientReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(async move {
+        Call::new(async move {
             let received = self.body().await?.whole(into).await;
             self.settle(received)
         })
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(async move {
+        Call::new(async move {
             let received = self.body().await?.some(into).await;
             self.settle(received)
         })

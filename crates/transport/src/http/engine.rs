@@ -5,10 +5,12 @@ use super::link::Fate;
 use super::{Version, errors};
 use crate::TransportError;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::task::AtomicWaker;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker};
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -52,9 +54,31 @@ impl<C: Future<Output = hyper::Result<()>> + Send> Serving for Of<C> {
 
 /// The connection, as long as it is not over.
 #[derive(Clone)]
-pub(super) struct Engine {
-    running: Arc<Mutex<Option<Running>>>,
+pub(super) struct Engine(Arc<Inner>);
+
+struct Inner {
+    running: Mutex<Option<Running>>,
+    bell: Arc<Bell>,
+    /// Of the bell.
+    waker: Waker,
     fate: Fate,
+}
+
+/// What the connection wakes: it need not be looked at before.
+struct Bell {
+    rung: AtomicBool,
+    waiting: AtomicWaker,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.rung.store(true, Ordering::Release);
+        self.waiting.wake();
+    }
 }
 
 struct Running {
@@ -68,16 +92,23 @@ impl Engine {
     /// Drives `connection`, whose requests' work comes in `works`, to its `fate`.
     pub(super) fn new(connection: Box<dyn Serving>, version: Version, works: Works, fate: Fate) -> Self {
         let running = Running { connection, version, new: works, works: FuturesUnordered::new() };
-        Self { running: Arc::new(Mutex::new(Some(running))), fate }
+        let bell = Arc::new(Bell { rung: AtomicBool::new(true), waiting: AtomicWaker::new() });
+        let waker = Arc::clone(&bell).into();
+        Self(Arc::new(Inner { running: Mutex::new(Some(running)), bell, waker, fate }))
     }
 
     /// As far as it goes now; ready once the connection is over.
     pub(super) fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
-        let mut running = lock(&self.running);
+        let Inner { running, bell, waker, fate } = &*self.0;
+        let mut running = lock(running);
         let Some(one) = running.as_mut() else { return Poll::Ready(()) };
-        let end = one.poll(context);
+        bell.waiting.register(context.waker());
+        if !bell.rung.swap(false, Ordering::AcqRel) {
+            return Poll::Pending;
+        }
+        let end = one.poll(&mut Context::from_waker(waker));
         let Poll::Ready(end) = end else { return Poll::Pending };
-        self.fate.seal(errors::end(end, one.version, &self.fate));
+        fate.seal(errors::end(end, one.version, fate));
         *running = None;
         Poll::Ready(())
     }
@@ -100,15 +131,16 @@ impl Engine {
 
     /// Lets what is under way come to its end.
     pub(super) async fn wind_up(&self) {
-        if let Some(running) = lock(&self.running).as_mut() {
+        if let Some(running) = lock(&self.0.running).as_mut() {
             running.connection.wind_up();
+            self.0.waker.wake_by_ref();
         }
         poll_fn(|context| self.poll(context)).await;
     }
 
     /// Drops the connection as it is.
     pub(super) fn stop(&self) {
-        let running = lock(&self.running).take();
+        let running = lock(&self.0.running).take();
         // What is dropped may wake somebody who looks here.
         drop(running);
     }

@@ -90,7 +90,7 @@ impl Transport for Http {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Box::pin(async move {
+        Call::new(async move {
             let acceptor =
                 if self.secure { Some(secure::acceptor(settings, &[self.version.protocol()])?) } else { None };
             let listening = tcp_stream::Listening::new(address, &settings.socket)?;
@@ -104,7 +104,7 @@ impl Transport for Http {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(within(timeout, "cannot connect", async move {
+        Call::new(within(timeout, "cannot connect", async move {
             let connection = self.set_up(server, settings).await?;
             Ok(Box::new(connection) as Box<dyn Connection>)
         }))
@@ -113,7 +113,7 @@ impl Transport for Http {
 
 impl Http {
     async fn set_up(&self, server: SocketAddr, settings: &Settings) -> Result<client::Client, TransportError> {
-        let requests = Requests::new(settings, server, self.secure, self.version == Version::One)?;
+        let requests = Requests::new(settings, server, self.secure, Some(self.version))?;
         let started = Instant::now();
         let stream = tcp_stream::connect(server, &settings.socket).await?;
         let mut phases = Phases { transport: Some(started.elapsed()), ..Phases::default() };

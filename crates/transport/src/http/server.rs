@@ -16,7 +16,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::future::{Future, poll_fn, ready};
+use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,7 +41,7 @@ impl Listener for Server {
     }
 
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
-        Box::pin(async {
+        Call::new(async {
             let (stream, client) = self.listening.accept().await?;
             let link = Link::new(&stream)?;
             let state = match &self.acceptor {
@@ -111,14 +111,19 @@ impl Queue {
         true
     }
 
+    /// The next, for who is about to drive the connection, and needs not be woken for what that brings.
+    fn take(&self) -> Option<Exchange> {
+        let mut waiting = self.lock();
+        waiting.taker = None;
+        waiting.requests.pop_front()
+    }
+
     fn poll(&self, context: &mut Context<'_>) -> Poll<Exchange> {
         let mut waiting = self.lock();
         if let Some(exchange) = waiting.requests.pop_front() {
             return Poll::Ready(exchange);
         }
-        if waiting.taker.as_ref().is_none_or(|taker| !taker.will_wake(context.waker())) {
-            waiting.taker = Some(context.waker().clone());
-        }
+        waiting.taker = Some(context.waker().clone());
         Poll::Pending
     }
 
@@ -133,28 +138,37 @@ impl Queue {
 }
 
 impl Served {
-    async fn next(&mut self) -> Result<Stream, TransportError> {
-        if let State::Securing(handshake) = &mut self.state {
-            let secured = handshake.await;
-            self.state = State::Over;
-            self.serve(secured?);
-        } else if matches!(self.state, State::Fresh(_))
-            && let State::Fresh(stream) = std::mem::replace(&mut self.state, State::Over)
-        {
-            self.serve(stream);
+    /// HTTP begins, once the handshakes are over.
+    async fn begin(&mut self) -> Result<(), TransportError> {
+        match &mut self.state {
+            State::Securing(handshake) => {
+                let secured = handshake.await;
+                self.state = State::Over;
+                self.serve(secured?);
+            }
+            State::Fresh(_) => {
+                if let State::Fresh(stream) = std::mem::replace(&mut self.state, State::Over) {
+                    self.serve(stream);
+                }
+            }
+            State::Serving(..) | State::Over => {}
         }
+        Ok(())
+    }
+
+    async fn next(&mut self) -> Result<Stream, TransportError> {
         let State::Serving(engine, queue) = &self.state else {
             return Err(self.link.fate.error("cannot accept a stream"));
         };
         poll_fn(|context| {
-            if let Poll::Ready(exchange) = queue.poll(context) {
-                return Poll::Ready(Ok(exchange.into_stream(engine, &self.link.fate)));
+            let over = match queue.take() {
+                Some(exchange) => return Poll::Ready(Ok(exchange.into_stream(engine, &self.link.fate))),
+                None => engine.poll(context),
+            };
+            match queue.poll(context) {
+                Poll::Ready(exchange) => Poll::Ready(Ok(exchange.into_stream(engine, &self.link.fate))),
+                Poll::Pending => over.map(|()| Err(self.link.fate.error("cannot accept a stream"))),
             }
-            let over = engine.poll(context);
-            if let Poll::Ready(exchange) = queue.poll(context) {
-                return Poll::Ready(Ok(exchange.into_stream(engine, &self.link.fate)));
-            }
-            over.map(|()| Err(self.link.fate.error("cannot accept a stream")))
         })
         .await
     }
@@ -164,7 +178,7 @@ impl Served {
         let (io, fate, works) = (TokioIo::new(io), self.link.fate.clone(), Works::default());
         let service = {
             let queue = Arc::clone(&queue);
-            service_fn(move |request| handle(request, Arc::clone(&queue)))
+            service_fn(move |request| handle(request, &queue))
         };
         let serving: Box<dyn Serving> = match self.version {
             Version::One => Box::new(Of {
@@ -194,17 +208,37 @@ impl Drop for Served {
 }
 
 /// One request, from its header to the header of its response.
-async fn handle(request: Request<Incoming>, queue: Arc<Queue>) -> Result<Response<Outgoing>, Infallible> {
+fn handle(request: Request<Incoming>, queue: &Queue) -> Answering {
     let asked = match route(request.method(), request.uri().path()) {
         Route::Stream(asked) => asked,
-        Route::Answer(status, length) => return Ok(bare(status, length)),
+        Route::Answer(status, length) => return Answering::Known(status, length),
     };
     let (answer, answered) = oneshot::channel();
-    if !queue.put(Exchange { asked, request: request.into_body(), answer }) {
-        return Ok(bare(StatusCode::SERVICE_UNAVAILABLE, None));
+    if queue.put(Exchange { asked, request: request.into_body(), answer }) {
+        Answering::Awaited(answered)
+    } else {
+        Answering::Known(StatusCode::SERVICE_UNAVAILABLE, None)
     }
-    // Dropped without an answer.
-    Ok(answered.await.unwrap_or_else(|_| bare(StatusCode::INTERNAL_SERVER_ERROR, None)))
+}
+
+/// What hyper waits for.
+enum Answering {
+    Known(StatusCode, Option<u64>),
+    Awaited(oneshot::Receiver<Response<Outgoing>>),
+}
+
+impl Future for Answering {
+    type Output = Result<Response<Outgoing>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Self::Known(status, length) => Poll::Ready(Ok(bare(*status, *length))),
+            // Dropped without an answer.
+            Self::Awaited(answered) => Pin::new(answered)
+                .poll(context)
+                .map(|answer| Ok(answer.unwrap_or_else(|_| bare(StatusCode::INTERNAL_SERVER_ERROR, None)))),
+        }
+    }
 }
 
 /// A response without a body, which may say how long one would be.
@@ -222,15 +256,21 @@ fn bare(status: StatusCode, length: Option<u64>) -> Response<Outgoing> {
 
 impl Connection for Served {
     fn open(&self, _purpose: crate::Purpose) -> Call<'_, Stream> {
-        Box::pin(async { Err(TransportError::unsupported("cannot open a stream at a server")) })
+        Call::done(Err(TransportError::unsupported("cannot open a stream at a server")))
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        Box::pin(self.next())
+        if matches!(self.state, State::Serving(..)) {
+            return Call::new(self.next());
+        }
+        Call::new(async {
+            self.begin().await?;
+            self.next().await
+        })
     }
 
     fn close(&mut self) -> Call<'_, ()> {
-        Box::pin(async {
+        Call::new(async {
             if let State::Serving(engine, queue) = &self.state {
                 queue.close();
                 engine.wind_up().await;
@@ -278,11 +318,11 @@ struct ServerReceiver {
 
 impl Receiver for ServerReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(self.engine.until(self.body.whole(into)))
+        Call::new(self.engine.until(self.body.whole(into)))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(self.engine.until(self.body.some(into)))
+        Call::new(self.engine.until(self.body.some(into)))
     }
 }
 
@@ -319,15 +359,15 @@ impl ServerSender {
 
 impl Sender for ServerSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(ready(self.respond(Outgoing::whole(message))))
+        Call::done(self.respond(Outgoing::whole(message)))
     }
 
     fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(self.give(part))
+        Call::new(self.give(part))
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
-        Box::pin(async {
+        Call::new(async {
             match self.tap.take() {
                 Some(mut tap) => tap.finish(),
                 None if self.answer.is_some() => self.respond(Outgoing::empty()),

@@ -12,7 +12,6 @@ use crate::quic_endpoint::{client_endpoint, connect, connection_error, server_en
 use crate::{Call, Connection, Features, Listener, Outcome, Resumption, Settings, Transport, TransportError};
 use h3::error::{Code, ConnectionError, LocalError, StreamError};
 use quinn::VarInt;
-use std::future::ready;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -37,7 +36,7 @@ impl Transport for Http3 {
             let early = settings.resumption == Resumption::EarlyData;
             Ok(Box::new(Server { endpoint, early }) as Box<dyn Listener>)
         };
-        Box::pin(ready(listen()))
+        Call::done(listen())
     }
 
     fn connect<'a>(
@@ -46,8 +45,8 @@ impl Transport for Http3 {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(async move {
-            let requests = Requests::new(settings, server, true, false)?;
+        Call::new(async move {
+            let requests = Requests::new(settings, server, true, None)?;
             let endpoint = client_endpoint(server, settings)?;
             let port = endpoint.quinn.local_addr().map_err(failed("cannot read the own address"))?.port();
             let connected = connect(&endpoint.quinn, server, settings, &[PROTOCOL], timeout).await?;

@@ -13,7 +13,7 @@ use h3::client::{RequestStream, SendRequest};
 use h3::error::Code;
 use h3_quinn::{OpenStreams, RecvStream, SendStream};
 use hyper::Request;
-use std::future::{poll_fn, ready};
+use std::future::poll_fn;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
@@ -75,11 +75,11 @@ impl Client {
 
 impl Connection for Client {
     fn open(&self, purpose: Purpose) -> Call<'_, Stream> {
-        Box::pin(self.open_one(purpose))
+        Call::new(self.open_one(purpose))
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        Box::pin(async { Err(TransportError::unsupported("cannot accept a stream")) })
+        Call::done(Err(TransportError::unsupported("cannot accept a stream")))
     }
 
     fn phases(&self) -> Phases {
@@ -87,7 +87,7 @@ impl Connection for Client {
     }
 
     fn close(&mut self) -> Call<'_, ()> {
-        Box::pin(async {
+        Call::new(async {
             self.connected.close(code(Code::H3_NO_ERROR)).await;
             Ok(())
         })
@@ -189,22 +189,22 @@ impl ClientSender {
 impl Sender for ClientSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
         match self.purpose {
-            Purpose::Messages => Box::pin(self.whole(message)),
-            Purpose::Upload(_) => Box::pin(self.give(message)),
-            Purpose::Download(_) => Box::pin(ready(Ok(()))),
+            Purpose::Messages => Call::new(self.whole(message)),
+            Purpose::Upload(_) => Call::new(self.give(message)),
+            Purpose::Download(_) => Call::done(Ok(())),
         }
     }
 
     fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
         match self.purpose {
-            Purpose::Messages | Purpose::Upload(_) => Box::pin(self.give(part)),
-            Purpose::Download(_) => Box::pin(ready(Ok(()))),
+            Purpose::Messages | Purpose::Upload(_) => Call::new(self.give(part)),
+            Purpose::Download(_) => Call::done(Ok(())),
         }
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
         let unbegun = self.fresh.is_some() && matches!(self.purpose, Purpose::Upload(_));
-        if unbegun || self.body.is_some() { Box::pin(self.end(unbegun)) } else { Box::pin(ready(Ok(()))) }
+        if unbegun || self.body.is_some() { Call::new(self.end(unbegun)) } else { Call::done(Ok(())) }
     }
 }
 
@@ -273,10 +273,10 @@ impl ClientReceiver {
 
 impl Receiver for ClientReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(async move { self.body().await?.whole(into).await })
+        Call::new(async move { self.body().await?.whole(into).await })
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(async move { self.body().await?.some(into).await })
+        Call::new(async move { self.body().await?.some(into).await })
     }
 }

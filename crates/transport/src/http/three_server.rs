@@ -19,7 +19,7 @@ use httpdate::HttpDate;
 use hyper::header::{ALLOW, CONTENT_LENGTH, DATE, HeaderValue};
 use hyper::{Response, StatusCode};
 use std::cell::RefCell;
-use std::future::{Future, ready};
+use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
@@ -41,7 +41,7 @@ impl Listener for Server {
     }
 
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
-        Box::pin(async {
+        Call::new(async {
             let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
             Ok(Box::new(Served {
                 port: incoming.remote_address().port(),
@@ -165,11 +165,11 @@ fn date() -> Option<HeaderValue> {
 
 impl Connection for Served {
     fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
-        Box::pin(async { Err(TransportError::unsupported("cannot open a stream at a server")) })
+        Call::done(Err(TransportError::unsupported("cannot open a stream at a server")))
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        Box::pin(async {
+        Call::new(async {
             if let State::Coming(handshake) = &mut self.state {
                 let begun = handshake.await;
                 self.state = State::Over;
@@ -183,7 +183,7 @@ impl Connection for Served {
     }
 
     fn close(&mut self) -> Call<'_, ()> {
-        Box::pin(async {
+        Call::new(async {
             if let State::Serving(serving) = &self.state {
                 close(&serving.connection, code(Code::H3_NO_ERROR)).await;
             }
@@ -214,11 +214,11 @@ struct ServerReceiver {
 
 impl Receiver for ServerReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(self.body.whole(into))
+        Call::new(self.body.whole(into))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(self.body.some(into))
+        Call::new(self.body.some(into))
     }
 }
 
@@ -286,18 +286,18 @@ impl ServerSender {
 
 impl Sender for ServerSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(self.whole(message))
+        Call::new(self.whole(message))
     }
 
     fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
-        Box::pin(self.give(part))
+        Call::new(self.give(part))
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
         match &self.state {
-            Answer::Fresh(_) => Box::pin(self.whole(&[])),
-            Answer::Begun(_) => Box::pin(self.end()),
-            Answer::Whole => Box::pin(ready(Ok(()))),
+            Answer::Fresh(_) => Call::new(self.whole(&[])),
+            Answer::Begun(_) => Call::new(self.end()),
+            Answer::Whole => Call::done(Ok(())),
         }
     }
 }

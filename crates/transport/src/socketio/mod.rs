@@ -60,7 +60,7 @@ impl Transport for OverWebSocket {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Box::pin(async move {
+        Call::new(async move {
             let listening = Listening::new(address, &settings.socket)?;
             let polling = Arc::new(Polling::default());
             Ok(Box::new(WebSocketListener { listening, polling, payload: settings.payload }) as Box<dyn Listener>)
@@ -73,7 +73,7 @@ impl Transport for OverWebSocket {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(driver::within(timeout, "cannot connect", connect_websocket(server, settings)))
+        Call::new(driver::within(timeout, "cannot connect", connect_websocket(server, settings)))
     }
 }
 
@@ -87,7 +87,7 @@ impl Transport for OverWebTransport {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Box::pin(async move {
+        Call::new(async move {
             let endpoint = quic_endpoint::server_endpoint(address, &without_early_data(settings), &[ALPN.as_bytes()])?;
             Ok(Box::new(WebTransportListener { endpoint, payload: settings.payload }) as Box<dyn Listener>)
         })
@@ -99,7 +99,7 @@ impl Transport for OverWebTransport {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(driver::within(timeout, "cannot connect", connect_webtransport(server, settings, timeout)))
+        Call::new(driver::within(timeout, "cannot connect", connect_webtransport(server, settings, timeout)))
     }
 }
 
@@ -238,7 +238,7 @@ impl Listener for WebSocketListener {
     }
 
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
-        Box::pin(async move {
+        Call::new(async move {
             let (stream, client) = self.listening.accept().await?;
             let state = State::Tcp(stream, Arc::clone(&self.polling), self.payload);
             Ok(Box::new(SocketIoConnection::new(state, client.port())) as Box<dyn Connection>)
@@ -257,7 +257,7 @@ impl Listener for WebTransportListener {
     }
 
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
-        Box::pin(async move {
+        Call::new(async move {
             let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
             let client_port = incoming.remote_address().port();
             let state = State::Quic(Box::new(incoming), self.payload);
@@ -317,7 +317,7 @@ fn stream(halves: &Halves<End>) -> Stream {
 
 impl Connection for SocketIoConnection {
     fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
-        Box::pin(async move {
+        Call::new(async move {
             match &self.state {
                 State::Up(halves) => Ok(stream(halves)),
                 _ => Err(TransportError::closed("cannot open a stream")),
@@ -326,7 +326,7 @@ impl Connection for SocketIoConnection {
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        Box::pin(async move {
+        Call::new(async move {
             self.state = match std::mem::replace(&mut self.state, State::Gone) {
                 State::Tcp(stream, polling, kind) => {
                     State::Up(Halves::new(server::serve(stream, &polling, kind).await?))
@@ -347,7 +347,7 @@ impl Connection for SocketIoConnection {
     }
 
     fn close(&mut self) -> Call<'_, ()> {
-        Box::pin(async move {
+        Call::new(async move {
             let State::Up(halves) = &self.state else { return Ok(()) };
             let closed = halves.poll(Half::Receiving, "cannot close", End::poll_close).await;
             let below = halves.end(Outcome::Closed).map(End::into_pipe);
@@ -402,7 +402,7 @@ struct SocketIoSender(Halves<End>);
 impl Sender for SocketIoSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
         let mut message = Some(message);
-        Box::pin(self.0.poll(Half::Sending, "cannot send", move |end, context| {
+        Call::new(self.0.poll(Half::Sending, "cannot send", move |end, context| {
             if let Some(message) = message.take() {
                 end.emit(message)?;
             }
@@ -411,7 +411,7 @@ impl Sender for SocketIoSender {
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
-        Box::pin(self.0.poll(Half::Sending, "cannot finish sending", End::poll_finish))
+        Call::new(self.0.poll(Half::Sending, "cannot finish sending", End::poll_finish))
     }
 }
 
@@ -420,7 +420,7 @@ struct SocketIoReceiver(Halves<End>);
 impl Receiver for SocketIoReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
         let what = "cannot receive";
-        Box::pin(self.0.poll(Half::Receiving, what, move |end, context| {
+        Call::new(self.0.poll(Half::Receiving, what, move |end, context| {
             let message = ready!(end.poll_message(context, into.len()))?;
             let Some(place) = into.get_mut(..message.len()) else {
                 return Poll::Ready(Err(TransportError::with(what, Outcome::TooLarge, "larger than expected")));
@@ -431,7 +431,7 @@ impl Receiver for SocketIoReceiver {
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(self.0.poll(Half::Receiving, "cannot receive", move |end, context| {
+        Call::new(self.0.poll(Half::Receiving, "cannot receive", move |end, context| {
             loop {
                 match ready!(end.poll_message(context, LARGEST)) {
                     Ok(message) if message.is_empty() && !into.is_empty() => {}

@@ -44,7 +44,7 @@ impl Transport for WebSocket {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Box::pin(async move { listen(address, settings, None) })
+        Call::new(async move { listen(address, settings, None) })
     }
 
     fn connect<'a>(
@@ -53,7 +53,7 @@ impl Transport for WebSocket {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(driver::within(timeout, "cannot connect", connect(server, settings, false)))
+        Call::new(driver::within(timeout, "cannot connect", connect(server, settings, false)))
     }
 }
 
@@ -67,7 +67,7 @@ impl Transport for Wss {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Box::pin(async move { listen(address, settings, Some(secure::acceptor(settings, &[PROTOCOL])?)) })
+        Call::new(async move { listen(address, settings, Some(secure::acceptor(settings, &[PROTOCOL])?)) })
     }
 
     fn connect<'a>(
@@ -76,7 +76,7 @@ impl Transport for Wss {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Box::pin(driver::within(timeout, "cannot connect", connect(server, settings, true)))
+        Call::new(driver::within(timeout, "cannot connect", connect(server, settings, true)))
     }
 }
 
@@ -125,7 +125,7 @@ impl Listener for WebSocketListener {
     }
 
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
-        Box::pin(async move {
+        Call::new(async move {
             let (stream, client) = self.listening.accept().await?;
             let connection = WebSocketConnection {
                 state: State::Accepted(stream, self.acceptor.clone(), self.payload),
@@ -215,7 +215,7 @@ fn stream(halves: &Halves<End>) -> Stream {
 
 impl Connection for WebSocketConnection {
     fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
-        Box::pin(async move {
+        Call::new(async move {
             match &self.state {
                 State::Ready(halves) => Ok(stream(halves)),
                 State::Accepted(..) | State::Gone => Err(TransportError::closed("cannot open a stream")),
@@ -224,7 +224,7 @@ impl Connection for WebSocketConnection {
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        Box::pin(async move {
+        Call::new(async move {
             if let State::Accepted(..) = self.state
                 && let State::Accepted(tcp, acceptor, payload) = std::mem::replace(&mut self.state, State::Gone)
             {
@@ -245,7 +245,7 @@ impl Connection for WebSocketConnection {
     }
 
     fn close(&mut self) -> Call<'_, ()> {
-        Box::pin(async move {
+        Call::new(async move {
             let State::Ready(halves) = &self.state else { return Ok(()) };
             let closed =
                 halves.poll(Half::Receiving, "cannot close", |end, context| end.socket.poll_close(context)).await;
@@ -308,7 +308,7 @@ impl Drop for Sending<'_> {
 impl Sender for WebSocketSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
         let mut sending = Sending { halves: &self.0, bytes: message, message: None };
-        Box::pin(self.0.poll(Half::Sending, "cannot send", move |end, context| {
+        Call::new(self.0.poll(Half::Sending, "cannot send", move |end, context| {
             let bytes = sending.bytes;
             let message = sending.message.get_or_insert_with(|| Leaving::new(bytes, end.kind));
             let sent = ready!(end.socket.poll_send(context, message));
@@ -319,7 +319,7 @@ impl Sender for WebSocketSender {
 
     fn finish(&mut self) -> Call<'_, ()> {
         let what = "cannot finish sending";
-        Box::pin(self.0.poll(Half::Sending, what, |end, context| end.socket.poll_finish(context)))
+        Call::new(self.0.poll(Half::Sending, what, |end, context| end.socket.poll_finish(context)))
     }
 }
 
@@ -346,7 +346,7 @@ impl Drop for Receiving<'_> {
 impl Receiver for WebSocketReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
         let mut receiving = Receiving { halves: &self.0, into, begun: false };
-        Box::pin(self.0.poll(Half::Receiving, "cannot receive", move |end, context| {
+        Call::new(self.0.poll(Half::Receiving, "cannot receive", move |end, context| {
             receiving.begun = true;
             let received = ready!(end.poll_receive(context, receiving.into));
             receiving.begun = false;
@@ -355,7 +355,7 @@ impl Receiver for WebSocketReceiver {
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Box::pin(self.0.poll(Half::Receiving, "cannot receive", move |end, context| {
+        Call::new(self.0.poll(Half::Receiving, "cannot receive", move |end, context| {
             match ready!(end.poll_some(context, into)) {
                 Err(e) if e.outcome == Outcome::Closed => Poll::Ready(Ok(0)),
                 received => Poll::Ready(received),
