@@ -1,26 +1,27 @@
 //! Connect: setting up connections, and closing each at once.
 
+use crate::answers::Answers;
 use crate::config::Connect;
 use crate::context::Context;
-use crate::echo::{self, Sizes};
+use crate::echo::Sizes;
 use crate::lane::{Lane, note_phases};
 use crate::message::Messages;
 use crate::{Measured, Sample, WorkloadError, session};
 use crosswind_transport::{Outcome, Payload, Resumption};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub fn run(config: &Connect, context: &Context<'_>) -> Result<Measured, WorkloadError> {
     let Some(transport) = crosswind_transport::find(&config.transport) else { return Ok(Measured::default()) };
     let timeout = Duration::from_nanos(config.timeout_ns.unwrap_or(60_000_000_000));
     let (clock, messages) = (context.clock(), Messages { payload: Payload::Binary });
-    let readback = OnceLock::new();
+    let (answers, readback) = (Arc::new(Answers::new(clock, Sizes::both(1), messages)), OnceLock::new());
     let session = session::run(
         context,
         transport,
         timeout,
         config.connections,
-        &|serve| Box::pin(echo::answer(clock, Sizes::both(1), messages, serve)),
+        &|serve| Arc::clone(&answers).work(serve),
         &|number| {
             let lane =
                 Lane { context, transport, timeout, number, messages, sizes: Sizes::both(1), readback: &readback };

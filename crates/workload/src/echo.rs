@@ -1,16 +1,15 @@
 //! Echo: messages that are answered. Closed loop: one in flight on each connection. Open loop: see `open_loop`.
 
+use crate::answers::Answers;
 use crate::config::{ConnectionMode, Echo, EchoDirection, Mode};
 use crate::context::Context;
 use crate::lane::{Lane, Sent, exchange, note_phases};
 use crate::message::{self, Messages};
-use crate::server::{Seen, SeenByPort, Serve};
+use crate::server::SeenByPort;
 use crate::{Measured, Sample, WorkloadError, open_loop, session};
-use crosswind_host::Clock;
 use crosswind_transport::driver::Bound;
 use crosswind_transport::{Connection, Outcome, Purpose, Stream, TransportError};
-use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Sizes of a message and its answer, bytes.
@@ -47,13 +46,13 @@ pub fn run(config: &Echo, context: &Context<'_>) -> Result<Measured, WorkloadErr
     let Some(transport) = crosswind_transport::find(&config.transport) else { return Ok(Measured::default()) };
     let timeout = Duration::from_nanos(config.timeout_ns.unwrap_or(60_000_000_000));
     let (clock, sizes, messages) = (context.clock(), config.sizes(), Messages { payload: config.payload });
-    let readback = OnceLock::new();
+    let (answers, readback) = (Arc::new(Answers::new(clock, sizes, messages)), OnceLock::new());
     let session = session::run(
         context,
         transport,
         timeout,
         config.connections,
-        &|serve| Box::pin(answer(clock, sizes, messages, serve)),
+        &|serve| Arc::clone(&answers).work(serve),
         &|number| {
             let lane = Lane { context, transport, timeout, number, messages, sizes, readback: &readback };
             Box::pin(async move {
@@ -71,32 +70,6 @@ pub fn run(config: &Echo, context: &Context<'_>) -> Result<Measured, WorkloadErr
         cpu_ns: session.cpu_ns,
         ..Measured::default()
     })
-}
-
-/// Answers every message: with itself, or as much of it as the answer has room for.
-pub async fn answer(clock: Clock, sizes: Sizes, messages: Messages, mut serve: Serve<'_>) {
-    let mut buffer = vec![0; sizes.request];
-    let mut reply = if sizes.reply > sizes.request { messages.buffer(sizes.reply) } else { Vec::new() };
-    loop {
-        let length = match serve.stream.receiver.receive(&mut buffer).await {
-            Ok(length) => length,
-            Err(e) if e.outcome == Outcome::Timeout && !serve.stopping.load(Ordering::Acquire) => continue,
-            Err(_) => break,
-        };
-        let received = clock.now();
-        let request = &buffer[..length];
-        let sent = clock.now();
-        // A lost answer is the client's to see; a connection that is gone ends at the next receive.
-        let _ = if reply.is_empty() {
-            serve.stream.sender.send(&request[..length.min(sizes.reply)]).await
-        } else {
-            reply[..length].copy_from_slice(request);
-            serve.stream.sender.send(&reply).await
-        };
-        let (client_port, tag, bytes) = (serve.port(), message::read(request), length as u64);
-        serve.saw(Seen { client_port, tag, first: received, received, sent, bytes });
-    }
-    let _ = serve.stream.sender.finish().await;
 }
 
 /// Adds what the server saw of the message.

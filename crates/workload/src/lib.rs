@@ -3,6 +3,7 @@
 //! A workload runs a client in the client's namespace and a server in the server's, on one clock, and
 //! returns one [`Sample`] an exchange. Whatever happens to an exchange is data; only a workload that cannot run is an error.
 
+mod answers;
 mod check;
 mod config;
 mod connect;

@@ -3,6 +3,7 @@
 //! Streams are the transport's own where one connection has many; where it is one stream, channels of the application in it; and
 //! where it cannot be shared, connections. Messages follow each other evenly: stream 0, 1, ..., k-1, 0, ...
 
+use crate::answers::Answers;
 use crate::config::Multiplex;
 use crate::context::Context;
 use crate::echo::{self, Sizes};
@@ -12,32 +13,26 @@ use crate::open_loop::{Due, Flow, Shape, flows, requests, unsent};
 use crate::{Measured, WorkloadError, session};
 use crosswind_transport::{Connection, Purpose, Streams, TransportError};
 use crosswind_units::Duration;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 pub fn run(config: &Multiplex, context: &Context<'_>) -> Result<Measured, WorkloadError> {
     let Some(transport) = crosswind_transport::find(&config.transport) else { return Ok(Measured::default()) };
     let timeout = std::time::Duration::from_nanos(config.timeout_ns.unwrap_or(60_000_000_000));
     let (clock, messages) = (context.clock(), Messages { payload: config.payload });
-    let readback = OnceLock::new();
-    let session = session::run(
-        context,
-        transport,
-        timeout,
-        1,
-        &|serve| Box::pin(echo::answer(clock, Sizes::both(config.size_bytes), messages, serve)),
-        &|number| {
-            let lane = Lane {
-                context,
-                transport,
-                timeout,
-                number,
-                messages,
-                sizes: Sizes::both(config.size_bytes),
-                readback: &readback,
-            };
-            Box::pin(async move { streams(config, &lane).await })
-        },
-    )?;
+    let (answers, readback) =
+        (Arc::new(Answers::new(clock, Sizes::both(config.size_bytes), messages)), OnceLock::new());
+    let session = session::run(context, transport, timeout, 1, &|serve| Arc::clone(&answers).work(serve), &|number| {
+        let lane = Lane {
+            context,
+            transport,
+            timeout,
+            number,
+            messages,
+            sizes: Sizes::both(config.size_bytes),
+            readback: &readback,
+        };
+        Box::pin(async move { streams(config, &lane).await })
+    })?;
     Ok(Measured {
         samples: session.results.into_iter().map(|sent| echo::complete(sent, &session.seen)).collect(),
         sockets: [readback.into_inner(), session.server_readback],

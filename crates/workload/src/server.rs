@@ -6,7 +6,10 @@ use crate::context::{Context, join};
 use crate::session::Work;
 use crosswind_host::thread_cpu_ns;
 use crosswind_path::Side;
-use crosswind_transport::{Connection, Driver, Listener, Outcome, SocketReadback, Stream, Streams, Transport, serving};
+use crosswind_transport::{
+    Connection, Driver, Features, Listener, Outcome, SocketReadback, Stream, Streams, Transport, TransportError,
+    serving,
+};
 use crosswind_units::Instant;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::HashMap;
@@ -46,6 +49,8 @@ pub struct Serve<'a> {
     pub stream: Stream,
     /// Whose it is.
     pub client_port: u16,
+    /// No stream has more than one: it is a request.
+    pub one_message: bool,
     seen: Vec<Seen>,
     all: &'a Mutex<Vec<Seen>>,
 }
@@ -69,6 +74,13 @@ impl Drop for Serve<'_> {
             all.append(&mut self.seen);
         }
     }
+}
+
+/// What a reactor's server waited for.
+enum Done {
+    Stopped,
+    Accepted(Result<Box<dyn Connection>, TransportError>),
+    Served,
 }
 
 /// Serves one stream to its end.
@@ -232,19 +244,30 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// A reactor's work: all connections at once.
+    /// A reactor's work: all connections at once. Each is polled only when it was woken, and so is the wait for the next.
     async fn serve_all(&self, listener: &dyn Listener) {
-        let mut connections = FuturesUnordered::new();
-        loop {
-            tokio::select! {
-                biased;
-                () = self.stop.notified() => return,
-                Some(()) = connections.next(), if !connections.is_empty() => {}
-                accepted = listener.accept(FOREVER) => match accepted {
-                    Ok(connection) => connections.push(self.serve_connection(connection)),
-                    // A connection that went before it was taken, or no file descriptors: the client sees it.
-                    Err(_) => tokio::task::yield_now().await,
-                },
+        let mut works = FuturesUnordered::<Work<'_, Done>>::new();
+        works.push(Box::pin(async {
+            self.stop.notified().await;
+            Done::Stopped
+        }));
+        let next = || -> Work<'_, Done> { Box::pin(async { Done::Accepted(listener.accept(FOREVER).await) }) };
+        works.push(next());
+        while let Some(done) = works.next().await {
+            match done {
+                Done::Stopped => return,
+                Done::Served => {}
+                Done::Accepted(accepted) => {
+                    match accepted {
+                        Ok(connection) => works.push(Box::pin(async {
+                            self.serve_connection(connection).await;
+                            Done::Served
+                        })),
+                        // A connection that went before it was taken, or no file descriptors: the client sees it.
+                        Err(_) => tokio::task::yield_now().await,
+                    }
+                    works.push(next());
+                }
             }
         }
     }
@@ -291,9 +314,10 @@ impl<'a> Server<'a> {
 
     fn serve(&self, mut stream: Stream, client_port: u16) -> Serve<'_> {
         // Without a timeout of its own it still serves; it then times out as the listener does.
-        let datagram = self.transport.features().datagram;
+        let Features { datagram, http, .. } = self.transport.features();
         let _ = stream.receiver.set_timeout(if datagram { PATIENCE } else { self.timeout });
-        Serve { stopping: &self.stopping, stream, client_port, seen: Vec::new(), all: &self.seen }
+        let (stopping, all) = (&self.stopping, &self.seen);
+        Serve { stopping, stream, client_port, one_message: http, seen: Vec::new(), all }
     }
 }
 
