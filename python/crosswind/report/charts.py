@@ -16,6 +16,9 @@ from crosswind.analysis.metrics import METRICS
 from crosswind.report.format import factor_name, scale_of
 from crosswind.stats.estimate import Array
 
+_SHORT = 8
+"""Characters of names of which four stand in one line of a narrow legend."""
+
 PALETTE = ["#2A82C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D"]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 POINTS = 500
@@ -137,10 +140,13 @@ def curve(values: Array, points: int = POINTS) -> tuple[Array, Array]:
     return ordered[ranks], (ranks + 1) / n
 
 
-def colour_of(factor: str | None, names: Iterable[str]) -> alt.Color:
-    """The colour of the field `colour`: one for each name, with a legend where a factor gives the names."""
+def colour_of(factor: str | None, names: Iterable[str], *, narrow: bool = False) -> alt.Color:
+    """The colour of the field `colour`: one for each name, with a legend where a factor gives the names; `narrow` where
+    labels leave the drawing little room, to which long names in columns would not keep.
+    """
     domain = list(dict.fromkeys(names))
-    legend = alt.Legend(title=factor_name(factor), orient="top") if factor else None
+    columns = 2 if narrow and max(map(len, domain), default=0) > _SHORT else alt.Undefined
+    legend = alt.Legend(title=factor_name(factor), orient="top", columns=columns) if factor else None
     return alt.Color("colour:N", scale=alt.Scale(domain=domain, range=PALETTE[: len(domain)]), legend=legend)
 
 

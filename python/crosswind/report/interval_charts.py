@@ -56,7 +56,7 @@ def intervals(name: str, result: Result, data: list[CellData]) -> Panels:
             colour = roles.name(roles.colour, short[cell.cell])
             head = {"cell": levels(short[cell.cell]) + ("" if cell.valid else " ✗"), "colour": colour}
             rows += [{**head, **row} for row in _rows(cell.estimates[name], few.get(cell.cell), divisor)]
-        colours = colour_of(roles.colour, [row["colour"] for row in rows])
+        colours = colour_of(roles.colour, [row["colour"] for row in rows], narrow=True)
         drawing = _drawing(rows, {"title": title, "scale": scale, "axis": axis_of(log)}, colours)
         charts.append(Chart(panel, spec_of(drawing, 70 + 22 * len(members))))
     return Panels(charts, len(panels))
@@ -106,8 +106,10 @@ def _rows(metric: Metric, few: Array | None, divisor: float) -> list[dict[str, A
 
 
 def _drawing(rows: list[dict[str, Any]], along: dict[str, Any], colour: alt.Color) -> Any:
+    # Named, because a cell without a mean is missing from the layers that are drawn first.
+    order = list(dict.fromkeys(row["cell"] for row in rows))
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        y=alt.Y("cell:N", title=None, sort=None, axis=alt.Axis(labelLimit=190, grid=False)), color=colour
+        y=alt.Y("cell:N", title=None, sort=order, axis=alt.Axis(labelLimit=190, grid=False)), color=colour
     )
     x, low = alt.X("value:Q", **along), alt.X("low:Q", **along)
     numbers = [alt.Tooltip(f"{key}:Q") for key in ("value", "low", "high", "n")]

@@ -72,7 +72,7 @@ def _drawing(rows: list[dict[str, Any]], title: str, scale: alt.Scale, count: in
         .encode(
             y=alt.Y("cell:N", title=None, sort=None, axis=alt.Axis(labelLimit=190, grid=False)),
             x=alt.X("mean:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6)),
-            color=alt.Color("phase:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
+            color=alt.Color("phase:N", scale=colours, legend=alt.Legend(title=None, orient="top", columns=2)),
             order=alt.Order("order:Q"),
             tooltip=[alt.Tooltip("cell:N"), alt.Tooltip("phase:N"), alt.Tooltip("mean:Q"), alt.Tooltip("n:Q")],
         )
