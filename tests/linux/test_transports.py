@@ -327,3 +327,20 @@ def test_quic_tells_what_it_did(lab: Lab, transport: str) -> None:
         ]
         assert records[0]["qlog_version"]
         assert any("packet" in str(record.get("name")) for record in records[1:])
+
+
+@pytest.mark.parametrize(("transport", "masks"), [("websocket", True), ("http1", False)])
+def test_a_profile_knows_masking(lab: Lab, transport: str, masks: bool) -> None:
+    directory = lab.directory()
+    cell: Object = {
+        "schema": "crosswind.cell/1", "path": {"backend": "direct"},
+        "workload": {
+            "kind": "echo", "transport": transport, "direction": "upload", "size_bytes": 10_000_000, "messages": 60,
+        },
+        "output": {"directory": str(directory), "profile": True},
+    }  # fmt: skip
+    ended = lab.end(lab.start(cell), directory)
+    assert ended.status == 0, ended.out
+    hosts = [ended.events[-1]["profile"][host] for host in ("client", "server")]
+    assert all(host["samples"] > 50 for host in hosts)
+    assert [host["parts"]["masking"] > 0 for host in hosts] == [masks, masks]

@@ -275,8 +275,11 @@ const RUNTIME: &[&str] = &[
 fn part_of(frame: &Frame) -> Option<Part> {
     let function = frame.function.as_str();
     let name = function.rsplit("::").next().unwrap_or(function);
-    if name.starts_with("apply_mask") {
+    if name.starts_with("apply_mask") || is_ours(frame, "websocket/mask.rs", "websocket::mask::") {
         return Some(Part::Masking);
+    }
+    if is_ours(frame, "websocket/", "websocket::") {
+        return Some(Part::Framing);
     }
     // bytes::bytes_mut::shared_v_drop: the last owner of a buffer gives it back.
     if function.starts_with("bytes::") && name.contains("drop") {
@@ -296,6 +299,12 @@ fn part_of(frame: &Frame) -> Option<Part> {
         return Some(part);
     }
     of_c(function)
+}
+
+/// Whether a function is from `file` of our transports, if it was inlined, or in `module`.
+fn is_ours(frame: &Frame, file: &str, module: &str) -> bool {
+    frame.file.contains(&format!("crates/transport/src/{file}"))
+        || frame.function.contains(&format!("crosswind_transport::{module}"))
 }
 
 /// The crate that a function is from: its file tells for those that were inlined, of which the name is short.
@@ -402,6 +411,8 @@ mod tests {
         assert_eq!(part("poll_write", &file("quinn-proto-0.11.19/src/connection/mod.rs")), Some(Part::Framing));
         assert_eq!(part("poll", &file("tokio-rustls-0.26.4/src/common/mod.rs")), Some(Part::Tls));
         assert_eq!(part("receive_now", "crates/transport/src/tcp.rs"), Some(Part::Runtime));
+        assert_eq!(part("apply", "/src/crosswind/crates/transport/src/websocket/mask.rs"), Some(Part::Masking));
+        assert_eq!(part("write", "crates/transport/src/websocket/frame.rs"), Some(Part::Framing));
         assert_eq!(part("next<u32>", "/rustc/59807616e/library/core/src/slice/iter/macros.rs"), None);
     }
 

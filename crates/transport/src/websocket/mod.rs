@@ -1,6 +1,7 @@
 //! WebSocket (RFC 6455) over TCP, and over TLS.
 
 mod frame;
+mod mask;
 mod socket;
 mod wire;
 

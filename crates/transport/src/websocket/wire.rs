@@ -1,6 +1,7 @@
 //! What WebSocket runs over, in the calls that tungstenite makes: those that say "would block".
 
-use super::frame::{Header, Mask};
+use super::frame::Header;
+use super::mask::Mask;
 use crate::halves::{Half, both};
 use crate::{TransportError, secure, tcp_stream};
 use std::future::poll_fn;

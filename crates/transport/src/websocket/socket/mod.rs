@@ -9,7 +9,8 @@ mod sending;
 
 pub(crate) use sending::Leaving;
 
-use super::frame::{Header, Mask, Masks};
+use super::frame::Header;
+use super::mask::{Mask, Masks};
 use super::wire::{Carrier, Wire};
 use crate::error::Outcome;
 use crate::halves::Half;
