@@ -113,7 +113,7 @@ impl Transport for Http {
 
 impl Http {
     async fn set_up(&self, server: SocketAddr, settings: &Settings) -> Result<client::Client, TransportError> {
-        let requests = Requests::new(settings, server, self.secure, Some(self.version))?;
+        let requests = Requests::new(settings, server, self.secure, self.version == Version::One)?;
         let started = Instant::now();
         let stream = tcp_stream::connect(server, &settings.socket).await?;
         let mut phases = Phases { transport: Some(started.elapsed()), ..Phases::default() };

@@ -1,6 +1,5 @@
 //! What a client asks for, and what a server makes of it.
 
-use super::Version;
 use crate::{Outcome, Settings, TransportError};
 use bytes::Bytes;
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue};
@@ -34,8 +33,6 @@ pub(super) struct Requests {
     authority: String,
     /// Only the path travels in the request line, the authority in `Host`; otherwise each in a field of its own.
     one: bool,
-    /// Hyper says how long a body is.
-    by_hyper: bool,
     /// Where messages go.
     messages: Uri,
     /// What is fetched without a number of bytes.
@@ -50,12 +47,11 @@ fn unusable(cause: impl std::fmt::Display) -> TransportError {
 }
 
 impl Requests {
-    /// For a `version` over TCP, or for HTTP/3.
     pub(super) fn new(
         settings: &Settings,
         server: SocketAddr,
         secure: bool,
-        version: Option<Version>,
+        one: bool,
     ) -> Result<Self, TransportError> {
         let (scheme, port) = if secure { ("https", 443) } else { ("http", 80) };
         let host = if secure { name(settings.security()?.server_name()) } else { literal(server.ip()) };
@@ -64,8 +60,7 @@ impl Requests {
             scheme,
             host: HeaderValue::try_from(&authority).map_err(unusable)?,
             authority,
-            one: version == Some(Version::One),
-            by_hyper: version.is_some(),
+            one,
             messages: Uri::default(),
             fetched: Uri::default(),
             padding: vec![b'x'; settings.request_bytes].into(),
@@ -112,10 +107,7 @@ impl Requests {
         if self.one {
             headers.insert(HOST, self.host.clone());
         }
-        // Hyper says nothing of an empty one.
-        if let Length::Known(bytes) = length
-            && (bytes == 0 || !self.by_hyper)
-        {
+        if let Length::Known(bytes) = length {
             headers.insert(CONTENT_LENGTH, bytes.into());
         }
         if let Some(padding) = padding {

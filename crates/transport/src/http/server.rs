@@ -197,13 +197,18 @@ impl Served {
         };
         self.state = State::Serving(Engine::new(serving, self.version, works, fate), queue);
     }
+
+    /// Streams may still hold the engine: what it drives ends all the same.
+    fn stop(&mut self) {
+        if let State::Serving(engine, _) = std::mem::replace(&mut self.state, State::Over) {
+            engine.stop();
+        }
+    }
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
-        if let State::Serving(engine, _) = &self.state {
-            engine.stop();
-        }
+        self.stop();
     }
 }
 
@@ -282,9 +287,7 @@ impl Connection for Served {
 
     fn abort(&mut self) {
         self.link.abort();
-        if let State::Serving(engine, _) = std::mem::replace(&mut self.state, State::Over) {
-            engine.stop();
-        }
+        self.stop();
     }
 
     fn client_port(&self) -> u16 {
@@ -367,12 +370,10 @@ impl Sender for ServerSender {
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
-        Call::new(async {
-            match self.tap.take() {
-                Some(mut tap) => tap.finish(),
-                None if self.answer.is_some() => self.respond(Outgoing::empty()),
-                None => Ok(()),
-            }
+        Call::done(match self.tap.take() {
+            Some(mut tap) => tap.finish(),
+            None if self.answer.is_some() => self.respond(Outgoing::empty()),
+            None => Ok(()),
         })
     }
 }

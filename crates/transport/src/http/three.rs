@@ -46,7 +46,7 @@ impl Transport for Http3 {
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
         Call::new(async move {
-            let requests = Requests::new(settings, server, true, None)?;
+            let requests = Requests::new(settings, server, true, false)?;
             let endpoint = client_endpoint(server, settings)?;
             let port = endpoint.quinn.local_addr().map_err(failed("cannot read the own address"))?.port();
             let connected = connect(&endpoint.quinn, server, settings, &[PROTOCOL], timeout).await?;
