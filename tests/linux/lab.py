@@ -186,11 +186,17 @@ def next_event(process: subprocess.Popen[str], name: str) -> Object:
 
 
 def wait_until(condition: Callable[[], object], *, within_s: float = 20) -> None:
-    """For what the kernel or another process does in its own time."""
+    """For what the kernel or another process does in its own time.
+
+    The pauses grow: a condition that itself gives the kernel work, as a cell that finds no room does, must not be
+    asked again while that work still goes on, for ever.
+    """
     deadline = time.monotonic() + within_s
+    pause_s = 0.005
     while not condition():
         assert time.monotonic() < deadline, f"not within {within_s} s"
-        time.sleep(0.005)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 1)
 
 
 def processes_with(marker: str) -> Iterator[int]:

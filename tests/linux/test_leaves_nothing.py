@@ -167,7 +167,8 @@ def test_the_kernel_itself_counts_no_namespace_of_a_killed_cell(lab: Lab, crampe
         return ready
 
     for _ in range(10):
-        # The kernel takes namespaces apart in its own time, after the last process that held them.
+        # The kernel takes namespaces apart in its own time, after the last process that held them. Also those of a
+        # cell that found room for one of its two.
         wait_until(starts)
     # And the limit is one: three cells at a time, not four.
     running: list[subprocess.Popen[str]] = []
