@@ -161,6 +161,10 @@ struct Loop {
     payload_clock: Arc<PayloadClock>,
     punctuality: Arc<Punctuality>,
     traffic: Arc<TrafficCounters>,
+    /// The devices are down: nothing leaves the path any more.
+    down: bool,
+    /// Packets that would have left it since: forward, reverse.
+    kept: [u64; 2],
     /// Whether a packet may wait on a side: client's, server's.
     readable: [bool; 2],
     /// Whether packets of a side come faster than they are read one by one.
@@ -195,6 +199,8 @@ impl Loop {
             payload_clock: setup.payload_clock,
             punctuality: setup.punctuality,
             traffic: setup.traffic,
+            down: false,
+            kept: [0, 0],
             alarm: Alarm::new(share),
             yields: setup.watch.is_some(),
             backlog: Backlog::of(&setup.host_cpus),
@@ -299,7 +305,11 @@ impl Loop {
         for departure in departures.drain(..) {
             let packet = match departure {
                 Departure::Forwarded(packet) => {
-                    self.deliver(side, &packet);
+                    if self.down {
+                        self.keep(side, &packet);
+                    } else {
+                        self.deliver(side, &packet);
+                    }
                     packet
                 }
                 Departure::Dropped(packet, cause) => {
@@ -345,6 +355,12 @@ impl Loop {
         self.ledger.handle_delivery(side, packet.size);
         self.recorder.received(side, actual, self.slab.bytes(packet.buffer));
         self.recorder.packet(record(side, packet, headers, Some(actual), Verdict::Delivered));
+    }
+
+    fn keep(&mut self, side: Side, packet: &Packet) {
+        self.kept[side as usize] += 1;
+        let headers = self.slab.headers(packet.buffer);
+        self.recorder.packet(record(side, packet, headers, None, Verdict::Queued));
     }
 
     fn drop_packet(&mut self, side: Side, packet: &Packet, cause: DropCause) {
@@ -399,8 +415,10 @@ impl Loop {
         Ok(())
     }
 
-    /// The devices are down: what they still hold goes into the path and stays there.
+    /// The devices are down: what they still hold goes into the path and stays there. A host answers on its own what it has just
+    /// got (a reset to who is gone), also when the path was empty a moment before.
     fn read_rest(&mut self) -> Result<()> {
+        self.down = true;
         for side in Side::BOTH {
             while self.read_packet(side)? {}
         }
@@ -436,7 +454,8 @@ impl Loop {
     }
 
     fn queued(&self) -> [u64; 2] {
-        [self.path.forward.queued() as u64, self.path.reverse.queued() as u64]
+        let [forward, reverse] = self.kept;
+        [self.path.forward.queued() as u64 + forward, self.path.reverse.queued() as u64 + reverse]
     }
 
     fn direction(&mut self, side: Side) -> &mut Direction {
@@ -461,5 +480,59 @@ fn record(side: Side, packet: &Packet, headers: Headers, left: Option<Instant>, 
         due: packet.at,
         left,
         verdict,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crosswind_ledger::DeviceCounters;
+    use std::os::unix::net::UnixDatagram;
+
+    const PACKET: [u8; 40] = [0; 40];
+
+    /// A loop between two hosts that are sockets here: one datagram is one packet.
+    fn emulator() -> (Loop, [UnixDatagram; 2]) {
+        let setup = Setup {
+            config: PathConfig::default(),
+            seed: Seed(1),
+            clock: Clock::start(),
+            mtu: 1500,
+            cpus: Vec::new(),
+            host_cpus: Vec::new(),
+            watch: None,
+            recorder: Recorder::off(),
+            payload_clock: Arc::new(PayloadClock::new()),
+            punctuality: Arc::new(Punctuality::new(Duration::from_millis(100))),
+            traffic: Arc::default(),
+        };
+        let (hosts, devices): (Vec<_>, Vec<_>) = (0..2).map(|_| UnixDatagram::pair().unwrap()).unzip();
+        let devices = devices.into_iter().map(|device| {
+            device.set_nonblocking(true).unwrap();
+            Tun::over(device.into())
+        });
+        let devices = <[Tun; 2]>::try_from(devices.collect::<Vec<_>>()).unwrap();
+        let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK).unwrap();
+        let emulator = Loop::new(devices, setup, Arc::new(wake), Arc::new(AtomicU64::new(0)));
+        (emulator, hosts.try_into().unwrap())
+    }
+
+    #[test]
+    fn what_comes_after_the_path_has_run_empty_stays_in_it() {
+        let (mut emulator, [client, server]) = emulator();
+        client.send(&PACKET).unwrap();
+        emulator.forward().unwrap();
+        assert_eq!(server.recv(&mut [0; 100]).unwrap(), PACKET.len());
+        server.send(&PACKET).unwrap();
+        drop((client, server));
+        emulator.read_rest().unwrap();
+        let report = emulator.report().unwrap();
+        assert_eq!(report.queued, [0, 1]);
+        let sent = DeviceCounters { sent: 1, sent_bytes: 40, ..DeviceCounters::default() };
+        let books =
+            report.ledger.close(report.queued, sent, DeviceCounters { received: 1, received_bytes: 40, ..sent });
+        assert_eq!(books.mismatches(), [""; 0]);
+        assert_eq!((books.forward.delivered, books.reverse.queued), (1, 1));
+        assert_eq!([books.forward.dropped.total(), books.reverse.dropped.total()], [0, 0]);
     }
 }

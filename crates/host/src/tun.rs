@@ -46,6 +46,12 @@ impl Tun {
         Ok(Self { file })
     }
 
+    /// Over anything whose reads and writes are packets.
+    #[cfg(test)]
+    pub fn over(device: std::os::fd::OwnedFd) -> Self {
+        Self { file: device.into() }
+    }
+
     /// Reads one packet, or `None` when none waits.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match nix::unistd::read(&self.file, into) {
