@@ -1,11 +1,13 @@
 //! The client of HTTP/1.1 and HTTP/2.
 
 use super::body::{Outgoing, Tap, pieces};
-use super::link::{Fate, Link, Tasks, UnderWay};
+use super::engine::{Driven, Engine, Of, Works};
+use super::link::{Fate, Link, UnderWay};
 use super::pieces::{Arriving, FromHyper};
 use super::request::{Length, Requests};
 use super::{CONNECTION_WINDOW, MOST_HEADER_BYTES, STREAM_WINDOW, Version, errors};
 use crate::{Call, Connection, Outcome, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
+use futures_util::future::{join, join_all};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response};
@@ -20,6 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 /// The client's end of a connection.
 pub(super) struct Client {
     link: Link,
+    engine: Engine,
     way: Way,
     requests: Arc<Requests>,
     /// HTTP/1.1 carries one request at a time: the others wait in line.
@@ -39,27 +42,29 @@ impl Client {
         port: u16,
     ) -> Result<Self, TransportError> {
         const WHAT: &str = "cannot begin HTTP";
-        let (io, fate) = (TokioIo::new(io), link.fate.clone());
-        let dispatch = match version {
+        let (io, works) = (TokioIo::new(io), Works::default());
+        let (dispatch, driven): (Dispatch, Box<dyn Driven>) = match version {
             Version::One => {
                 let (dispatch, connection) = http1::handshake(io).await.map_err(|e| errors::meaning(WHAT, &e))?;
-                link.tasks.spawn(drive(connection, version, fate));
-                Dispatch::One(dispatch)
+                (Dispatch::One(dispatch), Box::new(Of { connection: Box::pin(connection), wind_up: |_| {} }))
             }
             Version::Two => {
-                let mut builder = http2::Builder::new(Spawn(link.tasks.clone()));
+                let mut builder = http2::Builder::new(works.clone());
                 builder
                     .initial_stream_window_size(STREAM_WINDOW)
                     .initial_connection_window_size(CONNECTION_WINDOW)
                     .max_header_list_size(MOST_HEADER_BYTES);
-                let (dispatch, connection) = builder.handshake(io).await.map_err(|e| errors::meaning(WHAT, &e))?;
-                link.tasks.spawn(drive(connection, version, fate));
-                Dispatch::Two(dispatch)
+                let (dispatch, requests) = builder.handshake(io).await.map_err(|e| errors::meaning(WHAT, &e))?;
+                // What hyper has put there by now is the connection itself: it ends after the last request has.
+                let connection = join_all(works.take());
+                let whole = async { join(requests, connection).await.0 };
+                (Dispatch::Two(dispatch), Box::new(Of { connection: Box::pin(whole), wind_up: |_| {} }))
             }
         };
+        let engine = Engine::new(driven, version, works, link.fate.clone());
         let way = Way { dispatch: Arc::new(Mutex::new(Some(dispatch))), fate: link.fate.clone() };
         let turn = (version == Version::One).then(|| Arc::new(Semaphore::new(1)));
-        Ok(Self { link, way, requests: Arc::new(requests), turn, phases, port })
+        Ok(Self { link, engine, way, requests: Arc::new(requests), turn, phases, port })
     }
 
     async fn open_one(&self, purpose: Purpose) -> Result<Stream, TransportError> {
@@ -70,9 +75,12 @@ impl Client {
             }),
             None => None,
         };
-        self.way.ready().await?;
+        // It may have ended since anybody looked.
+        self.engine.turn();
+        self.engine.until(self.way.ready()).await?;
         let (answer, awaited) = oneshot::channel();
         let mut sender = ClientSender {
+            engine: self.engine.clone(),
             way: self.way.clone(),
             requests: Arc::clone(&self.requests),
             purpose,
@@ -83,14 +91,33 @@ impl Client {
             sender.ask(self.requests.download(bytes, Outgoing::empty())?)?;
         }
         let under_way = Some(Held { _turn: turn, _counted: self.link.fate.begin() });
-        let receiver = ClientReceiver { fate: self.link.fate.clone(), state: State::Unasked(awaited), under_way };
+        let reply = Reply { fate: self.link.fate.clone(), state: State::Unasked(awaited), under_way };
+        let receiver = ClientReceiver { engine: self.engine.clone(), reply };
         Ok(Stream::new(sender, receiver))
     }
 }
 
-async fn drive(connection: impl Future<Output = hyper::Result<()>>, version: Version, fate: Fate) {
-    let end = connection.await;
-    fate.seal(errors::end(end, version, &fate));
+impl Client {
+    /// Streams may still hold the engine: what it drives ends all the same.
+    fn stop(&self) {
+        self.link.fate.seal(Ok(()));
+        self.engine.stop();
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// An orderly end, also when the wait for it is given up.
+struct Ending<'a>(&'a Client);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
 }
 
 impl Connection for Client {
@@ -111,15 +138,17 @@ impl Connection for Client {
             self.way.take();
             // HTTP/1.1 has no word for the end: with a response to come there is nothing orderly about it.
             if self.turn.as_ref().is_some_and(|turn| turn.available_permits() == 0) {
-                self.link.cut();
+                self.stop();
             }
-            self.link.ended().await;
+            let _end = Ending(self);
+            self.engine.wind_up().await;
             Ok(())
         })
     }
 
     fn abort(&mut self) {
         self.link.abort();
+        self.engine.stop();
     }
 
     fn client_port(&self) -> u16 {
@@ -128,21 +157,6 @@ impl Connection for Client {
 
     fn readback(&self) -> Result<SocketReadback, TransportError> {
         self.link.readback()
-    }
-}
-
-/// Runs what hyper gives it. First of all that is the connection of HTTP/2 itself, which must end with this one; the others, one
-/// or two a request, end with the connection.
-#[derive(Clone)]
-struct Spawn(Tasks);
-
-impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Spawn {
-    fn execute(&self, work: F) {
-        if self.0.is_empty() {
-            self.0.spawn(work);
-        } else {
-            tokio::spawn(work);
-        }
     }
 }
 
@@ -202,6 +216,7 @@ impl Way {
 }
 
 struct ClientSender {
+    engine: Engine,
     way: Way,
     requests: Arc<Requests>,
     purpose: Purpose,
@@ -217,6 +232,7 @@ impl ClientSender {
         };
         // Nobody may want the answer: then the request is none to make.
         let _ = answer.send(self.way.ask(request)?);
+        self.engine.turn();
         Ok(())
     }
 
@@ -227,7 +243,9 @@ impl ClientSender {
     }
 
     fn end(&mut self) -> Result<(), TransportError> {
-        self.tap.take().map_or(Ok(()), |mut tap| tap.finish())
+        let end = self.tap.take().map_or(Ok(()), |mut tap| tap.finish());
+        self.engine.turn();
+        end
     }
 
     async fn give(&mut self, part: &[u8]) -> Result<(), TransportError> {
@@ -246,9 +264,11 @@ impl ClientSender {
             self.tap = Some(tap);
         }
         match &mut self.tap {
-            Some(tap) => tap.give(part).await,
-            None => Err(TransportError::with("cannot send", Outcome::Error, "the request is whole")),
+            Some(tap) => self.engine.until(tap.give(part)).await?,
+            None => return Err(TransportError::with("cannot send", Outcome::Error, "the request is whole")),
         }
+        self.engine.turn();
+        Ok(())
     }
 }
 
@@ -280,6 +300,12 @@ impl Sender for ClientSender {
 }
 
 struct ClientReceiver {
+    engine: Engine,
+    reply: Reply,
+}
+
+/// The response, on its way.
+struct Reply {
     fate: Fate,
     state: State,
     /// Given back once the response is whole.
@@ -299,7 +325,7 @@ enum State {
     Failed,
 }
 
-impl ClientReceiver {
+impl Reply {
     /// The response's body, once its header has come.
     async fn body(&mut self) -> Result<&mut Arriving<FromHyper>, TransportError> {
         while !matches!(self.state, State::Answered(_)) {
@@ -329,11 +355,22 @@ impl ClientReceiver {
         }
     }
 
-    fn settle<T>(&mut self, result: Result<T, TransportError>) -> Result<T, TransportError> {
+    async fn whole(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
+        let received = self.body().await?.whole(into).await;
+        self.settle();
+        received
+    }
+
+    async fn some(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
+        let received = self.body().await?.some(into).await;
+        self.settle();
+        received
+    }
+
+    fn settle(&mut self) {
         if matches!(&self.state, State::Answered(body) if body.is_over()) {
             self.under_way = None;
         }
-        result
     }
 }
 
@@ -348,16 +385,10 @@ fn answered(response: Response<Incoming>, fate: &Fate) -> Result<State, Transpor
 
 impl Receiver for ClientReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Call::new(async move {
-            let received = self.body().await?.whole(into).await;
-            self.settle(received)
-        })
+        Call::new(self.engine.until(self.reply.whole(into)))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Call::new(async move {
-            let received = self.body().await?.some(into).await;
-            self.settle(received)
-        })
+        Call::new(self.engine.until(self.reply.some(into)))
     }
 }

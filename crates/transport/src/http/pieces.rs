@@ -16,6 +16,11 @@ pub(super) trait Source: Send {
 
     /// How many bytes are still to come, if that was said.
     fn left(&self) -> Option<u64>;
+
+    /// Whether it is known by now that nothing more comes.
+    fn is_whole(&self) -> bool {
+        false
+    }
 }
 
 /// Pieces from hyper.
@@ -42,6 +47,10 @@ impl Source for FromHyper {
 
     fn left(&self) -> Option<u64> {
         self.body.size_hint().exact()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.body.is_end_stream()
     }
 }
 
@@ -70,8 +79,12 @@ impl<S: Source> Arriving<S> {
 
     /// All of it, as one message.
     pub(super) async fn whole(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
-        let State::Coming(source) = &self.state else { return Err(TransportError::closed("cannot receive")) };
-        let length = source.left().map(|left| left.saturating_add(self.rest.len() as u64));
+        let left = match &self.state {
+            State::Coming(source) => source.left(),
+            State::Ended if !self.rest.is_empty() => Some(0),
+            State::Ended | State::Failed => return Err(TransportError::closed("cannot receive")),
+        };
+        let length = left.map(|left| left.saturating_add(self.rest.len() as u64));
         if length.is_some_and(|length| length > into.len() as u64) {
             return Err(self.too_large());
         }
@@ -107,7 +120,13 @@ impl<S: Source> Arriving<S> {
             };
             match poll_fn(|context| source.poll_piece(context)).await {
                 Some(Ok(piece)) if piece.is_empty() => {}
-                Some(Ok(piece)) => return Ok(Some(piece)),
+                Some(Ok(piece)) => {
+                    // To ask once more would cost the connection a turn, only to say so.
+                    if source.is_whole() {
+                        self.state = State::Ended;
+                    }
+                    return Ok(Some(piece));
+                }
                 Some(Err(e)) => {
                     self.state = State::Failed;
                     return Err(e);

@@ -1,7 +1,7 @@
 //! The server of HTTP/1.1 and HTTP/2.
 
 use super::body::{Outgoing, Tap, pieces};
-use super::engine::{Engine, Of, Serving, Works};
+use super::engine::{Driven, Engine, Of, Turn, Works};
 use super::link::{Fate, Link, UnderWay};
 use super::pieces::{Arriving, FromHyper};
 use super::request::{ALLOWED, Route, route};
@@ -160,17 +160,17 @@ impl Served {
         let State::Serving(engine, queue) = &self.state else {
             return Err(self.link.fate.error("cannot accept a stream"));
         };
+        let mut waiter = engine.waiter();
         poll_fn(|context| {
-            let over = match queue.take() {
-                Some(exchange) => return Poll::Ready(Ok(exchange.into_stream(engine, &self.link.fate))),
-                None => engine.poll(context),
-            };
-            match queue.poll(context) {
-                Poll::Ready(exchange) => Poll::Ready(Ok(exchange.into_stream(engine, &self.link.fate))),
-                Poll::Pending => over.map(|()| Err(self.link.fate.error("cannot accept a stream"))),
-            }
+            let next = waiter.drive(context, |_, turn| match queue.take() {
+                Some(exchange) => Poll::Ready(Ok(exchange)),
+                None if turn == Turn::Over => Poll::Ready(Err(self.link.fate.error("cannot accept a stream"))),
+                None => Poll::Pending,
+            });
+            if next.is_pending() { queue.poll(context).map(Ok) } else { next }
         })
         .await
+        .map(|exchange| exchange.into_stream(engine, &self.link.fate))
     }
 
     fn serve(&mut self, io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
@@ -180,7 +180,7 @@ impl Served {
             let queue = Arc::clone(&queue);
             service_fn(move |request| handle(request, &queue))
         };
-        let serving: Box<dyn Serving> = match self.version {
+        let driven: Box<dyn Driven> = match self.version {
             Version::One => Box::new(Of {
                 connection: Box::pin(http1::Builder::new().serve_connection(io, service)),
                 wind_up: http1::Connection::graceful_shutdown,
@@ -195,7 +195,7 @@ impl Served {
                 Box::new(Of { connection: Box::pin(connection), wind_up: http2::Connection::graceful_shutdown })
             }
         };
-        self.state = State::Serving(Engine::new(serving, self.version, works, fate), queue);
+        self.state = State::Serving(Engine::new(driven, self.version, works, fate), queue);
     }
 
     /// Streams may still hold the engine: what it drives ends all the same.
@@ -344,7 +344,9 @@ impl ServerSender {
         let Some(answer) = self.answer.take() else {
             return Err(TransportError::closed("cannot send"));
         };
-        answer.send(Response::new(body)).map_err(|_| self.fate.error("cannot send"))
+        answer.send(Response::new(body)).map_err(|_| self.fate.error("cannot send"))?;
+        self.engine.turn();
+        Ok(())
     }
 
     async fn give(&mut self, part: &[u8]) -> Result<(), TransportError> {
@@ -354,9 +356,11 @@ impl ServerSender {
             self.tap = Some(tap);
         }
         match &mut self.tap {
-            Some(tap) => self.engine.until(tap.give(part)).await,
-            None => Err(TransportError::closed("cannot send")),
+            Some(tap) => self.engine.until(tap.give(part)).await?,
+            None => return Err(TransportError::closed("cannot send")),
         }
+        self.engine.turn();
+        Ok(())
     }
 }
 
@@ -371,7 +375,11 @@ impl Sender for ServerSender {
 
     fn finish(&mut self) -> Call<'_, ()> {
         Call::done(match self.tap.take() {
-            Some(mut tap) => tap.finish(),
+            Some(mut tap) => {
+                let end = tap.finish();
+                self.engine.turn();
+                end
+            }
             None if self.answer.is_some() => self.respond(Outgoing::empty()),
             None => Ok(()),
         })
