@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod alarm;
+mod backend;
 mod backlog;
 mod clock;
 mod error;
@@ -27,6 +28,7 @@ mod timer;
 mod traffic;
 mod tun;
 
+pub use backend::Backend;
 pub use clock::{Clock, thread_cpu_ns};
 pub use error::{HostError, Kind, Result};
 pub use forwarder::Report;
@@ -37,6 +39,6 @@ pub use profile::{HostConfig, Profile};
 pub use profiler::{Frame, Profiler, Sample, Sampled, Samples};
 pub use punctuality::{Punctual, Punctuality};
 pub use starvation::Threads;
-pub use testbed::{Backend, Ended, Family, Plan, Readback, Testbed};
+pub use testbed::{Ended, Family, Plan, Readback, Testbed};
 pub use timer::Timer;
 pub use traffic::{Amount, Traffic, TrafficCounters};

@@ -1,7 +1,7 @@
 //! Where a cell's threads run, and whether it has the machine for itself.
 
+use crate::backend::Backend;
 use crate::realtime;
-use crate::testbed::Backend;
 use serde::{Deserialize, Serialize};
 
 /// What the caller says of the machine; by default the cell is alone on it.

@@ -1,5 +1,6 @@
 //! Two hosts in two namespaces, and what lies between them: the emulator, or a wire.
 
+use crate::backend::Backend;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::ethtool;
@@ -50,17 +51,6 @@ impl Family {
             ),
         }
     }
-}
-
-/// What lies between the hosts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Backend {
-    /// The emulator, between two TUN devices.
-    #[default]
-    Tun,
-    /// A veth pair without segmentation offloads: no emulator.
-    Direct,
 }
 
 /// What to build.

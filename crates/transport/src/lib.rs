@@ -32,7 +32,8 @@ mod webtransport;
 
 pub use driver::Driver;
 pub use error::{Outcome, TransportError};
-pub use settings::{Payload, Resumption, Settings, SocketReadback, SocketSettings};
+pub use security::Resumption;
+pub use settings::{Payload, Settings, SocketReadback, SocketSettings};
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! TLS 1.3 (RFC 8446) over TCP.
 
 use crate::error::{Outcome, TransportError};
-use crate::security;
-use crate::settings::{Resumption, Settings};
+use crate::security::{self, Resumption};
+use crate::settings::Settings;
 use rustls::HandshakeKind;
 use std::io;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! Certificates, keys and TLS settings: made at run time, the same for every secure transport of a cell.
 
 use crate::error::{Outcome, TransportError};
-use crate::settings::Resumption;
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -9,6 +8,7 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, KeyLog, RootCertStore, ServerConfig, SignatureScheme};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,6 +20,21 @@ use std::time::Duration;
 pub const LONGEST_VALIDITY: Duration = Duration::from_hours(14 * 24);
 /// Of TLS over TCP; QUIC says the most that there is (RFC 9001, section 4.6.1).
 const EARLY_DATA_BYTES: u32 = 16_384;
+
+/// What a secure connection takes over from an earlier one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Resumption {
+    /// Nothing: a full handshake.
+    #[default]
+    #[serde(rename = "none")]
+    None,
+    /// The session: a handshake without certificates (RFC 8446, section 2.2).
+    #[serde(rename = "session")]
+    Session,
+    /// The session, and data in the first flight (section 2.3).
+    #[serde(rename = "0-rtt")]
+    EarlyData,
+}
 
 /// What a server shows, and what a client trusts.
 #[derive(Debug)]

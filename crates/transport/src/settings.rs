@@ -1,7 +1,7 @@
 //! Socket settings: set before the connection is made, read back after.
 
 use crate::error::{TransportError, failed};
-use crate::security::Security;
+use crate::security::{Resumption, Security};
 use serde::{Deserialize, Serialize};
 use socket2::Socket;
 use std::path::PathBuf;
@@ -26,21 +26,6 @@ pub struct Settings {
     pub security: Option<Arc<Security>>,
     /// Where QUIC writes what it does (qlog), if anywhere.
     pub qlog: Option<PathBuf>,
-}
-
-/// What a secure connection takes over from an earlier one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Resumption {
-    /// Nothing: a full handshake.
-    #[default]
-    #[serde(rename = "none")]
-    None,
-    /// The session: a handshake without certificates (RFC 8446, section 2.2).
-    #[serde(rename = "session")]
-    Session,
-    /// The session, and data in the first flight (section 2.3).
-    #[serde(rename = "0-rtt")]
-    EarlyData,
 }
 
 /// What kind of messages.

@@ -3,7 +3,8 @@
 //! tokio-rustls lets a client send early data, but its server neither reads that nor answers before the client's handshake is
 //! complete, a round trip later. A server that takes early data therefore drives rustls itself.
 
-use crate::settings::{Resumption, Settings};
+use crate::security::Resumption;
+use crate::settings::Settings;
 use crate::{TransportError, secure};
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};

@@ -1,9 +1,7 @@
 //! The server's side of messages that are answered.
 
-use crate::echo::Sizes;
-use crate::message::{self, Messages};
-use crate::server::{Seen, Serve};
-use crate::session::Work;
+use crate::message::{self, Messages, Sizes};
+use crate::server::{Seen, Serve, Work};
 use crosswind_host::Clock;
 use crosswind_transport::Outcome;
 use std::sync::atomic::Ordering;

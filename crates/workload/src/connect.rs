@@ -3,9 +3,8 @@
 use crate::answers::Answers;
 use crate::config::Connect;
 use crate::context::Context;
-use crate::echo::Sizes;
 use crate::lane::{Lane, note_phases};
-use crate::message::Messages;
+use crate::message::{Messages, Sizes};
 use crate::{Measured, Sample, WorkloadError, session};
 use crosswind_transport::{Outcome, Payload, Resumption};
 use std::sync::{Arc, OnceLock};

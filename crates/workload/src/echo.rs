@@ -4,27 +4,13 @@ use crate::answers::Answers;
 use crate::config::{ConnectionMode, Echo, EchoDirection, Mode};
 use crate::context::Context;
 use crate::lane::{Lane, Sent, exchange, note_phases};
-use crate::message::{self, Messages};
+use crate::message::{self, Messages, Sizes};
 use crate::server::SeenByPort;
 use crate::{Measured, Sample, WorkloadError, open_loop, session};
 use crosswind_transport::driver::Bound;
 use crosswind_transport::{Connection, Outcome, Purpose, Stream, TransportError};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-
-/// Sizes of a message and its answer, bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Sizes {
-    pub request: usize,
-    pub reply: usize,
-}
-
-impl Sizes {
-    /// As big there as back.
-    pub const fn both(size: u64) -> Self {
-        Self { request: size as usize, reply: size as usize }
-    }
-}
 
 impl Echo {
     const fn sizes(&self) -> Sizes {

@@ -2,8 +2,7 @@
 
 use crate::Sample;
 use crate::context::Context;
-use crate::echo::Sizes;
-use crate::message::Messages;
+use crate::message::{Messages, Sizes};
 use crosswind_transport::{
     Connection, Driver, Features, Phases, Purpose, Resumption, SocketReadback, Stream, Streams, Transport,
     TransportError,

@@ -7,6 +7,20 @@ const TAG: usize = 8;
 /// Bits of the number in a character of a text message.
 const TEXT_BITS: usize = 6;
 
+/// Sizes of a message and its answer, bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    pub request: usize,
+    pub reply: usize,
+}
+
+impl Sizes {
+    /// As big there as back.
+    pub const fn both(size: u64) -> Self {
+        Self { request: size as usize, reply: size as usize }
+    }
+}
+
 /// Messages of one kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Messages {

@@ -6,9 +6,9 @@
 use crate::answers::Answers;
 use crate::config::Multiplex;
 use crate::context::Context;
-use crate::echo::{self, Sizes};
+use crate::echo;
 use crate::lane::{Lane, Opened, Sent, note_phases};
-use crate::message::Messages;
+use crate::message::{Messages, Sizes};
 use crate::open_loop::{Due, Flow, Shape, flows, requests, unsent};
 use crate::{Measured, WorkloadError, session};
 use crosswind_transport::{Connection, Purpose, Streams, TransportError};

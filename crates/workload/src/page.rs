@@ -3,9 +3,8 @@
 
 use crate::config::Page;
 use crate::context::Context;
-use crate::echo::Sizes;
 use crate::lane::{Lane, note_phases};
-use crate::message::Messages;
+use crate::message::{Messages, Sizes};
 use crate::server::Serve;
 use crate::{Measured, Sample, WorkloadError, session};
 use crosswind_transport::{Connection, Outcome, Payload, Purpose, TransportError, serving};

@@ -3,7 +3,6 @@
 
 use crate::WorkloadError;
 use crate::context::{Context, join};
-use crate::session::Work;
 use crosswind_host::thread_cpu_ns;
 use crosswind_path::Side;
 use crosswind_transport::{
@@ -13,6 +12,8 @@ use crosswind_transport::{
 use crosswind_units::Instant;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::Scope;
@@ -82,6 +83,9 @@ enum Done {
     Accepted(Result<Box<dyn Connection>, TransportError>),
     Served,
 }
+
+/// Work under way, on a thread of its own or among others on a reactor.
+pub type Work<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// Serves one stream to its end.
 pub type Handler<'a> = dyn for<'s> Fn(Serve<'s>) -> Work<'s, ()> + Sync + 'a;

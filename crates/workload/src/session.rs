@@ -2,16 +2,11 @@
 
 use crate::WorkloadError;
 use crate::context::{Context, join};
-use crate::server::{Handler, SeenByPort, Server};
+use crate::server::{Handler, SeenByPort, Server, Work};
 use crosswind_path::Side;
 use crosswind_transport::{Driver, SocketReadback, Transport};
 use futures_util::future::join_all;
-use std::future::Future;
-use std::pin::Pin;
 use std::time::Duration;
-
-/// Work under way, on a thread of its own or among others on a reactor.
-pub type Work<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// What a client does on each of its lanes.
 pub type Client<'a, T> = dyn Fn(u32) -> Work<'a, Result<Vec<T>, WorkloadError>> + Sync + 'a;

@@ -5,9 +5,8 @@
 
 use crate::config::{Transfer, TransferDirection};
 use crate::context::Context;
-use crate::echo::Sizes;
 use crate::lane::{Lane, note_phases};
-use crate::message::Messages;
+use crate::message::{Messages, Sizes};
 use crate::server::{Seen, Serve};
 use crate::{Measured, Sample, WorkloadError, session};
 use crosswind_host::Clock;

@@ -104,9 +104,11 @@ impl Engine {
         if let Some(one) = running.as_mut() {
             let Poll::Ready(end) = one.poll(&mut Context::from_waker(waker)) else { return Turn::Taken };
             fate.seal(errors::end(end, one.version, fate));
-            *running = None;
         }
+        let ended = running.take();
         drop(running);
+        // What is dropped may wake somebody who looks here.
+        drop(ended);
         bell.ring_for_all();
         Turn::Over
     }
@@ -145,7 +147,6 @@ impl Engine {
     /// Drops the connection as it is.
     pub(super) fn stop(&self) {
         let running = lock(&self.0.running).take();
-        // What is dropped may wake somebody who looks here.
         drop(running);
         self.0.bell.ring_for_all();
     }

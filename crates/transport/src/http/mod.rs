@@ -13,6 +13,7 @@ mod request;
 mod server;
 mod three;
 mod three_client;
+mod three_errors;
 mod three_pieces;
 mod three_server;
 

@@ -4,7 +4,7 @@ use super::MOST_HEADER_BYTES;
 use super::body::Left;
 use super::pieces::Arriving;
 use super::request::{Length, Requests};
-use super::three::{code, lost_error, stream_error};
+use super::three_errors::{code, lost_error, stream_error};
 use super::three_pieces::FromQuic;
 use crate::quic_endpoint::Connected;
 use crate::{Call, Connection, Outcome, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};

@@ -1,7 +1,7 @@
 //! A body on its way in by HTTP/3.
 
 use super::pieces::Source;
-use super::three::stream_error;
+use super::three_errors::stream_error;
 use crate::{Outcome, TransportError};
 use bytes::{Buf, Bytes};
 use h3::error::StreamError;

@@ -4,7 +4,7 @@ use super::MOST_HEADER_BYTES;
 use super::body::Left;
 use super::pieces::Arriving;
 use super::request::{ALLOWED, Route, route};
-use super::three::{code, lost_error, stream_error};
+use super::three_errors::{code, lost_error, stream_error};
 use super::three_pieces::FromQuic;
 use crate::error::failed;
 use crate::quic_endpoint::{Endpoint, accept, close};

@@ -50,7 +50,7 @@ impl Pipe {
         limit: usize,
     ) -> Poll<Result<io::Payload, TransportError>> {
         loop {
-            let (pipe, outbox) = match self {
+            let (socket, outbox) = match self {
                 Self::WebSocket(socket) => {
                     return Poll::Ready(Ok(match ready!(socket.poll_message(context, limit))? {
                         Incoming::Binary(bytes) => io::Payload::Binary(bytes),
@@ -60,10 +60,10 @@ impl Pipe {
                 Self::WebTransport(frames) => return frames.poll_payload(context),
                 Self::Requests(requests) => match ready!(requests.poll_payload(context))? {
                     Next::Payload(payload) => return Poll::Ready(Ok(payload)),
-                    Next::Moved(pipe, outbox) => (pipe, outbox),
+                    Next::Moved(socket, outbox) => (socket, outbox),
                 },
             };
-            *self = pipe;
+            *self = Self::WebSocket(socket);
             for payload in outbox {
                 self.queue(Half::Receiving, context, &payload)?;
             }

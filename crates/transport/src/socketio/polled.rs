@@ -1,14 +1,12 @@
 //! A session that the client polls by HTTP, at the server: what came and what is to go waits here.
 
-use super::pipe::Pipe;
-use super::server::Polling;
 use crate::TransportError;
 use crate::error::Outcome;
 use crate::halves::Half;
 use crate::settings::SocketReadback;
 use crate::websocket::Socket;
 use crosswind_socketio::{Handshake, Kind as MessageKind, MessageDecoder, Packet, Payload};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,6 +19,17 @@ use tokio::time::{Sleep, sleep, timeout};
 const MOST_WAITING: usize = 1 << 20;
 /// How long the end of a session may take.
 const CLOSING: Duration = Duration::from_secs(1);
+
+/// The sessions that poll, by id.
+#[derive(Default)]
+pub(super) struct Polling(pub(super) Mutex<HashMap<String, Arc<Polled>>>);
+
+impl Polling {
+    /// That session is not polled any more.
+    pub(super) fn forget(&self, sid: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(sid);
+    }
+}
 
 /// A session that is polled.
 pub(super) struct Polled {
@@ -283,7 +292,7 @@ impl Requests {
         if let Some(socket) = state.socket.take() {
             wake(&mut state.sender);
             let outbox = std::mem::take(&mut state.outbox);
-            return Poll::Ready(Ok(Next::Moved(Pipe::WebSocket(Box::new(socket)), outbox)));
+            return Poll::Ready(Ok(Next::Moved(Box::new(socket), outbox)));
         }
         if state.closed {
             return Poll::Ready(Err(TransportError::closed("cannot receive")));
@@ -318,7 +327,7 @@ impl Drop for Requests {
 pub(super) enum Next {
     Payload(Payload),
     /// It has moved; this is to be sent there.
-    Moved(Pipe, Vec<Payload>),
+    Moved(Box<Socket>, Vec<Payload>),
 }
 
 #[cfg(test)]

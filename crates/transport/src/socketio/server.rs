@@ -5,7 +5,7 @@
 
 use super::end::{Background, End};
 use super::pipe::Pipe;
-use super::polled::{Brought, Polled, Requests};
+use super::polled::{Brought, Polled, Polling, Requests};
 use super::{PATH, new_handshake, new_sid, unspoken};
 use crate::error::Outcome;
 use crate::halves::Half;
@@ -22,7 +22,6 @@ use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,10 +36,6 @@ const LONGEST_POST: usize = 16 << 20;
 const LONGEST_PROBE: usize = 1 << 10;
 /// A session that has not asked for anything for so long is over.
 const FORGOTTEN: Duration = Duration::from_secs(45);
-
-/// The sessions that poll, by id.
-#[derive(Default)]
-pub(super) struct Polling(Mutex<HashMap<String, Arc<Polled>>>);
 
 /// What the requests on a connection lead to.
 #[derive(Default)]
@@ -244,10 +239,6 @@ impl Polling {
         }
         all.insert(polled.handshake.sid.clone(), Arc::new(polled));
         Ok(packets(&[Packet::Open(&open)]))
-    }
-    /// That session is not polled any more.
-    pub(super) fn forget(&self, sid: &str) {
-        lock(&self.0).remove(sid);
     }
 }
 

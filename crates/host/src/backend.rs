@@ -1,0 +1,14 @@
+//! The two ways to connect two hosts.
+
+use serde::{Deserialize, Serialize};
+
+/// What lies between the hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// The emulator, between two TUN devices.
+    #[default]
+    Tun,
+    /// A veth pair without segmentation offloads: no emulator.
+    Direct,
+}
