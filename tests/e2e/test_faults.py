@@ -89,10 +89,14 @@ def test_a_killed_run_goes_on(crosswind: Cli) -> None:
 def test_a_second_writer_is_refused_and_a_reader_is_not(crosswind: Cli) -> None:
     process = crosswind.start(*FOUR)
     wait_until(lambda: crosswind.finished("here"))
+    # The run must not end before the others have looked, however long they take to start.
+    process.send_signal(signal.SIGSTOP)
     second = crosswind("run", "--resume", "here")
+    reader = crosswind("report", "here")
+    process.send_signal(signal.SIGCONT)
     assert (second.status, second.out) == (2, "")
     assert "error: here is in use by another crosswind" in second.err
-    assert "median" in crosswind("report", "here").out
+    assert "median" in reader.out
     assert crosswind.end(process).status == 0
 
 
