@@ -62,6 +62,8 @@ impl Client {
             }
         };
         let engine = Engine::new(driven, version, works, link.fate.clone());
+        // HTTP/2 says at once what it allows.
+        engine.turn();
         let way = Way { dispatch: Arc::new(Mutex::new(Some(dispatch))), fate: link.fate.clone() };
         let turn = (version == Version::One).then(|| Arc::new(Semaphore::new(1)));
         Ok(Self { link, engine, way, requests: Arc::new(requests), turn, phases, port })
