@@ -72,8 +72,10 @@ def test_an_overloaded_machine_is_caught_by_the_budget(crosswind: Cli) -> None:
     # Eight emulators that each want a whole processor, against the advice of every forecast.
     bulk = ("run", "transfer", "--transport", "tcp", "--duration", "1s", "--repetitions", "8", "--delay", "1ms")
     ended = crosswind(*bulk, "--jobs", "8", "--output", "flood", "--no-report")
-    assert ended.status == 1, ended.err
     assert "packets left the path late" in ended.err
+    # In the end each runs alone, and may then keep the budget: that is the machine's affair.
+    kept = all(one["finished"]["valid"] for one in results(crosswind, "flood"))
+    assert ended.status == (0 if kept else 1), ended.err
     attempts = [json.loads(path.read_text(encoding="utf-8")) for path in crosswind.cells("flood").glob("*/result.json")]
     together = [one for one in attempts if one["beside"] >= 4]
     assert together
