@@ -1,21 +1,23 @@
 //! What became of each message's own packets: found by the time and size of what entered the path.
 //!
 //! A message's own packets are those with payload that entered its direction after the message was handed over, up to the first
-//! that has room for it: HTTP/2 sends the header in a packet before. That takes neither sequence numbers nor keys, and so holds
-//! for QUIC as for TCP. What is sent again later is not the message's own.
+//! that has room for it: HTTP/2 sends the header in a packet before. That takes no keys, and so holds for QUIC too.
+//!
+//! What is sent again is nobody's own: TCP's sequence numbers tell, QUIC's are encrypted. There the datagrams that are too small
+//! for the message are acknowledgements, and those too large probe for a larger MTU.
 
-use crosswind_ledger::{PacketRecord, Verdict};
+use crosswind_ledger::{Headers, PacketRecord, TCP, UDP, Verdict};
 use crosswind_path::Side;
 use crosswind_units::Instant;
 use crosswind_workload::Sample;
+use std::collections::HashMap;
+
+/// What every path has to take of a QUIC datagram, and a sender begins with (RFC 9000, 14).
+const SMALLEST_MAX_DATAGRAM: u32 = 1200;
 
 /// Writes into each sample how many of its own packets, there and back, the path dropped.
 pub fn find_fates(samples: &mut [Sample], packets: &[PacketRecord]) {
-    let [forward, reverse] = Side::BOTH.map(|side| {
-        let mut of_side: Vec<&PacketRecord> = packets.iter().filter(|packet| packet.side == side).collect();
-        of_side.sort_by_key(|packet| packet.index);
-        of_side
-    });
+    let [forward, reverse] = Side::BOTH.map(|side| carriers(packets, side));
     for sample in samples {
         let there = sample.sent.and_then(|at| drops(&forward, at, sample.sent_bytes));
         let back = sample.server_sent.and_then(|at| drops(&reverse, at, sample.received_bytes.max(1)));
@@ -23,13 +25,74 @@ pub fn find_fates(samples: &mut [Sample], packets: &[PacketRecord]) {
     }
 }
 
+/// The packets of one side that may carry a message for the first time, in the order they entered.
+fn carriers(packets: &[PacketRecord], side: Side) -> Vec<&PacketRecord> {
+    let mut with_payload: Vec<&PacketRecord> =
+        packets.iter().filter(|packet| packet.side == side && packet.headers.payload_bytes > 0).collect();
+    with_payload.sort_by_key(|packet| packet.index);
+    let (mut segments, mut datagrams) = (Segments::default(), Datagrams::default());
+    with_payload.retain(|packet| match packet.headers.protocol {
+        TCP => segments.has_new_data(&packet.headers),
+        UDP => !datagrams.is_probe(packet),
+        _ => true,
+    });
+    with_payload
+}
+
+/// How far the streams of one direction have been sent.
+#[derive(Default)]
+struct Segments {
+    /// The sequence number after the highest sent, by source and destination port.
+    next: HashMap<(u16, u16), u32>,
+}
+
+impl Segments {
+    /// Whether a segment has anything that was not sent before.
+    fn has_new_data(&mut self, headers: &Headers) -> bool {
+        let end = headers.sequence.wrapping_add(headers.payload_bytes);
+        let next = self.next.entry((headers.source_port, headers.destination_port)).or_insert(headers.sequence);
+        // Sequence numbers are modulo 2^32 (RFC 9293, 3.4).
+        let is_new = end.wrapping_sub(*next).cast_signed() > 0;
+        if is_new {
+            *next = end;
+        }
+        is_new
+    }
+}
+
+/// How large the datagrams of one direction are known to arrive.
+struct Datagrams {
+    largest: u32,
+}
+
+impl Default for Datagrams {
+    fn default() -> Self {
+        Self { largest: SMALLEST_MAX_DATAGRAM }
+    }
+}
+
+impl Datagrams {
+    /// Whether a datagram is larger than any that has arrived before: then it probes the MTU, with padding (RFC 9000, 14.3).
+    fn is_probe(&mut self, packet: &PacketRecord) -> bool {
+        let payload = packet.headers.payload_bytes;
+        let is_probe = payload > self.largest;
+        if is_probe && packet.verdict == Verdict::Delivered {
+            self.largest = payload;
+        }
+        is_probe
+    }
+}
+
 /// How many were dropped of the packets of a message of `bytes`; `None` when it never came to the path.
-fn drops(packets: &[&PacketRecord], handed_over: Instant, bytes: u64) -> Option<u32> {
-    let from = packets.partition_point(|packet| packet.entered < handed_over);
+fn drops(carriers: &[&PacketRecord], handed_over: Instant, bytes: u64) -> Option<u32> {
+    let from = carriers.partition_point(|packet| packet.entered < handed_over);
     let mut dropped = 0;
-    for packet in packets[from..].iter().filter(|packet| packet.headers.payload_bytes > 0) {
-        dropped += u32::from(matches!(packet.verdict, Verdict::Dropped(_)));
-        if u64::from(packet.headers.payload_bytes) >= bytes {
+    for packet in &carriers[from..] {
+        let has_room = u64::from(packet.headers.payload_bytes) >= bytes;
+        if has_room || packet.headers.protocol != UDP {
+            dropped += u32::from(matches!(packet.verdict, Verdict::Dropped(_)));
+        }
+        if has_room {
             return Some(dropped);
         }
     }
@@ -81,5 +144,55 @@ mod tests {
         let mut samples = [sample(0, 10, 50), sample(1, 110, 150), sample(2, 210, 250)];
         find_fates(&mut samples, &packets);
         assert_eq!(samples.map(|sample| sample.own_drops), [Some(2), Some(1), None]);
+    }
+
+    fn segment(index: u64, us: u64, sequence: u32, payload: u32, dropped: bool) -> PacketRecord {
+        let packet = packet(Side::Forward, index, us, payload, dropped);
+        PacketRecord { headers: Headers { protocol: TCP, sequence, ..packet.headers }, ..packet }
+    }
+
+    #[test]
+    fn a_segment_sent_again_is_no_messages_own_unless_there_is_new_data_in_it() {
+        let wrapping = u32::MAX - 99;
+        let packets = [
+            segment(0, 11, wrapping, 200, true),
+            segment(1, 111, wrapping, 200, true), // again
+            segment(2, 112, 100, 200, false),     // the second message, after the numbers' end
+            segment(3, 211, 100, 400, true),      // the second again, and the third
+            segment(4, 212, 300, 200, true),      // the third again
+        ];
+        let mut samples = [sample(0, 10, 50), sample(1, 110, 150), sample(2, 210, 250)];
+        find_fates(&mut samples, &packets);
+        assert_eq!(samples.map(|sample| sample.own_drops), [Some(1), Some(0), Some(1)]);
+    }
+
+    fn datagram(side: Side, index: u64, us: u64, payload: u32, dropped: bool) -> PacketRecord {
+        let packet = packet(side, index, us, payload, dropped);
+        PacketRecord { headers: Headers { protocol: UDP, ..packet.headers }, ..packet }
+    }
+
+    #[test]
+    fn neither_an_acknowledgement_nor_a_probe_of_the_mtu_is_a_messages_own() {
+        let packets = [
+            datagram(Side::Forward, 0, 11, 36, true),
+            datagram(Side::Forward, 1, 12, 1452, true), // a probe
+            datagram(Side::Forward, 2, 13, 241, false),
+            datagram(Side::Reverse, 0, 51, 34, true),
+            datagram(Side::Reverse, 1, 52, 230, true),
+        ];
+        let mut samples = [sample(0, 10, 50)];
+        find_fates(&mut samples, &packets);
+        assert_eq!(samples.map(|sample| sample.own_drops), [Some(1)]);
+    }
+
+    #[test]
+    fn a_datagram_no_larger_than_a_probe_that_arrived_may_be_a_messages_own() {
+        let packets = [
+            datagram(Side::Forward, 0, 5, 1452, false), // a probe
+            datagram(Side::Forward, 1, 11, 1452, true), // messages of several streams
+        ];
+        let mut samples = [sample(0, 10, 50)];
+        find_fates(&mut samples, &packets);
+        assert_eq!(samples.map(|sample| sample.own_drops), [Some(1)]);
     }
 }

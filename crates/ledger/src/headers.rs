@@ -6,8 +6,10 @@
 const MAX_EXTENSIONS: usize = 8;
 
 const HOP_BY_HOP: u8 = 0;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+/// TCP's IP protocol number.
+pub const TCP: u8 = 6;
+/// UDP's IP protocol number.
+pub const UDP: u8 = 17;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
@@ -31,6 +33,8 @@ pub struct Headers {
     pub payload_bytes: u32,
     /// TCP flags (CWR ECE URG ACK PSH RST SYN FIN), else 0.
     pub flags: u8,
+    /// TCP sequence number of the first byte of payload, else 0.
+    pub sequence: u32,
 }
 
 impl Headers {
@@ -112,6 +116,7 @@ fn parse_transport(version: u8, protocol: u8, first_fragment: bool, segment: &[u
         if let Some(fixed) = segment.first_chunk::<20>() {
             let header_length = usize::from(fixed[12] >> 4) * 4;
             headers.flags = fixed[13];
+            headers.sequence = u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]);
             if header_length >= fixed.len() {
                 headers.payload_bytes = segment.len().saturating_sub(header_length) as u32;
             }

@@ -21,7 +21,7 @@ pub use capture::{Capture, CaptureOptions};
 pub use conservation::{DeviceCounters, DirectionReport, Dropped, Ledger, LedgerReport};
 pub use error::LedgerError;
 pub use fidelity::{Budget, Cpus, FidelityReport, Observed, Probes, Starvation, kernel_drops_in_words};
-pub use headers::Headers;
+pub use headers::{Headers, TCP, UDP};
 pub use histogram::{TimeHistogram, TimeReport};
 pub use payload::PayloadClock;
 pub use record::{DropCause, PacketRecord, Verdict};

@@ -51,9 +51,16 @@ fn tcp(flags: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 const NOTHING: Headers =
-    Headers { version: 0, protocol: 0, source_port: 0, destination_port: 0, payload_bytes: 0, flags: 0 };
-const UDP_OF_THREE: Headers =
-    Headers { version: 4, protocol: UDP, source_port: 40_000, destination_port: 53, payload_bytes: 3, flags: 0 };
+    Headers { version: 0, protocol: 0, source_port: 0, destination_port: 0, payload_bytes: 0, flags: 0, sequence: 0 };
+const UDP_OF_THREE: Headers = Headers {
+    version: 4,
+    protocol: UDP,
+    source_port: 40_000,
+    destination_port: 53,
+    payload_bytes: 3,
+    flags: 0,
+    sequence: 0,
+};
 
 #[test]
 fn a_datagram_over_ipv4() {
@@ -61,9 +68,16 @@ fn a_datagram_over_ipv4() {
 }
 
 #[test]
-fn a_segment_over_ipv6_with_its_flags() {
-    let expected =
-        Headers { version: 6, protocol: TCP, source_port: 40_000, destination_port: 80, payload_bytes: 2, flags: 0x18 };
+fn a_segment_over_ipv6_with_its_flags_and_sequence_number() {
+    let expected = Headers {
+        version: 6,
+        protocol: TCP,
+        source_port: 40_000,
+        destination_port: 80,
+        payload_bytes: 2,
+        flags: 0x18,
+        sequence: 1,
+    };
     assert_eq!(Headers::parse(&ipv6(TCP, &tcp(0x18, b"hi"))), expected);
 }
 
@@ -146,13 +160,14 @@ prop_compose! {
         source in any::<u16>(),
         destination in any::<u16>(),
         flags in any::<u8>(),
+        sequence in any::<u32>(),
         options in 0..=10usize,
         payload in prop::collection::vec(any::<u8>(), 0..200),
     ) -> (u8, Vec<u8>) {
         let mut bytes = Vec::new();
         let protocol = match kind {
             0 => {
-                let mut header = TcpHeader::new(source, destination, 1, 1000);
+                let mut header = TcpHeader::new(source, destination, sequence, 1000);
                 (header.fin, header.syn, header.rst, header.psh) = (flags & 1 != 0, flags & 2 != 0, flags & 4 != 0, flags & 8 != 0);
                 (header.ack, header.urg, header.ece, header.cwr) = (flags & 16 != 0, flags & 32 != 0, flags & 64 != 0, flags & 128 != 0);
                 header.set_options_raw(&[1; 40][..options * 4]).unwrap();

@@ -26,6 +26,7 @@ fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> Packet
         destination_port: 53,
         payload_bytes: 12 + index as u32,
         flags: 0,
+        sequence: 0,
     };
     PacketRecord {
         side,

@@ -48,6 +48,7 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
             headers.source_port = tcp.source_port();
             headers.destination_port = tcp.destination_port();
             headers.payload_bytes = tcp.payload().len() as u32;
+            headers.sequence = tcp.sequence_number();
             let flags =
                 [tcp.fin(), tcp.syn(), tcp.rst(), tcp.psh(), tcp.ack(), tcp.urg(), tcp.ece(), tcp.cwr()].into_iter();
             headers.flags = flags.enumerate().map(|(bit, set)| u8::from(set) << bit).sum();
