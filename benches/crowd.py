@@ -16,7 +16,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 from common import HERE, ROUNDS, Json, main, run_cell, show, spread, stolen, symmetric
+
+from crosswind.stats import Resampled, resample, tost
 
 CROSSWIND = [sys.executable, "-m", "crosswind.cli"]
 ECHOES = [
@@ -24,11 +28,20 @@ ECHOES = [
     "--size", "1,50,100,1000", "--messages", "1000",
 ]  # fmt: skip
 
+# 16 repetitions of four cells, which wait 20 ms and more for each reply.
+WAITING = [
+    "echo", "--transport", "tcp,udp", "--delay", "20ms,25ms", "--loss", "0%", "--messages", "30", "--repetitions", "16",
+    "--set", "budget.delay_error_p99=1s",
+]  # fmt: skip
+MARGIN_NS = 1e6
+"""Of a median round trip of 40 ms or more: the budget's bound of one packet's delay error."""
+
 
 @dataclass(frozen=True)
 class Run:
-    """A study that was run: wall time, and result.json of every attempt."""
+    """A study that was run: where, its wall time, and result.json of every attempt."""
 
+    place: Path
     wall_s: float
     results: list[Json]
 
@@ -53,6 +66,15 @@ class Run:
         """99th percentile of the delay error of each, microseconds."""
         return [one["finished"]["fidelity"]["delay_error_ns"]["p99"] / 1e3 for one in self.counted]
 
+    def medians_ns(self) -> list[Resampled]:
+        """Of each cell, the median round trips of its repetitions, without the first exchange, which sets up."""
+        found: dict[int, list[float]] = {}
+        for one in self.counted:
+            table = pl.read_parquet(self.place / "cells" / one["name"] / "samples.parquet")
+            later = table.filter(pl.col("exchange") > 0)
+            found.setdefault(one["cell"], []).append(float(np.median(later["received_ns"] - later["sent_ns"])))
+        return [resample(np.array(found[cell]), np.arange(len(found[cell])), seed=cell) for cell in sorted(found)]
+
 
 def run_study(directory: Path, *arguments: str) -> Run:
     """Runs a study by the command line, as a user would."""
@@ -73,7 +95,7 @@ def run_study(directory: Path, *arguments: str) -> Run:
     ]
     if failed := next((one["failure"] for one in results if one["failure"]), None):
         sys.exit(f"error: {failed['message']}")
-    return Run(wall_s, results)
+    return Run(place, wall_s, results)
 
 
 def echoes(directory: Path) -> None:
@@ -107,6 +129,32 @@ def hundred(directory: Path) -> None:
             f"beside each: {beside:.0f} others; taken by the hypervisor meanwhile: {stolen() - stolen_before:.2f} s",
             "the budget held",
         )
+
+
+def equivalence(directory: Path) -> None:
+    """Round trips in a crowd, and one cell after another once more, beside those of one cell after another."""
+    alone = run_study(directory, *WAITING, "--jobs", "1").medians_ns()
+
+    def against_alone(jobs: str) -> str:
+        """The worst of the cells, by two one-sided tests."""
+        other = run_study(directory, *WAITING, "--jobs", jobs).medians_ns()
+        shown = [tost(a, b, margin=MARGIN_NS, unit="ns") for a, b in zip(alone, other, strict=True)]
+        worst = max(shown, key=lambda one: one.p)
+        found = worst.estimate
+        assert found.low is not None and found.high is not None
+        return (
+            f"{found.value / 1e3:.0f} us [{found.low / 1e3:.0f}, {found.high / 1e3:.0f}], p {worst.p:.2g}, n {found.n};"
+            f" {sum(one.equivalent for one in shown)} of {len(shown)} cells equivalent"
+        )
+
+    crowd = against_alone("64")
+    show(
+        "Median round trips of 40 and 50 ms, 64 cells at a time less one at a time: the worst cell, 90 % interval",
+        crowd,
+        f"one at a time, again: {against_alone('1')}",
+        "within 1 ms either way: two one-sided tests, alpha 0.05",
+        "equivalent",
+    )
 
 
 def serial_to_parallel(directory: Path) -> None:
@@ -151,4 +199,12 @@ def busy_s() -> float:
 
 
 if __name__ == "__main__":
-    main({"set-up": set_up, "hundred": hundred, "echoes": echoes, "serial-to-parallel": serial_to_parallel})
+    main(
+        {
+            "set-up": set_up,
+            "hundred": hundred,
+            "equivalence": equivalence,
+            "echoes": echoes,
+            "serial-to-parallel": serial_to_parallel,
+        }
+    )

@@ -1,8 +1,8 @@
 """Many cells at a time disturb nothing that is measured, and where they do, the budget says so.
 
-Equivalence is shown, not assumed: two one-sided tests against a declared margin (Schuirmann 1987). All seeds are fixed,
-so both runs meet the same losses; what differs is what the machine does meanwhile. The error rates are chosen for a
-test that runs every day: at ALPHA a sound machine is accused once in a thousand runs.
+All seeds are fixed, so both runs meet the same losses; what differs is what the machine does meanwhile. How near their
+times are to each other is a question to the machine of the day, which `make bench` asks (two one-sided tests,
+benches/crowd.py). Here a crowd is accused only of what is not the machine's own: by chance, once in a thousand runs.
 """
 
 import json
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from crosswind.stats import difference_of_means, resample, tost
+from crosswind.stats import difference_of_means, resample
 from e2e_cli import Cli, cell_of, wait_until
 
 ALPHA = 0.001
@@ -26,6 +26,10 @@ STUDY = (
     "--repetitions", "8", "--set", "budget.delay_error_p99=1s", "--no-report",
 )  # fmt: skip
 CELLS, REPETITIONS = 4, 8
+LOSSY = (
+    "run", "echo", "--transport", "udp", "--delay", "20ms,25ms", "--loss", "20%", "--messages", "10",
+    "--repetitions", "3", "--set", "budget.delay_error_p99=1s", "--no-report",
+)  # fmt: skip
 
 
 def results(crosswind: Cli, run: str) -> list[dict[str, Any]]:
@@ -52,7 +56,26 @@ def run(crosswind: Cli, name: str, *jobs: str) -> dict[int, npt.NDArray[np.float
     return medians_ns(crosswind, name)
 
 
-def test_a_crowd_is_equivalent_to_an_idle_machine_and_a_against_a_finds_nothing(crosswind: Cli) -> None:
+def outcomes(crosswind: Cli, run: str) -> dict[str, list[str]]:
+    """Of each repetition, what became of its messages."""
+    cells = crosswind.cells(run)
+    return {
+        one["key"]: pl.read_parquet(cells / one["key"] / "samples.parquet").sort("exchange")["outcome"].to_list()
+        for one in results(crosswind, run)
+    }
+
+
+def test_a_crowd_changes_no_packets_fate(crosswind: Cli) -> None:
+    for name, jobs in (("alone", "1"), ("crowded", "32")):
+        ended = crosswind(*LOSSY, "--jobs", jobs, "--output", name)
+        assert ended.status == 0, ended.err
+    assert min(one["beside"] for one in results(crosswind, "crowded")) >= 3
+    fates = outcomes(crosswind, "alone")
+    assert {outcome for messages in fates.values() for outcome in messages} == {"ok", "timeout"}
+    assert outcomes(crosswind, "crowded") == fates
+
+
+def test_a_against_a_finds_nothing_on_an_idle_machine_nor_in_a_crowd(crosswind: Cli) -> None:
     idle = run(crosswind, "idle", "--jobs", "1")
     crowded = run(crosswind, "crowded", "--jobs", "32")
     itself = run(crosswind, "itself")
@@ -60,12 +83,11 @@ def test_a_crowd_is_equivalent_to_an_idle_machine_and_a_against_a_finds_nothing(
     assert min(one["beside"] for one in results(crosswind, "crowded")) >= 16
     for cell in range(CELLS):
         drawn = [resample(one[cell], np.arange(REPETITIONS), seed=cell) for one in (idle, crowded, itself)]
-        shown = tost(drawn[0], drawn[1], margin=MARGIN_NS, unit="ns", alpha=ALPHA)
-        assert shown.equivalent, (cell, shown)
-        # The same study twice, once as the scheduler likes: only an interval wholly beyond the margin finds something.
-        found = difference_of_means(drawn[0], drawn[2], unit="ns", level=1 - ALPHA / CELLS).estimate
-        assert found.low is not None and found.high is not None
-        assert found.low < MARGIN_NS and found.high > -MARGIN_NS, (cell, found)
+        # The same study, in a crowd and as the scheduler likes. What finds something is an interval wholly beyond it.
+        for other in drawn[1:]:
+            found = difference_of_means(drawn[0], other, unit="ns", level=1 - ALPHA / (2 * CELLS)).estimate
+            assert found.low is not None and found.high is not None
+            assert found.low < MARGIN_NS and found.high > -MARGIN_NS, (cell, found)
 
 
 def test_an_overloaded_machine_is_caught_by_the_budget(crosswind: Cli) -> None:
