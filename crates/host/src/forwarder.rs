@@ -431,8 +431,7 @@ impl Loop {
             while let Some(Departure::Forwarded(packet) | Departure::Dropped(packet, _)) =
                 self.direction(side).poll_packet(Instant::from_nanos(u64::MAX))
             {
-                let headers = self.slab.headers(packet.buffer);
-                self.recorder.packet(record(side, &packet, headers, None, Verdict::Queued));
+                self.keep(side, &packet);
             }
         }
         self.recorder.finish();

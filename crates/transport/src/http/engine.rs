@@ -88,8 +88,7 @@ impl Engine {
     /// Drives `connection`, whose requests' work comes in `works`, to its `fate`.
     pub(super) fn new(connection: Box<dyn Driven>, version: Version, works: Works, fate: Fate) -> Self {
         let running = Running { connection, version, new: works, works: FuturesUnordered::new() };
-        let bell =
-            Arc::new(Bell { rung: AtomicBool::new(true), held: AtomicBool::new(false), waiting: Mutex::default() });
+        let bell = Arc::new(Bell { rung: AtomicBool::new(true), ..Bell::default() });
         let waker = Arc::clone(&bell).into();
         Self(Arc::new(Inner { running: Mutex::new(Some(running)), bell, waker, fate }))
     }
@@ -97,6 +96,9 @@ impl Engine {
     /// As far as it goes now.
     pub(super) fn turn(&self) -> Turn {
         let Inner { running, bell, waker, fate } = &*self.0;
+        if bell.over.load(Ordering::Acquire) {
+            return Turn::Over;
+        }
         if !bell.rung.swap(false, Ordering::AcqRel) {
             return Turn::Idle;
         }
@@ -109,7 +111,7 @@ impl Engine {
         drop(running);
         // What is dropped may wake somebody who looks here.
         drop(ended);
-        bell.ring_for_all();
+        bell.ring_for_the_last_time();
         Turn::Over
     }
 
@@ -148,7 +150,7 @@ impl Engine {
     pub(super) fn stop(&self) {
         let running = lock(&self.0.running).take();
         drop(running);
-        self.0.bell.ring_for_all();
+        self.0.bell.ring_for_the_last_time();
     }
 }
 
@@ -164,8 +166,10 @@ impl Running {
 }
 
 /// What the connection wakes: it need not be looked at before. Of those who wait one is enough to do so.
+#[derive(Default)]
 struct Bell {
     rung: AtomicBool,
+    over: AtomicBool,
     /// Somebody is at it, and looks at the bell before going.
     held: AtomicBool,
     waiting: Mutex<Waiting>,
@@ -200,15 +204,18 @@ impl Bell {
     }
 
     fn call_one(&self) {
+        if self.over.load(Ordering::Acquire) {
+            return;
+        }
         let last = lock(&self.waiting).wakers.last().map(|(_, waker)| waker.clone());
         if let Some(waker) = last {
             waker.wake();
         }
     }
 
-    /// The connection is over.
-    fn ring_for_all(&self) {
-        self.rung.store(true, Ordering::Release);
+    /// The connection is over: nobody who waits is called again.
+    fn ring_for_the_last_time(&self) {
+        self.over.store(true, Ordering::Release);
         let all: Vec<Waker> = lock(&self.waiting).wakers.iter().map(|(_, waker)| waker.clone()).collect();
         for waker in all {
             waker.wake();
@@ -236,9 +243,13 @@ impl Waiter<'_> {
             if result.is_ready() {
                 break;
             }
-            match self.engine.turn() {
-                Turn::Idle => break,
-                turn => result = wanted(context, turn),
+            let turn = self.engine.turn();
+            if turn == Turn::Idle {
+                break;
+            }
+            result = wanted(context, turn);
+            if turn == Turn::Over {
+                break;
             }
         }
         if result.is_ready() {
@@ -457,5 +468,20 @@ mod tests {
                 assert!(first.drives(&mut one).is_ready() && second.drives(&mut other).is_ready());
             }
         }
+    }
+
+    #[test]
+    fn nobody_is_called_for_what_is_over() {
+        let connection = Scripted::default();
+        let (engine, [task, _]) = (connection.engine(), two_tasks());
+        engine.stop();
+        let (mut waiter, waker, mut looks) = (engine.waiter(), Arc::clone(&task).into(), Vec::new());
+        let never = waiter.drive(&mut Context::from_waker(&waker), |_, turn| -> Poll<()> {
+            looks.push(turn);
+            Poll::Pending
+        });
+        assert!(never.is_pending());
+        assert_eq!(engine.turn(), Turn::Over);
+        assert_eq!((looks, connection.turns(), task.calls()), (vec![Turn::Idle, Turn::Over], 0, 0));
     }
 }
