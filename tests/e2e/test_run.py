@@ -16,7 +16,7 @@ ECHO = ("run", "echo", "--delay", "5ms", *ANY_FIDELITY)
 
 def test_an_echo_from_options_is_accounted_for_to_the_last_packet(crosswind: Cli) -> None:
     ended = crosswind(
-        *ECHO, "--transport", "tcp,udp", "--loss", "0%,10%", "--messages", "50", "--timeout", "200ms", "--json"
+        *ECHO, "--transport", "tcp,udp", "--loss", "0%,10%", "--messages", "50", "--timeout", "500ms", "--json"
     )
     assert ended.status == 0, ended.err
     jsonschema.validate(ended.json, json.loads((ROOT / "docs" / "result.schema.json").read_text(encoding="utf-8")))
