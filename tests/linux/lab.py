@@ -68,7 +68,7 @@ class Ended:
         assert self.names == ["started", "ready", "finished"]
         result = self.events[-1]
         assert result["ledger"]["closed"], result["reasons"]
-        assert (result["valid"], result["reasons"]) == (True, [])
+        assert (result["valid"], result["reasons"]) == (True, []), result["reasons"]
         for direction in DIRECTIONS:
             book = result["ledger"][direction]
             assert book["in"] == book["delivered"] + sum(book["dropped"].values()) + book["queued"]

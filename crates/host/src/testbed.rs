@@ -201,14 +201,11 @@ impl Testbed {
             }
             Ok(())
         };
-        let report = if let Some(forwarder) = self.forwarder {
-            Some(forwarder.finish(self.drain, down)?)
-        } else {
-            settle(|| Ok([counters(&client)?, counters(&server)?]))?;
-            down()?;
-            None
+        let both = || Ok([counters(&client)?, counters(&server)?]);
+        let (report, devices) = match self.forwarder {
+            Some(forwarder) => (Some(forwarder.finish(self.drain, down)?), both()?),
+            None => (None, at_rest(both, self.drain)?),
         };
-        let devices = [counters(&client)?, counters(&server)?];
         let dropped = |namespace: &Namespace| namespace.run(|| Ok(sockets::dropped_datagrams()));
         let dropped_datagrams = [dropped(&client)?, dropped(&server)?];
         Ok(Ended { report, devices, dropped_datagrams })
@@ -251,18 +248,49 @@ fn connect(host: &HostConfig, mtu: u32, multicast: bool, own: IpAddr, peer: IpAd
     })
 }
 
-/// Waits, for a while, until what each device has sent is what the other has received: a connection's last packets may still
-/// wait in the kernel, and would be dropped with the device.
-fn settle(read: impl Fn() -> Result<[DeviceCounters; 2]>) -> Result<()> {
+/// What two devices had counted when all that either had sent was received, or after `patience`.
+///
+/// A connection's last packets may still wait in the kernel. Nor is it ever quiet: IPv6 sends on its own, and would find the other
+/// device gone if it were taken down first.
+fn at_rest(read: impl Fn() -> Result<[DeviceCounters; 2]>, patience: Duration) -> Result<[DeviceCounters; 2]> {
+    let started = std::time::Instant::now();
     let mut before = read()?;
-    for _ in 0..50 {
+    loop {
         std::thread::sleep(std::time::Duration::from_millis(2));
         let now = read()?;
         let [client, server] = now;
-        if now == before && client.sent == server.received && server.sent == client.received {
-            break;
+        let all_arrived = client.sent == server.received && server.sent == client.received;
+        if (now == before && all_arrived) || started.elapsed() >= patience.into() {
+            return Ok(now);
         }
         before = now;
     }
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    fn counted(sent: u64, received: u64) -> DeviceCounters {
+        DeviceCounters { sent, received, ..DeviceCounters::default() }
+    }
+
+    #[test]
+    fn devices_are_at_rest_when_twice_the_same_was_sent_and_received() {
+        let reads = Cell::new(0);
+        let script = [(3, 2), (3, 3), (4, 4), (4, 4), (5, 4)];
+        let read = || {
+            let (sent, received) = script[reads.replace(reads.get() + 1)];
+            Ok([counted(sent, 7), counted(7, received)])
+        };
+        let rest = at_rest(read, Duration::from_secs(3600)).unwrap();
+        assert_eq!((rest, reads.get()), ([counted(4, 7), counted(7, 4)], 4));
+    }
+
+    #[test]
+    fn devices_that_never_rest_are_not_waited_for_without_end() {
+        let lost = || Ok([counted(4, 7), counted(7, 3)]);
+        assert_eq!(at_rest(lost, Duration::ZERO).unwrap(), [counted(4, 7), counted(7, 3)]);
+    }
 }
