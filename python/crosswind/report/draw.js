@@ -1,6 +1,29 @@
 const specs = JSON.parse(document.getElementById("specs").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
-function config() {
+// Names of which legends consist: each field once, whatever layer it is in.
+function legends(spec) {
+  const encodings = [spec, ...(spec.layer ?? [])].map((view) => view.encoding ?? {});
+  const channels = encodings.flatMap(({ color, strokeDash }) => [color, strokeDash]);
+  const shown = channels.filter((channel) => channel?.scale?.domain && channel.legend !== null);
+  return [...new Map(shown.map((channel) => [channel.field, channel.scale.domain])).values()];
+}
+// The most columns, up to four, with which the legends fit into a chart of so many pixels.
+function columns(spec, width, narrow) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = "12px " + getComputedStyle(document.body).fontFamily;
+  const room = width - 80, symbol = 28; // the axis beside the drawing; a symbol with its margins
+  const wide = (names, count) => {
+    const widest = Array(Math.min(count, names.length)).fill(0);
+    names.forEach((name, at) => (widest[at % count] = Math.max(widest[at % count], pen.measureText(name).width + symbol)));
+    return widest.reduce((sum, one) => sum + one, 0);
+  };
+  const fits = (count) => {
+    const widths = legends(spec).map((names) => wide(names, count));
+    return (narrow ? Math.max(0, ...widths) : widths.reduce((sum, one) => sum + one, 0)) <= room;
+  };
+  return [4, 3, 2].find(fits) ?? 1;
+}
+function config(spec, width) {
   const css = getComputedStyle(document.documentElement);
   const colour = (name) => css.getPropertyValue(name).trim();
   const narrow = document.body.clientWidth < 600; // legends side by side would be cut off
@@ -9,7 +32,7 @@ function config() {
     background: "transparent", font: getComputedStyle(document.body).fontFamily,
     view: { stroke: null }, mark: { color: colour("--accent") },
     axis: { ...words, gridColor: colour("--line"), domainColor: colour("--line"), tickColor: colour("--line") },
-    legend: { ...words, columns: narrow ? 3 : 4, symbolStrokeWidth: 2, padding: 0, offset: 8,
+    legend: { ...words, columns: columns(spec, width, narrow), symbolStrokeWidth: 2, padding: 0, offset: 8,
       layout: { top: { direction: narrow ? "vertical" : "horizontal" } } },
   };
 }
@@ -18,7 +41,7 @@ function draw(again) {
   for (const [id, spec] of Object.entries(specs)) {
     const place = document.getElementById(id);
     if (place.closest("details:not([open])") || (place.childElementCount && !again)) continue;
-    vegaEmbed("#" + id, { ...spec, config: config(), autosize: { type: "fit", contains: "padding", resize: true } },
+    vegaEmbed("#" + id, { ...spec, config: config(spec, place.clientWidth), autosize: { type: "fit", contains: "padding", resize: true } },
       { actions: false, renderer: "svg", ast: false });
   }
 }

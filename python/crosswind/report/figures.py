@@ -124,5 +124,8 @@ def _notes(figure: Figure, invalid: set[int]) -> tuple[str, ...]:
     if any(point.cell in invalid for point in figure.points):
         said.append("Crossed: not to be trusted.")
     if figure.absent:
-        said.append(f"{len(figure.absent)} cells without a sample have no point.")
+        count = len(figure.absent)
+        said.append(
+            f"{count} cells without a sample have no point." if count > 1 else "A cell without a sample has no point."
+        )
     return (" ".join(said), *([figure.note] if figure.note else []))
