@@ -12,14 +12,13 @@ function columns(spec, width, narrow) {
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = "12px " + getComputedStyle(document.body).fontFamily;
   const room = width - 80, symbol = 28; // the axis beside the drawing; a symbol with its margins
-  const wide = (names, count) => {
-    const widest = Array(Math.min(count, names.length)).fill(0);
-    names.forEach((name, at) => (widest[at % count] = Math.max(widest[at % count], pen.measureText(name).width + symbol)));
-    return widest.reduce((sum, one) => sum + one, 0);
-  };
+  const measured = legends(spec).map((names) => names.map((name) => pen.measureText(name).width + symbol));
+  const sum = (numbers) => numbers.reduce((total, one) => total + one, 0);
+  const column = (widths, count, at) => Math.max(0, ...widths.filter((_, index) => index % count === at));
+  const wide = (widths, count) => sum(Array.from({ length: count }, (_, at) => column(widths, count, at)));
   const fits = (count) => {
-    const widths = legends(spec).map((names) => wide(names, count));
-    return (narrow ? Math.max(0, ...widths) : widths.reduce((sum, one) => sum + one, 0)) <= room;
+    const all = measured.map((widths) => wide(widths, count));
+    return (narrow ? Math.max(0, ...all) : sum(all)) <= room;
   };
   return [4, 3, 2].find(fits) ?? 1;
 }

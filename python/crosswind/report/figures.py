@@ -7,6 +7,7 @@ import altair as alt
 from crosswind.analysis.metrics import METRICS
 from crosswind.report.charts import DASHES, PALETTE, Chart, spec_of
 from crosswind.report.format import factor_name, interval, observed, quantity, scale_of
+from crosswind.report.headline import counted
 from crosswind.result import Figure, FigurePoint, Result
 
 _GREY = "#888888"
@@ -125,7 +126,5 @@ def _notes(figure: Figure, invalid: set[int]) -> tuple[str, ...]:
         said.append("Crossed: not to be trusted.")
     if figure.absent:
         count = len(figure.absent)
-        said.append(
-            f"{count} cells without a sample have no point." if count > 1 else "A cell without a sample has no point."
-        )
+        said.append(f"{counted(count, 'cell')} without a sample {'has' if count == 1 else 'have'} no point.")
     return (" ".join(said), *([figure.note] if figure.note else []))

@@ -16,7 +16,7 @@ def verdict(result: Result) -> tuple[str, str]:
     if not result.cells:
         return "bad", "No cell was executed."
     if bad:
-        return "bad", f"{len(bad)} of {_count(len(result.cells), 'cell')} must not be trusted: {_first_reason(result)}"
+        return "bad", f"{len(bad)} of {counted(len(result.cells), 'cell')} must not be trusted: {_first_reason(result)}"
     if not result.complete:
         return (
             "doubtful",
@@ -32,8 +32,8 @@ def sentences(result: Result) -> list[str]:
     exchanges = sum(cell.n for cell in result.cells)
     lost = sum(cell.lost for cell in result.cells)
     extent = (
-        f"{_count(len(result.cells), 'cell')}, {_count(result.executed, 'repetition')}, "
-        f"{_count(exchanges, 'exchange')}, {number_of(lost)} of them lost."
+        f"{counted(len(result.cells), 'cell')}, {counted(result.executed, 'repetition')}, "
+        f"{counted(exchanges, 'exchange')}, {number_of(lost)} of them lost."
     )
     return [extent, *equivalences(result), *differences(result)]
 
@@ -47,7 +47,7 @@ def tally(claim: Equivalence) -> str:
     """How many pairs of a claim are equivalent, how many differ, and of how many neither was shown."""
     found = Counter(pair.verdict for pair in claim.pairs)
     equivalent, differing, open_ = (number_of(found[one]) for one in ("equivalent", "differs", "cannot tell"))
-    pairs = f"{equivalent} of {_count(len(claim.pairs), 'pair')} of levels of {factor_name(claim.factor)}"
+    pairs = f"{equivalent} of {counted(len(claim.pairs), 'pair')} of levels of {factor_name(claim.factor)}"
     return f"{pairs} equivalent within {margin(claim)}, {differing} that differ by more, {open_} that cannot be told"
 
 
@@ -97,7 +97,8 @@ def _family(metric: str, factor: str, family: list[LevelComparison]) -> tuple[fl
     return abs(math.log(r.value or 1.0)), text
 
 
-def _count(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """A count of things: 1 cell, 24 000 cells."""
     return f"{number_of(count)} {noun}{'' if count == 1 else 's'}"
 
 
