@@ -7,14 +7,14 @@ import jsonschema
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crosswind.cellspec import cell_json
+from crosswind.catalog import TRANSPORTS
+from crosswind.cell.spec import cell_json
 from crosswind.errors import StudyError
-from crosswind.plan import Plan
-from crosswind.study import Study, decode
-from crosswind.study_format import KIND_NAMES, KINDS
-from crosswind.study_schema import study_schema
-from crosswind.toml_text import key_lines, write_toml
-from crosswind.transports import TRANSPORTS
+from crosswind.study.design import Study, decode
+from crosswind.study.format import KIND_NAMES, KINDS
+from crosswind.study.plan import Plan
+from crosswind.study.schema import study_schema
+from crosswind.study.toml_text import key_lines, write_toml
 
 SCHEMA = jsonschema.Draft202012Validator(study_schema())
 SCALARS = st.one_of(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind.admission import ATTEMPTS, CAPACITY, Admission, Admitted, Entry, Loads
-from crosswind.forecast import HEAVY
+from crosswind.execution.admission import ATTEMPTS, CAPACITY, Admission, Admitted, Entry, Loads
+from crosswind.forecast.cost import HEAVY
 from runs import entry
 
 LIGHT, MANY = 0.01, 100

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crosswind.analysis import analyse
+from crosswind.analysis.result import Result, schema_text
 from crosswind.models.caia import caia
-from crosswind.result import Result, schema_text
 from records import MS, echoes, finished, path, record, run, table, timed, transfers
 
 TRANSFER = {"workload": {"kind": "transfer", "transport": "tcp", "size_bytes": 1_000_000}}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from crosswind.cellspec import cell_json, deadline_ns
-from crosswind.forecast import forecast
-from crosswind.plan import Plan, PlanItem
-from crosswind.study import Study, builtin_studies, load_study
+from crosswind.cell.spec import cell_json, deadline_ns
+from crosswind.forecast.cost import forecast
+from crosswind.study.design import Study, builtin_studies, load_study
+from crosswind.study.plan import Plan, PlanItem
 
 
 def item_of(kind: str, **options: object) -> PlanItem:

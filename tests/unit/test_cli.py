@@ -16,9 +16,9 @@ from crosswind.cli import main
 from crosswind.cli.runs import print_runs, size_text
 from crosswind.cli.settings import options, parse_set
 from crosswind.errors import UsageError
-from crosswind.runs import list_runs
-from crosswind.store import Store
-from crosswind.study_format import KINDS
+from crosswind.store.directory import Store
+from crosswind.store.listing import list_runs
+from crosswind.study.format import KINDS
 from runs import FINISHED, echo_samples, manifest
 
 Crosswind = Callable[..., tuple[int, str, str]]

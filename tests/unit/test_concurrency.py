@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind.concurrency import FIRST, GROW, MEMORY, MOST, SHRINK, Budget, Counters, Limit, Meter, Window
+from crosswind.execution.concurrency import FIRST, GROW, MEMORY, MOST, SHRINK, Budget, Counters, Limit, Meter, Window
 
 GOOD = Window(released=1000)
 

@@ -7,11 +7,11 @@ import pytest
 from crosswind.analysis import analyse
 from crosswind.analysis.metrics import METRICS
 from crosswind.analysis.published import SCALES
-from crosswind.published import METRICS as PUBLISHED_METRICS
 from crosswind.report import estimates_frame
-from crosswind.report.cost_tables import cpu_table, drops_table, overhead_table
-from crosswind.report.tables import is_connecting, metric_tables
-from crosswind.report.terminal import render
+from crosswind.report.tables.costs import cpu_table, drops_table, overhead_table
+from crosswind.report.tables.tables import is_connecting, metric_tables
+from crosswind.report.text.terminal import render
+from crosswind.study.presentation import METRICS as PUBLISHED_METRICS
 from records import MS, finished, record, run, table
 
 WSS = {"workload": {"kind": "echo", "transport": "wss", "connection": "kept"}}

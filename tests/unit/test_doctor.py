@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from crosswind.cell.doctor import examine
 from crosswind.cli import main
-from crosswind.doctor import examine
 
 
 def probing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str, status: int = 0) -> None:
@@ -54,7 +54,7 @@ def test_what_only_widens_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_an_optional_package_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     probing(monkeypatch, tmp_path, probe())
-    monkeypatch.setattr("crosswind.doctor._PACKAGES", (("polars", "tables"), ("no-such-package", "nothing")))
+    monkeypatch.setattr("crosswind.cell.doctor._PACKAGES", (("polars", "tables"), ("no-such-package", "nothing")))
     diagnosis = examine()
     assert diagnosis.ok
     found, missing = diagnosis.checks[-2:]

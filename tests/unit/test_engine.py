@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import GOOD_END
-from crosswind.engine import CellProcess, Event, Outcome, filled_in, find_binary, used_stand_ins
+from crosswind.cell.process import CellProcess, Event, Outcome, filled_in, find_binary, used_stand_ins
 from crosswind.errors import EngineError
 
 FakeCell = Callable[[str], Path]

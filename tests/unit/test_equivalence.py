@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 
 from crosswind.analysis import analyse
-from crosswind.cli.session import presentation
 from crosswind.errors import StudyError
+from crosswind.execution.session import presentation
 from crosswind.report import estimates_frame
-from crosswind.report.equivalence_tables import equivalence_tables
-from crosswind.report.headline import sentences
 from crosswind.report.html import render as render_html
-from crosswind.report.tables import metric_table
-from crosswind.report.terminal import render
+from crosswind.report.tables.equivalence import equivalence_tables
+from crosswind.report.tables.tables import metric_table
+from crosswind.report.text.headline import sentences
+from crosswind.report.text.terminal import render
 from crosswind.stats import clopper_pearson
-from crosswind.study import Study
+from crosswind.study.design import Study
 from records import MS, echoes, path, record, run
 
 CLOSED = {"workload": {"kind": "echo", "transport": "tcp", "mode": "closed"}}

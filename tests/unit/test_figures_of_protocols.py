@@ -9,12 +9,12 @@ import pytest
 
 from crosswind.analysis import analyse, collect
 from crosswind.record import OBJECT_SCHEMA, CellRun, RunRecord
-from crosswind.report.charts import Panels
+from crosswind.report.charts.charts import Panels
+from crosswind.report.charts.phases import phase_charts, phases_of
+from crosswind.report.charts.profiles import profile_charts, profile_table
+from crosswind.report.charts.waterfall import median_page, spans_of, waterfalls
 from crosswind.report.html import render
-from crosswind.report.phase_charts import phase_charts, phases_of
-from crosswind.report.profile_charts import profile_charts, profile_table
-from crosswind.report.terminal import render as render_text
-from crosswind.report.waterfall import median_page, spans_of, waterfalls
+from crosswind.report.text.terminal import render as render_text
 from records import MS, finished, record, run, table
 
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind.forecast import HEAVY, Forecast, disk_bytes, forecast, makespan_ns
-from crosswind.hosts import waits_ns
+from crosswind.forecast.connection import waits_ns
+from crosswind.forecast.cost import HEAVY, Forecast, disk_bytes, forecast, makespan_ns
 from crosswind.models.pftk import pftk_goodput
 from crosswind.models.ping_pong import deviation, ping_pong
-from crosswind.study import Study
+from crosswind.study.design import Study
 
 SETUP_NS = 60_000_000
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from crosswind.analysis import analyse
+from crosswind.analysis.result import Result
 from crosswind.record import CellRun
 from crosswind.report.html import render as html
-from crosswind.report.peer_tables import peers_table, readable
-from crosswind.report.tables import metric_tables, published_table
-from crosswind.report.terminal import render
-from crosswind.result import Result
+from crosswind.report.tables.peers import peers_table, readable
+from crosswind.report.tables.tables import metric_tables, published_table
+from crosswind.report.text.terminal import render
 from records import echoes, empty_samples, finished, record, run
 
 PROGRAM = {"workload": {"kind": "program", "client": ["{python}"], "server": None}}

@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind.plan import Plan, path_seed
-from crosswind.study import Study
+from crosswind.study.design import Study
+from crosswind.study.plan import Plan, path_seed
 
 STUDY = Study.adhoc(
     "echo",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind.processors import WATCHED, Processors, restore
+from crosswind.execution.processors import WATCHED, Processors, restore
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from crosswind.concurrency import Window
-from crosswind.engine import Event, Failure, Outcome
-from crosswind.progress import (
+from crosswind.cell.process import Event, Failure, Outcome
+from crosswind.execution.concurrency import Window
+from crosswind.execution.progress import (
     LiveProgress,
     PlainProgress,
     Tally,
@@ -22,7 +22,7 @@ from crosswind.progress import (
     progress_for,
     seconds_text,
 )
-from crosswind.scheduler import Concurrency, Watcher
+from crosswind.execution.scheduler import Concurrency, Watcher
 from runs import FINISHED, entry
 
 

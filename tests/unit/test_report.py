@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from crosswind.analysis import analyse, collect
+from crosswind.analysis.result import Interval
 from crosswind.errors import DiskError
 from crosswind.report import (
     estimates_frame,
@@ -21,15 +22,14 @@ from crosswind.report import (
     write_json,
     write_parquet,
 )
-from crosswind.report.charts import PANELS, POINTS, curve, distribution, roles_of
+from crosswind.report.charts.charts import PANELS, POINTS, curve, distribution, roles_of
+from crosswind.report.charts.intervals import ROWS, intervals, parted_by
 from crosswind.report.files import whole
-from crosswind.report.format import interval, number, quantity, scale_of
-from crosswind.report.headline import sentences, verdict
 from crosswind.report.html import render
-from crosswind.report.interval_charts import ROWS, intervals, parted_by
-from crosswind.report.tables import COMPARISONS, comparisons_table, fit_tables, trust_table
-from crosswind.report.terminal import render as render_text
-from crosswind.result import Interval
+from crosswind.report.tables.tables import COMPARISONS, comparisons_table, fit_tables, trust_table
+from crosswind.report.text.format import interval, number, quantity, scale_of
+from crosswind.report.text.headline import sentences, verdict
+from crosswind.report.text.terminal import render as render_text
 from records import MS, echoes, finished, path, record, run, timed, transfers
 
 RTTS = [20 * MS + 1000 * (index * 37 % 100) for index in range(100)]  # neighbours are not alike
@@ -345,7 +345,7 @@ def test_many_cells_are_parted_by_the_factors_with_the_fewest_levels() -> None:
 
 
 def test_what_is_not_drawn_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crosswind.report.interval_charts.ROWS", 4)
+    monkeypatch.setattr("crosswind.report.charts.intervals.ROWS", 4)
     made = grid(14, 4)  # 14 sizes at each of 4 losses, cut into 4 + 4 + 4 + 2
     result = analyse(made)
     panels = intervals("transfer_time", result, collect(made))

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import runs as made
-from crosswind import runs
 from crosswind.errors import DiskError, StoreError
-from crosswind.runs import Details, Run, Unreadable, examine, list_runs, remove_entries, remove_run
-from crosswind.store import Store, latest_run
+from crosswind.store import listing as runs
+from crosswind.store.directory import Store, latest_run
+from crosswind.store.listing import Details, Run, Unreadable, examine, list_runs, remove_entries, remove_run
 
 
 def make_run(

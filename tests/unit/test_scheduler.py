@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from conftest import GOOD_END
-from crosswind.admission import Entry
-from crosswind.concurrency import Budget
-from crosswind.engine import Event, Outcome
+from crosswind.cell.process import Event, Outcome
 from crosswind.errors import DiskError, EngineError
-from crosswind.processors import Processors
-from crosswind.scheduler import Concurrency, Scheduler, _budget_of, stopped_by_signals
-from crosswind.store import Store, write_json
-from crosswind.wallclock import WallClock
+from crosswind.execution.admission import Entry
+from crosswind.execution.concurrency import Budget
+from crosswind.execution.processors import Processors
+from crosswind.execution.scheduler import Concurrency, Scheduler, _budget_of, stopped_by_signals
+from crosswind.store.directory import Store, write_json
+from crosswind.store.wallclock import WallClock
 from runs import echo_samples, entry, manifest
 
 FakeCell = Callable[[str], Path]
@@ -275,7 +275,7 @@ def test_a_stop_keeps_what_was_finished_and_resume_runs_the_rest_once(fake_cell:
 def test_signals_stop_a_run_with_a_deaf_cell(
     fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    monkeypatch.setattr("crosswind.engine.INTERRUPT_GRACE_S", 0.01)
+    monkeypatch.setattr("crosswind.cell.process.INTERRUPT_GRACE_S", 0.01)
     body = "signal.signal(2, signal.SIG_IGN); start(); say(event='ready')\nwhile True: signal.pause()"
     log = Log(lambda event: os.kill(os.getpid(), number) if event["event"] == "ready" else None)
     scheduler = session(tmp_path / "run", fake_cell(body), log)
@@ -394,7 +394,7 @@ def test_a_disk_that_refuses_one_cell_ends_all(
             raise OSError(errno.ENOSPC, "No space left on device")
         write_json(path, data)
 
-    monkeypatch.setattr("crosswind.store.write_json", refuse)
+    monkeypatch.setattr("crosswind.store.directory.write_json", refuse)
     body = GATED + "ready(); wait_for('together')\nif key == 'c001-r00': finish(); sys.exit()\nsignal.pause()"
     with pytest.raises(DiskError, match="No space left"):
         session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=3), jobs=3).run()
@@ -407,7 +407,7 @@ def test_a_disk_that_refuses_one_cell_ends_all(
 
 def test_a_stop_asks_all_that_run_to_end(fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # With a grace of an hour, what ends has done so itself.
-    monkeypatch.setattr("crosswind.engine.INTERRUPT_GRACE_S", 3600.0)
+    monkeypatch.setattr("crosswind.cell.process.INTERRUPT_GRACE_S", 3600.0)
     body = GATED + (
         "def bye(*_): open(os.path.join(os.path.dirname(run), key + '-bye'), 'w'); sys.exit(130)\n"
         "signal.signal(2, bye); ready()\nwhile True: signal.pause()"
@@ -430,7 +430,7 @@ DEAF = GATED + "signal.signal(2, signal.SIG_IGN); ready()\nwhile True: signal.pa
 def test_those_that_do_not_listen_are_killed_after_the_grace(
     fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crosswind.engine.INTERRUPT_GRACE_S", 0.01)
+    monkeypatch.setattr("crosswind.cell.process.INTERRUPT_GRACE_S", 0.01)
     log = Crowd(tmp_path, together=10)
     scheduler = session(tmp_path / "run", fake_cell(DEAF), log, cells=12, jobs=10)
     log.when_together = scheduler.stop
@@ -441,7 +441,7 @@ def test_those_that_do_not_listen_are_killed_after_the_grace(
 
 @pytest.mark.timeout(60)
 def test_a_second_stop_kills_all_at_once(fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crosswind.engine.INTERRUPT_GRACE_S", 3600.0)
+    monkeypatch.setattr("crosswind.cell.process.INTERRUPT_GRACE_S", 3600.0)
     log = Crowd(tmp_path, together=10)
     scheduler = session(tmp_path / "run", fake_cell(DEAF), log, cells=12, jobs=10)
 
@@ -457,7 +457,7 @@ def test_a_second_stop_kills_all_at_once(fake_cell: FakeCell, tmp_path: Path, mo
 def test_what_ended_before_a_stop_reached_it_is_kept(
     fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crosswind.engine.INTERRUPT_GRACE_S", 3600.0)
+    monkeypatch.setattr("crosswind.cell.process.INTERRUPT_GRACE_S", 3600.0)
     body = GATED + (
         "signal.signal(2, lambda *_: (finish(), os._exit(0)) if key == 'c001-r00' else sys.exit(130)); ready()\n"
         "while True: signal.pause()"
@@ -577,7 +577,7 @@ def test_while_cells_run_the_emulators_processors_are_theirs(fake_cell: FakeCell
 def test_processors_of_a_cell_that_ended_are_given_to_the_next(
     fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crosswind.scheduler.Processors", lambda: Processors(range(8)))
+    monkeypatch.setattr("crosswind.execution.scheduler.Processors", lambda: Processors(range(8)))
     body = GATED + "ready(); wait_for('c002-r00-ended' if key == 'c000-r00' else 'together'); finish()"
     assert session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=2), jobs=2).run()
     emulators = [result(tmp_path / "run", f"c{number:03d}-r00")["placement"]["emulator_cpus"] for number in range(3)]
@@ -588,7 +588,7 @@ def test_processors_of_a_cell_that_ended_are_given_to_the_next(
 def test_a_clock_that_is_set_is_recorded_and_moves_no_stamp(
     fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_s: float
 ) -> None:
-    monkeypatch.setattr("crosswind.scheduler.WINDOW_S", 0.05)
+    monkeypatch.setattr("crosswind.execution.scheduler.WINDOW_S", 0.05)
     set_by_s = [0.0]
 
     def set_clock() -> None:
@@ -616,7 +616,7 @@ def test_what_cells_tell_becomes_a_window_of_all(
     fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Concurrency] = []
-    monkeypatch.setattr("crosswind.scheduler.WINDOW_S", 0.05)
+    monkeypatch.setattr("crosswind.execution.scheduler.WINDOW_S", 0.05)
 
     class Windows(Crowd):
         def concurrency(self, now: Concurrency) -> None:

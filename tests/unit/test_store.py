@@ -13,7 +13,7 @@ import pytest
 
 from crosswind.errors import DiskError, EngineError, StoreError
 from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, empty_objects, whole_table
-from crosswind.store import Store, fresh_directory, latest_run, to_parquet, write_json
+from crosswind.store.directory import Store, fresh_directory, latest_run, to_parquet, write_json
 from runs import entry, manifest
 
 SAMPLES = pl.DataFrame({"exchange": [0, 1], "outcome": ["ok", "timeout"]}, schema_overrides={"exchange": pl.UInt64})

@@ -10,14 +10,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from crosswind import study_schema
-from crosswind.cli.session import plan_entries, presentation
-from crosswind.forecast import forecast
+from crosswind.execution.session import plan_entries, presentation
+from crosswind.forecast.cost import forecast
 from crosswind.models import unknown_models
-from crosswind.plan import Plan
-from crosswind.published import Figure
-from crosswind.study import Study, builtin_studies, load_study
-from crosswind.study_format import KINDS
+from crosswind.study import schema as study_schema
+from crosswind.study.design import Study, builtin_studies, load_study
+from crosswind.study.format import KINDS
+from crosswind.study.plan import Plan
+from crosswind.study.presentation import Figure
 
 ROOT = Path(__file__).parents[2]
 NAMES = [name for name, _ in builtin_studies()]
@@ -372,7 +372,7 @@ def schema() -> dict[str, Any]:
 
 def test_the_published_schema_is_current() -> None:
     written = (ROOT / "docs/study.schema.json").read_text(encoding="utf-8")
-    assert written == study_schema.schema_text(), "run: python -m crosswind.study_schema > docs/study.schema.json"
+    assert written == study_schema.schema_text(), "run: python -m crosswind.study.schema > docs/study.schema.json"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from crosswind.cli.session import presentation, start
 from crosswind.errors import StudyError
-from crosswind.study import Study, builtin_studies, decode, load_study
+from crosswind.execution.session import presentation, start
+from crosswind.study.design import Study, builtin_studies, decode, load_study
 
 ECHO = '[workload]\nkind = "echo"\n'
 ISSUE_EXAMPLE = """

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from crosswind.cellspec import cell_json, deadline_ns
+from crosswind.catalog import TRANSPORTS, fitting, is_datagram
+from crosswind.cell.spec import cell_json, deadline_ns
 from crosswind.errors import StudyError
-from crosswind.plan import Plan, PlanItem
-from crosswind.study import Study
-from crosswind.transports import TRANSPORTS, fitting, is_datagram
+from crosswind.study.design import Study
+from crosswind.study.plan import Plan, PlanItem
 
 STREAM = "tcp tls http1 https1 h2c http2 http3 websocket wss quic webtransport socketio-websocket socketio-webtransport"
 DATAGRAM = "udp quic-datagram webtransport-datagram"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind.wallclock import JUMP_S, WallClock, utc_now
+from crosswind.store.wallclock import JUMP_S, WallClock, utc_now
 
 START_S = 1_000_000_000.0
 """2001-09-09T01:46:40 UTC."""

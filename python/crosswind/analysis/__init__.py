@@ -15,8 +15,8 @@ from crosswind.analysis.metrics import METRICS, Metric, Samples
 from crosswind.analysis.peers import peers_of
 from crosswind.analysis.predictions import predictions
 from crosswind.analysis.published import compare_published
+from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
-from crosswind.result import Result
 
 __all__ = ["METRICS", "CellData", "Metric", "Samples", "analyse", "collect"]
 

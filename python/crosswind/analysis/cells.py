@@ -12,8 +12,9 @@ import polars as pl
 from crosswind.analysis.metrics import METRICS, Samples, metrics_of, read, shortest_of
 from crosswind.analysis.peers import with_last_words
 from crosswind.analysis.profiles import profile_of
+from crosswind.analysis.result import Cell, DelayError, Direction, Dropped, Fidelity, Interval, Ledger, Metric
+from crosswind.catalog import is_datagram
 from crosswind.record import CellRun, RunRecord
-from crosswind.result import Cell, DelayError, Direction, Dropped, Fidelity, Interval, Ledger, Metric
 from crosswind.stats import (
     Estimate,
     Resampled,
@@ -28,7 +29,6 @@ from crosswind.stats import (
 )
 from crosswind.stats.mean import check_finite_variance, interval_of
 from crosswind.stats.quantile import METHOD as QUANTILE_METHOD
-from crosswind.transports import is_datagram
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from crosswind.analysis.cells import CellData, attempt, mean_of
 from crosswind.analysis.metrics import METRICS, is_compared
-from crosswind.result import Interval, LevelComparison
+from crosswind.analysis.result import Interval, LevelComparison
 from crosswind.stats import (
     Comparison,
     Estimate,

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from crosswind.analysis.cells import CellData, mean_of
 from crosswind.analysis.comparisons import fixed_of
 from crosswind.analysis.metrics import METRICS
+from crosswind.analysis.result import Equivalence, EquivalencePair, Interval
 from crosswind.record import RunRecord
-from crosswind.result import Equivalence, EquivalencePair, Interval
 from crosswind.stats import Equivalence as Tested
 from crosswind.stats import TooFewSamples, holm, margin_of_ratio, refused, tost, tost_ratio, tost_shares
 

@@ -9,8 +9,16 @@ from crosswind.analysis.axes import Axis, axis_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.metrics import METRICS
 from crosswind.analysis.predictions import predictions
+from crosswind.analysis.result import (
+    Cell,
+    Figure,
+    FigureCurve,
+    FigurePoint,
+    FigurePublished,
+    Interval,
+    PublishedComparison,
+)
 from crosswind.record import RunRecord
-from crosswind.result import Cell, Figure, FigureCurve, FigurePoint, FigurePublished, Interval, PublishedComparison
 
 
 def figures_of(

@@ -16,9 +16,9 @@ import numpy as np
 from crosswind.analysis.axes import losses_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.metrics import METRICS
+from crosswind.analysis.result import Fit, FitCurve, FitPublished, FitRow, Interval
 from crosswind.models import caia
 from crosswind.record import RunRecord
-from crosswind.result import Fit, FitCurve, FitPublished, FitRow, Interval
 from crosswind.stats import Exponential, TooFewSamples, aicc, fit_exponential
 from crosswind.stats.estimate import Array
 

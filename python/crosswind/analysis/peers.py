@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.analysis.result import Peer, PeerFunction
 from crosswind.record import CellRun
-from crosswind.result import Peer, PeerFunction
 
 ENDED = "the client program ended with"
 """How the warning of a cell begins whose client did not end well."""

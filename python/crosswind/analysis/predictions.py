@@ -1,8 +1,8 @@
 """Models beside the measurement of a cell."""
 
 from crosswind.analysis.cells import CellData
+from crosswind.analysis.result import Cell, ModelPrediction
 from crosswind.models import predict
-from crosswind.result import Cell, ModelPrediction
 
 
 def predictions(names: list[str], cell: Cell, data: CellData) -> list[ModelPrediction]:

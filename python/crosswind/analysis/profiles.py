@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crosswind.result import HostProfile, Profile
+from crosswind.analysis.result import HostProfile, Profile
 
 
 def profile_of(finished: Sequence[Mapping[str, Any]]) -> Profile | None:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from crosswind.analysis.result import Cell, Interval, PublishedComparison
 from crosswind.record import RunRecord
-from crosswind.result import Cell, Interval, PublishedComparison
 
 SCALES: dict[str, tuple[str, float]] = {
     "ns": ("ns", 1.0),

@@ -11,12 +11,12 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from crosswind import runs
 from crosswind.cli.output import plain_console
 from crosswind.cli.runs import STYLES, Column, print_columns, size_text, time_text
 from crosswind.errors import UsageError
-from crosswind.runs import Run, Unreadable
-from crosswind.store import DEFAULT_ROOT
+from crosswind.store import listing as runs
+from crosswind.store.directory import DEFAULT_ROOT
+from crosswind.store.listing import Run, Unreadable
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _SHOWN = 40

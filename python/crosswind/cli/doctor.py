@@ -6,8 +6,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from crosswind.cell.doctor import Check, Diagnosis, examine
 from crosswind.cli.output import plain_console
-from crosswind.doctor import Check, Diagnosis, examine
 
 
 @click.command()

@@ -11,20 +11,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from crosswind.admission import CAPACITY
-from crosswind.cells import Cell
-from crosswind.cellspec import cell_json
+from crosswind.cell.process import check_cell, find_binary
+from crosswind.cell.spec import cell_json
 from crosswind.cli.output import plain_console
 from crosswind.cli.run import study_from
 from crosswind.cli.runs import size_text
-from crosswind.cli.session import refuse_unknown_models
 from crosswind.cli.settings import chosen, parse_set, setting_options
-from crosswind.engine import check_cell, find_binary
 from crosswind.errors import EngineError, UsageError
-from crosswind.forecast import HEAVY, Forecast, disk_bytes, forecast, makespan_ns
-from crosswind.plan import Plan
-from crosswind.progress import duration_text, seconds_text
-from crosswind.report.format import factor_names
+from crosswind.execution.admission import CAPACITY
+from crosswind.execution.progress import duration_text, seconds_text
+from crosswind.execution.session import refuse_unknown_models
+from crosswind.forecast.cost import HEAVY, Forecast, disk_bytes, forecast, makespan_ns
+from crosswind.report.text.format import factor_names
+from crosswind.study.cells import Cell
+from crosswind.study.plan import Plan
 
 SCHEMA = "crosswind.plan/1"
 

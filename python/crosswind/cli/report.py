@@ -7,7 +7,7 @@ import click
 from crosswind import report
 from crosswind.cli import results
 from crosswind.errors import StoreError
-from crosswind.store import Store, latest_run
+from crosswind.store.directory import Store, latest_run
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from crosswind import report
 from crosswind.analysis import analyse
+from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
-from crosswind.result import Result
-from crosswind.store import Store
+from crosswind.store.directory import Store
 
 REPORT = "report.html"
 

@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from crosswind import report
-from crosswind.cli import results, session
+from crosswind.cli import results
 from crosswind.cli.settings import chosen, options, parse_set, setting_options
 from crosswind.errors import UsageError
-from crosswind.store import Store
-from crosswind.study import Study, load_study
-from crosswind.study_format import KIND_NAMES
+from crosswind.execution import session
+from crosswind.store.directory import Store
+from crosswind.study.design import Study, load_study
+from crosswind.study.format import KIND_NAMES
 
 KINDS = KIND_NAMES
 

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from crosswind.cli.output import plain_console
-from crosswind.runs import Run, Unreadable, list_runs
-from crosswind.store import DEFAULT_ROOT
+from crosswind.store.directory import DEFAULT_ROOT
+from crosswind.store.listing import Run, Unreadable, list_runs
 
 SCHEMA = "crosswind.runs/1"
 

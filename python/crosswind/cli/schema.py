@@ -2,7 +2,8 @@
 
 import click
 
-from crosswind import result, study_schema
+from crosswind.analysis import result
+from crosswind.study import schema as study_schema
 
 
 @click.command()

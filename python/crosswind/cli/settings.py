@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from crosswind.errors import UsageError
-from crosswind.study_format import KINDS, StudyDocument
+from crosswind.study.format import KINDS, StudyDocument
 
 F = TypeVar("F", bound=Callable[..., Any])
 

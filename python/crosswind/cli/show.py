@@ -5,10 +5,10 @@ from rich.console import Console
 from rich.table import Table
 
 from crosswind.cli.output import plain_console
-from crosswind.forecast import forecast
-from crosswind.plan import Plan
-from crosswind.progress import seconds_text
-from crosswind.study import Study, load_study
+from crosswind.execution.progress import seconds_text
+from crosswind.forecast.cost import forecast
+from crosswind.study.design import Study, load_study
+from crosswind.study.plan import Plan
 
 _SHOWN_CELLS = 40
 

@@ -2,7 +2,7 @@
 
 from crosswind.report.export import estimates_frame, samples_frame, write_csv, write_json, write_parquet
 from crosswind.report.html import write_html
-from crosswind.report.terminal import print_result
+from crosswind.report.text.terminal import print_result
 
 __all__ = [
     "estimates_frame",

@@ -5,9 +5,9 @@ from typing import Any
 
 import polars as pl
 
+from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
 from crosswind.report.files import whole, write_text
-from crosswind.result import Result
 
 _STATISTICS = ("median", "mean", "p95", "p99")
 

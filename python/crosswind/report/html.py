@@ -14,19 +14,20 @@ from typing import Any
 import vl_convert
 
 from crosswind.analysis import METRICS, CellData, collect
+from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
-from crosswind.report.charts import POINTS, Chart, Panels, distribution
-from crosswind.report.cost_tables import cpu_table, drops_table, overhead_table
-from crosswind.report.equivalence_tables import equivalence_tables
-from crosswind.report.figures import figure_charts
+from crosswind.report.charts.charts import POINTS, Chart, Panels, distribution
+from crosswind.report.charts.figures import figure_charts
+from crosswind.report.charts.intervals import intervals
+from crosswind.report.charts.models import goodput_by_loss
+from crosswind.report.charts.phases import phase_charts
+from crosswind.report.charts.profiles import profile_charts, profile_table
+from crosswind.report.charts.waterfall import waterfalls
 from crosswind.report.files import write_text
-from crosswind.report.headline import number_of, sentences, verdict
-from crosswind.report.interval_charts import intervals
-from crosswind.report.model_charts import goodput_by_loss
-from crosswind.report.peer_tables import peers_table
-from crosswind.report.phase_charts import phase_charts
-from crosswind.report.profile_charts import profile_charts, profile_table
-from crosswind.report.tables import (
+from crosswind.report.tables.costs import cpu_table, drops_table, overhead_table
+from crosswind.report.tables.equivalence import equivalence_tables
+from crosswind.report.tables.peers import peers_table
+from crosswind.report.tables.tables import (
     Table,
     comparisons_table,
     fit_tables,
@@ -37,8 +38,7 @@ from crosswind.report.tables import (
     published_table,
     trust_table,
 )
-from crosswind.report.waterfall import waterfalls
-from crosswind.result import Result
+from crosswind.report.text.headline import number_of, sentences, verdict
 
 PLOTTED = (
     "rtt", "total", "response", "completion", "head_of_line", "blocked_share", "page_load", "goodput", "transfer_time",

@@ -1,0 +1,1 @@
+"""One cell: its JSON for crosswind-cell, the process that runs it, what this machine allows."""

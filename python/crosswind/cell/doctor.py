@@ -1,0 +1,145 @@
+"""What this machine allows, and what to do where it does not.
+
+The kernel's part is found out by `crosswind-cell --probe`, which tries each thing; the rest are programs on PATH and
+packages of this Python.
+"""
+
+import json
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from crosswind.cell.process import find_binary
+from crosswind.errors import CrosswindError, EngineError
+
+REQUIRED = frozenset({"python", "crosswind-cell", "namespaces", "tun"})
+"""Without these no cell runs. Everything else widens what can be measured or how well."""
+
+_NAMES = {
+    "namespaces": "network namespaces",
+    "user_namespaces": "namespaces without root",
+    "tun": "TUN devices",
+    "realtime": "real-time priority",
+    "memory_lock": "locked memory",
+    "netem": "netem",
+    "congestion_controls": "congestion controls",
+    "cpus": "cores",
+    "kernel": "kernel",
+}
+
+_PROGRAMS: tuple[tuple[str, Sequence[str], str], ...] = (
+    ("chromium", ("chromium", "chromium-browser", "google-chrome"), "browser peers; `apt install chromium`"),
+    ("node", ("node", "nodejs"), "Node peers; `apt install nodejs`"),
+    ("tshark", ("tshark",), "reads the captures of --capture; `apt install tshark`"),
+    ("iperf3", ("iperf3",), "checks rates independently; `apt install iperf3`"),
+)
+
+_PACKAGES: tuple[tuple[str, str], ...] = (
+    ("websocket-client", "the Python client of the study client-profile; `pip install websocket-client`"),
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing a machine has or lacks. `required`: whether cells need it. `hint`: what to do, when it is not ok."""
+
+    name: str
+    ok: bool
+    required: bool
+    detail: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All checks of a machine."""
+
+    checks: list[Check]
+
+    @property
+    def ok(self) -> bool:
+        """Whether a cell can run."""
+        return all(check.ok for check in self.checks if check.required)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The published shape, `crosswind.doctor/1`."""
+        return {"schema": "crosswind.doctor/1", "ok": self.ok, "checks": [asdict(check) for check in self.checks]}
+
+
+def examine() -> Diagnosis:
+    """Finds out what this machine allows. Takes a second or two and changes nothing."""
+    packages = (_package(*package) for package in _PACKAGES)
+    return Diagnosis([_python(), *_cell(), *(_program(*program) for program in _PROGRAMS), *packages])
+
+
+def _python() -> Check:
+    ok = sys.version_info >= (3, 11)
+    return Check("python", ok, True, platform.python_version(), None if ok else "install Python 3.11 or later")
+
+
+def _cell() -> list[Check]:
+    try:
+        binary = find_binary()
+        probe = _probe(binary)
+    except CrosswindError as error:
+        return [Check("crosswind-cell", False, True, error.message, error.hint)]
+    return [Check("crosswind-cell", True, True, _shown(binary)), *_kernel_checks(probe)]
+
+
+def _kernel_checks(probe: dict[str, Any]) -> list[Check]:
+    checks = []
+    for key, found in probe.items():
+        if isinstance(found, dict) and "ok" in found:
+            name = _NAMES.get(key, key.replace("_", " "))
+            ok = bool(found["ok"])
+            hint = None if ok else found.get("hint")
+            checks.append(Check(name, ok, key in REQUIRED, str(found.get("detail", "")), hint))
+    return checks
+
+
+def _probe(binary: Path) -> dict[str, Any]:
+    try:
+        answer = subprocess.run([binary, "--probe"], capture_output=True, text=True, timeout=30, check=True)
+        probe = json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise EngineError(
+            f"{binary} --probe did not answer: {error}", hint="`make install` builds it for this machine"
+        ) from error
+    if not isinstance(probe, dict):
+        raise EngineError(f"{binary} --probe did not print an object", hint="`make install` brings one that matches")
+    return probe
+
+
+def _program(name: str, commands: Sequence[str], use: str) -> Check:
+    found = next((place for command in commands if (place := shutil.which(command))), None)
+    if found is None:
+        return Check(name, False, False, "not found", f"for {use}")
+    return Check(name, True, False, _program_version(found) or found)
+
+
+def _package(name: str, use: str) -> Check:
+    try:
+        return Check(name, True, False, metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return Check(name, False, False, "not found", f"for {use}")
+
+
+def _program_version(command: str) -> str | None:
+    try:
+        answer = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"\d+(\.\d+)+", answer.stdout + answer.stderr)
+    return found[0] if found else None
+
+
+def _shown(path: Path) -> str:
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

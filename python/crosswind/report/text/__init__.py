@@ -1,0 +1,1 @@
+"""Sentences and numbers of a report, and the report on a terminal."""

@@ -1,0 +1,1 @@
+"""Run directories: writing, reading, listing them, and where their results come from."""

@@ -1,0 +1,1 @@
+"""A study: the design of an experiment, its format, factors and cells."""

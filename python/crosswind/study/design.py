@@ -1,0 +1,334 @@
+"""A study: the design of an experiment, read from TOML and checked whole before anything runs.
+
+A list is a factor. `load_study` finds a file or a built-in study; `Study.adhoc` makes one from options;
+`with_overrides` is `--set`; `quick` is `--quick`. Every mistake is a StudyError that names its place, its value and
+what would be right.
+"""
+
+import copy
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from crosswind.errors import StudyError
+from crosswind.study.cells import (
+    Budget,
+    Cell,
+    Part,
+    RepetitionLimit,
+    budget_of,
+    cells_of,
+    limits_of,
+    parts_of,
+)
+from crosswind.study.errors import CellError, DesignError, Origin, read_document, read_toml
+from crosswind.study.format import KINDS, StudyDocument
+from crosswind.study.levels import Values, did_you_mean, text_of
+from crosswind.study.overrides import override
+from crosswind.study.presentation import (
+    Equivalence,
+    Figure,
+    Fit,
+    Published,
+    equivalences_of,
+    figures_of,
+    fits_of,
+    published_of,
+)
+from crosswind.study.presets import PRESETS, Preset
+from crosswind.study.toml_text import write_toml
+from crosswind.units import shown
+
+SCHEMA = "crosswind.study/1"
+MAX_FILE_BYTES = 1_000_000
+MAX_RUNS = 1_000_000
+_MEASURING_TABLES = ("path", "host", "workload", "part", "study", "repetitions", "budget")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A checked study. Make one with `load_study`, `Study.from_toml`, `Study.from_document` or `Study.adhoc`.
+
+    `document` is what was written, `table` the same checked, `parts` its factors laid out.
+    """
+
+    name: str
+    document: Mapping[str, Any] = field(repr=False)
+    table: StudyDocument = field(repr=False)
+    parts: tuple[Part, ...] = field(repr=False)
+    limits: tuple[RepetitionLimit, ...] = field(repr=False)
+    published: tuple[Published, ...] = field(repr=False)
+    figures: tuple[Figure, ...] = field(repr=False)
+    fits: tuple[Fit, ...] = field(repr=False)
+    equivalences: tuple[Equivalence, ...] = field(repr=False)
+    origin: Origin = field(repr=False)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], *, name: str, origin: Origin | None = None) -> "Study":
+        """A study of a dictionary in the file's shape. Raises: StudyError."""
+        origin = origin or Origin(name)
+        table = read_document(document, origin)
+        try:
+            parts = parts_of(table)
+            limits = limits_of(table, parts)
+            idle = _check_cells(table, parts, limits)
+            if idle and origin.options:
+                # Levels were set anew: a limit on what is not there any more is no mistake, and no part of the design.
+                return cls.from_document(_without_limits(document, idle), name=name, origin=origin)
+            if idle:
+                first = min(idle)
+                levels = ", ".join(f"{key} = {text}" for key, text in limits[first].where.texts.items())
+                hint = "write levels of this study, or leave the table away"
+                raise CellError(("repetitions", first, "where"), f"no cell has {levels}", hint)
+            published = published_of(table, parts)
+            figures, fits = figures_of(table, parts), fits_of(table, parts)
+            equivalences = equivalences_of(table, parts)
+        except DesignError as problem:
+            raise origin.error(document, problem.location, problem.message, problem.hint) from None
+        return cls(name, document, table, parts, limits, published, figures, fits, equivalences, origin)
+
+    @classmethod
+    def from_toml(cls, text: str, *, name: str, file: str | None = None) -> "Study":
+        """A study of a TOML text; `file` is named in errors. The quick variant is checked too. Raises: StudyError."""
+        file = file or name
+        document = read_toml(text, file)
+        study = cls.from_document(document, name=name, origin=Origin.of_text(file, text))
+        if study.table.quick:
+            study.quick()
+        return study
+
+    @classmethod
+    def adhoc(cls, kind: str, options: Mapping[str, object], *, flags: Mapping[str, str] | None = None) -> "Study":
+        """A study without a file.
+
+        Args:   kind: of workload. options: dotted keys and their values; in a string, a comma parts the levels of a
+                factor. flags: for each key, the option to name in errors, as {"path.loss": "--loss"}.
+        Raises: StudyError.
+        """
+        labels = {key: f"{(flags or {}).get(key, key)} {text_of(value)}" for key, value in options.items()}
+        document: dict[str, Any] = {"title": f"{kind} from the command line", "workload": {"kind": kind}}
+        return _overridden(document, options, Origin("command line"), labels, name=kind)
+
+    def with_overrides(self, overrides: Mapping[str, object]) -> "Study":
+        """This study with some keys set anew, as by `--set`.
+
+        A key of path, host or workload is set in the study and in every part that sets it; `part.NAME.workload.size`
+        sets one part's. `path.loss` replaces what `[path.forward]` and `[path.reverse]` say of loss. In a string a
+        comma parts the levels of a factor; an argument list is split as a shell does.
+
+        Raises: StudyError, naming `--set`.
+        """
+        labels = {key: f"--set {key}={text_of(value)}" for key, value in overrides.items()}
+        return _overridden(self.document, overrides, self.origin, labels, name=self.name)
+
+    def quick(self) -> "Study":
+        """The variant for a first look, from `[quick]`. Raises: StudyError when the study has none."""
+        if not self.table.quick:
+            raise StudyError(
+                f"{self.origin.file}: this study has no quick variant",
+                hint="add a [quick] table, or leave --quick away",
+            )
+        labels = {key: f'{self.origin.where(("quick", key))}: quick "{key}"' for key in self.table.quick}
+        document = {key: value for key, value in self.document.items() if key != "quick"}
+        return _overridden(document, self.table.quick, self.origin, labels, name=self.name)
+
+    @property
+    def title(self) -> str:
+        """The title, else the name."""
+        return self.table.title or self.name
+
+    @property
+    def description(self) -> str:
+        """What the study asks, in sentences; may be empty."""
+        return self.table.description
+
+    @property
+    def repetitions(self) -> int:
+        """How often every cell is run that no limit is set for."""
+        return self.table.study.repetitions
+
+    def repetitions_of(self, cell: Cell) -> int:
+        """How often this cell is run: `repetitions`, or the least of its limits."""
+        return _repetitions_of(cell, self.repetitions, self.limits)
+
+    @property
+    def seed(self) -> int:
+        """What every random decision derives from."""
+        return self.table.study.seed
+
+    @property
+    def profile(self) -> bool:
+        """Whether every cell samples where its processor time goes."""
+        return self.table.study.profile
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models to show beside the measurement."""
+        return tuple(self.table.report.models)
+
+    @property
+    def named_models(self) -> dict[str, tuple[str, ...]]:
+        """Every place that names models, as `report.models` and `figure[1].models`, and those it names."""
+        figures = {f"figure[{number}].models": figure.models for number, figure in enumerate(self.figures, start=1)}
+        return {"report.models": self.models} | figures
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks to print with the results."""
+        return tuple(self.table.report.notes)
+
+    @property
+    def presets(self) -> dict[str, Preset]:
+        """The named networks among the levels, by name."""
+        levels = [level for part in self.parts for level in part.settings.get("path.preset", Values()).levels]
+        return {level.value: PRESETS[level.value] for level in levels}
+
+    @property
+    def budget(self) -> Budget:
+        """The fidelity asked for."""
+        return budget_of(self.table)
+
+    @property
+    def factors(self) -> dict[str, tuple[str, ...]]:
+        """Dotted key of each factor to the texts of its levels over all parts; `part` first when there are several."""
+        found: dict[str, tuple[str, ...]] = {}
+        if len(self.parts) > 1:
+            found["part"] = tuple(part.name for part in self.parts)
+        merged: dict[str, dict[str, None]] = {}
+        for part in self.parts:
+            for key, texts in part.factors.items():
+                merged.setdefault(key, {}).update(dict.fromkeys(texts))
+        return found | {key: tuple(merged[key]) for key in KINDS if key in merged}
+
+    def cells(self) -> Iterator[Cell]:
+        """Every cell, in the order of its index."""
+        return cells_of(self.parts, self.budget)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def to_toml(self) -> str:
+        """The study as a file that reads back to the same study."""
+        return write_toml(self.document)
+
+    def canonical(self) -> dict[str, Any]:
+        """The study as plain JSON data, as written, under its schema's name."""
+        return {"schema": SCHEMA, "name": self.name, **copy.deepcopy(dict(self.document))}
+
+    @classmethod
+    def from_canonical(cls, data: Mapping[str, Any]) -> "Study":
+        """The study that `canonical` gave. Raises: StudyError."""
+        if data.get("schema") != SCHEMA:
+            raise StudyError(
+                f"{shown(data.get('schema'))} is not {SCHEMA}", hint="made by another version of Crosswind?"
+            )
+        document = {key: value for key, value in data.items() if key not in {"schema", "name"}}
+        return cls.from_document(document, name=str(data.get("name") or "study"))
+
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal, of all that is measured: not titles, notes, figures, fits, equivalences."""
+        measured = {"schema": SCHEMA} | {key: self.document[key] for key in _MEASURING_TABLES if key in self.document}
+        text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def load_study(name_or_path: str) -> Study:
+    """The study of a file, else the built-in study of that name. Raises: StudyError with the closest names."""
+    path = Path(name_or_path)
+    if _is_file(path):
+        return Study.from_toml(_read_text(path), name=path.stem, file=name_or_path)
+    builtin = {entry.stem: entry for entry in _builtin_paths()}
+    if name_or_path in builtin:
+        return _builtin(builtin[name_or_path])
+    if name_or_path and path.is_dir():
+        raise StudyError(
+            f"{shown(name_or_path)} is a directory, not a study", hint="name a .toml file or a built-in study"
+        )
+    what = (
+        "no such file" if "/" in name_or_path or name_or_path.endswith(".toml") else "no study file or built-in study"
+    )
+    raise StudyError(
+        f"{shown(name_or_path)}: {what}", hint=did_you_mean(path.stem, builtin) + " (`crosswind studies` lists them)"
+    )
+
+
+def builtin_studies() -> tuple[tuple[str, str], ...]:
+    """Name and title of every built-in study, by name."""
+    return tuple((path.stem, _builtin(path).title) for path in _builtin_paths())
+
+
+def _builtin_paths() -> list[Path]:
+    with resources.as_file(resources.files("crosswind") / "studies") as folder:
+        return sorted(folder.glob("*.toml"))
+
+
+def _builtin(path: Path) -> Study:
+    return Study.from_toml(path.read_text(encoding="utf-8"), name=path.stem, file=path.name)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise StudyError(f"{shown(str(path))}: cannot be read: {error.strerror}") from error
+
+
+def _read_text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read: {error.strerror}") from error
+    return decode(data, str(path))
+
+
+def decode(data: bytes, file: str) -> str:
+    """The text of a study file's bytes. Raises: StudyError when it is too long or not UTF-8."""
+    if len(data) > MAX_FILE_BYTES:
+        raise StudyError(f"{file}: {len(data):,} bytes are too many for a study", hint=f"at most {MAX_FILE_BYTES:,}")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise StudyError(f"{file}:{line}: not UTF-8 text", hint="save the file as UTF-8") from None
+
+
+def _check_cells(table: StudyDocument, parts: tuple[Part, ...], limits: tuple[RepetitionLimit, ...]) -> set[int]:
+    """Makes every cell once. Returns which limits hold for none. Raises: CellError."""
+    runs = 0
+    idle = set(range(len(limits)))
+    for cell in cells_of(parts, budget_of(table)):
+        runs += _repetitions_of(cell, table.study.repetitions, limits)
+        idle -= {number for number in idle if limits[number].where.matches(cell)}
+    if runs > MAX_RUNS:
+        raise CellError(
+            ("study", "repetitions"),
+            f"study.repetitions: the study has {runs:,} runs",
+            f"at most {MAX_RUNS:,}; take fewer repetitions or levels",
+        )
+    return idle
+
+
+def _repetitions_of(cell: Cell, repetitions: int, limits: tuple[RepetitionLimit, ...]) -> int:
+    return min([repetitions, *(limit.at_most for limit in limits if limit.where.matches(cell))])
+
+
+def _without_limits(document: Mapping[str, Any], idle: set[int]) -> dict[str, Any]:
+    kept = [table for number, table in enumerate(document["repetitions"]) if number not in idle]
+    others = {key: value for key, value in document.items() if key != "repetitions"}
+    return others | ({"repetitions": kept} if kept else {})
+
+
+def _overridden(
+    document: Mapping[str, Any],
+    overrides: Mapping[str, object],
+    origin: Origin,
+    labels: Mapping[str, str],
+    *,
+    name: str,
+) -> Study:
+    changed, options = override(document, overrides, labels)
+    return Study.from_document(changed, name=name, origin=replace(origin, options={**origin.options, **options}))

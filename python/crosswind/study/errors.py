@@ -1,0 +1,183 @@
+"""Where in a study something is wrong, in the words of the person who wrote it.
+
+Every error names the file and line (or the option of the command line), the dotted key, the value, and what would be
+right.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from crosswind.errors import StudyError
+from crosswind.study.format import StudyDocument, Table
+from crosswind.study.levels import did_you_mean
+from crosswind.study.toml_text import Location, key_lines, line_of
+from crosswind.units import UnitError, shown
+
+# pydantic's words are for programmers; these are its error types that a study file can meet.
+_HINTS = {
+    "string_type": "write text in quotes",
+    "int_type": "write a whole number, without quotes",
+    "float_type": "write a number, without quotes",
+    "list_type": "write a list, in [ and ]",
+    "string_pattern_mismatch": "write lower-case letters, digits and -",
+}
+
+
+class DesignError(ValueError):
+    """What a study cannot say: where it stands, what is wrong, what would be right."""
+
+    def __init__(self, location: Location, message: str, hint: str | None) -> None:
+        super().__init__(message)
+        self.location = location
+        self.message = message
+        self.hint = hint
+
+
+class CellError(DesignError):
+    """A combination that cannot be run, or cells that cannot be told by what was written."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a study was written.
+
+    Args: file: name to show. lines: line of each key in it. options: for keys set on the command line, what was typed.
+    """
+
+    file: str
+    lines: Mapping[Location, int] = field(default_factory=dict)
+    options: Mapping[Location, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_text(cls, file: str, text: str) -> "Origin":
+        """The origin of a TOML text."""
+        return cls(file, key_lines(text))
+
+    def where(self, location: Location) -> str:
+        """`study.toml:5`, or the option that set this location."""
+        for length in range(len(location), 0, -1):
+            if location[:length] in self.options:
+                return self.options[location[:length]]
+        line = line_of(self.lines, location)
+        return self.file if line is None else f"{self.file}:{line}"
+
+    def error(self, document: Mapping[str, Any], location: Location, message: str, hint: str | None) -> StudyError:
+        """The error to raise for what stands at a location."""
+        key = dotted(document, location)
+        text = message if not key or key in message else f"{key}: {message}"
+        return StudyError(f"{self.where(location)}: {text}", hint=hint)
+
+
+def dotted(document: Mapping[str, Any], location: Location) -> str:
+    """The key that a location is written with; a part goes by its name: `part.tcp.workload.size`."""
+    words: list[str] = []
+    value: Any = document
+    for step in location:
+        value = _step(value, step)
+        if isinstance(step, int):
+            name = value.get("name") if isinstance(value, Mapping) else None
+            if words == ["part"] and isinstance(name, str):
+                words.append(_word(name))
+            else:
+                words[-1] = f"{words[-1]}[{step + 1}]"
+        else:
+            words.append(_word(step))
+    return ".".join(words)
+
+
+def _word(key: str) -> str:
+    return key if key.replace("-", "").replace("_", "").isalnum() else shown(key)
+
+
+def read_toml(text: str, file: str) -> dict[str, Any]:
+    """A TOML text as a dictionary. Raises: StudyError with file and line."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        line = message.rpartition("(at line ")[2].partition(",")[0]
+        where = f"{file}:{line}" if line.isdigit() else f"{file}:{text.count(chr(10)) + 1}"
+        raise StudyError(
+            f"{where}: not TOML: {message.partition(' (at ')[0]}",
+            hint='a line is [table], key = "text", key = 5 or key = ["a", "b"]',
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise StudyError(f"{file}: not TOML that can be read: {str(error)[:200]}") from None
+
+
+def read_document(document: Mapping[str, Any], origin: Origin) -> StudyDocument:
+    """A dictionary as a checked study document. Raises: StudyError for the problem that stands first in the file."""
+    try:
+        return StudyDocument.model_validate(document)
+    except ValidationError as problems:
+        details = problems.errors(include_url=False)
+        first = min(details, key=lambda detail: line_of(origin.lines, detail["loc"]) or 0)
+        error = _error_of(first, document, origin)
+        others = len({origin.where(_existing(document, detail["loc"])) for detail in details}) - 1
+        if others > 0:
+            error.message += f" (and {others} more problem{'s' if others > 1 else ''})"
+            error.args = (error.message,)
+        raise error from None
+    except RecursionError:
+        raise StudyError(f"{origin.file}: values are nested too deeply") from None
+
+
+def _error_of(detail: ErrorDetails, document: Mapping[str, Any], origin: Origin) -> StudyError:
+    location = detail["loc"]
+    kind = detail["type"]
+    cause = detail.get("ctx", {}).get("error")
+    if isinstance(cause, UnitError):
+        return origin.error(document, location, cause.message, cause.hint)
+    if kind == "extra_forbidden":
+        known = _known_keys(location[:-1])
+        what = "unknown table" if isinstance(detail["input"], Mapping) else "unknown key"
+        return origin.error(document, location, what, did_you_mean(str(location[-1]), known))
+    if kind == "missing":
+        return origin.error(document, location, "is missing", f"write {location[-1]} = ...")
+    if kind in {"model_type", "dict_type"}:
+        header = ".".join(step for step in location if isinstance(step, str))
+        header = f"[[{header}]]" if isinstance(location[-1], int) else f"[{header}]"
+        return origin.error(document, location, f"{shown(detail['input'])} is not a table", f"write {header}")
+    location = _existing(document, location)
+    hint = _HINTS.get(kind, detail["msg"].replace("Input should", "it should"))
+    return origin.error(document, location, f"{shown(_value_at(document, location))} is wrong", hint)
+
+
+def _known_keys(location: Sequence[str | int]) -> list[str]:
+    model: type[Table] = StudyDocument
+    for step in location:
+        if isinstance(step, str):
+            annotation: Any = model.model_fields[step].annotation
+            inner = getattr(annotation, "__args__", (annotation,))[0]
+            model = inner if isinstance(inner, type) and issubclass(inner, Table) else model
+    return list(model.model_fields)
+
+
+def _existing(document: object, location: Location) -> Location:
+    """The part of a location that the document has: pydantic adds the branch of a union to it."""
+    found: Location = ()
+    for step in location:
+        document = _step(document, step)
+        if document is None:
+            break
+        found += (step,)
+    return found
+
+
+def _value_at(document: object, location: Location) -> object:
+    for step in location:
+        document = _step(document, step)
+    return document
+
+
+def _step(value: Any, step: str | int) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(step)
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        return value[step]
+    return None

@@ -1,0 +1,112 @@
+"""Dotted keys set anew over a study's document: `--set`, `[quick]` and the options of ad-hoc studies.
+
+The result is a document like any other and is checked like any other; this file only puts values in their places.
+"""
+
+import copy
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from crosswind.errors import StudyError
+from crosswind.study.format import KINDS, BudgetTable, StudyTable
+from crosswind.study.levels import did_you_mean
+from crosswind.study.toml_text import Location
+from crosswind.units import shown
+
+_PLAIN_KEYS = tuple(f"study.{key}" for key in StudyTable.model_fields) + tuple(
+    f"budget.{key}" for key in BudgetTable.model_fields
+)
+
+
+def override(
+    document: Mapping[str, Any], overrides: Mapping[str, object], labels: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[Location, str]]:
+    """A copy of the document with the keys set, and what to name in errors at each place that changed.
+
+    Raises: StudyError for a key that does not exist, or text that cannot be split.
+    """
+    changed = _copied(document)
+    places: dict[Location, str] = {}
+    # The general key first: `path.loss` clears both directions, and `path.forward.loss` then sets one.
+    for key in sorted(overrides, key=lambda key: key.count(".")):
+        raw = _raw(key, overrides[key], labels[key])
+        for location in _targets(changed, key, labels[key]):
+            table: Any = changed
+            for step in location[:-1]:
+                table = table[step] if isinstance(step, int) else table.setdefault(step, {})
+            table[str(location[-1])] = raw
+            _clear_directions(table, location)
+            places[location] = labels[key]
+    return changed, places
+
+
+def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location]:
+    """Every place of the document that a key sets."""
+    parts = document.get("part") or []
+    words = key.split(".")
+    if words[0] == "part" and len(words) > 2:
+        names = [part["name"] for part in parts]
+        if words[1] not in names:
+            hint = did_you_mean(words[1], names) if names else "this study has no parts"
+            raise StudyError(f"{label}: there is no part {shown(words[1])}", hint=hint)
+        _check(".".join(words[2:]), KINDS, label)
+        return [("part", names.index(words[1]), *words[2:])]
+    _check(key, (*KINDS, *_PLAIN_KEYS), label)
+    own: list[Location] = [
+        ("part", number, *words) for number, part in enumerate(parts) if key in KINDS and _has(part, words)
+    ]
+    everywhere = bool(parts) and len(own) == len(parts)
+    return own if everywhere else [tuple(words), *own]
+
+
+def _check(key: str, known: Any, label: str) -> None:
+    if key not in known:
+        raise StudyError(f"{label}: there is no key {shown(key)}", hint=did_you_mean(key, known))
+
+
+def _has(table: Any, words: list[str]) -> bool:
+    for word in words:
+        if not isinstance(table, Mapping) or word not in table:
+            return False
+        table = table[word]
+    return True
+
+
+def _clear_directions(table: dict[str, Any], location: Location) -> None:
+    if len(location) >= 2 and location[-2] == "path":
+        for way in ("forward", "reverse"):
+            table.get(way, {}).pop(location[-1], None)
+
+
+def _raw(key: str, value: object, label: str) -> object:
+    """What would stand in the file: a list where a string has commas, numbers and truth values as such."""
+    if not isinstance(value, str):
+        return _copied(value)
+    if key.endswith((".client", ".server")):
+        try:
+            return shlex.split(value)
+        except ValueError as error:
+            raise StudyError(
+                f"{label}: {shown(value)} is not a command: {error}", hint="quote it as for a shell"
+            ) from None
+    pieces = [_scalar(piece.strip()) for piece in value.split(",")]
+    if "" in pieces:
+        raise StudyError(
+            f"{label}: {key}: a level is empty", hint="write the levels with one comma between, as 0%,2%,5%"
+        )
+    return pieces[0] if len(pieces) == 1 else pieces
+
+
+def _scalar(text: str) -> object:
+    if text in {"true", "false"}:
+        return text == "true"
+    is_whole = text.isascii() and text.removeprefix("-").isdigit() and len(text) <= 18
+    return int(text) if is_whole else text
+
+
+def _copied(value: Any) -> Any:
+    try:
+        return copy.deepcopy(dict(value)) if isinstance(value, Mapping) else copy.deepcopy(value)
+    except RecursionError:
+        raise StudyError("values are nested too deeply") from None
