@@ -5,7 +5,7 @@ use crate::CellError;
 use crosswind_transport::security::{Security, Trust};
 use crosswind_transport::{
     Connection, Driver, Features, Listener, Outcome, Payload, Purpose, Resumption, Settings, SocketSettings, Stream,
-    Streams, Transport, TransportError, names, serving,
+    Streams, TransportError, TransportRef, serving,
 };
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde::Deserialize;
@@ -87,11 +87,8 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, CellError> {
     })
 }
 
-fn find(name: &str) -> Result<&'static dyn Transport, CellError> {
-    crosswind_transport::find(name).ok_or_else(|| {
-        CellError::bad_cell(format!("transport \"{name}\" is not known"))
-            .hint(format!("transports are: {}", names().join(", ")))
-    })
+fn find(name: &str) -> Result<TransportRef, CellError> {
+    crosswind_transport::find(name).map_err(|e| CellError::bad_cell(e.to_string()))
 }
 
 fn host(error: &TransportError) -> CellError {
@@ -163,7 +160,7 @@ fn wait_for_the_end(stay: bool) {
 }
 
 fn on_threads(
-    transport: &'static dyn Transport,
+    transport: TransportRef,
     wanted: &Serve,
     settings: &Settings,
     told: &dyn Fn(&dyn Listener) -> Result<(), TransportError>,

@@ -11,7 +11,7 @@ use crosswind_ledger::{
     Recorder, Sink, SinkReport, kernel_drops_in_words,
 };
 use crosswind_transport::security::{KeyLogFile, Security};
-use crosswind_transport::{Outcome, Settings, SocketSettings, Transport};
+use crosswind_transport::{Outcome, Settings, SocketSettings};
 use crosswind_units::{Instant, Seed};
 use crosswind_workload::{Context, Measured, Progress, Resumptions};
 use serde_json::{Value, json};
@@ -172,7 +172,7 @@ fn measure(
 
 /// What both ends of every connection are set to.
 fn settings(cell: &Cell) -> Result<Settings, CellError> {
-    let features = cell.workload.transport().and_then(crosswind_transport::find).map(Transport::features);
+    let features = cell.workload.transport().map(|transport| transport.features());
     let security = if features.is_some_and(|features| features.secure) {
         let mut security = Security::new().map_err(|e| CellError::new("internal", e.to_string()))?;
         if let (true, Some(directory)) = (cell.output.capture, &cell.output.directory) {

@@ -1,4 +1,4 @@
-//! Ways to carry messages between the hosts. One file a protocol; a line in `REGISTRY` makes it known.
+//! Ways to carry messages between the hosts. One file or folder a protocol; a line in `registry` makes it known.
 //!
 //! A connection carries streams, a stream carries messages. Some transports are one stream from end to end (tcp, WebSocket),
 //! some open as many as are wanted (QUIC), some need one for each message (HTTP: a request and its response).
@@ -11,11 +11,13 @@ mod arriving;
 mod call;
 pub mod driver;
 mod error;
+mod features;
 mod halves;
 mod http;
 mod quic;
 mod quic_endpoint;
 mod quic_session;
+mod registry;
 mod secure;
 pub mod security;
 pub mod serving;
@@ -32,6 +34,8 @@ mod webtransport;
 
 pub use driver::Driver;
 pub use error::{Outcome, TransportError};
+pub use features::{Carrier, Features, Streams};
+pub use registry::{TransportRef, UnknownTransport, all, find};
 pub use security::Resumption;
 pub use settings::{Payload, Settings, SocketReadback, SocketSettings};
 
@@ -40,63 +44,13 @@ use std::time::Duration;
 
 pub use call::Call;
 
-/// What streams a connection carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Streams {
-    /// It is one, from end to end.
-    One,
-    /// As many as are opened.
-    Many,
-    /// One for each message and its reply.
-    PerMessage,
-}
-
-/// What a transport can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // a table of features
-pub struct Features {
-    /// How its calls are driven.
-    pub driver: Driver,
-    /// Messages can be lost, and are bounded in size.
-    pub datagram: bool,
-    /// What streams a connection carries.
-    pub streams: Streams,
-    /// Encrypted, with a certificate.
-    pub secure: bool,
-    /// A message can travel in the first flight of a resumed connection.
-    pub early_data: bool,
-    /// A client asks for a path and gets what is there.
-    pub http: bool,
-    /// Messages are text or binary.
-    pub text: bool,
-    /// Can begin with HTTP long polling.
-    pub polling: bool,
-    /// Several streams make headway on one connection, in the transport's or the application's own frames.
-    pub shares_connection: bool,
-    /// The server can send on a new stream before the client has.
-    pub server_speaks_first: bool,
-}
-
-impl Features {
-    /// A plain stream on threads: to be written over.
-    pub const PLAIN: Self = Self {
-        driver: Driver::Thread,
-        datagram: false,
-        streams: Streams::One,
-        secure: false,
-        early_data: false,
-        http: false,
-        text: false,
-        polling: false,
-        shares_connection: false,
-        server_speaks_first: true,
-    };
-}
-
 /// A way to carry messages.
 pub trait Transport: Send + Sync {
     /// Its name in a study.
     fn name(&self) -> &'static str;
+
+    /// What it is, in one sentence.
+    fn summary(&self) -> &'static str;
 
     /// What it can do.
     fn features(&self) -> Features;
@@ -248,34 +202,4 @@ pub trait Receiver: Send {
     fn client_port(&self) -> Option<u16> {
         None
     }
-}
-
-/// Every transport there is.
-static REGISTRY: [&dyn Transport; 16] = [
-    &tcp::Tcp,
-    &udp::Udp,
-    &tls::Tls,
-    &websocket::WebSocket,
-    &websocket::Wss,
-    &socketio::OverWebSocket,
-    &socketio::OverWebTransport,
-    &quic::Quic,
-    &quic::QuicDatagram,
-    &webtransport::WebTransport,
-    &webtransport::WebTransportDatagram,
-    &http::HTTP1,
-    &http::HTTPS1,
-    &http::H2C,
-    &http::HTTP2,
-    &http::Http3,
-];
-
-/// The transport called `name`.
-pub fn find(name: &str) -> Option<&'static dyn Transport> {
-    REGISTRY.iter().copied().find(|transport| transport.name() == name)
-}
-
-/// The names of all transports.
-pub fn names() -> Vec<&'static str> {
-    REGISTRY.iter().map(|transport| transport.name()).collect()
 }

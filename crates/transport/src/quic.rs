@@ -8,8 +8,8 @@ use crate::quic_endpoint::{
     read_error, server_endpoint, write_error,
 };
 use crate::{
-    Call, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption, Sender, Settings,
-    SocketReadback, Stream, Streams, Transport, TransportError,
+    Call, Carrier, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption, Sender,
+    Settings, SocketReadback, Stream, Streams, Transport, TransportError,
 };
 use bytes::Bytes;
 use quinn::VarInt;
@@ -35,9 +35,14 @@ impl Transport for Quic {
         "quic"
     }
 
+    fn summary(&self) -> &'static str {
+        "Streams of bytes on one QUIC connection."
+    }
+
     fn features(&self) -> Features {
         Features {
             driver: Driver::Reactor,
+            carrier: Carrier::Quic,
             streams: Streams::Many,
             secure: true,
             early_data: true,
@@ -65,6 +70,10 @@ impl Transport for Quic {
 impl Transport for QuicDatagram {
     fn name(&self) -> &'static str {
         "quic-datagram"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Unreliable datagrams on one QUIC connection."
     }
 
     fn features(&self) -> Features {

@@ -22,6 +22,10 @@ impl Transport for Tcp {
         "tcp"
     }
 
+    fn summary(&self) -> &'static str {
+        "A stream of bytes over the kernel's TCP."
+    }
+
     fn features(&self) -> Features {
         Features::PLAIN
     }

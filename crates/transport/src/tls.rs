@@ -28,8 +28,19 @@ impl Transport for Tls {
         "tls"
     }
 
+    fn summary(&self) -> &'static str {
+        "A stream of bytes in TLS 1.3 over TCP."
+    }
+
     fn features(&self) -> Features {
-        Features { driver: Driver::Reactor, secure: true, early_data: true, shares_connection: true, ..Features::PLAIN }
+        Features {
+            driver: Driver::Reactor,
+            setup_round_trips: 2, // TCP 1, TLS 1.3 (RFC 8446) 1
+            secure: true,
+            early_data: true,
+            shares_connection: true,
+            ..Features::PLAIN
+        }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {

@@ -3,8 +3,8 @@
 
 use crate::error::failed;
 use crate::{
-    Call, Connection, Features, Listener, Purpose, Receiver, Sender, Settings, SocketReadback, SocketSettings, Stream,
-    Transport, TransportError,
+    Call, Carrier, Connection, Features, Listener, Purpose, Receiver, Sender, Settings, SocketReadback, SocketSettings,
+    Stream, Transport, TransportError,
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{self, ErrorKind};
@@ -20,8 +20,18 @@ impl Transport for Udp {
         "udp"
     }
 
+    fn summary(&self) -> &'static str {
+        "Datagrams over the kernel's UDP."
+    }
+
     fn features(&self) -> Features {
-        Features { datagram: true, shares_connection: true, ..Features::PLAIN }
+        Features {
+            carrier: Carrier::Udp,
+            setup_round_trips: 0,
+            datagram: true,
+            shares_connection: true,
+            ..Features::PLAIN
+        }
     }
 
     fn largest_message(&self, ipv6: bool, _mtu: u32) -> Option<usize> {

@@ -8,8 +8,8 @@ use crate::quic_endpoint::{
     ABORTED, Connected, Endpoint, accept, client_endpoint, connect, connection_error, datagram_error, server_endpoint,
 };
 use crate::{
-    Call, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption, Sender, Settings,
-    SocketReadback, Stream, Streams, Transport, TransportError,
+    Call, Carrier, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption, Sender,
+    Settings, SocketReadback, Stream, Streams, Transport, TransportError,
 };
 use bytes::Bytes;
 use quinn::VarInt;
@@ -39,9 +39,16 @@ impl Transport for WebTransport {
         "webtransport"
     }
 
+    fn summary(&self) -> &'static str {
+        "Streams of bytes of a WebTransport session over HTTP/3."
+    }
+
     fn features(&self) -> Features {
         Features {
             driver: Driver::Reactor,
+            carrier: Carrier::Quic,
+            // QUIC 1, the CONNECT request 1; the SETTINGS that it waits for come with the handshake.
+            setup_round_trips: 2,
             streams: Streams::Many,
             secure: true,
             shares_connection: true,
@@ -68,6 +75,10 @@ impl Transport for WebTransport {
 impl Transport for WebTransportDatagram {
     fn name(&self) -> &'static str {
         "webtransport-datagram"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Unreliable datagrams of a WebTransport session over HTTP/3."
     }
 
     fn features(&self) -> Features {

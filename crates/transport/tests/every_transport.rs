@@ -5,8 +5,8 @@
 use crosswind_transport::driver::within;
 use crosswind_transport::security::Security;
 use crosswind_transport::{
-    Call, Connection, Driver, Listener, Outcome, Payload, Purpose, Resumption, Settings, Stream, Streams, Transport,
-    TransportError,
+    Call, Connection, Driver, Listener, Outcome, Payload, Purpose, Resumption, Settings, Stream, Streams,
+    TransportError, TransportRef,
 };
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -21,28 +21,28 @@ const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6A
 /// Of a loopback interface, but with what packets of any path hold.
 const MTU: u32 = 1500;
 
-fn all() -> impl Iterator<Item = &'static dyn Transport> {
-    crosswind_transport::names().into_iter().filter_map(crosswind_transport::find)
+fn all() -> impl Iterator<Item = TransportRef> {
+    crosswind_transport::all()
 }
 
 fn settings() -> Settings {
     Settings { security: Some(Arc::new(Security::new().unwrap())), ..Settings::default() }
 }
 
-fn over_tcp(transport: &dyn Transport) -> bool {
+fn over_tcp(transport: TransportRef) -> bool {
     !over_quic(transport) && transport.name() != "udp"
 }
 
-fn over_quic(transport: &dyn Transport) -> bool {
+fn over_quic(transport: TransportRef) -> bool {
     ["quic", "webtransport", "http3"].iter().any(|part| transport.name().contains(part))
 }
 
 /// Both ends must agree before a connection is there.
-fn has_handshake(transport: &dyn Transport) -> bool {
+fn has_handshake(transport: TransportRef) -> bool {
     !["tcp", "udp", "http1", "h2c"].contains(&transport.name())
 }
 
-fn sizes(transport: &dyn Transport, address: IpAddr) -> Vec<usize> {
+fn sizes(transport: TransportRef, address: IpAddr) -> Vec<usize> {
     let largest = transport.largest_message(address.is_ipv6(), MTU).unwrap_or(usize::MAX);
     SIZES.into_iter().filter(|&size| size <= largest).collect()
 }
@@ -57,7 +57,7 @@ fn message(size: usize, seed: usize) -> Vec<u8> {
 }
 
 /// Runs a server and a client, each on a thread, driven as the transport wants it.
-fn between<S, C>(transport: &'static dyn Transport, settings: &Settings, address: IpAddr, server: S, client: C)
+fn between<S, C>(transport: TransportRef, settings: &Settings, address: IpAddr, server: S, client: C)
 where
     S: AsyncFnOnce(Box<dyn Listener>) + Send,
     C: AsyncFnOnce(SocketAddr) + Send,
@@ -82,13 +82,13 @@ async fn bounded<T>(driver: Driver, call: Call<'_, T>) -> Result<T, TransportErr
     driver.within(PATIENCE, "the test waits too long", call).await
 }
 
-async fn connect(transport: &dyn Transport, server: SocketAddr, settings: &Settings) -> Box<dyn Connection> {
+async fn connect(transport: TransportRef, server: SocketAddr, settings: &Settings) -> Box<dyn Connection> {
     let connection = transport.connect(server, settings, PATIENCE).await;
     connection.unwrap_or_else(|e| panic!("{}: {e}", transport.name()))
 }
 
 /// Answers `messages` of these sizes, the same ones on every stream of one connection; then waits for the next thing to happen.
-async fn echo(transport: &dyn Transport, listener: &dyn Listener, sizes: &[usize]) -> TransportError {
+async fn echo(transport: TransportRef, listener: &dyn Listener, sizes: &[usize]) -> TransportError {
     let features = transport.features();
     let mut connection = bounded(features.driver, listener.accept(PATIENCE)).await.unwrap();
     let mut stream = None;
@@ -119,7 +119,7 @@ async fn echo(transport: &dyn Transport, listener: &dyn Listener, sizes: &[usize
 
 /// Sends a message and receives it again, on `stream` or, where each message has its own, on a new one.
 async fn exchange(
-    transport: &dyn Transport,
+    transport: TransportRef,
     connection: &dyn Connection,
     stream: &mut Option<Stream>,
     message: &[u8],
@@ -177,7 +177,7 @@ fn every_message_comes_back_as_it_was() {
     }
 }
 
-async fn echo_datagrams(transport: &dyn Transport, listener: &dyn Listener, sizes: &[usize]) {
+async fn echo_datagrams(transport: TransportRef, listener: &dyn Listener, sizes: &[usize]) {
     let driver = transport.features().driver;
     let mut connection = bounded(driver, listener.accept(PATIENCE)).await.unwrap();
     let mut stream = bounded(driver, connection.accept()).await.unwrap();
@@ -257,11 +257,7 @@ async fn receive_all(driver: Driver, stream: &mut Stream) -> Vec<u8> {
 
 /// Keeps the connection going until the client has everything: what sends from user space sends while this end's reactor runs,
 /// and some only while the next stream is waited for.
-async fn stay(
-    transport: &dyn Transport,
-    connection: &mut dyn Connection,
-    mut told: tokio::sync::oneshot::Receiver<()>,
-) {
+async fn stay(transport: TransportRef, connection: &mut dyn Connection, mut told: tokio::sync::oneshot::Receiver<()>) {
     let features = transport.features();
     if features.driver == Driver::Reactor && features.streams != Streams::One {
         tokio::select! {
@@ -353,7 +349,7 @@ fn a_download_arrives_whole_and_ends() {
 #[test]
 fn an_orderly_end_of_a_transfer_is_no_error() {
     let one_stream =
-        |transport: &&dyn Transport| transport.features().streams == Streams::One && !transport.features().datagram;
+        |transport: &TransportRef| transport.features().streams == Streams::One && !transport.features().datagram;
     for transport in all().filter(one_stream) {
         let driver = transport.features().driver;
         let settings = settings();
@@ -411,7 +407,7 @@ fn an_abort_is_noticed_at_both_ends() {
 }
 
 /// What becomes of a connection to `server`, and of one message on it.
-fn attempt(transport: &'static dyn Transport, server: SocketAddr, settings: &Settings, patience: Duration) -> Outcome {
+fn attempt(transport: TransportRef, server: SocketAddr, settings: &Settings, patience: Duration) -> Outcome {
     let driver = transport.features().driver;
     let outcome = driver.run(async {
         let attempt = async {
@@ -424,12 +420,7 @@ fn attempt(transport: &'static dyn Transport, server: SocketAddr, settings: &Set
 }
 
 /// As [`attempt`]; tcp and udp have no reactor for the bound from outside.
-fn attempt_connection(
-    transport: &'static dyn Transport,
-    server: SocketAddr,
-    settings: &Settings,
-    patience: Duration,
-) -> Outcome {
+fn attempt_connection(transport: TransportRef, server: SocketAddr, settings: &Settings, patience: Duration) -> Outcome {
     let driver = transport.features().driver;
     let outcome = driver
         .run(async { transport.connect(server, settings, patience).await.map_or_else(|e| e.outcome, |_| Outcome::Ok) });
@@ -544,7 +535,7 @@ fn a_session_that_polls_first_carries_messages_in_the_end() {
 }
 
 /// Whether each of three connections, one after the other, was resumed and had early data.
-fn resumed(transport: &'static dyn Transport, resumption: Resumption) -> Vec<(bool, bool)> {
+fn resumed(transport: TransportRef, resumption: Resumption) -> Vec<(bool, bool)> {
     let settings = Settings { resumption, ..settings() };
     let (tell, told) = mpsc::channel();
     between(

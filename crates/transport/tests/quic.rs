@@ -28,7 +28,7 @@ fn resuming(resumption: Resumption) -> Settings {
 }
 
 fn transport(name: &str) -> &'static dyn Transport {
-    find(name).unwrap()
+    find(name).unwrap().get()
 }
 
 /// Runs `client` against an echoing server.

@@ -1,7 +1,7 @@
 //! Whether a workload can be: what a transport cannot do is said before anything runs.
 
 use crate::config::{Connect, ConnectionMode, Echo, EchoDirection, Mode, Multiplex, Page, Transfer, WorkloadConfig};
-use crosswind_transport::{self as transport, Features, Payload, Resumption, Streams, Transport};
+use crosswind_transport::{Features, Payload, Resumption, Streams, TransportRef, all};
 
 /// Largest message or transfer: a cell has a deadline, and a typing mistake should not fill it.
 const MAX_SIZE: u64 = 1 << 40;
@@ -59,7 +59,7 @@ impl WorkloadConfig {
 
 impl Echo {
     fn check(&self, limits: Limits) -> Result<(), ConfigError> {
-        let transport = known(&self.transport)?;
+        let transport = self.transport;
         let features = transport.features();
         common(self.connections, self.timeout_ns)?;
         options(transport, self.payload, self.resumption, self.polling)?;
@@ -106,7 +106,7 @@ impl Echo {
 
 impl Connect {
     fn check(&self) -> Result<(), ConfigError> {
-        let transport = known(&self.transport)?;
+        let transport = self.transport;
         let features = transport.features();
         if features.datagram && !features.secure {
             let problem = format!("{} cannot do connect: it sets nothing up", self.transport);
@@ -120,7 +120,7 @@ impl Connect {
 
 impl Multiplex {
     fn check(&self, limits: Limits) -> Result<(), ConfigError> {
-        let transport = known(&self.transport)?;
+        let transport = self.transport;
         options(transport, self.payload, Resumption::None, self.polling)?;
         common(1, self.timeout_ns)?;
         count("messages", self.messages)?;
@@ -149,7 +149,7 @@ impl Multiplex {
 
 impl Page {
     fn check(&self) -> Result<(), ConfigError> {
-        let features = known(&self.transport)?.features();
+        let features = self.transport.features();
         if !features.http {
             let problem = format!("{} cannot do page", self.transport);
             return Err(wrong("transport", problem, format!("transports that can: {}", able(|f| f.http))));
@@ -178,8 +178,8 @@ impl Page {
 
 impl Transfer {
     fn check(&self) -> Result<(), ConfigError> {
-        stream("transfer", &self.transport)?;
-        options(known(&self.transport)?, self.payload, Resumption::None, self.polling)?;
+        stream("transfer", self.transport)?;
+        options(self.transport, self.payload, Resumption::None, self.polling)?;
         common(self.connections, self.timeout_ns)?;
         count("count", self.count)?;
         match (self.size_bytes, self.duration_ns) {
@@ -202,24 +202,13 @@ impl Transfer {
     }
 }
 
-fn known(name: &str) -> Result<&'static dyn Transport, ConfigError> {
-    transport::find(name).ok_or_else(|| {
-        wrong(
-            "transport",
-            format!("\"{name}\" is not known"),
-            format!("transports are: {}", transport::names().join(", ")),
-        )
-    })
-}
-
 /// The names of the transports that have something.
 fn able(has: impl Fn(Features) -> bool) -> String {
-    let names = transport::names().into_iter();
-    names.filter(|name| transport::find(name).is_some_and(|one| has(one.features()))).collect::<Vec<_>>().join(", ")
+    all().filter(|one| has(one.features())).map(|one| one.name()).collect::<Vec<_>>().join(", ")
 }
 
 fn options(
-    transport: &dyn Transport,
+    transport: TransportRef,
     payload: Payload,
     resumption: Resumption,
     polling: bool,
@@ -244,7 +233,7 @@ fn options(
     Ok(())
 }
 
-fn fits(transport: &dyn Transport, size_bytes: u64, limits: Limits) -> Result<(), ConfigError> {
+fn fits(transport: TransportRef, size_bytes: u64, limits: Limits) -> Result<(), ConfigError> {
     match transport.largest_message(limits.ipv6, limits.mtu_bytes) {
         Some(limit) if size_bytes > limit as u64 => Err(wrong(
             "size_bytes",
@@ -262,9 +251,9 @@ fn between(key: &'static str, value: u64, least: u64, most: u64, hint: &str) -> 
     Err(wrong(key, format!("{value} is not between {least} and {most}"), hint))
 }
 
-fn stream(kind: &str, name: &str) -> Result<(), ConfigError> {
-    if known(name)?.features().datagram {
-        return Err(wrong("transport", format!("{name} cannot do {kind}"), "use a stream transport such as tcp"));
+fn stream(kind: &str, transport: TransportRef) -> Result<(), ConfigError> {
+    if transport.features().datagram {
+        return Err(wrong("transport", format!("{transport} cannot do {kind}"), "use a stream transport such as tcp"));
     }
     Ok(())
 }

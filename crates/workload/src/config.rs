@@ -1,6 +1,6 @@
 //! What a cell says of its workload. `check` says whether it can be.
 
-use crosswind_transport::{self as transport, Payload, Resumption};
+use crosswind_transport::{Payload, Resumption, TransportRef};
 use crosswind_units::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub enum WorkloadConfig {
 #[serde(deny_unknown_fields)]
 pub struct Echo {
     /// Name of the transport.
-    pub transport: String,
+    pub transport: TransportRef,
     /// Connections side by side.
     #[serde(default = "one")]
     pub connections: u32,
@@ -106,7 +106,7 @@ pub enum ConnectionMode {
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
     /// Name of the transport.
-    pub transport: String,
+    pub transport: TransportRef,
     /// Transfers side by side.
     #[serde(default = "one")]
     pub connections: u32,
@@ -149,7 +149,7 @@ pub enum TransferDirection {
 #[serde(deny_unknown_fields)]
 pub struct Connect {
     /// Name of the transport.
-    pub transport: String,
+    pub transport: TransportRef,
     /// Connections set up side by side.
     #[serde(default = "one")]
     pub connections: u32,
@@ -172,7 +172,7 @@ pub struct Connect {
 #[serde(deny_unknown_fields)]
 pub struct Multiplex {
     /// Name of the transport.
-    pub transport: String,
+    pub transport: TransportRef,
     /// Streams or channels.
     #[serde(default = "four")]
     pub streams: u32,
@@ -201,7 +201,7 @@ pub struct Multiplex {
 #[serde(deny_unknown_fields)]
 pub struct Page {
     /// Name of the transport.
-    pub transport: String,
+    pub transport: TransportRef,
     /// Connections side by side; by default 6 where each carries one request at a time, else 1.
     #[serde(default)]
     pub connections: Option<u32>,
@@ -308,13 +308,13 @@ impl WorkloadConfig {
     }
 
     /// The transport's name; a program has none.
-    pub fn transport(&self) -> Option<&str> {
+    pub const fn transport(&self) -> Option<TransportRef> {
         match self {
-            Self::Echo(echo) => Some(&echo.transport),
-            Self::Transfer(transfer) => Some(&transfer.transport),
-            Self::Connect(connect) => Some(&connect.transport),
-            Self::Multiplex(multiplex) => Some(&multiplex.transport),
-            Self::Page(page) => Some(&page.transport),
+            Self::Echo(echo) => Some(echo.transport),
+            Self::Transfer(transfer) => Some(transfer.transport),
+            Self::Connect(connect) => Some(connect.transport),
+            Self::Multiplex(multiplex) => Some(multiplex.transport),
+            Self::Page(page) => Some(page.transport),
             Self::Program(_) => None,
         }
     }
@@ -376,7 +376,7 @@ impl WorkloadConfig {
     /// Fills in what depends on the transport: the timeout (1 s and four round trips for datagrams, 60 s for streams), and how
     /// many connections a page takes.
     pub fn fill_in(&mut self, round_trip: Duration) {
-        let Some(features) = self.transport().and_then(transport::find).map(transport::Transport::features) else {
+        let Some(features) = self.transport().map(|transport| transport.features()) else {
             return;
         };
         if let Self::Page(page) = self {

@@ -4,8 +4,8 @@ use crate::Sample;
 use crate::context::Context;
 use crate::message::{Messages, Sizes};
 use crosswind_transport::{
-    Connection, Driver, Features, Phases, Purpose, Resumption, SocketReadback, Stream, Streams, Transport,
-    TransportError,
+    Connection, Driver, Features, Phases, Purpose, Resumption, SocketReadback, Stream, Streams, TransportError,
+    TransportRef,
 };
 use std::future::Future;
 use std::sync::OnceLock;
@@ -30,7 +30,7 @@ pub struct Opened {
 /// What one lane works with.
 pub struct Lane<'a> {
     pub context: &'a Context<'a>,
-    pub transport: &'static dyn Transport,
+    pub transport: TransportRef,
     pub timeout: Duration,
     /// Its number among those side by side.
     pub number: u32,

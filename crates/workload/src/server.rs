@@ -6,7 +6,7 @@ use crate::context::{Context, join};
 use crosswind_host::thread_cpu_ns;
 use crosswind_path::Side;
 use crosswind_transport::{
-    Connection, Driver, Features, Listener, Outcome, SocketReadback, Stream, Streams, Transport, TransportError,
+    Connection, Driver, Features, Listener, Outcome, SocketReadback, Stream, Streams, TransportError, TransportRef,
     serving,
 };
 use crosswind_units::Instant;
@@ -93,7 +93,7 @@ pub type Handler<'a> = dyn for<'s> Fn(Serve<'s>) -> Work<'s, ()> + Sync + 'a;
 /// A running server.
 pub struct Server<'a> {
     context: &'a Context<'a>,
-    transport: &'static dyn Transport,
+    transport: TransportRef,
     handler: &'a Handler<'a>,
     timeout: Duration,
     stopping: AtomicBool,
@@ -110,12 +110,7 @@ pub struct Server<'a> {
 
 impl<'a> Server<'a> {
     /// One that does not yet listen.
-    pub fn new(
-        context: &'a Context<'a>,
-        transport: &'static dyn Transport,
-        timeout: Duration,
-        handler: &'a Handler<'a>,
-    ) -> Self {
+    pub fn new(context: &'a Context<'a>, transport: TransportRef, timeout: Duration, handler: &'a Handler<'a>) -> Self {
         Self {
             context,
             transport,

@@ -4,7 +4,7 @@ use crate::WorkloadError;
 use crate::context::{Context, join};
 use crate::server::{Handler, SeenByPort, Server, Work};
 use crosswind_path::Side;
-use crosswind_transport::{Driver, SocketReadback, Transport};
+use crosswind_transport::{Driver, SocketReadback, TransportRef};
 use futures_util::future::join_all;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub struct Session<T> {
 /// Starts a server that serves by `handler`, runs `client` once for each of `lanes` side by side, and stops the server.
 pub fn run<T: Send>(
     context: &Context<'_>,
-    transport: &'static dyn Transport,
+    transport: TransportRef,
     timeout: Duration,
     lanes: u32,
     handler: &Handler<'_>,

@@ -60,18 +60,39 @@ impl Version {
 /// The transports of HTTP over TCP.
 pub struct Http {
     name: &'static str,
+    summary: &'static str,
     version: Version,
     secure: bool,
 }
 
 /// The transport `http1`: HTTP/1.1 in cleartext.
-pub static HTTP1: Http = Http { name: "http1", version: Version::One, secure: false };
+pub static HTTP1: Http = Http {
+    name: "http1",
+    summary: "HTTP/1.1 in cleartext: a message is the body of a POST request, its answer that of the response.",
+    version: Version::One,
+    secure: false,
+};
 /// The transport `https1`: HTTP/1.1 over TLS.
-pub static HTTPS1: Http = Http { name: "https1", version: Version::One, secure: true };
+pub static HTTPS1: Http = Http {
+    name: "https1",
+    summary: "HTTP/1.1 over TLS 1.3: a message is the body of a POST request.",
+    version: Version::One,
+    secure: true,
+};
 /// The transport `h2c`: HTTP/2 in cleartext, which the client knows beforehand (RFC 9113, section 3.3).
-pub static H2C: Http = Http { name: "h2c", version: Version::Two, secure: false };
+pub static H2C: Http = Http {
+    name: "h2c",
+    summary: "HTTP/2 in cleartext: a message is the body of a POST request.",
+    version: Version::Two,
+    secure: false,
+};
 /// The transport `http2`: HTTP/2 over TLS.
-pub static HTTP2: Http = Http { name: "http2", version: Version::Two, secure: true };
+pub static HTTP2: Http = Http {
+    name: "http2",
+    summary: "HTTP/2 over TLS 1.3: a message is the body of a POST request.",
+    version: Version::Two,
+    secure: true,
+};
 
 const FEATURES: Features = Features {
     driver: Driver::Reactor,
@@ -86,8 +107,13 @@ impl Transport for Http {
         self.name
     }
 
+    fn summary(&self) -> &'static str {
+        self.summary
+    }
+
     fn features(&self) -> Features {
-        Features { secure: self.secure, shares_connection: self.version == Version::Two, ..FEATURES }
+        let setup_round_trips = if self.secure { 2 } else { 1 };
+        Features { secure: self.secure, setup_round_trips, shares_connection: self.version == Version::Two, ..FEATURES }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {

@@ -9,7 +9,7 @@ use super::three_server::Server;
 use crate::driver::within;
 use crate::error::failed;
 use crate::quic_endpoint::{client_endpoint, connect, server_endpoint};
-use crate::{Call, Connection, Features, Listener, Resumption, Settings, Transport};
+use crate::{Call, Carrier, Connection, Features, Listener, Resumption, Settings, Transport};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -24,8 +24,12 @@ impl Transport for Http3 {
         "http3"
     }
 
+    fn summary(&self) -> &'static str {
+        "HTTP/3: a message is the body of a POST request, its answer that of the response."
+    }
+
     fn features(&self) -> Features {
-        Features { secure: true, early_data: true, shares_connection: true, ..FEATURES }
+        Features { carrier: Carrier::Quic, secure: true, early_data: true, shares_connection: true, ..FEATURES }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {

@@ -56,8 +56,13 @@ impl Transport for OverWebSocket {
         "socketio-websocket"
     }
 
+    fn summary(&self) -> &'static str {
+        "Socket.IO events over WebSocket in cleartext."
+    }
+
     fn features(&self) -> Features {
-        Features { polling: true, ..FEATURES }
+        // TCP 1, the upgrade to WebSocket 1, Socket.IO's CONNECT 1; Engine.IO's handshake is begun by the server.
+        Features { polling: true, setup_round_trips: 3, ..FEATURES }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
@@ -83,8 +88,13 @@ impl Transport for OverWebTransport {
         "socketio-webtransport"
     }
 
+    fn summary(&self) -> &'static str {
+        "Socket.IO events over WebTransport."
+    }
+
     fn features(&self) -> Features {
-        Features { secure: true, ..FEATURES }
+        // WebTransport 2, Engine.IO's handshake 1, Socket.IO's CONNECT 1.
+        Features { secure: true, carrier: crate::Carrier::Quic, setup_round_trips: 4, ..FEATURES }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {

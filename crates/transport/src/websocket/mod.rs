@@ -27,7 +27,9 @@ use tokio_rustls::TlsAcceptor;
 /// What runs over TLS (ALPN): the upgrade is HTTP's.
 const PROTOCOL: &[u8] = b"http/1.1";
 
-const FEATURES: Features = Features { driver: Driver::Reactor, text: true, shares_connection: true, ..Features::PLAIN };
+/// The set-up is TCP's round trip and that of the upgrade request.
+const FEATURES: Features =
+    Features { driver: Driver::Reactor, setup_round_trips: 2, text: true, shares_connection: true, ..Features::PLAIN };
 
 /// The transport `websocket`.
 pub struct WebSocket;
@@ -38,6 +40,10 @@ pub struct Wss;
 impl Transport for WebSocket {
     fn name(&self) -> &'static str {
         "websocket"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Messages over WebSocket in cleartext."
     }
 
     fn features(&self) -> Features {
@@ -63,8 +69,12 @@ impl Transport for Wss {
         "wss"
     }
 
+    fn summary(&self) -> &'static str {
+        "Messages over WebSocket in TLS 1.3."
+    }
+
     fn features(&self) -> Features {
-        Features { secure: true, ..FEATURES }
+        Features { secure: true, setup_round_trips: 3, ..FEATURES }
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {

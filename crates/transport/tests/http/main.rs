@@ -7,8 +7,8 @@ mod streams;
 
 use crosswind_transport::security::Security;
 use crosswind_transport::{
-    Connection, Driver, Listener, Outcome, Purpose, Settings, SocketSettings, Stream, Transport, TransportError, find,
-    serving,
+    Connection, Driver, Listener, Outcome, Purpose, Settings, SocketSettings, Stream, TransportError, TransportRef,
+    find, serving,
 };
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -82,7 +82,7 @@ fn with_server<F: Future, C: Future>(
     name: &str,
     settings: &Settings,
     handle: impl Fn(Stream) -> F,
-    client: impl FnOnce(&'static dyn Transport, SocketAddr) -> C,
+    client: impl FnOnce(TransportRef, SocketAddr) -> C,
 ) -> C::Output {
     let transport = find(name).unwrap();
     let work = async {
