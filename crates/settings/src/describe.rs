@@ -1,0 +1,145 @@
+//! From a struct's schema to its keys.
+
+use crate::key::{Key, KeyType, Unit, split_unit};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::any::{TypeId, type_name};
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// A group of settings.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    /// What these settings are about.
+    pub help: String,
+    /// The keys, in the order of the struct's fields.
+    pub keys: Vec<Key>,
+}
+
+/// What `T` holds. A type is described once and kept.
+///
+/// # Panics
+/// When a field of `T` has a type that no key has, which is a fault of `T`.
+pub fn describe<T: JsonSchema + 'static>() -> &'static Group {
+    static KNOWN: LazyLock<Mutex<HashMap<TypeId, &'static Group>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    // Leaked on purpose: there are as many groups as there are types.
+    known.entry(TypeId::of::<T>()).or_insert_with(|| Box::leak(Box::new(group_of::<T>())))
+}
+
+fn group_of<T: JsonSchema>() -> Group {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    let whole = schema.as_object().unwrap_or_else(|| unreachable!("{} has no fields", type_name::<T>()));
+    let required: Vec<&str> = items(whole, "required").iter().filter_map(Value::as_str).collect();
+    let varies = whole.get("varies").and_then(Value::as_bool).unwrap_or(true);
+    let mut keys = Vec::new();
+    for (name, field) in whole.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let Some(field) = field.as_object() else { continue };
+        let key = Key { required: required.contains(&name.as_str()), ..key_of(name, field, varies) };
+        keys.push(key);
+    }
+    Group { help: help_of(whole), keys }
+}
+
+/// A key by its schema; whether it is required stands outside that.
+fn key_of(name: &str, field: &Map<String, Value>, varies: bool) -> Key {
+    let (stem, unit) = split_unit(name);
+    let choices = choices_of(field);
+    let text = |extension: &str| field.get(extension).and_then(Value::as_str).map(str::to_owned);
+    let number = |bound: &str| match find(field, bound) {
+        Some(Value::Number(number)) => Some(whole_number(number)),
+        _ => None,
+    };
+    let named: Option<Unit> = value_of(field.get("unit"));
+    Key {
+        name: name.to_owned(),
+        study: text("study").unwrap_or_else(|| stem.to_owned()),
+        key_type: key_type_of(name, field, !choices.is_empty()),
+        unit: named.or(unit),
+        default: field.get("default").cloned().unwrap_or(Value::Null),
+        default_help: text("default_help"),
+        minimum: number("minimum"),
+        maximum: number("maximum"),
+        choices: (!choices.is_empty()).then_some(choices),
+        required: false,
+        varies: field.get("varies").and_then(Value::as_bool).unwrap_or(varies),
+        help: help_of(field),
+        nullable: is_nullable(field),
+    }
+}
+
+fn key_type_of(name: &str, field: &Map<String, Value>, has_choices: bool) -> KeyType {
+    let json_type = || match find(field, "type") {
+        Some(Value::Array(types)) => types.iter().find(|kind| *kind != "null"),
+        other => other,
+    };
+    if let Some(kind) = value_of(field.get("kind")) {
+        return kind;
+    }
+    if has_choices {
+        return KeyType::Choice;
+    }
+    match json_type().and_then(Value::as_str) {
+        Some("integer") => KeyType::Integer,
+        Some("number") => KeyType::Number,
+        Some("boolean") => KeyType::Boolean,
+        Some("string") => KeyType::String,
+        Some("array") => KeyType::Arguments,
+        _ => unreachable!("the key {name} has a type that no key has: {field:?}"),
+    }
+}
+
+/// The words that an enum without fields may be. They stand in `enum`, or one by one in `oneOf` where each has a help.
+fn choices_of(schema: &Map<String, Value>) -> Vec<String> {
+    let word = |value: &Value| value.as_str().map(str::to_owned);
+    let mut choices: Vec<String> = items(schema, "enum").iter().filter_map(word).collect();
+    choices.extend(schema.get("const").and_then(word));
+    for alternative in alternatives(schema) {
+        choices.extend(choices_of(alternative));
+    }
+    choices
+}
+
+fn is_nullable(schema: &Map<String, Value>) -> bool {
+    match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|kind| kind == "null"),
+        Some(kind) => kind == "null",
+        None => alternatives(schema).any(is_nullable),
+    }
+}
+
+/// What a schema says of `word`, itself or in one of its alternatives.
+fn find<'a>(schema: &'a Map<String, Value>, word: &str) -> Option<&'a Value> {
+    schema.get(word).or_else(|| alternatives(schema).find_map(|alternative| find(alternative, word)))
+}
+
+fn alternatives(schema: &Map<String, Value>) -> impl Iterator<Item = &Map<String, Value>> {
+    ["oneOf", "anyOf"].into_iter().flat_map(|word| items(schema, word)).filter_map(Value::as_object)
+}
+
+fn items<'a>(schema: &'a Map<String, Value>, word: &str) -> &'a [Value] {
+    schema.get(word).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The documentation, with its lines joined.
+fn help_of(schema: &Map<String, Value>) -> String {
+    let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    text.split_ascii_whitespace().collect::<Vec<_>>().join(" ").replace('`', "")
+}
+
+/// `number` without the `.0` that a bound of a fraction has.
+fn whole_number(number: &serde_json::Number) -> serde_json::Number {
+    match number.as_f64() {
+        Some(value) if number.is_f64() && value.fract() == 0.0 && value.abs() < 9e15 => (value as i64).into(),
+        _ => number.clone(),
+    }
+}
+
+fn value_of<T: DeserializeOwned>(value: Option<&Value>) -> Option<T> {
+    value.and_then(|value| serde_json::from_value(value.clone()).ok())
+}

@@ -1,0 +1,91 @@
+//! One key of a group of settings.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+/// One key, as `crosswind-cell --describe` prints it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Key {
+    /// Its name in a cell.
+    pub name: String,
+    /// Its name in a study and on the command line.
+    pub study: String,
+    /// What kind of value it takes.
+    #[serde(rename = "type")]
+    pub key_type: KeyType,
+    /// The unit of its value, if it has one.
+    pub unit: Option<Unit>,
+    /// The value where none is given; null where there is none, or where it depends on something.
+    pub default: Value,
+    /// What the default depends on.
+    pub default_help: Option<String>,
+    /// The least value that is accepted.
+    pub minimum: Option<Number>,
+    /// The greatest value that is accepted.
+    pub maximum: Option<Number>,
+    /// The values that are accepted, where they can be listed.
+    pub choices: Option<Vec<String>>,
+    /// Whether it has to be given.
+    pub required: bool,
+    /// Whether it may be a factor of a study.
+    pub varies: bool,
+    /// What it is, in a sentence.
+    pub help: String,
+    /// Whether null may stand for "not given".
+    #[serde(skip)]
+    pub nullable: bool,
+}
+
+/// What kind of value a key takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyType {
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A text.
+    String,
+    /// One of a few words.
+    Choice,
+    /// The name of a transport.
+    Transport,
+    /// The limit of a queue: `{"packets": 100}` or `{"bytes": 64000}`.
+    Queue,
+    /// A program and its arguments.
+    Arguments,
+}
+
+/// The unit of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Bytes.
+    Bytes,
+    /// Bits a second.
+    #[serde(rename = "bit/s")]
+    BitsPerSecond,
+    /// How many a second.
+    #[serde(rename = "1/s")]
+    PerSecond,
+    /// A fraction from 0 to 1.
+    Probability,
+    /// TCP segments.
+    Segments,
+}
+
+/// The endings of names that carry a unit.
+const ENDINGS: [(&str, Unit); 4] =
+    [("_ns", Unit::Ns), ("_bytes", Unit::Bytes), ("_bps", Unit::BitsPerSecond), ("_per_s", Unit::PerSecond)];
+
+/// `name` without the ending that carries its unit, and that unit.
+pub(crate) fn split_unit(name: &str) -> (&str, Option<Unit>) {
+    ENDINGS
+        .into_iter()
+        .find_map(|(ending, unit)| Some((name.strip_suffix(ending)?, Some(unit))))
+        .unwrap_or((name, None))
+}

@@ -1,0 +1,42 @@
+//! What the settings of a cell are: every key with its type, unit, default, range and help.
+//!
+//! A group of settings is a struct that derives `Deserialize` and `JsonSchema`. The struct is the only place where a key
+//! stands: its documentation is the help, its attributes are the range, and [`describe`] turns both into [`Key`]s, for
+//! the catalogue, the command line and the documentation. [`read`] makes the struct from JSON and holds every value to
+//! its key, so that all settings are refused in the same words.
+//!
+//! ```
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Ping {
+//!     /// Bytes of one message.
+//!     #[serde(default = "one")]
+//!     #[schemars(range(min = 1, max = 1000))]
+//!     size_bytes: u64,
+//! }
+//! # fn one() -> u64 { 1 }
+//!
+//! let keys = &crosswind_settings::describe::<Ping>().keys;
+//! assert_eq!((keys[0].name.as_str(), keys[0].study.as_str()), ("size_bytes", "size"));
+//!
+//! let settings = serde_json::json!({"size_bytes": 0});
+//! let refused = crosswind_settings::read::<Ping>(settings.as_object().unwrap()).err().unwrap();
+//! assert_eq!(refused.to_string(), "size_bytes 0 is not between 1 and 1000");
+//! ```
+//!
+//! What a schema has no word for stands in `#[schemars(extend("..." = ...))]` of a field, or of the whole struct where it
+//! is the same for all of its keys:
+//! - `"unit"`: the unit, where the name's ending (`_ns`, `_bytes`, `_bps`, `_per_s`) does not say it;
+//! - `"study"`: the key's name in a study, where it is not the name without that ending;
+//! - `"kind"`: `"transport"` or `"queue"`, types that are no JSON type;
+//! - `"default_help"`: what the default is, where it depends on something;
+//! - `"varies"`: `false` where the key cannot be a factor of a study.
+
+mod describe;
+mod error;
+mod key;
+mod read;
+
+pub use describe::{Group, describe};
+pub use error::SettingError;
+pub use key::{Key, KeyType, Unit};
+pub use read::{check, read};

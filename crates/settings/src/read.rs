@@ -1,0 +1,103 @@
+//! Settings from JSON, held to their keys.
+
+use crate::describe::describe;
+use crate::error::SettingError;
+use crate::key::{Key, KeyType};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Number, Value};
+
+/// The settings in `object`: only keys that `T` has, each with a value that its key allows.
+pub fn read<T: JsonSchema + DeserializeOwned + 'static>(object: &Map<String, Value>) -> Result<T, SettingError> {
+    let keys = &describe::<T>().keys;
+    check(object, keys)?;
+    serde_path_to_error::deserialize(Value::Object(object.clone())).map_err(|error| {
+        let name = error.path().iter().next().map(ToString::to_string);
+        let key = keys.iter().find(|key| Some(&key.name) == name.as_ref());
+        SettingError {
+            key: key.map(|key| key.name.clone()),
+            problem: format!("is wrong: {}", error.inner()),
+            hint: key.map_or_else(|| known(keys), |key| key.help.clone()),
+        }
+    })
+}
+
+/// Whether `object` has only `keys`, with values that they allow, and all that are required.
+pub fn check(object: &Map<String, Value>, keys: &[Key]) -> Result<(), SettingError> {
+    if let Some(unknown) = object.keys().find(|name| keys.iter().all(|key| key.name != **name)) {
+        return Err(SettingError::new(unknown, "is not a known key", known(keys)));
+    }
+    for key in keys {
+        match object.get(&key.name) {
+            Some(value) => key.check(value)?,
+            None if key.required => return Err(SettingError::new(&key.name, "is missing", &key.help)),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+impl Key {
+    /// Whether `value` has the key's type and is within its range.
+    pub fn check(&self, value: &Value) -> Result<(), SettingError> {
+        if self.nullable && value.is_null() {
+            return Ok(());
+        }
+        let expected = match (self.key_type, value) {
+            (KeyType::Integer, Value::Number(number)) if !number.is_f64() => return self.check_range(number),
+            (KeyType::Number, Value::Number(number)) => return self.check_range(number),
+            (KeyType::Choice, Value::String(word)) => return self.check_choice(word),
+            (KeyType::Boolean, Value::Bool(_))
+            | (KeyType::String | KeyType::Transport, Value::String(_))
+            | (KeyType::Queue, Value::Object(_)) => return Ok(()),
+            (KeyType::Arguments, Value::Array(words)) if words.iter().all(Value::is_string) => return Ok(()),
+            (KeyType::Integer, _) => "a whole number",
+            (KeyType::Number, _) => "a number",
+            (KeyType::Boolean, _) => "true or false",
+            (KeyType::String, _) => "a text",
+            (KeyType::Choice, _) => return self.check_choice(&value.to_string()),
+            (KeyType::Transport, _) => "the name of a transport",
+            (KeyType::Queue, _) => r#"{"packets": N} or {"bytes": N}"#,
+            (KeyType::Arguments, _) => "a list of texts",
+        };
+        Err(self.refused(format!("{value} is not {expected}")))
+    }
+
+    fn check_range(&self, value: &Number) -> Result<(), SettingError> {
+        let too_small = self.minimum.as_ref().is_some_and(|minimum| less(value, minimum));
+        let too_great = self.maximum.as_ref().is_some_and(|maximum| less(maximum, value));
+        if !too_small && !too_great {
+            return Ok(());
+        }
+        Err(self.refused(match (&self.minimum, &self.maximum) {
+            (Some(minimum), Some(maximum)) => format!("{value} is not between {minimum} and {maximum}"),
+            (Some(minimum), None) => format!("{value} is less than {minimum}"),
+            (_, maximum) => format!("{value} is more than {}", maximum.as_ref().unwrap_or(value)),
+        }))
+    }
+
+    fn check_choice(&self, word: &str) -> Result<(), SettingError> {
+        let choices = self.choices.as_deref().unwrap_or_default();
+        if choices.iter().any(|choice| choice == word) {
+            return Ok(());
+        }
+        Err(self.refused(format!("{word} is not one of {}", choices.join(", "))))
+    }
+
+    fn refused(&self, problem: String) -> SettingError {
+        SettingError::new(&self.name, problem, &self.help)
+    }
+}
+
+/// Whether `a` is less than `b`: exactly, where both are whole.
+fn less(a: &Number, b: &Number) -> bool {
+    match (a.as_i128(), b.as_i128()) {
+        (Some(a), Some(b)) => a < b,
+        _ => a.as_f64() < b.as_f64(),
+    }
+}
+
+fn known(keys: &[Key]) -> String {
+    let names: Vec<_> = keys.iter().map(|key| key.name.as_str()).collect();
+    format!("known keys: {}", names.join(", "))
+}
