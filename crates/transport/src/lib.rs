@@ -7,199 +7,28 @@
 //! the least that can stand between a workload and the kernel; the others run on a reactor, one a host, on one thread. Sockets
 //! belong to the namespace of the thread that opens them.
 
-mod arriving;
-mod call;
-pub mod driver;
+mod api;
 mod error;
 mod features;
-mod halves;
 mod http;
 mod quic;
-mod quic_endpoint;
-mod quic_session;
 mod registry;
-mod secure;
+mod runtime;
 pub mod security;
-pub mod serving;
 mod settings;
 mod socketio;
 mod tcp;
-mod tcp_stream;
 mod tls;
-mod tls_stream;
-mod turns;
 mod udp;
 mod websocket;
 mod webtransport;
 
-pub use driver::Driver;
+pub use api::{Connection, Listener, Phases, Purpose, Receiver, Sender, Stream, Transport};
 pub use error::{Outcome, TransportError};
 pub use features::{Carrier, Features, Streams};
 pub use registry::{TransportRef, UnknownTransport, all, find};
+pub use runtime::call::Call;
+pub use runtime::driver::Driver;
+pub use runtime::{driver, serving};
 pub use security::Resumption;
 pub use settings::{Payload, Settings, SocketReadback, SocketSettings};
-
-use std::net::SocketAddr;
-use std::time::Duration;
-
-pub use call::Call;
-
-/// A way to carry messages.
-pub trait Transport: Send + Sync {
-    /// Its name in a study.
-    fn name(&self) -> &'static str;
-
-    /// What it is, in one sentence.
-    fn summary(&self) -> &'static str;
-
-    /// What it can do.
-    fn features(&self) -> Features;
-
-    /// The largest message that fits into packets of `mtu` bytes, bytes; `None` without a limit.
-    fn largest_message(&self, _ipv6: bool, _mtu: u32) -> Option<usize> {
-        None
-    }
-
-    /// Starts to listen.
-    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>>;
-
-    /// Sets up a connection, within `timeout`, which then also bounds every later call on it.
-    fn connect<'a>(
-        &'a self,
-        server: SocketAddr,
-        settings: &'a Settings,
-        timeout: Duration,
-    ) -> Call<'a, Box<dyn Connection>>;
-}
-
-/// Waits for connections.
-pub trait Listener: Send {
-    /// Where it listens.
-    fn address(&self) -> Result<SocketAddr, TransportError>;
-
-    /// The next connection. Its handshakes are done when its first stream is accepted, so that none keeps others waiting. On
-    /// threads `Outcome::Timeout` when none came within `timeout`.
-    fn accept(&self, timeout: Duration) -> Call<'_, Box<dyn Connection>>;
-
-    /// Ends every wait on it, and on datagram connections that it accepted. On threads; a reactor just drops it.
-    fn wake(&self) {}
-
-    /// Another handle on the same listener, for another thread. On a reactor there is none.
-    fn try_clone(&self) -> Result<Box<dyn Listener>, TransportError> {
-        Err(TransportError::unsupported("cannot share a listener"))
-    }
-}
-
-/// How long the steps of setting up a connection took, and what came of resumption. A step that there is not is `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Phases {
-    /// TCP's connect.
-    pub transport: Option<Duration>,
-    /// TLS or QUIC handshake.
-    pub security: Option<Duration>,
-    /// WebSocket, WebTransport, Socket.IO.
-    pub upgrade: Option<Duration>,
-    /// A session was resumed.
-    pub resumed: bool,
-    /// The first flight may carry data.
-    pub early_data: bool,
-}
-
-/// What a client opens a stream for. Only HTTP tells them apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// Messages that are answered.
-    Messages,
-    /// That many bytes to the server.
-    Upload(Option<u64>),
-    /// That many from the server. Without a number: what `Settings::path` holds.
-    Download(Option<u64>),
-}
-
-/// One end of a connection.
-pub trait Connection: Send {
-    /// At the client: a stream. Where a connection is one stream, it is that, once.
-    fn open(&self, purpose: Purpose) -> Call<'_, Stream>;
-
-    /// At the server: the next stream that the client opened. `Outcome::Closed` at the orderly end. Wait for it all the while
-    /// that streams are served ([`serving::side_by_side`]): a connection without a task of its own is driven by who waits.
-    fn accept(&mut self) -> Call<'_, Stream>;
-
-    /// How setting it up went, at the client.
-    fn phases(&self) -> Phases {
-        Phases::default()
-    }
-
-    /// Ends it in an orderly way, as far as the protocol has one.
-    fn close(&mut self) -> Call<'_, ()> {
-        Call::done(Ok(()))
-    }
-
-    /// Drops it at once, without the orderly end, and every wait on its streams with it. Datagrams have no connection to drop.
-    fn abort(&mut self) {}
-
-    /// On threads: ends every wait on it from another one.
-    fn interrupter(&self) -> Option<Box<dyn Fn() + Send>> {
-        None
-    }
-
-    /// The client's port, to tell what came from where. Datagrams of many clients on one connection: of the last message.
-    fn client_port(&self) -> u16;
-
-    /// The socket's settings, as the kernel has them.
-    fn readback(&self) -> Result<SocketReadback, TransportError>;
-}
-
-/// A stream of messages: both directions, each of which can go to a thread or task of its own.
-pub struct Stream {
-    /// To the other end.
-    pub sender: Box<dyn Sender>,
-    /// From it.
-    pub receiver: Box<dyn Receiver>,
-    /// At an HTTP server: how many bytes the client asked for.
-    pub asked: Option<u64>,
-}
-
-impl Stream {
-    /// From its halves.
-    pub fn new(sender: impl Sender + 'static, receiver: impl Receiver + 'static) -> Self {
-        Self { sender: Box::new(sender), receiver: Box::new(receiver), asked: None }
-    }
-}
-
-/// Sends messages.
-pub trait Sender: Send {
-    /// Sends one message whole.
-    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()>;
-
-    /// Sends a part of many bytes, whose whole is no message.
-    fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
-        self.send(part)
-    }
-
-    /// Says that nothing more will be sent. Datagrams have no such word.
-    fn finish(&mut self) -> Call<'_, ()> {
-        Call::done(Ok(()))
-    }
-}
-
-/// Receives messages.
-pub trait Receiver: Send {
-    /// Receives one message of `into`'s size at most, and says its length. A stream without boundaries has messages as long as
-    /// `into`. `Outcome::Closed` at the orderly end; `Outcome::TooLarge` for a message that does not fit.
-    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize>;
-
-    /// Receives what there is, at most `into`: for counting bytes. Zero at the orderly end. Nothing is lost when the call is
-    /// dropped before it is done.
-    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize>;
-
-    /// On threads: changes what bounds every call. A reactor bounds calls from outside ([`driver::within`]).
-    fn set_timeout(&mut self, _timeout: Duration) -> Result<(), TransportError> {
-        Ok(())
-    }
-
-    /// The client's port, of the last message.
-    fn client_port(&self) -> Option<u16> {
-        None
-    }
-}

@@ -1,12 +1,12 @@
 //! WebTransport over HTTP/3 (draft-ietf-webtrans-http3): a session by CONNECT, whose bidirectional streams carry bytes, a
 //! message being a number of them that both ends know, and whose datagrams carry one message each.
 
-use crate::arriving::Arriving;
 use crate::error::failed;
-use crate::quic::{LARGEST_DATAGRAM, fill, fits, take};
-use crate::quic_endpoint::{
+use crate::quic::endpoint::{
     ABORTED, Connected, Endpoint, accept, client_endpoint, connect, connection_error, datagram_error, server_endpoint,
 };
+use crate::quic::{LARGEST_DATAGRAM, fill, fits, take};
+use crate::runtime::arriving::Arriving;
 use crate::{
     Call, Carrier, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption, Sender,
     Settings, SocketReadback, Stream, Streams, Transport, TransportError,

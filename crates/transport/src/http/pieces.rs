@@ -1,13 +1,9 @@
 //! A body on its way in, whatever version it comes by.
 
-use super::errors;
-use super::link::Fate;
 use crate::{Outcome, TransportError};
 use bytes::{Buf, Bytes};
-use hyper::body::{Body, Incoming};
 use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 /// Pieces of a body.
 pub(super) trait Source: Send {
@@ -20,37 +16,6 @@ pub(super) trait Source: Send {
     /// Whether it is known by now that nothing more comes.
     fn is_whole(&self) -> bool {
         false
-    }
-}
-
-/// Pieces from hyper.
-pub(super) struct FromHyper {
-    pub(super) body: Incoming,
-    pub(super) fate: Fate,
-}
-
-impl Source for FromHyper {
-    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, TransportError>>> {
-        loop {
-            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
-                // Trailers say nothing here.
-                Some(Ok(frame)) => {
-                    if let Ok(piece) = frame.into_data() {
-                        return Poll::Ready(Some(Ok(piece)));
-                    }
-                }
-                Some(Err(e)) => return Poll::Ready(Some(Err(errors::error("cannot receive", &e, &self.fate)))),
-                None => return Poll::Ready(None),
-            }
-        }
-    }
-
-    fn left(&self) -> Option<u64> {
-        self.body.size_hint().exact()
-    }
-
-    fn is_whole(&self) -> bool {
-        self.body.is_end_stream()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::pipe::Pipe;
 use crate::TransportError;
 use crate::error::Outcome;
-use crate::halves::Half;
+use crate::runtime::halves::Half;
 use crate::settings::Payload;
 use crate::websocket::LARGEST;
 use bytes::Bytes;

@@ -1,10 +1,11 @@
 //! A bidirectional stream of WebTransport, cut into Engine.IO's frames.
 
+use crate::TransportError;
 use crate::error::Outcome;
-use crate::halves::{Half, both};
-use crate::quic_endpoint::{ABORTED, connection_error};
+use crate::quic::endpoint;
+use crate::quic::endpoint::{ABORTED, connection_error};
+use crate::runtime::halves::{Half, both};
 use crate::websocket::LARGEST;
-use crate::{TransportError, quic_endpoint};
 use bytes::{Buf, BytesMut};
 use crosswind_socketio as io;
 use quinn::VarInt;
@@ -123,13 +124,13 @@ fn error(what: &'static str, cause: &std::io::Error) -> TransportError {
     if let Some(read) = inner.and_then(|inner| inner.downcast_ref::<quinn::ReadError>()) {
         return match read {
             quinn::ReadError::ConnectionLost(lost) => session_error(what, &lost.clone().into()),
-            read => quic_endpoint::read_error(what, read),
+            read => endpoint::read_error(what, read),
         };
     }
     if let Some(write) = inner.and_then(|inner| inner.downcast_ref::<quinn::WriteError>()) {
         return match write {
             quinn::WriteError::ConnectionLost(lost) => session_error(what, &lost.clone().into()),
-            write => quic_endpoint::write_error(what, write),
+            write => endpoint::write_error(what, write),
         };
     }
     TransportError::new(what, cause)

@@ -9,15 +9,16 @@ mod polling_client;
 mod server;
 
 use crate::error::Outcome;
-use crate::halves::{Half, Halves};
-use crate::quic_endpoint::{self, Connected, Endpoint};
+use crate::quic::endpoint::{self, Connected, Endpoint};
+use crate::runtime::halves::{Half, Halves};
 use crate::security::Resumption;
 use crate::settings::{Payload, SocketReadback};
-use crate::tcp_stream::Listening;
+use crate::tcp::nonblocking;
+use crate::tcp::nonblocking::Listening;
 use crate::websocket::{Carrier, LARGEST, Socket};
 use crate::{
     Call, Connection, Driver, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, Stream, Transport,
-    TransportError, driver, tcp_stream,
+    TransportError, driver,
 };
 use bytes::Buf;
 use crosswind_socketio::{Carrier as Over, Handshake, Joined, Session};
@@ -99,7 +100,7 @@ impl Transport for OverWebTransport {
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
         Call::new(async move {
-            let endpoint = quic_endpoint::server_endpoint(address, &without_early_data(settings), &[ALPN.as_bytes()])?;
+            let endpoint = endpoint::server_endpoint(address, &without_early_data(settings), &[ALPN.as_bytes()])?;
             Ok(Box::new(WebTransportListener { endpoint, payload: settings.payload }) as Box<dyn Listener>)
         })
     }
@@ -116,13 +117,13 @@ impl Transport for OverWebTransport {
 
 async fn connect_websocket(server: SocketAddr, settings: &Settings) -> Result<Box<dyn Connection>, TransportError> {
     let started = Instant::now();
-    let stream = tcp_stream::connect(server, &settings.socket).await?;
+    let stream = nonblocking::connect(server, &settings.socket).await?;
     let connected = Instant::now();
     let host = server.to_string();
     let (end, client_port) = if settings.polling {
         poll_and_move(stream, server, &host, settings).await?
     } else {
-        let client_port = tcp_stream::own_port(&stream)?;
+        let client_port = nonblocking::own_port(&stream)?;
         let path = format!("{PATH}?EIO=4&transport=websocket");
         let socket = Socket::client(Carrier::Plain(stream), &host, &path).await?;
         let pipe = Pipe::WebSocket(Box::new(socket));
@@ -152,8 +153,8 @@ async fn poll_and_move(
     }
     let path = format!("{PATH}?EIO=4&transport=websocket&sid={}", handshake.sid);
     let open = async {
-        let stream = tcp_stream::connect(server, &settings.socket).await?;
-        let client_port = tcp_stream::own_port(&stream)?;
+        let stream = nonblocking::connect(server, &settings.socket).await?;
+        let client_port = nonblocking::own_port(&stream)?;
         Ok((Socket::client(Carrier::Plain(stream), host, &path).await?, client_port))
     };
     let (sid, (socket, client_port)) = tokio::try_join!(polling.join(&handshake.sid), open)?;
@@ -173,12 +174,12 @@ async fn connect_webtransport(
 ) -> Result<Box<dyn Connection>, TransportError> {
     let what = "cannot open a session";
     let settings = &without_early_data(settings);
-    let Endpoint { quinn: endpoint, readback } = quic_endpoint::client_endpoint(server, settings)?;
+    let Endpoint { quinn: endpoint, readback } = endpoint::client_endpoint(server, settings)?;
     let client_port = endpoint.local_addr().map_err(crate::error::failed("cannot read the own address"))?.port();
     let name = settings.security()?.server_name().to_str().into_owned();
     let name = if name.contains(':') { format!("[{name}]") } else { name };
     let url = Url::parse(&format!("https://{name}:{}{PATH}", server.port())).map_err(unspoken(what))?;
-    let connected = quic_endpoint::connect(&endpoint, server, settings, &[ALPN.as_bytes()], timeout).await?;
+    let connected = endpoint::connect(&endpoint, server, settings, &[ALPN.as_bytes()], timeout).await?;
 
     let upgrading = Instant::now();
     let session = web_transport_quinn::Session::connect(connected.quinn.clone(), ConnectRequest::new(url)).await;
@@ -282,7 +283,7 @@ impl Listener for WebTransportListener {
 /// A session over a stream that the client opens.
 async fn accept_webtransport(incoming: quinn::Incoming, kind: Payload) -> Result<End, TransportError> {
     let what = "cannot accept a session";
-    let connection = quic_endpoint::accept(incoming, true).await?;
+    let connection = endpoint::accept(incoming, true).await?;
     let opened = async { Request::accept(connection.clone()).await?.ok().await };
     let session = Live(opened.await.map_err(|e| opening_error(&connection, &e))?);
     let stream = session.0.accept_bi().await.map_err(|e| session_error(what, &e))?;
@@ -378,7 +379,7 @@ impl Connection for SocketIoConnection {
 
     fn abort(&mut self) {
         match std::mem::replace(&mut self.state, State::Gone) {
-            State::Tcp(stream, ..) => tcp_stream::reset_on_drop(&stream),
+            State::Tcp(stream, ..) => nonblocking::reset_on_drop(&stream),
             State::Up(halves) => match halves.end(Outcome::Reset).map(End::into_pipe) {
                 Some(Pipe::WebSocket(socket)) => socket.into_carrier().reset(),
                 Some(Pipe::WebTransport(frames)) => frames.abort(),
@@ -397,9 +398,9 @@ impl Connection for SocketIoConnection {
         let what = "cannot read the socket's settings back";
         match (&self.readback, &self.state) {
             (Some(readback), _) => Ok(readback.clone()),
-            (None, State::Tcp(stream, ..)) => tcp_stream::readback(stream),
+            (None, State::Tcp(stream, ..)) => nonblocking::readback(stream),
             (None, State::Up(halves)) => halves.with(what, |end| match end.pipe() {
-                Pipe::WebSocket(socket) => tcp_stream::readback(socket.carrier().tcp()),
+                Pipe::WebSocket(socket) => nonblocking::readback(socket.carrier().tcp()),
                 Pipe::WebTransport(_) => Err(TransportError::unsupported(what)),
                 Pipe::Requests(requests) => Ok(requests.readback.clone()),
             }),

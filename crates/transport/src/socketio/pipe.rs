@@ -3,7 +3,7 @@
 use super::frames::Frames;
 use super::polled::{Next, Requests};
 use crate::TransportError;
-use crate::halves::Half;
+use crate::runtime::halves::Half;
 use crate::settings::Payload;
 use crate::websocket::{Incoming, Socket};
 use crosswind_socketio as io;

@@ -2,7 +2,7 @@
 
 use crate::TransportError;
 use crate::error::Outcome;
-use crate::halves::Half;
+use crate::runtime::halves::Half;
 use crate::settings::SocketReadback;
 use crate::websocket::Socket;
 use crosswind_socketio::{Handshake, Kind as MessageKind, MessageDecoder, Packet, Payload};

@@ -7,11 +7,12 @@ use super::end::{Background, End};
 use super::pipe::Pipe;
 use super::polled::{Brought, Polled, Polling, Requests};
 use super::{PATH, new_handshake, new_sid, unspoken};
+use crate::TransportError;
 use crate::error::Outcome;
-use crate::halves::Half;
+use crate::runtime::halves::Half;
 use crate::settings::Payload as Kind;
+use crate::tcp::nonblocking;
 use crate::websocket::{Carrier, Incoming, Socket};
-use crate::{TransportError, tcp_stream};
 use bytes::Bytes;
 use crosswind_socketio::{Carrier as Over, Packet, Payload, Session, decode_polling, encode_polling};
 use http_body_util::{BodyExt, Full, Limited};
@@ -66,7 +67,7 @@ impl Door {
 
 /// Serves what comes on one connection, up to a session that can carry messages.
 pub(super) async fn serve(stream: TcpStream, polling: &Arc<Polling>, kind: Kind) -> Result<End, TransportError> {
-    let readback = tcp_stream::readback(&stream)?;
+    let readback = nonblocking::readback(&stream)?;
     let door = Arc::new(Door::default());
     let (all, to) = (Arc::clone(polling), Arc::clone(&door));
     let mut served = Box::pin(async move {

@@ -10,12 +10,14 @@ use socket::{Leaving, Part};
 pub(crate) use wire::Carrier;
 
 use crate::error::Outcome;
-use crate::halves::{Half, Halves};
+use crate::runtime::halves::{Half, Halves};
 use crate::settings::{Payload, SocketReadback};
-use crate::tcp_stream::Listening;
+use crate::tcp::nonblocking;
+use crate::tcp::nonblocking::Listening;
+use crate::tls::handshake;
 use crate::{
     Call, Connection, Driver, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, Stream, Transport,
-    TransportError, driver, secure, tcp_stream,
+    TransportError, driver,
 };
 use bytes::{Buf, Bytes};
 use std::net::SocketAddr;
@@ -78,7 +80,7 @@ impl Transport for Wss {
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
-        Call::new(async move { listen(address, settings, Some(secure::acceptor(settings, &[PROTOCOL])?)) })
+        Call::new(async move { listen(address, settings, Some(handshake::acceptor(settings, &[PROTOCOL])?)) })
     }
 
     fn connect<'a>(
@@ -102,12 +104,12 @@ fn listen(
 
 async fn connect(server: SocketAddr, settings: &Settings, secure: bool) -> Result<Box<dyn Connection>, TransportError> {
     let started = Instant::now();
-    let stream = tcp_stream::connect(server, &settings.socket).await?;
+    let stream = nonblocking::connect(server, &settings.socket).await?;
     let connected = Instant::now();
-    let client_port = tcp_stream::own_port(&stream)?;
+    let client_port = nonblocking::own_port(&stream)?;
     let mut phases = Phases { transport: Some(connected - started), ..Phases::default() };
     let (carrier, host) = if secure {
-        let secured = secure::client(stream, settings, &[PROTOCOL]).await?;
+        let secured = handshake::client(stream, settings, &[PROTOCOL]).await?;
         phases.security = Some(connected.elapsed());
         phases.resumed = secured.resumed;
         let name = settings.security()?.server_name().to_str();
@@ -288,8 +290,8 @@ impl Connection for WebSocketConnection {
     fn readback(&self) -> Result<SocketReadback, TransportError> {
         let what = "cannot read the socket's settings back";
         match &self.state {
-            State::Accepted(tcp, ..) => tcp_stream::readback(tcp),
-            State::Ready(halves) => halves.with(what, |end| tcp_stream::readback(end.socket.carrier().tcp())),
+            State::Accepted(tcp, ..) => nonblocking::readback(tcp),
+            State::Ready(halves) => halves.with(what, |end| nonblocking::readback(end.socket.carrier().tcp())),
             State::Gone => Err(TransportError::closed(what)),
         }
     }

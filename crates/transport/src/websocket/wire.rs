@@ -2,8 +2,10 @@
 
 use super::frame::Header;
 use super::mask::Mask;
-use crate::halves::{Half, both};
-use crate::{TransportError, secure, tcp_stream};
+use crate::TransportError;
+use crate::runtime::halves::{Half, both};
+use crate::tcp::nonblocking;
+use crate::tls::handshake;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, Read, Write};
 use std::pin::Pin;
@@ -32,7 +34,7 @@ impl Carrier {
     pub(crate) async fn accept(stream: TcpStream, acceptor: Option<&TlsAcceptor>) -> Result<Self, TransportError> {
         Ok(match acceptor {
             None => Self::Plain(stream),
-            Some(acceptor) => Self::Secure(Box::new(secure::server(stream, acceptor).await?.into())),
+            Some(acceptor) => Self::Secure(Box::new(handshake::server(stream, acceptor).await?.into())),
         })
     }
 
@@ -45,7 +47,7 @@ impl Carrier {
 
     /// Drops it, and the connection with it, without the orderly end.
     pub(crate) fn reset(self) {
-        tcp_stream::reset_on_drop(self.tcp());
+        nonblocking::reset_on_drop(self.tcp());
     }
 
     fn poll_read(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {

@@ -1,7 +1,8 @@
 //! What tungstenite's errors mean: to whoever called, and to the other end.
 
+use crate::TransportError;
 use crate::error::Outcome;
-use crate::{TransportError, secure};
+use crate::tls::handshake;
 use std::io::ErrorKind;
 use std::task::Poll;
 use tokio_tungstenite::tungstenite::Error;
@@ -10,7 +11,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 pub(super) fn error(what: &'static str, cause: &Error) -> TransportError {
     let outcome = match cause {
-        Error::Io(e) => return secure::error(what, e),
+        Error::Io(e) => return handshake::error(what, e),
         Error::ConnectionClosed
         | Error::AlreadyClosed
         | Error::Protocol(ProtocolError::SendAfterClosing | ProtocolError::HandshakeIncomplete) => Outcome::Closed,

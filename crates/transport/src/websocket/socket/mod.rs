@@ -12,10 +12,11 @@ pub(crate) use sending::Leaving;
 use super::frame::Header;
 use super::mask::{Mask, Masks};
 use super::wire::{Carrier, Wire};
+use crate::TransportError;
 use crate::error::Outcome;
-use crate::halves::Half;
+use crate::runtime::halves::Half;
 use crate::settings::Payload;
-use crate::{TransportError, secure};
+use crate::tls::handshake;
 use bytes::Bytes;
 use errors::{code, done, error, too_long};
 use std::future::{Future, poll_fn};
@@ -402,7 +403,7 @@ impl Socket {
                 wire.skip(wire.input().len());
             }
         }
-        self.protocol.get_mut().poll_shutdown().map(|result| match result.map_err(secure::failed(what)) {
+        self.protocol.get_mut().poll_shutdown().map(|result| match result.map_err(handshake::failed(what)) {
             // The other end was faster.
             Err(e) if matches!(e.outcome, Outcome::Reset | Outcome::Closed) => Ok(()),
             result => result,

@@ -4,7 +4,7 @@ use super::errors::{error, refusal};
 use super::{Carrier, Socket, Wire};
 use crate::TransportError;
 use crate::error::Outcome;
-use crate::halves::Half;
+use crate::runtime::halves::Half;
 use std::borrow::BorrowMut;
 use std::future::poll_fn;
 use std::task::Poll;

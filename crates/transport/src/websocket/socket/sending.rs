@@ -2,11 +2,12 @@
 
 use super::errors::{done, error};
 use super::{Mask, Socket};
+use crate::TransportError;
 use crate::error::Outcome;
-use crate::halves::Half;
+use crate::runtime::halves::Half;
 use crate::settings::Payload;
+use crate::tls::handshake;
 use crate::websocket::frame::Header;
-use crate::{TransportError, secure};
 use bytes::Bytes;
 use std::io::ErrorKind;
 use std::task::{Context, Poll, ready};
@@ -52,7 +53,7 @@ impl Socket {
         if let Way::Begun { mask, done } = &mut message.way {
             let wire = self.protocol.get_mut();
             loop {
-                ready!(wire.poll_left()).map_err(secure::failed(what))?;
+                ready!(wire.poll_left()).map_err(handshake::failed(what))?;
                 if message.rest.is_empty() {
                     break;
                 }
@@ -61,7 +62,7 @@ impl Socket {
                     wire.stage(&message.rest[..part], *mask, *done);
                     part
                 } else {
-                    ready!(wire.poll_put(message.rest)).map_err(secure::failed(what))?
+                    ready!(wire.poll_put(message.rest)).map_err(handshake::failed(what))?
                 };
                 message.rest = &message.rest[part..];
                 *done += part;
@@ -119,7 +120,7 @@ impl Socket {
             && !message.rest.is_empty()
             && let Poll::Ready(put) = wire.poll_put(message.rest)
         {
-            message.rest = &message.rest[put.map_err(secure::failed("cannot send"))?..];
+            message.rest = &message.rest[put.map_err(handshake::failed("cannot send"))?..];
         }
         self.leave(&message);
         Ok(())

@@ -3,7 +3,8 @@
 use super::Version;
 use super::body::GivenUp;
 use super::link::Fate;
-use crate::{Outcome, TransportError, secure};
+use crate::tls::handshake;
+use crate::{Outcome, TransportError};
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
@@ -82,7 +83,7 @@ fn of_io(what: &'static str, cause: &io::Error) -> TransportError {
     if cause.kind() == ErrorKind::InvalidInput {
         return TransportError::with(what, Outcome::Protocol, cause.to_string());
     }
-    secure::error(what, cause)
+    handshake::error(what, cause)
 }
 
 /// A stream that was reset, or a connection that is over (RFC 9113, section 7).

@@ -1,12 +1,15 @@
 //! QUIC (RFC 9000) as it is: streams of bytes on which a message is a number of bytes that both ends know, and datagrams
 //! (RFC 9221), one message each.
 
-use crate::arriving::Arriving;
+pub(crate) mod endpoint;
+mod handshake;
+
 use crate::error::failed;
-use crate::quic_endpoint::{
+use crate::quic::endpoint::{
     ABORTED, Connected, Endpoint, accept, client_endpoint, close, connect, connection_error, datagram_error,
     read_error, server_endpoint, write_error,
 };
+use crate::runtime::arriving::Arriving;
 use crate::{
     Call, Carrier, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption, Sender,
     Settings, SocketReadback, Stream, Streams, Transport, TransportError,

@@ -1,13 +1,13 @@
 //! The server of HTTP/3.
 
-use super::MOST_HEADER_BYTES;
-use super::body::Left;
-use super::pieces::Arriving;
-use super::request::{ALLOWED, Route, route};
-use super::three_errors::{code, lost_error, stream_error};
-use super::three_pieces::FromQuic;
+use super::errors::{code, lost_error, stream_error};
+use super::pieces::FromQuic;
 use crate::error::failed;
-use crate::quic_endpoint::{Endpoint, accept, close};
+use crate::http::MOST_HEADER_BYTES;
+use crate::http::body::Left;
+use crate::http::pieces::Arriving;
+use crate::http::request::{ALLOWED, Route, route};
+use crate::quic::endpoint::{Endpoint, accept, close};
 use crate::{Call, Connection, Listener, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
 use bytes::Bytes;
 use futures_util::StreamExt;

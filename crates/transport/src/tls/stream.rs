@@ -3,9 +3,10 @@
 //! tokio-rustls lets a client send early data, but its server neither reads that nor answers before the client's handshake is
 //! complete, a round trip later. A server that takes early data therefore drives rustls itself.
 
+use crate::TransportError;
 use crate::security::Resumption;
 use crate::settings::Settings;
-use crate::{TransportError, secure};
+use crate::tls::handshake;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::pin::Pin;
@@ -31,7 +32,7 @@ pub(crate) enum Acceptor {
 impl Acceptor {
     pub(crate) fn new(settings: &Settings, protocols: &[&[u8]]) -> Result<Self, TransportError> {
         if settings.resumption != Resumption::EarlyData {
-            return Ok(Self::Usual(secure::acceptor(settings, protocols)?));
+            return Ok(Self::Usual(handshake::acceptor(settings, protocols)?));
         }
         let mut config = settings.security()?.server(protocols, settings.resumption, false)?;
         // The answer to early data need not wait for the client to finish.
@@ -42,9 +43,9 @@ impl Acceptor {
     /// The server's end, once the client has finished its handshake or has sent early data.
     pub(crate) async fn accept(&self, stream: TcpStream) -> Result<TlsStream, TransportError> {
         match self {
-            Self::Usual(acceptor) => Ok(TlsStream::Server(Box::new(secure::server(stream, acceptor).await?))),
+            Self::Usual(acceptor) => Ok(TlsStream::Server(Box::new(handshake::server(stream, acceptor).await?))),
             Self::Early(config) => {
-                let failed = secure::failed("cannot agree on TLS");
+                let failed = handshake::failed("cannot agree on TLS");
                 let session = ServerConnection::new(Arc::clone(config)).map_err(|e| failed(io::Error::other(e)))?;
                 let mut stream = EarlyServerStream { tcp: stream, session, sending: false };
                 std::future::poll_fn(|context| stream.poll_handshake(context)).await.map_err(failed)?;
@@ -324,7 +325,7 @@ mod tests {
 
         let (client, server) = pair(&listener).await;
         let (client, server) =
-            tokio::join!(secure::client_early(client, &settings, PROTOCOLS), acceptor.accept(server));
+            tokio::join!(handshake::client_early(client, &settings, PROTOCOLS), acceptor.accept(server));
         let (mut client, mut server) = (client.unwrap().stream, server.unwrap());
         server.write_all(b"ticket").await.unwrap();
         client.read_exact(&mut [0; 6]).await.unwrap();

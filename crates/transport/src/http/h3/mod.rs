@@ -1,15 +1,20 @@
-//! HTTP/3 (RFC 9114). Of what QUIC brings along, `quic_endpoint` tells. Fields are not compressed by what went before (QPACK
+//! HTTP/3 (RFC 9114). Of what QUIC brings along, `quic::endpoint` tells. Fields are not compressed by what went before (QPACK
 //! without a dynamic table), for the library has none; and it sends no frames that mean nothing (section 7.2.8), so that runs
 //! are alike.
 
-use super::FEATURES;
-use super::request::Requests;
-use super::three_client::Client;
-use super::three_server::Server;
+mod client;
+mod errors;
+mod pieces;
+mod server;
+
 use crate::driver::within;
 use crate::error::failed;
-use crate::quic_endpoint::{client_endpoint, connect, server_endpoint};
+use crate::http::FEATURES;
+use crate::http::request::Requests;
+use crate::quic::endpoint::{client_endpoint, connect, server_endpoint};
 use crate::{Call, Carrier, Connection, Features, Listener, Resumption, Settings, Transport};
+use client::Client;
+use server::Server;
 use std::net::SocketAddr;
 use std::time::Duration;
 

@@ -1,13 +1,17 @@
 //! TLS 1.3 (RFC 8446) over TCP, a message being a number of bytes that both ends know.
 
+pub(crate) mod handshake;
+mod stream;
+
 use crate::error::Outcome;
-use crate::halves::{Half, Halves};
+use crate::runtime::halves::{Half, Halves};
 use crate::settings::SocketReadback;
-use crate::tcp_stream::Listening;
-use crate::tls_stream::{Acceptor, TlsStream};
+use crate::tcp::nonblocking;
+use crate::tcp::nonblocking::Listening;
+use crate::tls::stream::{Acceptor, TlsStream};
 use crate::{
     Call, Connection, Driver, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, Stream, Transport,
-    TransportError, driver, secure, tcp_stream,
+    TransportError, driver,
 };
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -63,10 +67,10 @@ impl Transport for Tls {
 
 async fn connect(server: SocketAddr, settings: &Settings) -> Result<Box<dyn Connection>, TransportError> {
     let before = Instant::now();
-    let stream = tcp_stream::connect(server, &settings.socket).await?;
+    let stream = nonblocking::connect(server, &settings.socket).await?;
     let connected = Instant::now();
-    let client_port = tcp_stream::own_port(&stream)?;
-    let stream = secure::client_early(stream, settings, &[PROTOCOL]).await?.stream;
+    let client_port = nonblocking::own_port(&stream)?;
+    let stream = handshake::client_early(stream, settings, &[PROTOCOL]).await?.stream;
     let phases =
         Phases { transport: Some(connected - before), security: Some(connected.elapsed()), ..Phases::default() };
     let halves = Halves::new(TlsStream::client(stream, settings.resumption));
@@ -162,7 +166,9 @@ impl Connection for TlsConnection {
             let End::Ready(halves) = &self.end else { return Ok(()) };
             let what = "cannot close";
             let closed = halves
-                .poll(Half::Sending, what, |stream, context| stream.poll_close(context).map_err(secure::failed(what)))
+                .poll(Half::Sending, what, |stream, context| {
+                    stream.poll_close(context).map_err(handshake::failed(what))
+                })
                 .await;
             halves.end(Outcome::Closed);
             match closed {
@@ -175,10 +181,10 @@ impl Connection for TlsConnection {
 
     fn abort(&mut self) {
         match std::mem::replace(&mut self.end, End::Gone) {
-            End::Accepted(stream, _) => tcp_stream::reset_on_drop(&stream),
+            End::Accepted(stream, _) => nonblocking::reset_on_drop(&stream),
             End::Ready(halves) => {
                 if let Some(stream) = halves.end(Outcome::Reset) {
-                    tcp_stream::reset_on_drop(stream.tcp());
+                    nonblocking::reset_on_drop(stream.tcp());
                 }
             }
             End::Gone => {}
@@ -192,8 +198,8 @@ impl Connection for TlsConnection {
     fn readback(&self) -> Result<SocketReadback, TransportError> {
         let what = "cannot read the socket's settings back";
         match &self.end {
-            End::Accepted(stream, _) => tcp_stream::readback(stream),
-            End::Ready(halves) => halves.with(what, |stream| tcp_stream::readback(stream.tcp())),
+            End::Accepted(stream, _) => nonblocking::readback(stream),
+            End::Ready(halves) => halves.with(what, |stream| nonblocking::readback(stream.tcp())),
             End::Gone => Err(TransportError::closed(what)),
         }
     }
@@ -210,17 +216,17 @@ impl Sender for TlsSender {
                 match ready!(Pin::new(&mut *stream).poll_write(context, left)) {
                     Ok(0) => return Poll::Ready(Err(TransportError::with(what, Outcome::Reset, "cannot write"))),
                     Ok(n) => left = &left[n..],
-                    Err(e) => return Poll::Ready(Err(secure::error(what, &e))),
+                    Err(e) => return Poll::Ready(Err(handshake::error(what, &e))),
                 }
             }
-            Pin::new(stream).poll_flush(context).map_err(secure::failed(what))
+            Pin::new(stream).poll_flush(context).map_err(handshake::failed(what))
         }))
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
         let what = "cannot finish sending";
         Call::new(self.0.poll(Half::Sending, what, move |stream, context| {
-            Pin::new(stream).poll_shutdown(context).map_err(secure::failed(what))
+            Pin::new(stream).poll_shutdown(context).map_err(handshake::failed(what))
         }))
     }
 }
@@ -256,5 +262,5 @@ fn poll_read(
     context: &mut Context<'_>,
     into: &mut ReadBuf<'_>,
 ) -> Poll<Result<(), TransportError>> {
-    Pin::new(stream).poll_read(context, into).map_err(secure::failed("cannot receive"))
+    Pin::new(stream).poll_read(context, into).map_err(handshake::failed("cannot receive"))
 }

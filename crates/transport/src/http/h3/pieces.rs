@@ -1,7 +1,7 @@
 //! A body on its way in by HTTP/3.
 
-use super::pieces::Source;
-use super::three_errors::stream_error;
+use super::errors::stream_error;
+use crate::http::pieces::Source;
 use crate::{Outcome, TransportError};
 use bytes::{Buf, Bytes};
 use h3::error::StreamError;

@@ -1,13 +1,16 @@
 //! The server of HTTP/1.1 and HTTP/2.
 
+use super::Version;
 use super::body::{Outgoing, Tap, pieces};
 use super::engine::{Driven, Engine, Of, Turn, Works};
 use super::link::{Fate, Link, UnderWay};
-use super::pieces::{Arriving, FromHyper};
-use super::request::{ALLOWED, Route, route};
-use super::{CONNECTION_WINDOW, MOST_HEADER_BYTES, MOST_STREAMS, STREAM_WINDOW, Version};
-use crate::tcp_stream::Listening;
-use crate::{Call, Connection, Listener, Receiver, Sender, SocketReadback, Stream, TransportError, secure};
+use super::pieces::FromHyper;
+use crate::http::pieces::Arriving;
+use crate::http::request::{ALLOWED, Route, route};
+use crate::http::{CONNECTION_WINDOW, MOST_HEADER_BYTES, MOST_STREAMS, STREAM_WINDOW};
+use crate::tcp::nonblocking::Listening;
+use crate::tls::handshake;
+use crate::{Call, Connection, Listener, Receiver, Sender, SocketReadback, Stream, TransportError};
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_LENGTH};
 use hyper::server::conn::{http1, http2};
@@ -47,7 +50,7 @@ impl Listener for Server {
             let state = match &self.acceptor {
                 Some(acceptor) => {
                     let acceptor = acceptor.clone();
-                    State::Securing(Box::pin(async move { secure::server(stream, &acceptor).await }))
+                    State::Securing(Box::pin(async move { handshake::server(stream, &acceptor).await }))
                 }
                 None => State::Fresh(stream),
             };

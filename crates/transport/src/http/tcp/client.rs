@@ -3,9 +3,11 @@
 use super::body::{Outgoing, Tap, pieces};
 use super::engine::{Driven, Engine, Of, Works};
 use super::link::{Fate, Link, UnderWay};
-use super::pieces::{Arriving, FromHyper};
-use super::request::{Length, Requests};
-use super::{CONNECTION_WINDOW, MOST_HEADER_BYTES, STREAM_WINDOW, Version, errors};
+use super::pieces::FromHyper;
+use super::{Version, errors};
+use crate::http::pieces::Arriving;
+use crate::http::request::{Length, Requests};
+use crate::http::{CONNECTION_WINDOW, MOST_HEADER_BYTES, STREAM_WINDOW};
 use crate::{Call, Connection, Outcome, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
 use futures_util::future::{join, join_all};
 use hyper::body::Incoming;

@@ -1,12 +1,12 @@
 //! The client of HTTP/3.
 
-use super::MOST_HEADER_BYTES;
-use super::body::Left;
-use super::pieces::Arriving;
-use super::request::{Length, Requests};
-use super::three_errors::{code, lost_error, stream_error};
-use super::three_pieces::FromQuic;
-use crate::quic_endpoint::Connected;
+use super::errors::{code, lost_error, stream_error};
+use super::pieces::FromQuic;
+use crate::http::MOST_HEADER_BYTES;
+use crate::http::body::Left;
+use crate::http::pieces::Arriving;
+use crate::http::request::{Length, Requests};
+use crate::quic::endpoint::Connected;
 use crate::{Call, Connection, Outcome, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
 use bytes::Bytes;
 use h3::client::{RequestStream, SendRequest};
@@ -55,7 +55,7 @@ impl Client {
     async fn open_one(&self, purpose: Purpose) -> Result<Stream, TransportError> {
         let quinn = &self.connected.quinn;
         if let Some(reason) = quinn.close_reason() {
-            return Err(crate::quic_endpoint::connection_error("cannot ask", &reason));
+            return Err(crate::quic::endpoint::connection_error("cannot ask", &reason));
         }
         let (answer, awaited) = oneshot::channel();
         let mut sender = ClientSender {

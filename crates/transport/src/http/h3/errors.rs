@@ -1,6 +1,6 @@
 //! What errors of HTTP/3 mean for an exchange.
 
-use crate::quic_endpoint::connection_error;
+use crate::quic::endpoint::connection_error;
 use crate::{Outcome, TransportError};
 use h3::error::{Code, ConnectionError, LocalError, StreamError};
 use quinn::VarInt;

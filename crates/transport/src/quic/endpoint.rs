@@ -13,7 +13,7 @@
 
 use crate::driver::within;
 use crate::error::{TransportError, failed};
-use crate::quic_session::{Handshake, Observed};
+use crate::quic::handshake::{Handshake, Observed};
 use crate::udp;
 use crate::{Outcome, Phases, Resumption, Settings, SocketReadback};
 use quinn::congestion::{BbrConfig, CubicConfig, NewRenoConfig};

@@ -1,6 +1,7 @@
 //! What drives a transport's calls: the thread that makes them, or a reactor.
 
-use crate::{TransportError, turns};
+use super::turns;
+use crate::TransportError;
 use std::future::{Future, poll_fn};
 use std::io::ErrorKind;
 use std::pin::{Pin, pin};

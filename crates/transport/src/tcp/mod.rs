@@ -1,5 +1,7 @@
 //! TCP (RFC 9293), a message being a number of bytes that both ends know.
 
+pub(crate) mod nonblocking;
+
 use crate::error::failed;
 use crate::{
     Call, Connection, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, SocketReadback, SocketSettings,

@@ -1,0 +1,8 @@
+//! How calls are driven, and what connections and servers share.
+
+pub(crate) mod arriving;
+pub(crate) mod call;
+pub mod driver;
+pub(crate) mod halves;
+pub mod serving;
+mod turns;
