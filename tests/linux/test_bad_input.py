@@ -34,7 +34,7 @@ def assert_refused(ended: Ended, status: int, kind: str, *words: str) -> None:
         (cell_of(ECHO, reverse={"rate_bps": 0}), ("rate_bps 0",)),
         (cell_of(ECHO, forward={"queue": {"packets": 5}}), ("queue",)),
         (cell_of(ECHO, forward={"rate_bps": 1000, "queue": {"packets": 5, "bytes": 5}}), ()),
-        (cell_of(ECHO, forward={"los": 0.1}), ("unknown field `los`",)),
+        (cell_of(ECHO, forward={"los": 0.1}), ("los is not a known key",)),
         (cell_of(ECHO, pathh={}), ("unknown field `pathh`",)),
         (cell_of(ECHO, host={"congestion": "reno"}), ("unknown field `congestion`",)),
         (cell_of({**ECHO, "sizes": 5}), ("unknown field `sizes`",)),

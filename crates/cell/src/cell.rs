@@ -130,7 +130,7 @@ impl Cell {
 
     /// Propagation both ways.
     pub fn round_trip(&self) -> Duration {
-        self.path.forward.delay + self.path.reverse.delay
+        self.path.forward.longest_delay() + self.path.reverse.longest_delay()
     }
 
     fn check(&self) -> Result<(), CellError> {
@@ -244,11 +244,11 @@ mod tests {
     #[test]
     fn impossible_cells_are_refused_by_key() {
         let path = |direction: &str| format!(r#"{ECHO}, "path": {{"forward": {direction}}}"#);
-        assert!(refused(&path(r#"{"loss": 1.01}"#)).contains("loss 1.01 is not a fraction"));
+        assert!(refused(&path(r#"{"loss": 1.01}"#)).contains("loss 1.01 is not between 0 and 1"));
         assert!(refused(&path(r#"{"rate_bps": 0}"#)).contains("rate_bps 0"));
         assert!(refused(&path(r#"{"delay_ns": -1}"#)).contains("-1"));
         assert!(refused(&path(r#"{"queue": {"packets": 5}}"#)).contains("unlimited link has no queue"));
-        assert!(refused(&path(r#"{"los": 0.1}"#)).contains("unknown field `los`"));
+        assert!(refused(&path(r#"{"los": 0.1}"#)).contains("los is not a known key"));
         assert!(refused(r#""workload": {"kind": "echo", "transport": "smoke"}"#).contains("\"smoke\" is not known"));
         assert!(
             refused(r#""workload": {"kind": "transfer", "transport": "udp", "size_bytes": 1}"#)

@@ -7,8 +7,8 @@ use crate::table::{Part, write_objects, write_samples};
 use crate::{Cell, CellError, Event, write_event};
 use crosswind_host::{Plan, Profiler, Report, Testbed, Threads, realtime, sysctl};
 use crosswind_ledger::{
-    Capture, CaptureOptions, Cpus, DeviceCounters, FidelityReport, LedgerReport, Observed, PacketTable, Probes,
-    Recorder, Sink, SinkReport, kernel_drops_in_words,
+    Capture, CaptureOptions, Cpus, DeviceCounters, DropCause, FidelityReport, LedgerReport, Observed, PacketTable,
+    Probes, Recorder, Sink, SinkReport, kernel_drops_in_words,
 };
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{Outcome, Settings, SocketSettings};
@@ -242,8 +242,8 @@ fn conclude(
     })
 }
 
-const fn kernel_drops(ledger: &LedgerReport) -> u64 {
-    ledger.forward.dropped.device + ledger.reverse.dropped.device
+fn kernel_drops(ledger: &LedgerReport) -> u64 {
+    ledger.forward.dropped.count(DropCause::Device) + ledger.reverse.dropped.count(DropCause::Device)
 }
 
 fn narrow(cpus: &[usize]) -> Vec<u32> {

@@ -146,7 +146,6 @@ impl Forwarder {
 struct Loop {
     tuns: [Tun; 2],
     path: Path,
-    config: PathConfig,
     clock: Clock,
     cpus: Vec<usize>,
     wake: Arc<EventFd>,
@@ -185,7 +184,6 @@ impl Loop {
         Self {
             tuns,
             path: Path::from_config(&setup.config, setup.seed),
-            config: setup.config,
             clock: setup.clock,
             cpus: setup.cpus,
             wake,
@@ -343,11 +341,7 @@ impl Loop {
         let error = actual.saturating_since(packet.at);
         self.delay_error.record(error.as_nanos());
         self.punctuality.record(error);
-        let config = self.side_config(side);
-        if let Some(rate) = config.rate {
-            let own = rate.transmission(config.counting.occupied(packet.size), 0).duration + config.delay;
-            self.queueing[side as usize].record(packet.at.saturating_since(packet.entered + own).as_nanos());
-        }
+        self.queueing[side as usize].record(packet.spent.queueing.as_nanos());
         if !taken {
             self.drop_packet(side, packet, DropCause::Device);
             return;
@@ -364,7 +358,7 @@ impl Loop {
     }
 
     fn drop_packet(&mut self, side: Side, packet: &Packet, cause: DropCause) {
-        self.ledger.handle_drop(side, packet.size, cause);
+        self.ledger.handle_drop(side, cause);
         let headers = self.slab.headers(packet.buffer);
         self.recorder.packet(record(side, packet, headers, None, Verdict::Dropped(cause)));
     }
@@ -428,10 +422,8 @@ impl Loop {
     fn report(mut self) -> Result<Report> {
         let queued = self.queued();
         for side in Side::BOTH {
-            while let Some(Departure::Forwarded(packet) | Departure::Dropped(packet, _)) =
-                self.direction(side).poll_packet(Instant::from_nanos(u64::MAX))
-            {
-                self.keep(side, &packet);
+            while let Some(departure) = self.direction(side).poll_packet(Instant::from_nanos(u64::MAX)) {
+                self.keep(side, departure.packet());
             }
         }
         self.recorder.finish();
@@ -459,13 +451,6 @@ impl Loop {
 
     fn direction(&mut self, side: Side) -> &mut Direction {
         self.path.side(side)
-    }
-
-    const fn side_config(&self, side: Side) -> &crosswind_path::DirectionConfig {
-        match side {
-            Side::Forward => &self.config.forward,
-            Side::Reverse => &self.config.reverse,
-        }
     }
 }
 

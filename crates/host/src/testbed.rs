@@ -174,7 +174,7 @@ impl Testbed {
             client.run(connect(client_address, server_address))?,
             server.run(connect(server_address, client_address))?,
         ];
-        let one_way = plan.path.forward.delay + plan.path.reverse.delay;
+        let round_trip = plan.path.forward.longest_delay() + plan.path.reverse.longest_delay();
         Ok(Self {
             client,
             server,
@@ -187,7 +187,7 @@ impl Testbed {
             traffic,
             readback,
             forwarder,
-            drain: Duration::from_nanos(2 * one_way.as_nanos()) + Duration::from_millis(500),
+            drain: Duration::from_nanos(2 * round_trip.as_nanos()) + Duration::from_millis(500),
         })
     }
 

@@ -12,8 +12,8 @@
 //! refused writes are those same packets; the rest were first taken, and are moved from delivered to dropped.
 //! A veth pair counts in the same way, its sender in the emulator's place.
 
-use crate::DropCause;
-use crosswind_path::{Cause, Side};
+use crate::{DropCause, Dropped};
+use crosswind_path::Side;
 use crosswind_units::Bytes;
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ pub struct DeviceCounters {
 }
 
 /// The emulator's counts, by direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     forward: Counts,
     reverse: Counts,
@@ -55,7 +55,7 @@ pub struct LedgerReport {
 }
 
 /// One direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DirectionReport {
     /// Packets that the sending host handed to its device.
     #[serde(rename = "in")]
@@ -72,26 +72,14 @@ pub struct DirectionReport {
     pub delivered_bytes: u64,
 }
 
-/// Drops by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Dropped {
-    /// Random loss.
-    pub loss: u64,
-    /// A full queue.
-    pub queue: u64,
-    /// The devices themselves.
-    pub device: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What the emulator saw in one direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
     arrivals: u64,
     arrived_bytes: u64,
     deliveries: u64,
     delivered_bytes: u64,
-    lost: u64,
-    queue_full: u64,
-    refused: u64,
+    dropped: Dropped,
 }
 
 impl Ledger {
@@ -115,13 +103,8 @@ impl Ledger {
     }
 
     /// A packet was dropped: by the path, or ([`DropCause::Device`]) because the receiver's device refused the write.
-    pub fn handle_drop(&mut self, side: Side, _bytes: Bytes, cause: DropCause) {
-        let counts = self.side(side);
-        match cause {
-            DropCause::Path(Cause::Loss) => counts.lost += 1,
-            DropCause::Path(Cause::Queue) => counts.queue_full += 1,
-            DropCause::Device => counts.refused += 1,
-        }
+    pub fn handle_drop(&mut self, side: Side, cause: DropCause) {
+        self.side(side).dropped.add(cause, 1);
     }
 
     /// Balances the counts: `queued` packets, by side (forward first), are still in the path. The devices have to be read
@@ -167,10 +150,12 @@ impl LedgerReport {
                         receiver.received
                     ));
                 }
+                let mut dropped = Dropped::default();
+                dropped.add(DropCause::Device, sender.dropped_sending + late);
                 DirectionReport {
                     entered: sender.sent + sender.dropped_sending,
                     delivered: receiver.received.saturating_sub(late),
-                    dropped: Dropped { device: sender.dropped_sending + late, ..Dropped::default() },
+                    dropped,
                     queued: 0,
                     in_bytes: sender.sent_bytes,
                     delivered_bytes: receiver.received_bytes,
@@ -206,13 +191,6 @@ impl DirectionReport {
     }
 }
 
-impl Dropped {
-    /// All causes together.
-    pub fn total(&self) -> u64 {
-        self.loss + self.queue + self.device
-    }
-}
-
 /// One direction and the devices at its ends.
 struct Way {
     side: Side,
@@ -222,15 +200,13 @@ struct Way {
 
 impl Way {
     fn report(&self, counts: &Counts, queued: u64) -> DirectionReport {
-        let late = self.receiver.dropped_receiving.saturating_sub(counts.refused);
+        let late = self.receiver.dropped_receiving.saturating_sub(counts.dropped.count(DropCause::Device));
+        let mut dropped = counts.dropped.clone();
+        dropped.add(DropCause::Device, self.sender.dropped_sending + late);
         DirectionReport {
             entered: self.sender.sent + self.sender.dropped_sending,
             delivered: self.receiver.received.saturating_sub(late),
-            dropped: Dropped {
-                loss: counts.lost,
-                queue: counts.queue_full,
-                device: self.sender.dropped_sending + counts.refused + late,
-            },
+            dropped,
             queued,
             in_bytes: self.sender.sent_bytes,
             delivered_bytes: self.receiver.received_bytes,
@@ -253,7 +229,7 @@ impl Way {
         expect(taken, written, format!("the path delivered {written} packets, {receiver} received {taken}"));
         let (taken, written) = (self.receiver.received_bytes, counts.delivered_bytes);
         expect(taken, written, format!("the path delivered {written} bytes, {receiver} received {taken}"));
-        let left = counts.deliveries + counts.lost + counts.queue_full + counts.refused + queued;
+        let left = counts.deliveries + counts.dropped.total() + queued;
         let entered = counts.arrivals;
         expect(entered, left, format!("{entered} packets entered the path, {left} left it or wait in it"));
     }

@@ -8,6 +8,7 @@
 
 mod capture;
 mod conservation;
+mod dropped;
 mod error;
 mod fidelity;
 mod headers;
@@ -18,7 +19,8 @@ mod stream;
 mod table;
 
 pub use capture::{Capture, CaptureOptions};
-pub use conservation::{DeviceCounters, DirectionReport, Dropped, Ledger, LedgerReport};
+pub use conservation::{DeviceCounters, DirectionReport, Ledger, LedgerReport};
+pub use dropped::Dropped;
 pub use error::LedgerError;
 pub use fidelity::{Budget, Cpus, FidelityReport, Observed, Probes, Starvation, kernel_drops_in_words};
 pub use headers::{Headers, TCP, UDP};

@@ -9,7 +9,9 @@ use arrow_array::types::{Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Typ
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::FileReader;
 use crosswind_ledger::{DropCause, Headers, LedgerError, PacketRecord, PacketTable, Verdict};
-use crosswind_path::{Cause, Side};
+use crosswind_path::Side;
+use crosswind_path::link::QUEUE_FULL;
+use crosswind_path::loss::LOSS;
 use crosswind_units::{Bytes, Instant};
 use std::io::Cursor;
 use support::SmallDisk;
@@ -59,8 +61,8 @@ fn every_column_comes_back() {
         &[
             &[
                 record(Side::Forward, 0, Some(3_500), Verdict::Delivered),
-                record(Side::Reverse, 1, None, Verdict::Dropped(DropCause::Path(Cause::Loss))),
-                record(Side::Reverse, 2, None, Verdict::Dropped(DropCause::Path(Cause::Queue))),
+                record(Side::Reverse, 1, None, Verdict::Dropped(DropCause::Path(LOSS))),
+                record(Side::Reverse, 2, None, Verdict::Dropped(DropCause::Path(QUEUE_FULL))),
                 record(Side::Forward, 3, None, Verdict::Dropped(DropCause::Device)),
                 record(Side::Forward, 4, None, Verdict::Queued),
             ],

@@ -6,7 +6,8 @@
 mod support;
 
 use crosswind_ledger::{Capture, CaptureOptions, DropCause};
-use crosswind_path::Cause;
+use crosswind_path::link::QUEUE_FULL;
+use crosswind_path::loss::LOSS;
 use crosswind_units::Instant;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -50,8 +51,8 @@ fn tshark(file: &[u8], filter: &str, fields: &[&str]) -> Option<Vec<String>> {
 fn packets_carry_time_direction_interface_and_the_comment_of_a_drop() {
     let mut capture = capture("client", 65_535);
     capture.sent(ns(0), &datagram_v4(b"one"), None).unwrap();
-    capture.sent(ns(10), &datagram_v4(b"two"), Some(DropCause::Path(Cause::Loss))).unwrap();
-    capture.sent(ns(1_000_000_019), &segment_v6(b"three"), Some(DropCause::Path(Cause::Queue))).unwrap();
+    capture.sent(ns(10), &datagram_v4(b"two"), Some(DropCause::Path(LOSS))).unwrap();
+    capture.sent(ns(1_000_000_019), &segment_v6(b"three"), Some(DropCause::Path(QUEUE_FULL))).unwrap();
     capture.received(ns(2_000_000_000), &segment_v6(b"")).unwrap();
     let file = capture.finish().unwrap();
     let fields = [
@@ -84,11 +85,11 @@ fn tshark_counts_what_was_written() {
             0..5 => capture.received(ns(i * 1_000), &packet).unwrap(),
             5 => {
                 lost += 1;
-                capture.sent(ns(i * 1_000), &packet, Some(DropCause::Path(Cause::Loss))).unwrap();
+                capture.sent(ns(i * 1_000), &packet, Some(DropCause::Path(LOSS))).unwrap();
             }
             6 => {
                 full += 1;
-                capture.sent(ns(i * 1_000), &packet, Some(DropCause::Path(Cause::Queue))).unwrap();
+                capture.sent(ns(i * 1_000), &packet, Some(DropCause::Path(QUEUE_FULL))).unwrap();
             }
             _ => capture.sent(ns(i * 1_000), &packet, None).unwrap(),
         }

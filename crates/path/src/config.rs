@@ -1,12 +1,16 @@
-//! What a path is asked to be, as it stands in a cell (units in the key), checked.
+//! What a path is asked to be, as it stands in a cell, checked.
+//!
+//! In a cell the settings of all elements of a direction stand side by side in one JSON object. Which elements there are,
+//! only `registry.rs` says; everything here goes through its list.
 
-use crosswind_units::{BitRate, Bytes, Duration, Probability};
+use crate::registry::DirectionConfig;
+use crate::{Cause, Effect, Element, ElementSettings};
+use crosswind_settings::{Group, SettingError};
+use crosswind_units::{Duration, Seed};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-
-/// Longest delay that makes sense: 10 minutes one way. Beyond it, a mistake in units is likelier.
-const MAX_DELAY_NS: u64 = 600_000_000_000;
-/// 1 Tbit/s: far above what one machine forwards.
-const MAX_RATE_BPS: u64 = 1_000_000_000_000;
+use serde_json::{Map, Value};
 
 /// Both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -18,131 +22,104 @@ pub struct PathConfig {
     pub reverse: DirectionConfig,
 }
 
-/// One direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Raw", into = "Raw")]
-pub struct DirectionConfig {
-    /// One-way propagation delay.
-    pub delay: Duration,
-    /// Probability that a packet is lost.
-    pub loss: Probability,
-    /// Rate of the link; `None` is unlimited.
-    pub rate: Option<BitRate>,
-    /// Room before the link.
-    pub queue: QueueLimit,
-    /// What a packet occupies on the link and in a byte queue.
-    pub counting: Counting,
+/// One kind of element, as the catalogue lists it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ElementGroup {
+    /// Its name.
+    pub name: &'static str,
+    /// Its help and its keys.
+    #[serde(flatten)]
+    pub group: &'static Group,
 }
 
-/// The limit of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum QueueLimit {
-    /// In packets.
-    Packets(u64),
-    /// In bytes, counted as the link counts them.
-    Bytes(u64),
-}
-
-impl Default for QueueLimit {
-    fn default() -> Self {
-        Self::Packets(1000)
-    }
-}
-
-/// What counts as a packet's size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Counting {
-    /// The IP packet.
-    #[default]
-    Ip,
-    /// The IP packet and what Ethernet adds around it.
-    Ethernet,
-}
-
-impl Counting {
-    /// Bytes that an IP packet of `size` occupies.
-    pub fn occupied(self, size: Bytes) -> Bytes {
-        match self {
-            Self::Ip => size,
-            // IEEE 802.3: header 14, FCS 4, preamble and SFD 8, inter-packet gap 12; payloads below 46 are padded.
-            Self::Ethernet => Bytes(size.0.max(46) + 38),
+/// Makes [`DirectionConfig`] from a list of `name: Settings`. The name of an element is also the name of its random stream.
+macro_rules! elements {
+    ($($name:ident: $settings:ty),* $(,)?) => {
+        /// One direction of a path: the settings of every kind of element.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(try_from = "serde_json::Map<String, serde_json::Value>")]
+        pub struct DirectionConfig {
+            $(
+                #[doc = concat!("The settings of the element `", stringify!($name), "`.")]
+                #[serde(flatten)]
+                pub $name: $settings,
+            )*
         }
-    }
-}
 
-/// A value that no path can have.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum PathConfigError {
-    /// Not a probability.
-    #[error("loss {0} is not a fraction between 0 and 1")]
-    Loss(f64),
-    /// A link of no rate, or an absurd one.
-    #[error("rate_bps {0} is not between 1 and 1000000000000; leave it out for an unlimited link")]
-    Rate(u64),
-    /// Longer than ten minutes.
-    #[error("delay_ns {0} is above 600000000000 (10 minutes)")]
-    Delay(u64),
-    /// A queue of no packets and no bytes.
-    #[error("a queue of 0 would drop every packet that has to wait; give at least 1 packet or 1 byte")]
-    Queue,
-    /// A queue before an unlimited link never fills.
-    #[error("queue is set but rate_bps is not: an unlimited link has no queue")]
-    QueueWithoutRate,
-}
+        impl DirectionConfig {
+            /// Every kind of element with its help and its keys, in the order in which a packet meets them.
+            pub fn describe() -> Vec<crate::ElementGroup> {
+                vec![$(crate::ElementGroup {
+                    name: stringify!($name),
+                    group: crosswind_settings::describe::<$settings>(),
+                }),*]
+            }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Raw {
-    delay_ns: u64,
-    loss: f64,
-    rate_bps: Option<u64>,
-    queue: Option<QueueLimit>,
-    count: Counting,
-}
+            /// The settings of every kind of element, by its name.
+            pub(crate) fn each(&self) -> Vec<(&'static str, &dyn crate::ElementSettings)> {
+                vec![$((stringify!($name), &self.$name)),*]
+            }
 
-impl Default for Raw {
-    fn default() -> Self {
-        Self { delay_ns: 0, loss: 0.0, rate_bps: None, queue: None, count: Counting::Ip }
-    }
-}
-
-impl TryFrom<Raw> for DirectionConfig {
-    type Error = PathConfigError;
-
-    fn try_from(raw: Raw) -> Result<Self, PathConfigError> {
-        if raw.delay_ns > MAX_DELAY_NS {
-            return Err(PathConfigError::Delay(raw.delay_ns));
+            /// Reads the settings of every kind of element; each takes its own keys from `object`.
+            pub(crate) fn read_each(
+                object: &serde_json::Map<String, serde_json::Value>,
+            ) -> Result<Self, crosswind_settings::SettingError> {
+                Ok(Self { $($name: crate::config::read_settings(object)?),* })
+            }
         }
-        let rate = match raw.rate_bps {
-            None => None,
-            Some(bps) if bps > MAX_RATE_BPS => return Err(PathConfigError::Rate(bps)),
-            Some(bps) => Some(BitRate::new(bps).ok_or(PathConfigError::Rate(bps))?),
-        };
-        match raw.queue {
-            Some(QueueLimit::Packets(0) | QueueLimit::Bytes(0)) => return Err(PathConfigError::Queue),
-            Some(_) if rate.is_none() => return Err(PathConfigError::QueueWithoutRate),
-            _ => {}
-        }
-        Ok(Self {
-            delay: Duration::from_nanos(raw.delay_ns),
-            loss: Probability::new(raw.loss).map_err(|e| PathConfigError::Loss(e.0))?,
-            rate,
-            queue: raw.queue.unwrap_or_default(),
-            counting: raw.count,
-        })
+    };
+}
+pub(crate) use elements;
+
+impl DirectionConfig {
+    /// The settings in `object`, checked, with every default filled in.
+    pub fn from_object(object: &Map<String, Value>) -> Result<Self, SettingError> {
+        let keys: Vec<_> = Self::describe().into_iter().flat_map(|element| element.group.keys.clone()).collect();
+        crosswind_settings::check(object, &keys)?;
+        Self::read_each(object)
+    }
+
+    /// The elements that these settings ask for, each with a random stream of its own.
+    pub fn elements(&self, seed: Seed) -> Vec<Box<dyn Element>> {
+        self.each().into_iter().filter_map(|(name, settings)| settings.element(seed.child(name))).collect()
+    }
+
+    /// The longest that a packet takes without the time on the wire, or behind other packets.
+    pub fn longest_delay(&self) -> Duration {
+        self.each().into_iter().fold(Duration::ZERO, |sum, (_, settings)| sum + settings.longest_delay())
+    }
+
+    /// What the direction does to traffic on average.
+    pub fn effect(&self) -> Effect {
+        self.each().into_iter().fold(Effect::default(), |before, (_, settings)| before.then(settings.effect()))
+    }
+
+    /// Every cause for which some element drops packets.
+    pub fn drop_causes() -> Vec<Cause> {
+        Self::default().each().into_iter().flat_map(|(_, settings)| settings.drop_causes()).copied().collect()
     }
 }
 
-impl From<DirectionConfig> for Raw {
-    fn from(config: DirectionConfig) -> Self {
-        Self {
-            delay_ns: config.delay.as_nanos(),
-            loss: config.loss.as_fraction(),
-            rate_bps: config.rate.map(BitRate::as_bps),
-            queue: config.rate.map(|_| config.queue),
-            count: config.counting,
-        }
+impl TryFrom<Map<String, Value>> for DirectionConfig {
+    type Error = SettingError;
+
+    fn try_from(object: Map<String, Value>) -> Result<Self, SettingError> {
+        Self::from_object(&object)
     }
+}
+
+/// The settings of one kind of element among the keys of all.
+pub(crate) fn read_settings<T>(object: &Map<String, Value>) -> Result<T, SettingError>
+where
+    T: ElementSettings + JsonSchema + DeserializeOwned + 'static,
+{
+    let keys = &crosswind_settings::describe::<T>().keys;
+    let own: Map<String, Value> = object
+        .iter()
+        .filter(|(name, _)| keys.iter().any(|key| key.name == **name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let mut settings: T = crosswind_settings::read(&own)?;
+    settings.complete()?;
+    Ok(settings)
 }

@@ -1,8 +1,7 @@
 //! A direction is a chain of elements; a path is two directions.
 
-use crate::queue::Fifo;
-use crate::{Delay, Departure, DirectionConfig, Element, Link, Packet, PathConfig, RandomLoss};
-use crosswind_units::{Bytes, Duration, Instant, Probability, Seed};
+use crate::{Departure, DirectionConfig, Element, Packet, PathConfig};
+use crosswind_units::{Bytes, Instant, Seed};
 use std::collections::VecDeque;
 
 /// Which way a packet goes.
@@ -40,20 +39,9 @@ impl Direction {
         Self { elements, out: VecDeque::new(), next_index: 0 }
     }
 
-    /// Loss, then the link with its queue, then delay: only those that do something.
+    /// The elements that `config` asks for, in the order of the registry. Each draws from a stream of its own of `seed`.
     pub fn from_config(config: &DirectionConfig, seed: Seed) -> Self {
-        let mut elements: Vec<Box<dyn Element>> = Vec::new();
-        if config.loss > Probability::ZERO {
-            elements.push(Box::new(RandomLoss::new(config.loss, seed.child("loss"))));
-        }
-        if let Some(rate) = config.rate {
-            let queue = Fifo::new(config.queue, config.counting);
-            elements.push(Box::new(Link::new(rate, config.counting, Box::new(queue))));
-        }
-        if config.delay > Duration::ZERO {
-            elements.push(Box::new(Delay::new(config.delay)));
-        }
-        Self::new(elements)
+        Self::new(config.elements(seed))
     }
 
     /// Takes a packet of `size` that enters at `now`; returns its index in this direction.
@@ -61,7 +49,7 @@ impl Direction {
         let index = self.next_index;
         self.next_index += 1;
         self.pump(now);
-        let packet = Packet { index, size, entered: now, at: now, buffer };
+        let packet = Packet::entering(index, size, now, buffer);
         match self.elements.first_mut() {
             Some(first) => first.handle_packet(now, packet),
             None => self.out.push_back(Departure::Forwarded(packet)),
@@ -80,8 +68,8 @@ impl Direction {
 
     /// When `poll_packet` will next have something, if nothing arrives before.
     pub fn next_wakeup(&self) -> Option<Instant> {
-        if let Some(Departure::Forwarded(packet) | Departure::Dropped(packet, _)) = self.out.front() {
-            return Some(packet.at);
+        if let Some(departure) = self.out.front() {
+            return Some(departure.packet().at);
         }
         self.elements.iter().filter_map(|element| element.next_wakeup()).min()
     }
@@ -96,6 +84,12 @@ impl Direction {
         for i in 0..self.elements.len() {
             let (before, after) = self.elements.split_at_mut(i + 1);
             while let Some(departure) = before[i].poll_packet(now) {
+                let packet = departure.packet();
+                debug_assert_eq!(
+                    packet.entered + packet.spent.total(),
+                    packet.at,
+                    "element {i} does not say what it did with the time"
+                );
                 match (departure, after.first_mut()) {
                     (Departure::Forwarded(packet), Some(next)) => next.handle_packet(packet.at, packet),
                     _ => self.out.push_back(departure),

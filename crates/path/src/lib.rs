@@ -5,19 +5,25 @@
 //! is a function of a seed and the packet's index in its direction.
 //!
 //! The bytes of a packet are its owner's business: the path carries a token, [`Packet::buffer`], and a size.
+//!
+//! Each kind of element has a file of its own, with its settings ([`ElementSettings`]) and its behaviour, and a line in
+//! `registry.rs`.
 
 mod config;
-mod delay;
+mod counting;
+pub mod delay;
 mod direction;
 mod element;
-mod link;
-mod loss;
+pub mod link;
+pub mod loss;
 pub mod queue;
+mod registry;
+mod settings;
 pub mod world;
 
-pub use config::{Counting, DirectionConfig, PathConfig, PathConfigError, QueueLimit};
-pub use delay::Delay;
+pub use config::{ElementGroup, PathConfig};
+pub use counting::Counting;
 pub use direction::{Direction, Path, Side};
-pub use element::{Cause, Departure, Element, Packet};
-pub use link::Link;
-pub use loss::RandomLoss;
+pub use element::{Cause, Departure, Element, Packet, TimeSpent};
+pub use registry::DirectionConfig;
+pub use settings::{Effect, ElementSettings};

@@ -1,9 +1,68 @@
 //! A link: one packet at a time is transmitted at the rate; the others wait in a queue.
 
-use crate::queue::Queue;
-use crate::{Cause, Counting, Departure, Element, Packet};
-use crosswind_units::{BitRate, Instant};
+use crate::queue::{Fifo, Queue, QueueLimit};
+use crate::{Cause, Counting, Departure, Effect, Element, ElementSettings, Packet};
+use crosswind_settings::SettingError;
+use crosswind_units::{BitRate, Instant, Seed};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+
+/// 1 Tbit/s: far above what one machine forwards.
+const MAX_RATE_BPS: u64 = 1_000_000_000_000;
+
+/// The queue before the link was full.
+pub const QUEUE_FULL: Cause = Cause::new("queue");
+
+/// The link, which transmits one packet at a time, and the queue before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LinkSettings {
+    /// Rate of the link; without one it is unlimited and has no queue.
+    #[serde(rename = "rate_bps")]
+    #[schemars(with = "Option<u64>", range(min = 1, max = MAX_RATE_BPS))]
+    pub rate: Option<BitRate>,
+    /// How much may wait before the link, without the packet in transmission.
+    #[schemars(extend("kind" = "queue", "default_help" = "1000 packets where there is a rate"))]
+    pub queue: Option<QueueLimit>,
+    /// What occupies the link and a queue in bytes: the IP packet, or the Ethernet frame with all that surrounds it.
+    #[serde(rename = "count")]
+    pub counting: Counting,
+}
+
+impl ElementSettings for LinkSettings {
+    fn element(&self, _seed: Seed) -> Option<Box<dyn Element>> {
+        let queue = Fifo::new(self.queue.unwrap_or_default(), self.counting);
+        Some(Box::new(Link::new(self.rate?, self.counting, Box::new(queue))))
+    }
+
+    fn drop_causes(&self) -> &'static [Cause] {
+        &[QUEUE_FULL]
+    }
+
+    fn effect(&self) -> Effect {
+        Effect { rate: self.rate, frame: self.counting.overhead(), ..Effect::default() }
+    }
+
+    fn complete(&mut self) -> Result<(), SettingError> {
+        match self.queue {
+            Some(QueueLimit::Packets(0) | QueueLimit::Bytes(0)) => Err(SettingError::new(
+                "queue",
+                "of 0 would drop every packet that has to wait",
+                "give at least 1 packet or 1 byte",
+            )),
+            Some(_) if self.rate.is_none() => Err(SettingError::new(
+                "queue",
+                "is set but rate_bps is not: an unlimited link has no queue",
+                "set rate_bps, or leave queue out",
+            )),
+            limit => {
+                self.queue = self.rate.map(|_| limit.unwrap_or_default());
+                Ok(())
+            }
+        }
+    }
+}
 
 /// A transmitter with a queue before it. The packet in transmission occupies the link, not the queue.
 pub struct Link {
@@ -26,7 +85,7 @@ impl Link {
     fn transmit(&mut self, start: Instant, packet: Packet) {
         let transmission = self.rate.transmission(self.counting.occupied(packet.size), self.remainder);
         self.remainder = transmission.remainder;
-        self.transmitting = Some(Packet { at: start + transmission.duration, ..packet });
+        self.transmitting = Some(packet.after_queueing(start).after_transmission(transmission.duration));
     }
 
     /// Brings transmissions that end by `now` to their end, and starts those that follow them.
@@ -47,7 +106,7 @@ impl Element for Link {
         if self.transmitting.is_none() {
             self.transmit(now, packet);
         } else if let Err(packet) = self.queue.enqueue(now, packet) {
-            self.out.push_back(Departure::Dropped(Packet { at: now, ..packet }, Cause::Queue));
+            self.out.push_back(Departure::Dropped(packet, QUEUE_FULL));
         }
     }
 

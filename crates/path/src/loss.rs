@@ -1,8 +1,38 @@
 //! Random loss: each packet is dropped on its own, with one probability (Bernoulli).
 
-use crate::{Cause, Departure, Element, Packet};
+use crate::{Cause, Departure, Effect, Element, ElementSettings, Packet};
 use crosswind_units::{Instant, Probability, Seed};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+
+/// A packet was lost at random.
+pub const LOSS: Cause = Cause::new("loss");
+
+/// Random loss: each packet is lost with the same probability, whatever became of those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LossSettings {
+    /// Probability that a packet is lost.
+    #[serde(rename = "loss")]
+    #[schemars(with = "f64", range(min = 0, max = 1), extend("unit" = "probability"))]
+    pub probability: Probability,
+}
+
+impl ElementSettings for LossSettings {
+    fn element(&self, seed: Seed) -> Option<Box<dyn Element>> {
+        (self.probability > Probability::ZERO)
+            .then(|| Box::new(RandomLoss::new(self.probability, seed)) as Box<dyn Element>)
+    }
+
+    fn drop_causes(&self) -> &'static [Cause] {
+        &[LOSS]
+    }
+
+    fn effect(&self) -> Effect {
+        Effect { loss: self.probability, ..Effect::default() }
+    }
+}
 
 /// Drops packet `i` when word `i` of its seed says so: the same packets in every run with this seed, whatever the timing.
 pub struct RandomLoss {
@@ -19,10 +49,9 @@ impl RandomLoss {
 }
 
 impl Element for RandomLoss {
-    fn handle_packet(&mut self, now: Instant, packet: Packet) {
-        let packet = Packet { at: now, ..packet };
+    fn handle_packet(&mut self, _now: Instant, packet: Packet) {
         self.out.push_back(if self.probability.happens(self.seed.word(packet.index)) {
-            Departure::Dropped(packet, Cause::Loss)
+            Departure::Dropped(packet, LOSS)
         } else {
             Departure::Forwarded(packet)
         });

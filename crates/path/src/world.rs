@@ -1,10 +1,10 @@
-//! A direction on virtual time, for tests and simulations: a script of sends, and what came of them, exactly.
+//! A direction on virtual time, for tests and simulations: a script of sends, and what became of each packet, exactly.
 
 use crate::{Cause, Departure, Direction, Packet};
 use crosswind_units::{Bytes, Instant};
 use std::collections::BTreeMap;
 
-/// What came of one packet.
+/// What became of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Delivered at this time.

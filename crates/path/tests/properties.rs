@@ -1,8 +1,12 @@
 //! What always holds: every packet comes out once; order is kept; nothing is early.
 #![allow(clippy::unwrap_used)]
 
+use crosswind_path::delay::DelaySettings;
+use crosswind_path::link::LinkSettings;
+use crosswind_path::loss::LossSettings;
+use crosswind_path::queue::QueueLimit;
 use crosswind_path::world::{Fate, World};
-use crosswind_path::{Counting, Direction, DirectionConfig, QueueLimit};
+use crosswind_path::{Counting, Direction, DirectionConfig};
 use crosswind_units::{BitRate, Duration, Instant, Probability, Seed};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -12,11 +16,9 @@ fn configs() -> impl Strategy<Value = DirectionConfig> {
     let counting = prop_oneof![Just(Counting::Ip), Just(Counting::Ethernet)];
     (0_u64..50_000_000, 0.0..=1.0_f64, proptest::option::of(1_u64..1_000_000_000), limit, counting).prop_map(
         |(delay, loss, rate, queue, counting)| DirectionConfig {
-            delay: Duration::from_nanos(delay),
-            loss: Probability::new(loss).unwrap(),
-            rate: rate.and_then(BitRate::new),
-            queue,
-            counting,
+            loss: LossSettings { probability: Probability::new(loss).unwrap() },
+            link: LinkSettings { rate: rate.and_then(BitRate::new), queue: Some(queue), counting },
+            delay: DelaySettings { delay: Duration::from_nanos(delay) },
         },
     )
 }
@@ -37,12 +39,13 @@ proptest! {
         let mut last_index = None;
         while let Some((packet, fate)) = world.next_fate() {
             prop_assert!(seen.insert(packet.index));
+            prop_assert_eq!(packet.entered + packet.spent.total(), packet.at);
             prop_assert_eq!(packet.at, match fate { Fate::Delivered(at) | Fate::Dropped(at, _) => at });
             if let Fate::Delivered(at) = fate {
-                prop_assert!(at >= packet.entered + config.delay);
-                if let Some(rate) = config.rate {
-                    let wire = rate.transmission(config.counting.occupied(packet.size), 0).duration;
-                    prop_assert!(at >= packet.entered + config.delay + wire);
+                prop_assert!(at >= packet.entered + config.longest_delay());
+                if let Some(rate) = config.link.rate {
+                    let wire = rate.transmission(config.link.counting.occupied(packet.size), 0).duration;
+                    prop_assert!(at >= packet.entered + config.longest_delay() + wire);
                 }
                 prop_assert!(last_delivery <= Some(at));
                 prop_assert!(last_index < Some(packet.index));

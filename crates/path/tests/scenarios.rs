@@ -1,9 +1,12 @@
 //! Scripts on virtual time, with exact answers.
 #![allow(clippy::unwrap_used)]
 
-use crosswind_path::queue::Fifo;
+use crosswind_path::delay::Delay;
+use crosswind_path::link::{Link, QUEUE_FULL};
+use crosswind_path::loss::{LOSS, RandomLoss};
+use crosswind_path::queue::{Fifo, QueueLimit};
 use crosswind_path::world::{Fate, World};
-use crosswind_path::{Cause, Counting, Delay, Direction, Element, Link, QueueLimit, RandomLoss};
+use crosswind_path::{Counting, Direction, Element};
 use crosswind_units::{BitRate, Duration, Instant, Probability, Seed};
 
 fn ms(n: u64) -> Instant {
@@ -59,7 +62,7 @@ fn a_queue_of_two_packets_holds_two_besides_the_one_in_transmission() {
     assert_eq!(
         world.run(),
         [
-            (3, Fate::Dropped(ms(0), Cause::Queue)),
+            (3, Fate::Dropped(ms(0), QUEUE_FULL)),
             (0, Fate::Delivered(ms(1))),
             (1, Fate::Delivered(ms(2))),
             (2, Fate::Delivered(ms(3))),
@@ -78,7 +81,7 @@ fn a_queue_in_bytes_counts_bytes() {
     assert_eq!(
         world.run(),
         [
-            (2, Fate::Dropped(ms(0), Cause::Queue)),
+            (2, Fate::Dropped(ms(0), QUEUE_FULL)),
             (0, Fate::Delivered(ms(1))),
             (1, Fate::Delivered(ms(2))),
             (3, Fate::Delivered(us(2500))),
@@ -124,7 +127,7 @@ fn loss_is_decided_by_seed_and_index_alone() {
             world.send_at(us(i * gap_us), size);
         }
         let mut fates = world.run();
-        fates.retain(|(_, fate)| matches!(fate, Fate::Dropped(_, Cause::Loss)));
+        fates.retain(|(_, fate)| matches!(fate, Fate::Dropped(_, LOSS)));
         fates.into_iter().map(|(index, _)| index).collect()
     };
     assert_eq!(dropped(1, 40), dropped(900, 1500));

@@ -1,7 +1,8 @@
 //! Quantities with their units in the type: `Instant`, `Duration`, `Bytes`, `BitRate`, `Probability`, `Seed`.
 //!
-//! Everything is an integer of the smallest unit (nanosecond, byte, bit/s), so that arithmetic on virtual time is exact.
-//! An `Instant` counts from an origin that its owner chooses; nothing here reads a clock.
+//! Times, sizes and rates are integers of the smallest unit (nanosecond, byte, bit/s), so that arithmetic on virtual time
+//! is exact. An `Instant` counts from an origin that its owner chooses; nothing here reads a clock. In JSON a quantity is
+//! its number.
 
 mod probability;
 mod seed;
@@ -10,5 +11,5 @@ mod time;
 
 pub use probability::{Probability, ProbabilityError};
 pub use seed::Seed;
-pub use size::{BitRate, Bytes, Transmission};
+pub use size::{BitRate, Bytes, Transmission, ZeroRateError};
 pub use time::{Duration, Instant};

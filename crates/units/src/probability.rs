@@ -1,7 +1,10 @@
 //! A probability, and the exact comparison of a random word against it.
 
+use serde::{Deserialize, Serialize};
+
 /// A probability in [0, 1].
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
 pub struct Probability(f64);
 
 /// A number that is no probability.
@@ -22,10 +25,30 @@ impl Probability {
         self.0
     }
 
+    /// The probability that at least one of two independent events happens.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self((self.0 + other.0 - self.0 * other.0).min(1.0))
+    }
+
     /// Whether an event of this probability happens, given a uniform random word.
     pub fn happens(self, word: u64) -> bool {
         // 2^64 possible words; p = 1 covers them all, which a u64 threshold could not express.
         u128::from(word) < (self.0 * 18_446_744_073_709_551_616.0) as u128
+    }
+}
+
+impl TryFrom<f64> for Probability {
+    type Error = ProbabilityError;
+
+    fn try_from(p: f64) -> Result<Self, ProbabilityError> {
+        Self::new(p)
+    }
+}
+
+impl From<Probability> for f64 {
+    fn from(probability: Probability) -> Self {
+        probability.0
     }
 }
 
@@ -52,6 +75,14 @@ mod tests {
         let half = Probability::new(0.5).unwrap();
         assert!(half.happens((1 << 63) - 1));
         assert!(!half.happens(1 << 63));
+    }
+
+    #[test]
+    fn one_of_two_independent_events() {
+        let [tenth, half, one] = [0.1, 0.5, 1.0].map(|p| Probability::new(p).unwrap());
+        assert_eq!(half.or(half), Probability(0.75));
+        assert_eq!((tenth.or(Probability::ZERO), Probability::ZERO.or(tenth)), (tenth, tenth));
+        assert_eq!((one.or(tenth), tenth.or(one)), (one, one));
     }
 
     #[test]

@@ -1,15 +1,21 @@
 //! Bytes, bit rates, and the exact time that bytes take at a rate.
 
 use crate::Duration;
+use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 /// A number of bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Bytes(pub u64);
 
 /// A rate in bit/s, never zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
 pub struct BitRate(u64);
+
+/// A rate of zero, which no link has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZeroRateError;
 
 /// A transmission's length: whole nanoseconds, and the fraction of the next one in units of 1/rate nanosecond.
 ///
@@ -40,6 +46,28 @@ impl BitRate {
         Transmission { duration: Duration::from_nanos((total / rate) as u64), remainder: (total % rate) as u64 }
     }
 }
+
+impl TryFrom<u64> for BitRate {
+    type Error = ZeroRateError;
+
+    fn try_from(bps: u64) -> Result<Self, ZeroRateError> {
+        Self::new(bps).ok_or(ZeroRateError)
+    }
+}
+
+impl From<BitRate> for u64 {
+    fn from(rate: BitRate) -> Self {
+        rate.0
+    }
+}
+
+impl std::fmt::Display for ZeroRateError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a rate of 0 bit/s transmits nothing")
+    }
+}
+
+impl std::error::Error for ZeroRateError {}
 
 impl Add for Bytes {
     type Output = Self;
@@ -97,5 +125,7 @@ mod tests {
     #[test]
     fn zero_is_no_rate() {
         assert_eq!(BitRate::new(0), None);
+        assert_eq!(serde_json::from_str::<BitRate>("5").unwrap(), BitRate(5));
+        assert!(serde_json::from_str::<BitRate>("0").is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! Points and lengths of time in whole nanoseconds.
 
+use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign, Sub};
 
 /// A point in time: nanoseconds since an origin that its owner chooses.
@@ -7,7 +8,7 @@ use std::ops::{Add, AddAssign, Sub};
 pub struct Instant(u64);
 
 /// A length of time in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Duration(u64);
 
 impl Instant {
@@ -84,6 +85,12 @@ impl Add for Duration {
     type Output = Self;
     fn add(self, rhs: Self) -> Self {
         Self(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl AddAssign for Duration {
+    fn add_assign(&mut self, rhs: Self) {
+        *self = *self + rhs;
     }
 }
 

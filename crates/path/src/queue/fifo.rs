@@ -1,7 +1,7 @@
 //! First in, first out, with a limit; what does not fit is dropped (tail drop).
 
-use super::Queue;
-use crate::{Counting, Packet, QueueLimit};
+use super::{Queue, QueueLimit};
+use crate::{Counting, Packet};
 use crosswind_units::{Bytes, Instant};
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// A queue with room for `limit`; `counting` says what a packet's size is against a limit in bytes.
+    /// A queue that holds up to `limit`; `counting` says what a packet's size is against a limit in bytes.
     pub fn new(limit: QueueLimit, counting: Counting) -> Self {
         Self { limit, counting, waiting: VecDeque::new(), occupied: Bytes(0) }
     }

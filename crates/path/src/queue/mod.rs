@@ -1,4 +1,4 @@
-//! Waiting rooms before a link, one algorithm a file.
+//! Queues before a link, one algorithm a file.
 
 mod fifo;
 
@@ -6,6 +6,24 @@ pub use fifo::Fifo;
 
 use crate::Packet;
 use crosswind_units::Instant;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The limit of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueLimit {
+    /// In packets.
+    Packets(u64),
+    /// In bytes, counted as the link counts them.
+    Bytes(u64),
+}
+
+impl Default for QueueLimit {
+    fn default() -> Self {
+        Self::Packets(1000)
+    }
+}
 
 /// Decides which packets wait, and which goes next.
 pub trait Queue: Send {

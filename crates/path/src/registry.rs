@@ -1,0 +1,9 @@
+//! Every kind of element there is: one line each, in the order in which a packet meets them.
+
+use crate::config::elements;
+
+elements! {
+    loss: crate::loss::LossSettings,
+    link: crate::link::LinkSettings,
+    delay: crate::delay::DelaySettings,
+}
