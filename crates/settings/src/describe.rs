@@ -35,19 +35,26 @@ fn group_of<T: JsonSchema>() -> Group {
     settings.inline_subschemas = true;
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let whole = schema.as_object().unwrap_or_else(|| unreachable!("{} has no fields", type_name::<T>()));
-    let required: Vec<&str> = items(whole, "required").iter().filter_map(Value::as_str).collect();
-    let varies = whole.get("varies").and_then(Value::as_bool).unwrap_or(true);
-    let mut keys = Vec::new();
-    for (name, field) in whole.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        let Some(field) = field.as_object() else { continue };
-        let key = Key { required: required.contains(&name.as_str()), ..key_of(name, field, varies) };
-        keys.push(key);
-    }
+    let common = Common {
+        required: items(whole, "required").iter().filter_map(Value::as_str).collect(),
+        default_help: whole.get("default_help").and_then(Value::as_str),
+        varies: whole.get("varies").and_then(Value::as_bool).unwrap_or(true),
+    };
+    let fields = whole.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let keys = fields.filter_map(|(name, field)| Some(key_of(name, field.as_object()?, &common))).collect();
     Group { help: help_of(whole), keys }
 }
 
-/// A key by its schema; whether it is required stands outside that.
-fn key_of(name: &str, field: &Map<String, Value>, varies: bool) -> Key {
+/// What the struct says for all of its keys.
+struct Common<'a> {
+    required: Vec<&'a str>,
+    /// What a default depends on, where there is none.
+    default_help: Option<&'a str>,
+    varies: bool,
+}
+
+/// A key by its schema.
+fn key_of(name: &str, field: &Map<String, Value>, common: &Common<'_>) -> Key {
     let (stem, unit) = split_unit(name);
     let choices = choices_of(field);
     let text = |extension: &str| field.get(extension).and_then(Value::as_str).map(str::to_owned);
@@ -55,19 +62,22 @@ fn key_of(name: &str, field: &Map<String, Value>, varies: bool) -> Key {
         Some(Value::Number(number)) => Some(whole_number(number)),
         _ => None,
     };
+    let default = field.get("default").cloned().unwrap_or(Value::Null);
+    let required = common.required.contains(&name);
+    let common_help = common.default_help.filter(|_| default.is_null() && !required).map(str::to_owned);
     let named: Option<Unit> = value_of(field.get("unit"));
     Key {
         name: name.to_owned(),
         study: text("study").unwrap_or_else(|| stem.to_owned()),
         key_type: key_type_of(name, field, !choices.is_empty()),
         unit: named.or(unit),
-        default: field.get("default").cloned().unwrap_or(Value::Null),
-        default_help: text("default_help"),
+        default,
+        default_help: text("default_help").or(common_help),
         minimum: number("minimum"),
         maximum: number("maximum"),
         choices: (!choices.is_empty()).then_some(choices),
-        required: false,
-        varies: field.get("varies").and_then(Value::as_bool).unwrap_or(varies),
+        required,
+        varies: field.get("varies").and_then(Value::as_bool).unwrap_or(common.varies),
         help: help_of(field),
         nullable: is_nullable(field),
     }

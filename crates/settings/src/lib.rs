@@ -28,7 +28,7 @@
 //! - `"unit"`: the unit, where the name's ending (`_ns`, `_bytes`, `_bps`, `_per_s`) does not say it;
 //! - `"study"`: the key's name in a study, where it is not the name without that ending;
 //! - `"kind"`: `"transport"` or `"queue"`, types that are no JSON type;
-//! - `"default_help"`: what the default is, where it depends on something;
+//! - `"default_help"`: what the default is, where it depends on something; of a struct, for its keys without a default;
 //! - `"varies"`: `false` where the key cannot be a factor of a study.
 
 mod describe;
@@ -39,4 +39,4 @@ mod read;
 pub use describe::{Group, describe};
 pub use error::SettingError;
 pub use key::{Key, KeyType, Unit};
-pub use read::{check, read};
+pub use read::{check, deserialize, read};

@@ -4,7 +4,8 @@ use crate::describe::describe;
 use crate::error::SettingError;
 use crate::key::{Key, KeyType};
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
 /// The settings in `object`: only keys that `T` has, each with a value that its key allows.
@@ -20,6 +21,15 @@ pub fn read<T: JsonSchema + DeserializeOwned + 'static>(object: &Map<String, Val
             hint: key.map_or_else(|| known(keys), |key| key.help.clone()),
         }
     })
+}
+
+/// The same as [`read`], for a field of another struct: `#[serde(deserialize_with = "crosswind_settings::deserialize")]`.
+pub fn deserialize<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: JsonSchema + DeserializeOwned + 'static,
+{
+    read(&Map::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 /// Whether `object` has only `keys`, with values that they allow, and all that are required.

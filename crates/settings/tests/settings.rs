@@ -91,7 +91,7 @@ impl Default for Everything {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(extend("varies" = false))]
+#[schemars(extend("varies" = false, "default_help" = "as the profile has it"))]
 #[allow(dead_code)]
 struct Required {
     /// What has to be given.
@@ -155,6 +155,8 @@ fn a_key_without_a_default_is_required_and_a_group_may_never_vary() {
     let keys = &describe::<Required>().keys;
     let flags: Vec<_> = keys.iter().map(|key| (key.required, key.varies)).collect();
     assert_eq!(flags, [(true, false), (false, false)]);
+    let helps: Vec<_> = keys.iter().map(|key| key.default_help.as_deref()).collect();
+    assert_eq!(helps, [None, Some("as the profile has it")]);
     let error = read::<Required>(&serde_json::Map::new()).unwrap_err();
     assert_eq!((error.to_string().as_str(), error.hint.as_str()), ("name is missing", "What has to be given."));
 }
@@ -171,6 +173,19 @@ fn what_is_left_out_has_its_default_and_null_is_left_out() {
         ..Everything::default()
     };
     assert_eq!(settings, expected);
+}
+
+#[test]
+fn a_group_inside_another_struct_is_held_to_its_keys_as_well() {
+    #[derive(Debug, Deserialize)]
+    struct Outer {
+        #[serde(deserialize_with = "crosswind_settings::deserialize")]
+        inner: Everything,
+    }
+    let read = |text: &str| serde_json::from_str::<Outer>(text).map(|outer| outer.inner.size_bytes);
+    assert_eq!(read(r#"{"inner": {"size_bytes": 7}}"#).unwrap(), 7);
+    let error = read(r#"{"inner": {"size_bytes": 0}}"#).unwrap_err().to_string();
+    assert!(error.starts_with("size_bytes 0 is not between 1 and"), "{error}");
 }
 
 #[test]
