@@ -3,8 +3,8 @@
 //! What a thread waits for its own cell is part of what is measured: on a small machine both hosts share a processor. So
 //! from the wait of each thread is taken what the other threads of the cell ran.
 
-use crate::profiler::{Profiler, Sampled};
 use crate::realtime::{run_and_wait_ns, run_and_wait_ns_of};
+use crate::sampler::{Profiler, Sampled};
 use crosswind_ledger::Starvation;
 use crosswind_path::Side;
 use std::sync::Mutex;

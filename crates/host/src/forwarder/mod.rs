@@ -4,15 +4,21 @@
 //! what it records goes through a channel. When told to finish it lets the path run empty, waits until the devices are
 //! down, reads what is left in them, and hands back the counts: every packet is then delivered, dropped or still inside.
 
-use crate::alarm::{Alarm, WHOLE_SHARE};
-use crate::backlog::Backlog;
+mod alarm;
+mod backlog;
+mod punctuality;
+mod slab;
+mod traffic;
+
+pub use punctuality::{Punctual, Punctuality};
+pub use traffic::{Amount, Traffic, TrafficCounters};
+
 use crate::clock::{Clock, thread_cpu_ns};
 use crate::error::{HostError, Result};
-use crate::punctuality::Punctuality;
 use crate::realtime;
-use crate::slab::Slab;
-use crate::traffic::TrafficCounters;
 use crate::tun::Tun;
+use alarm::{Alarm, WHOLE_SHARE};
+use backlog::Backlog;
 use crosswind_ledger::{
     DropCause, Headers, Ledger, PacketRecord, PayloadClock, Recorder, Starvation, TimeHistogram, Verdict,
 };
@@ -22,6 +28,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::SigSet;
 use nix::sys::time::{TimeSpec, TimeValLike};
+use slab::Slab;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
