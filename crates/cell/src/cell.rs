@@ -30,7 +30,7 @@ pub struct Cell {
     #[serde(default)]
     pub path: PathSection,
     /// Both hosts.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crosswind_settings::deserialize")]
     pub host: HostConfig,
     /// What runs across it.
     pub workload: WorkloadConfig,
@@ -38,7 +38,7 @@ pub struct Cell {
     #[serde(default)]
     pub output: Output,
     /// What the emulation may be off by.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crosswind_settings::deserialize")]
     pub budget: Budget,
     /// Where its threads run, and whether other cells run beside it.
     #[serde(default)]
@@ -173,9 +173,6 @@ impl Cell {
         }
         if let Some(problem) = self.placement.problem() {
             return wrong(problem, "leave placement out: the last processor is the emulator's");
-        }
-        if let Some(problem) = self.host.problem() {
-            return wrong(problem, "docs/cell-protocol.md lists every key of host");
         }
         let limits = Limits { ipv6, mtu_bytes: self.path.mtu_bytes };
         self.workload.check(limits).map_err(|e| CellError::bad_cell(e.to_string()).hint(e.hint))?;

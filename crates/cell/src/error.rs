@@ -72,7 +72,6 @@ impl From<LedgerError> for CellError {
     fn from(error: LedgerError) -> Self {
         match error {
             LedgerError::Write { file, source } => Self::disk(file, &source),
-            LedgerError::Starvation(_) => Self::bad_cell(error.to_string()),
             LedgerError::Encode(_) => Self::new("internal", error.to_string()),
         }
     }

@@ -1,9 +1,10 @@
 //! The two ways to connect two hosts.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What lies between the hosts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
     /// The emulator, between two TUN devices.

@@ -31,7 +31,7 @@ pub use namespace::Namespace;
 pub use placement::{Cpus, Placement};
 pub use probe::{Finding, probe};
 pub use sampler::{Frame, Profiler, Sample, Sampled, Samples};
-pub use settings::{HostConfig, Profile};
+pub use settings::{HostConfig, HostGroup, Profile, ProfileDescription};
 pub use starvation::Threads;
 pub use testbed::{Ended, Family, Plan, Readback, Testbed};
 pub use timer::Timer;

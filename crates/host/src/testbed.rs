@@ -16,6 +16,7 @@ use crate::tun::Tun;
 use crosswind_ledger::{DeviceCounters, PayloadClock, Recorder};
 use crosswind_path::{PathConfig, Side};
 use crosswind_units::{Duration, Seed};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -28,7 +29,7 @@ const DEVICE: &str = "path0";
 const DEVICE_QUEUE: u32 = 65_536;
 
 /// Address family of the path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Family {
     /// IPv4, in 198.18.0.0/15, the range for benchmarks (RFC 2544).

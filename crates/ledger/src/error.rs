@@ -1,9 +1,9 @@
-//! What can go wrong with a ledger: its files, and a budget that none can have.
+//! What can go wrong with a ledger: its files.
 
 use arrow_schema::ArrowError;
 use std::io;
 
-/// Why a table or a capture was not written, or a budget not taken.
+/// Why a table or a capture was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The operating system did not take the bytes: a full disk, most likely.
@@ -17,9 +17,6 @@ pub enum LedgerError {
     /// The Arrow library refused the packet table; a fault of this crate.
     #[error("cannot encode the packet table: {0}")]
     Encode(#[source] ArrowError),
-    /// A share of time that is none.
-    #[error("starvation {0} is not a fraction between 0 and 1")]
-    Starvation(f64),
 }
 
 impl LedgerError {

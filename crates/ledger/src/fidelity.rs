@@ -1,17 +1,23 @@
 //! How close the emulation came to what was asked, and whether that is close enough.
 
-use crate::{LedgerError, TimeReport};
+use crate::TimeReport;
+use crosswind_settings::{Group, SettingError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-/// What an emulation may be off by. Beyond it, a cell is not valid.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "RawBudget")]
+/// How exact an emulation has to be. A cell that misses its budget is not valid.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("varies" = false))]
 pub struct Budget {
-    /// Most that the 99th percentile of (actual - due) release time may be.
+    /// How late 99 % of packets may leave the path at most.
     pub delay_error_p99_ns: u64,
-    /// Largest share of time that the emulator's thread may wait for a CPU, from 0 to 1.
+    /// Largest share of time that the emulator may wait for a CPU.
+    #[schemars(range(min = 0, max = 1), extend("unit" = "probability"))]
     pub starvation: f64,
-    /// Largest share of time that one thread of a host may wait for a CPU, from 0 to 1.
+    /// Largest share of time that one thread of a host may wait for a CPU.
+    #[schemars(range(min = 0, max = 1), extend("unit" = "probability"))]
     pub probe_starvation: f64,
 }
 
@@ -77,14 +83,14 @@ pub struct FidelityReport {
 }
 
 impl Budget {
-    /// A budget, checked.
-    pub fn new(delay_error_p99_ns: u64, starvation: f64, probe_starvation: f64) -> Result<Self, LedgerError> {
-        for share in [starvation, probe_starvation] {
-            if !(0.0..=1.0).contains(&share) {
-                return Err(LedgerError::Starvation(share));
-            }
-        }
-        Ok(Self { delay_error_p99_ns, starvation, probe_starvation })
+    /// The budget in `object`, checked.
+    pub fn from_object(object: &Map<String, Value>) -> Result<Self, SettingError> {
+        crosswind_settings::read(object)
+    }
+
+    /// Every key.
+    pub fn describe() -> &'static Group {
+        crosswind_settings::describe::<Self>()
     }
 }
 
@@ -157,29 +163,6 @@ fn in_words(ns: u64) -> String {
         1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
         _ => format!("{:.1} s", ns as f64 / 1e9),
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct RawBudget {
-    delay_error_p99_ns: u64,
-    starvation: f64,
-    probe_starvation: f64,
-}
-
-impl Default for RawBudget {
-    fn default() -> Self {
-        let Budget { delay_error_p99_ns, starvation, probe_starvation } = Budget::default();
-        Self { delay_error_p99_ns, starvation, probe_starvation }
-    }
-}
-
-impl TryFrom<RawBudget> for Budget {
-    type Error = LedgerError;
-
-    fn try_from(raw: RawBudget) -> Result<Self, LedgerError> {
-        Self::new(raw.delay_error_p99_ns, raw.starvation, raw.probe_starvation)
     }
 }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
 use crosswind_ledger::{Budget, Cpus, FidelityReport, Observed, Probes, Starvation, TimeReport};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn waited(wait_ns: u64) -> Starvation {
     Starvation { run_ns: 900, wait_ns, elapsed_ns: 900 + wait_ns }
@@ -69,24 +69,40 @@ fn every_miss_is_told_with_its_figures() {
 
 #[test]
 fn a_path_without_packets_is_within_budget() {
-    let nothing = FidelityReport::new(Observed::default(), Budget::new(0, 0.0, 0.0).unwrap());
+    let nothing = FidelityReport::new(
+        Observed::default(),
+        Budget { delay_error_p99_ns: 0, starvation: 0.0, probe_starvation: 0.0 },
+    );
     assert!(nothing.within_budget);
 }
 
 #[test]
 fn a_budget_in_a_cell_has_defaults_and_is_checked() {
-    let parse = |text: &str| serde_json::from_str::<Budget>(text).map_err(|error| error.to_string());
-    assert_eq!(parse("{}"), Ok(Budget::default()));
-    assert_eq!(parse(r#"{"starvation": 1}"#), Ok(Budget { starvation: 1.0, ..Budget::default() }));
-    assert_eq!(parse(r#"{"probe_starvation": 0}"#), Ok(Budget { probe_starvation: 0.0, ..Budget::default() }));
+    let parse = |budget: Value| Budget::from_object(budget.as_object().unwrap()).map_err(|error| error.to_string());
+    assert_eq!(parse(json!({})), Ok(Budget::default()));
+    assert_eq!(parse(json!({"starvation": 1})), Ok(Budget { starvation: 1.0, ..Budget::default() }));
+    assert_eq!(parse(json!({"probe_starvation": 0})), Ok(Budget { probe_starvation: 0.0, ..Budget::default() }));
     for (bad, why) in [
-        (r#"{"starvation": 1.5}"#, "starvation 1.5 is not a fraction between 0 and 1"),
-        (r#"{"starvation": -0.1}"#, "starvation -0.1 is not a fraction"),
-        (r#"{"probe_starvation": 2}"#, "starvation 2 is not a fraction"),
-        (r#"{"delay_error_p99_ns": -1}"#, "invalid value"),
-        (r#"{"delay": 1}"#, "unknown field `delay`"),
+        (json!({"starvation": 1.5}), "starvation 1.5 is not between 0 and 1"),
+        (json!({"starvation": -0.1}), "starvation -0.1 is not between 0 and 1"),
+        (json!({"probe_starvation": 2}), "probe_starvation 2 is not between 0 and 1"),
+        (json!({"delay_error_p99_ns": -1}), "delay_error_p99_ns -1 is less than 0"),
+        (json!({"delay": 1}), "delay is not a known key"),
     ] {
-        let error = parse(bad).unwrap_err();
-        assert!(error.contains(why), "{bad}: {error}");
+        assert_eq!(parse(bad), Err(why.to_owned()));
     }
+}
+
+#[test]
+fn a_budget_is_described_and_never_varies_within_a_study() {
+    let keys = &Budget::describe().keys;
+    let studies: Vec<_> = keys.iter().map(|key| (key.study.as_str(), key.default.clone(), key.varies)).collect();
+    assert_eq!(
+        studies,
+        [
+            ("delay_error_p99", json!(1_000_000), false),
+            ("starvation", json!(0.2), false),
+            ("probe_starvation", json!(0.4), false),
+        ]
+    );
 }

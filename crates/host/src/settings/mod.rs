@@ -1,87 +1,93 @@
-//! Host settings: profiles bundle them, keys override them, the kernel applies them, and they are read back.
+//! Settings of both hosts: a profile gives every value, keys override it, the kernel applies them, and they are read back.
 
-use crate::error::{HostError, Result};
-use crate::netlink::Netlink;
-use crate::sysctl;
-use netlink_packet_route::route::RouteMetric;
+mod kernel;
+mod profile;
+
+pub(crate) use kernel::recorded_sysctls;
+pub use profile::{Profile, ProfileDescription};
+
+use crosswind_settings::{Group, SettingError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::net::IpAddr;
+use serde_json::{Map, Value};
 
-/// A bundle of host settings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Profile {
-    /// The kernel's defaults, with congestion control cubic.
-    #[default]
-    Linux,
-    /// FreeBSD 8.2 as far as Linux can be it.
-    #[serde(rename = "freebsd-8")]
-    FreeBsd8,
-}
+const MIN_BUFFER: u32 = 4096;
+const MAX_BUFFER: u32 = 1 << 30;
 
-/// What a cell asks of both hosts: a profile, and keys that override it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The two hosts. A key that is set overrides the profile's value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("default_help" = "as the profile has it, else the kernel's default"))]
 pub struct HostConfig {
-    /// Gives every value that is not set here.
+    /// A bundle of settings with a name.
     pub profile: Profile,
-    /// TCP congestion control.
+    /// TCP congestion control, as the kernel names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
-    /// `TCP_NODELAY`.
+    /// Whether small segments are sent at once (`TCP_NODELAY`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodelay: Option<bool>,
-    /// Selective acknowledgements (RFC 2018).
+    /// TCP selective acknowledgements (RFC 2018).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sack: Option<bool>,
     /// TCP timestamps (RFC 7323).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamps: Option<bool>,
-    /// Window scaling (RFC 7323).
+    /// TCP window scaling (RFC 7323).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_scaling: Option<bool>,
-    /// Tail loss probe (RFC 8985).
+    /// TCP tail loss probes (RFC 8985).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail_loss_probe: Option<bool>,
-    /// Slow start again after idle time.
+    /// Whether TCP returns to slow start after an idle time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow_start_after_idle: Option<bool>,
-    /// `SO_SNDBUF`.
+    /// Send buffer of a socket (`SO_SNDBUF`).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER))]
     pub send_buffer_bytes: Option<u32>,
-    /// `SO_RCVBUF`.
+    /// Receive buffer of a socket (`SO_RCVBUF`).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER))]
     pub receive_buffer_bytes: Option<u32>,
-    /// Initial congestion window, segments.
+    /// TCP initial congestion window.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000), extend("unit" = "segments"))]
     pub initial_window: Option<u32>,
-    /// Minimum retransmission timeout.
+    /// TCP minimum retransmission timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1_000_000_u64, max = 120_000_000_000_u64))]
     pub min_rto_ns: Option<u64>,
 }
 
+/// What the settings of the hosts may be, as the catalogue lists it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostGroup {
+    /// The help and the keys.
+    #[serde(flatten)]
+    pub group: &'static Group,
+    /// The profiles.
+    pub profiles: Vec<ProfileDescription>,
+}
+
 impl HostConfig {
+    /// The settings in `object`, checked.
+    pub fn from_object(object: &Map<String, Value>) -> std::result::Result<Self, SettingError> {
+        crosswind_settings::read(object)
+    }
+
+    /// Every key, and every profile with its values.
+    pub fn describe() -> HostGroup {
+        HostGroup {
+            group: crosswind_settings::describe::<Self>(),
+            profiles: Profile::ALL.into_iter().map(Profile::describe).collect(),
+        }
+    }
+
     /// The same with every value that the profile gives filled in.
     #[must_use]
     pub fn resolved(&self) -> Self {
-        let profile = match self.profile {
-            Profile::Linux => Self { congestion_control: Some("cubic".into()), nodelay: Some(true), ..Self::default() },
-            // FreeBSD 8.2 by its sources: NewReno, initial window of RFC 3390, 64 kB socket buffers, SACK, no tail loss probe.
-            // A window without scaling is 65535 bytes at most, whatever the kernel makes of its buffers (RFC 9293);
-            // its timeout is max(RTT estimate, 30 ms) + 200 ms of slop, which Linux (RTT + minimum) meets with 230 ms on a short path.
-            Profile::FreeBsd8 => Self {
-                congestion_control: Some("reno".into()),
-                nodelay: Some(true),
-                sack: Some(true),
-                timestamps: Some(true),
-                tail_loss_probe: Some(false),
-                initial_window: Some(3),
-                window_scaling: Some(false),
-                min_rto_ns: Some(230_000_000),
-                ..Self::default()
-            },
-        };
+        let profile = self.profile.values();
         Self {
             profile: self.profile,
             congestion_control: self.congestion_control.clone().or(profile.congestion_control),
@@ -97,122 +103,60 @@ impl HostConfig {
             min_rto_ns: self.min_rto_ns.or(profile.min_rto_ns),
         }
     }
-
-    /// What is impossible about the values, if anything: the key and why.
-    pub fn problem(&self) -> Option<String> {
-        let outside = |key: &str, value: u64, low: u64, high: u64| {
-            (!(low..=high).contains(&value)).then(|| format!("host.{key} {value} is not between {low} and {high}"))
-        };
-        None.or_else(|| self.send_buffer_bytes.and_then(|v| outside("send_buffer_bytes", v.into(), 4096, 1 << 30)))
-            .or_else(|| {
-                self.receive_buffer_bytes.and_then(|v| outside("receive_buffer_bytes", v.into(), 4096, 1 << 30))
-            })
-            .or_else(|| self.initial_window.and_then(|v| outside("initial_window", v.into(), 1, 1000)))
-            .or_else(|| self.min_rto_ns.and_then(|v| outside("min_rto_ns", v, 1_000_000, 120_000_000_000)))
-    }
-
-    /// Sets the namespace's sysctls. Call inside the namespace, before any device is made.
-    pub(crate) fn apply_sysctls(&self) -> Result<()> {
-        // Metrics of one connection must not leak into the next.
-        sysctl::set("net.ipv4.tcp_no_metrics_save", "1")?;
-        for name in ["accept_ra", "accept_dad", "autoconf", "router_solicitations"] {
-            sysctl::set(&format!("net.ipv6.conf.default.{name}"), "0")?;
-        }
-        // No link-local address: it would announce itself on the path.
-        sysctl::set("net.ipv6.conf.default.addr_gen_mode", "1")?;
-        if let Some(name) = &self.congestion_control {
-            let available = sysctl::get("net.ipv4.tcp_available_congestion_control")?;
-            if !available.split(' ').any(|known| known == name) {
-                return Err(HostError::unsupported(
-                    format!("cannot use congestion control {name}"),
-                    "this kernel does not offer it",
-                )
-                .hint(format!("this kernel offers: {available}; others may come with modprobe tcp_{name}")));
-            }
-        }
-        let flags = [
-            ("tcp_sack", self.sack),
-            ("tcp_timestamps", self.timestamps),
-            ("tcp_window_scaling", self.window_scaling),
-            ("tcp_slow_start_after_idle", self.slow_start_after_idle),
-        ];
-        for (name, value) in flags {
-            if let Some(on) = value {
-                sysctl::set(&format!("net.ipv4.{name}"), if on { "1" } else { "0" })?;
-            }
-        }
-        if let Some(on) = self.tail_loss_probe {
-            sysctl::set("net.ipv4.tcp_early_retrans", if on { "3" } else { "0" })?;
-        }
-        Ok(())
-    }
-
-    /// What the route to the other host carries.
-    pub(crate) fn route_metrics(&self) -> Vec<RouteMetric> {
-        let mut metrics = Vec::new();
-        if let Some(name) = &self.congestion_control {
-            // By the route and not by the sysctl, which a namespace may only set to what is unrestricted in the initial one.
-            metrics.push(RouteMetric::CcAlgo(name.clone()));
-        }
-        if let Some(ns) = self.min_rto_ns {
-            // RTAX_LOCK on RTO_MIN, or the kernel ignores it.
-            metrics.push(RouteMetric::Lock(1 << 13));
-            metrics.push(RouteMetric::RtoMin((ns / 1_000_000) as u32));
-        }
-        if let Some(segments) = self.initial_window {
-            metrics.push(RouteMetric::InitCwnd(segments));
-        }
-        metrics
-    }
-
-    /// Checks that the kernel has the route's metrics, and returns them for the record. Call inside the namespace.
-    pub(crate) fn read_back_route(&self, netlink: &Netlink, to: IpAddr) -> Result<BTreeMap<String, String>> {
-        let found = netlink.route_metrics(to)?;
-        for wanted in self.route_metrics() {
-            if !found.contains(&wanted) {
-                return Err(HostError::unsupported(
-                    format!("the route's metric {wanted:?} was set"),
-                    format!("the kernel has {found:?}"),
-                ));
-            }
-        }
-        Ok(found
-            .into_iter()
-            .filter_map(|metric| match metric {
-                RouteMetric::RtoMin(ms) => Some(("rto_min_ms".to_owned(), ms.to_string())),
-                RouteMetric::InitCwnd(segments) => Some(("initial_window_segments".to_owned(), segments.to_string())),
-                RouteMetric::CcAlgo(name) => Some(("congestion_control".to_owned(), name)),
-                _ => None,
-            })
-            .collect())
-    }
 }
 
-/// Settings that change what TCP and UDP do: recorded with every cell, whoever set them.
-const RECORDED: [&str; 20] = [
-    "net.core.rmem_default",
-    "net.core.wmem_default",
-    "net.core.rps_default_mask",
-    "net.ipv4.tcp_congestion_control",
-    "net.ipv4.tcp_early_retrans",
-    "net.ipv4.tcp_ecn",
-    "net.ipv4.tcp_frto",
-    "net.ipv4.tcp_mtu_probing",
-    "net.ipv4.tcp_no_metrics_save",
-    "net.ipv4.tcp_notsent_lowat",
-    "net.ipv4.tcp_recovery",
-    "net.ipv4.tcp_reordering",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_rto_min_us",
-    "net.ipv4.tcp_sack",
-    "net.ipv4.tcp_slow_start_after_idle",
-    "net.ipv4.tcp_timestamps",
-    "net.ipv4.tcp_tso_win_divisor",
-    "net.ipv4.tcp_window_scaling",
-    "net.ipv4.tcp_wmem",
-];
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
 
-/// The recorded settings of the calling thread's namespace; those that this kernel lacks are left out.
-pub(crate) fn recorded_sysctls() -> BTreeMap<String, String> {
-    RECORDED.iter().filter_map(|name| Some(((*name).to_owned(), sysctl::get(name).ok()?))).collect()
+    fn refused(settings: &Value) -> String {
+        HostConfig::from_object(settings.as_object().unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_profile_gives_values_and_keys_override_them() {
+        let settings = json!({"profile": "freebsd-8", "initial_window": 10});
+        let host = HostConfig::from_object(settings.as_object().unwrap()).unwrap().resolved();
+        assert_eq!((host.initial_window, host.min_rto_ns, host.sack), (Some(10), Some(230_000_000), Some(true)));
+        assert_eq!(host.congestion_control.as_deref(), Some("reno"));
+        assert_eq!(HostConfig::default().resolved().congestion_control.as_deref(), Some("cubic"));
+    }
+
+    #[test]
+    fn impossible_settings_are_refused_by_key() {
+        for (settings, message) in [
+            (json!({"congestion": "reno"}), "congestion is not a known key"),
+            (json!({"profile": "windows"}), "profile windows is not one of linux, freebsd-8"),
+            (json!({"send_buffer_bytes": 4095}), "send_buffer_bytes 4095 is not between 4096 and 1073741824"),
+            (
+                json!({"receive_buffer_bytes": 2_147_483_648_u64}),
+                "receive_buffer_bytes 2147483648 is not between 4096 and 1073741824",
+            ),
+            (json!({"initial_window": 0}), "initial_window 0 is not between 1 and 1000"),
+            (json!({"min_rto_ns": 5}), "min_rto_ns 5 is not between 1000000 and 120000000000"),
+        ] {
+            assert_eq!(refused(&settings), message);
+        }
+    }
+
+    #[test]
+    fn keys_and_profiles_are_described() {
+        let described = serde_json::to_value(HostConfig::describe()).unwrap();
+        let studies: Vec<_> = described["keys"].as_array().unwrap().iter().map(|key| key["study"].clone()).collect();
+        let expected = "profile congestion_control nodelay sack timestamps window_scaling tail_loss_probe \
+                        slow_start_after_idle send_buffer receive_buffer initial_window min_rto";
+        assert_eq!(studies, expected.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(described["keys"][0]["choices"], json!(["linux", "freebsd-8"]));
+        assert_eq!(
+            (&described["keys"][0]["default"], &described["keys"][0]["default_help"]),
+            (&json!("linux"), &json!(null))
+        );
+        assert_eq!(described["keys"][1]["default_help"], "as the profile has it, else the kernel's default");
+        assert_eq!(described["keys"][10]["unit"], "segments");
+        assert_eq!(described["profiles"][0]["name"], "linux");
+        assert_eq!(described["profiles"][0]["values"], json!({"congestion_control": "cubic", "nodelay": true}));
+        assert_eq!(described["profiles"][1]["name"], "freebsd-8");
+        assert_eq!(described["profiles"][1]["values"]["min_rto_ns"], 230_000_000);
+    }
 }

@@ -1,0 +1,118 @@
+//! What the kernel makes of a host's settings: set in the host's namespace, and read back.
+
+use super::HostConfig;
+use crate::error::{HostError, Result};
+use crate::netlink::Netlink;
+use crate::sysctl;
+use netlink_packet_route::route::RouteMetric;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+impl HostConfig {
+    /// Whether the running kernel offers what these settings ask for.
+    pub fn check_kernel(&self) -> Result<()> {
+        let Some(name) = &self.congestion_control else { return Ok(()) };
+        let available = sysctl::get("net.ipv4.tcp_available_congestion_control")?;
+        if available.split(' ').any(|known| known == name) {
+            return Ok(());
+        }
+        Err(HostError::unsupported(format!("cannot use congestion control {name}"), "this kernel does not offer it")
+            .hint(format!("this kernel offers: {available}; others may come with modprobe tcp_{name}")))
+    }
+
+    /// Sets the namespace's sysctls. Call inside the namespace, before any device is made.
+    pub(crate) fn apply_sysctls(&self) -> Result<()> {
+        self.check_kernel()?;
+        // Metrics of one connection must not leak into the next.
+        sysctl::set("net.ipv4.tcp_no_metrics_save", "1")?;
+        for name in ["accept_ra", "accept_dad", "autoconf", "router_solicitations"] {
+            sysctl::set(&format!("net.ipv6.conf.default.{name}"), "0")?;
+        }
+        // No link-local address: it would announce itself on the path.
+        sysctl::set("net.ipv6.conf.default.addr_gen_mode", "1")?;
+        let flags = [
+            ("tcp_sack", self.sack),
+            ("tcp_timestamps", self.timestamps),
+            ("tcp_window_scaling", self.window_scaling),
+            ("tcp_slow_start_after_idle", self.slow_start_after_idle),
+        ];
+        for (name, value) in flags {
+            if let Some(on) = value {
+                sysctl::set(&format!("net.ipv4.{name}"), if on { "1" } else { "0" })?;
+            }
+        }
+        if let Some(on) = self.tail_loss_probe {
+            sysctl::set("net.ipv4.tcp_early_retrans", if on { "3" } else { "0" })?;
+        }
+        Ok(())
+    }
+
+    /// What the route to the other host carries.
+    pub(crate) fn route_metrics(&self) -> Vec<RouteMetric> {
+        let mut metrics = Vec::new();
+        if let Some(name) = &self.congestion_control {
+            // By the route and not by the sysctl, which a namespace may only set to what is unrestricted in the initial one.
+            metrics.push(RouteMetric::CcAlgo(name.clone()));
+        }
+        if let Some(ns) = self.min_rto_ns {
+            // RTAX_LOCK on RTO_MIN, or the kernel ignores it.
+            metrics.push(RouteMetric::Lock(1 << 13));
+            metrics.push(RouteMetric::RtoMin((ns / 1_000_000) as u32));
+        }
+        if let Some(segments) = self.initial_window {
+            metrics.push(RouteMetric::InitCwnd(segments));
+        }
+        metrics
+    }
+
+    /// Checks that the kernel has the route's metrics, and returns them for the record. Call inside the namespace.
+    pub(crate) fn read_back_route(&self, netlink: &Netlink, to: IpAddr) -> Result<BTreeMap<String, String>> {
+        let found = netlink.route_metrics(to)?;
+        for wanted in self.route_metrics() {
+            if !found.contains(&wanted) {
+                return Err(HostError::unsupported(
+                    format!("the route's metric {wanted:?} was set"),
+                    format!("the kernel has {found:?}"),
+                ));
+            }
+        }
+        Ok(found
+            .into_iter()
+            .filter_map(|metric| match metric {
+                RouteMetric::RtoMin(ms) => Some(("rto_min_ms".to_owned(), ms.to_string())),
+                RouteMetric::InitCwnd(segments) => Some(("initial_window_segments".to_owned(), segments.to_string())),
+                RouteMetric::CcAlgo(name) => Some(("congestion_control".to_owned(), name)),
+                _ => None,
+            })
+            .collect())
+    }
+}
+
+/// Settings that change what TCP and UDP do: recorded with every cell, whoever set them.
+const RECORDED: [&str; 20] = [
+    "net.core.rmem_default",
+    "net.core.wmem_default",
+    "net.core.rps_default_mask",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_early_retrans",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_frto",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_notsent_lowat",
+    "net.ipv4.tcp_recovery",
+    "net.ipv4.tcp_reordering",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_rto_min_us",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_tso_win_divisor",
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_wmem",
+];
+
+/// The recorded settings of the calling thread's namespace; those that this kernel lacks are left out.
+pub(crate) fn recorded_sysctls() -> BTreeMap<String, String> {
+    RECORDED.iter().filter_map(|name| Some(((*name).to_owned(), sysctl::get(name).ok()?))).collect()
+}
