@@ -10,6 +10,8 @@ const HOP_BY_HOP: u8 = 0;
 pub const TCP: u8 = 6;
 /// UDP's IP protocol number.
 pub const UDP: u8 = 17;
+/// TCP's flag of a new connection (RFC 9293).
+pub const TCP_SYN: u8 = 0x02;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;

@@ -23,7 +23,7 @@ pub use conservation::{DeviceCounters, DirectionReport, Ledger, LedgerReport};
 pub use dropped::Dropped;
 pub use error::LedgerError;
 pub use fidelity::{Budget, Cpus, FidelityReport, Observed, Probes, Starvation, kernel_drops_in_words};
-pub use headers::{Headers, TCP, UDP};
+pub use headers::{Headers, TCP, TCP_SYN, UDP};
 pub use histogram::{TimeHistogram, TimeReport};
 pub use payload::PayloadClock;
 pub use record::{DropCause, PacketRecord, Verdict};

@@ -1,19 +1,20 @@
-//! Room in the hosts' receive backlogs.
+//! Keeps the hosts' receive backlogs from overflowing.
 //!
 //! With receive packet steering, a delivered packet waits in its processor's backlog, which the kernel bounds at
 //! `net.core.netdev_max_backlog` (1000 for the whole machine) and drops from when it is full. A network does not overrun a
-//! host that way, so the emulator looks how full the backlogs are, and waits when they are.
+//! host that way, so the emulator reads how full the backlogs are, and waits when they are full.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// Deliveries between two looks.
-const INTERVAL: u32 = 128;
-/// Packets waiting at which the emulator waits too: with those that come before the next look, well below the kernel's bound.
+/// Deliveries between two readings of the backlogs.
+const CHECK_INTERVAL: u32 = 128;
+/// Packets waiting at which the emulator waits too: with those that come before the next reading, well below the kernel's
+/// bound.
 const FULL: u64 = 400;
-/// A backlog that does not shrink for so long is not worth waiting for.
-const PATIENCE: Duration = Duration::from_millis(10);
+/// The longest that the emulator waits for a backlog to shrink.
+const MAX_WAIT: Duration = Duration::from_millis(10);
 // Columns of softnet_stat, hexadecimal, one line a processor.
 const WAITING: usize = 11;
 const PROCESSOR: usize = 12;
@@ -26,16 +27,16 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Watches `cpus`; none, where the kernel does not tell.
-    pub fn of(cpus: &[usize]) -> Self {
+    /// Watches `cpus`; nothing where the kernel publishes no figures.
+    pub fn new(cpus: &[usize]) -> Self {
         let file = File::open("/proc/net/softnet_stat").ok().filter(|_| !cpus.is_empty());
         Self { file, cpus: cpus.to_vec(), delivered: 0 }
     }
 
     /// Call before a delivery: waits while the backlogs are full.
-    pub fn make_room(&mut self) {
+    pub fn wait_for_space(&mut self) {
         self.delivered += 1;
-        if self.delivered < INTERVAL {
+        if self.delivered < CHECK_INTERVAL {
             return;
         }
         self.delivered = 0;
@@ -49,7 +50,7 @@ impl Backlog {
             return;
         }
         let started = Instant::now();
-        while waiting() >= FULL / 2 && started.elapsed() < PATIENCE {
+        while waiting() >= FULL / 2 && started.elapsed() < MAX_WAIT {
             std::hint::spin_loop();
         }
     }
@@ -73,14 +74,14 @@ mod tests {
         0002b55d 00000000 00000003 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000007 00000001 00000000 00000007\n";
 
     #[test]
-    fn the_longest_backlog_among_the_processors_asked_about() {
+    fn the_longest_backlog_of_the_given_processors_is_found() {
         assert_eq!(longest(TEXT, &[0]), 500);
         assert_eq!(longest(TEXT, &[1]), 7);
         assert_eq!(longest(TEXT, &[0, 1]), 500);
     }
 
     #[test]
-    fn what_is_not_there_is_empty() {
+    fn a_processor_that_is_not_listed_has_no_backlog() {
         assert_eq!(longest(TEXT, &[2]), 0);
         assert_eq!(longest("", &[0]), 0);
         assert_eq!(longest("00 00\nnonsense", &[0]), 0);

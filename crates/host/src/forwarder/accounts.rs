@@ -1,0 +1,149 @@
+//! What the emulator writes down of every packet: counts, times, records and captures.
+
+use super::{Punctuality, TrafficCounters};
+use crosswind_ledger::{
+    DropCause, Headers, Ledger, PacketRecord, PayloadClock, Recorder, TCP_SYN, TimeHistogram, Verdict,
+};
+use crosswind_path::{Packet, Side};
+use crosswind_units::{Bytes, Instant};
+use std::sync::Arc;
+
+/// The emulator's accounts of both directions.
+pub struct Accounts {
+    ledger: Ledger,
+    delay_error: TimeHistogram,
+    queueing: [TimeHistogram; 2],
+    recorder: Recorder,
+    payload_clock: Arc<PayloadClock>,
+    punctuality: Arc<Punctuality>,
+    traffic: Arc<TrafficCounters>,
+}
+
+/// The accounts when they are closed.
+pub struct Totals {
+    pub ledger: Ledger,
+    pub delay_error: TimeHistogram,
+    pub queueing: [TimeHistogram; 2],
+}
+
+impl Accounts {
+    /// Accounts without an entry.
+    pub fn new(
+        recorder: Recorder,
+        payload_clock: Arc<PayloadClock>,
+        punctuality: Arc<Punctuality>,
+        traffic: Arc<TrafficCounters>,
+    ) -> Self {
+        Self {
+            ledger: Ledger::new(),
+            delay_error: TimeHistogram::new(),
+            queueing: [TimeHistogram::new(), TimeHistogram::new()],
+            recorder,
+            payload_clock,
+            punctuality,
+            traffic,
+        }
+    }
+
+    /// The calling thread is the one whose punctuality counts.
+    pub fn start(&self) {
+        self.punctuality.start();
+    }
+
+    /// A packet was read from the sender's device.
+    pub fn handle_arrival(&mut self, side: Side, size: Bytes) {
+        self.ledger.handle_arrival(side, size);
+        self.traffic.count(side, size.0);
+    }
+
+    /// A packet has entered the path; `dropped` when the path dropped it there and then.
+    pub fn handle_entry(&mut self, side: Side, now: Instant, bytes: &[u8], dropped: Option<DropCause>) {
+        self.recorder.sent(side, now, bytes, dropped);
+    }
+
+    /// A packet is about to be written to the receiver's device. This comes before the host has it: who has received a packet
+    /// may then read the payload clock.
+    pub fn handle_release(&self, side: Side, headers: Headers, now: Instant) {
+        let client_port = if side == Side::Forward { headers.source_port } else { headers.destination_port };
+        if headers.flags & TCP_SYN != 0 {
+            // A new connection, whose port may have been another's before.
+            for side in Side::BOTH {
+                self.payload_clock.reset(side, client_port);
+            }
+        } else if headers.payload_bytes > 0 {
+            self.payload_clock.record(side, client_port, now);
+        }
+    }
+
+    /// A packet was offered to the receiver's device at `actual`, whether or not the device took it.
+    pub fn handle_departure(&mut self, side: Side, packet: &Packet, actual: Instant) {
+        let error = actual.saturating_since(packet.at);
+        self.delay_error.record(error.as_nanos());
+        self.punctuality.record(error);
+        self.queueing[side as usize].record(packet.spent.queueing.as_nanos());
+    }
+
+    /// The receiver's device took a packet at `actual`.
+    pub fn handle_delivery(&mut self, side: Side, packet: &Packet, headers: Headers, bytes: &[u8], actual: Instant) {
+        self.ledger.handle_delivery(side, packet.size);
+        self.recorder.received(side, actual, bytes);
+        self.record(side, packet, headers, Some(actual), Verdict::Delivered);
+    }
+
+    /// A packet was dropped.
+    pub fn handle_drop(&mut self, side: Side, packet: &Packet, headers: Headers, cause: DropCause) {
+        self.ledger.handle_drop(side, cause);
+        self.record(side, packet, headers, None, Verdict::Dropped(cause));
+    }
+
+    /// A packet is still in the path at the end.
+    pub fn handle_rest(&mut self, side: Side, packet: &Packet, headers: Headers) {
+        self.record(side, packet, headers, None, Verdict::Queued);
+    }
+
+    /// Hands the last records over and gives the totals.
+    pub fn close(self) -> Totals {
+        self.recorder.finish();
+        Totals { ledger: self.ledger, delay_error: self.delay_error, queueing: self.queueing }
+    }
+
+    fn record(&mut self, side: Side, packet: &Packet, headers: Headers, left: Option<Instant>, verdict: Verdict) {
+        self.recorder.packet(PacketRecord {
+            side,
+            index: packet.index,
+            size: packet.size,
+            headers,
+            entered: packet.entered,
+            due: packet.at,
+            left,
+            verdict,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crosswind_units::Duration;
+
+    #[test]
+    fn queueing_is_what_the_packet_says_and_not_what_is_left_of_its_time() {
+        let mut accounts = Accounts::new(
+            Recorder::off(),
+            Arc::new(PayloadClock::new()),
+            Arc::new(Punctuality::new(Duration::ZERO)),
+            Arc::default(),
+        );
+        let packet = Packet::entering(0, Bytes(1250), Instant::ZERO, 0)
+            .after_jitter(Duration::from_millis(7))
+            .after_queueing(Instant::from_nanos(9_000_000))
+            .after_transmission(Duration::from_millis(1))
+            .after_propagation(Duration::from_millis(20));
+        assert_eq!(packet.at, Instant::from_nanos(30_000_000));
+        accounts.handle_departure(Side::Forward, &packet, Instant::from_nanos(30_000_500));
+        let totals = accounts.close();
+        let [forward, reverse] = totals.queueing.map(|times| times.report());
+        assert_eq!((forward.n, forward.max, reverse.n), (1, 2_000_000, 0));
+        assert_eq!(totals.delay_error.report().max, 500);
+    }
+}

@@ -1,0 +1,290 @@
+//! The loop of the emulator's thread: from the devices into the path, and from the path to the devices.
+
+use super::accounts::Accounts;
+use super::alarm::{Alarm, WHOLE_SHARE};
+use super::backlog::Backlog;
+use super::devices::{Devices, Woken};
+use super::slab::Slab;
+use super::thread_time::ThreadTime;
+use super::{RUNNING, Report, Setup};
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::tun::Tun;
+use crosswind_ledger::{DropCause, Headers};
+use crosswind_path::{Departure, Packet, Path, Side};
+use crosswind_units::{Bytes, Instant};
+use nix::sys::eventfd::EventFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Everything that the emulator's thread has.
+pub struct Emulator {
+    path: Path,
+    devices: Devices,
+    /// The bytes of the packets inside the path.
+    slab: Slab,
+    accounts: Accounts,
+    clock: Clock,
+    /// Says how long before a packet is due the thread stops sleeping.
+    alarm: Alarm,
+    /// Whether other real-time threads may run while it watches the clock.
+    yields: bool,
+    backlog: Backlog,
+    cpus: Vec<usize>,
+    thread: ThreadTime,
+    /// Time by which the path must be empty, nanoseconds; `RUNNING` while the cell runs.
+    drain_by: Arc<AtomicU64>,
+    /// Once the devices are down: the packets that would have left the path since, forward and reverse.
+    undeliverable: Option<[u64; 2]>,
+    /// Empty between calls; kept for its memory.
+    departures: Vec<Departure>,
+}
+
+impl Emulator {
+    /// An emulator that has not begun. The client's device comes first; `wake` ends a sleep.
+    pub fn new(tuns: [Tun; 2], setup: Setup, wake: Arc<EventFd>, drain_by: Arc<AtomicU64>) -> Self {
+        // Without a processor of its own it would keep the hosts from theirs.
+        let share = if setup.cpus.is_empty() { 0.0 } else { setup.watch.unwrap_or(WHOLE_SHARE) };
+        Self {
+            path: Path::from_config(&setup.config, setup.seed),
+            devices: Devices::new(tuns, wake),
+            slab: Slab::new(setup.mtu),
+            accounts: Accounts::new(setup.recorder, setup.payload_clock, setup.punctuality, setup.traffic),
+            clock: setup.clock,
+            alarm: Alarm::new(share),
+            yields: setup.watch.is_some(),
+            backlog: Backlog::new(&setup.host_cpus),
+            cpus: setup.cpus,
+            thread: ThreadTime::unprepared(),
+            drain_by,
+            undeliverable: None,
+            departures: Vec::with_capacity(64),
+        }
+    }
+
+    /// Makes the calling thread the emulator's.
+    pub fn prepare(&mut self) -> Result<()> {
+        self.thread = ThreadTime::start(&self.cpus, self.clock)?;
+        self.accounts.start();
+        Ok(())
+    }
+
+    /// Forwards until it is time to finish and nothing is inside.
+    pub fn forward(&mut self) -> Result<()> {
+        loop {
+            for side in Side::BOTH {
+                if self.devices.is_readable(side) {
+                    self.read_burst(side)?;
+                }
+            }
+            self.release(self.clock.now());
+            if self.devices.any_readable() {
+                continue;
+            }
+            let drain_by = self.drain_by.load(Ordering::Acquire);
+            if drain_by != RUNNING && (self.queued() == [0, 0] || self.clock.now() >= Instant::from_nanos(drain_by)) {
+                return Ok(());
+            }
+            self.sleep(drain_by)?;
+        }
+    }
+
+    /// The devices are down: what they still hold goes into the path and stays there. A host answers on its own what it has
+    /// just got (a reset to who is gone), also when the path was empty a moment before.
+    pub fn read_rest(&mut self) -> Result<()> {
+        self.undeliverable = Some([0, 0]);
+        for side in Side::BOTH {
+            while self.read_packet(side)? {}
+        }
+        Ok(())
+    }
+
+    /// Closes the accounts.
+    pub fn report(mut self) -> Result<Report> {
+        let queued = self.queued();
+        for side in Side::BOTH {
+            while let Some(departure) = self.path.side(side).poll_packet(Instant::from_nanos(u64::MAX)) {
+                let packet = departure.packet();
+                self.accounts.handle_rest(side, packet, self.slab.headers(packet.buffer));
+            }
+        }
+        let totals = self.accounts.close();
+        Ok(Report {
+            ledger: totals.ledger,
+            queued,
+            delay_error: totals.delay_error,
+            queueing: totals.queueing,
+            starvation: self.thread.starvation(self.clock)?,
+            realtime: self.thread.is_realtime(),
+            cpu_ns: ThreadTime::cpu_ns(),
+            _devices: self.devices.into_tuns(),
+        })
+    }
+
+    fn read_burst(&mut self, side: Side) -> Result<()> {
+        let limit = self.devices.burst_limit(side);
+        let mut count = 0;
+        while count < limit && self.read_packet(side)? {
+            count += 1;
+            self.release(self.clock.now());
+        }
+        self.devices.handle_burst(side, count, limit);
+        Ok(())
+    }
+
+    /// Reads one packet that a host sent, into the path. False when none waits.
+    fn read_packet(&mut self, side: Side) -> Result<bool> {
+        let token = self.slab.take();
+        let Some(length) = self.devices.read(side, self.slab.space(token))? else {
+            self.slab.give_back(token);
+            return Ok(false);
+        };
+        let now = self.clock.now();
+        let size = Bytes(length as u64);
+        let headers = Headers::parse(&self.slab.space(token)[..length]);
+        self.slab.fill(token, length, headers);
+        self.accounts.handle_arrival(side, size);
+        self.path.side(side).handle_packet(now, size, token);
+        self.settle(side, now, Some(token));
+        Ok(true)
+    }
+
+    /// Releases everything that is due.
+    fn release(&mut self, now: Instant) {
+        for side in Side::BOTH {
+            self.settle(side, now, None);
+        }
+    }
+
+    /// Takes what has left the path by `now`. `entered` is a packet that has just come in: it is captured before anything
+    /// that leaves, with its verdict if that fell at once.
+    fn settle(&mut self, side: Side, now: Instant, entered: Option<u32>) {
+        let mut departures = std::mem::take(&mut self.departures);
+        departures.extend(std::iter::from_fn(|| self.path.side(side).poll_packet(now)));
+        if let Some(token) = entered {
+            let verdict = departures.iter().find_map(|departure| match departure {
+                Departure::Dropped(packet, cause) if packet.buffer == token => Some(DropCause::Path(*cause)),
+                _ => None,
+            });
+            self.accounts.handle_entry(side, now, self.slab.bytes(token), verdict);
+        }
+        for departure in departures.drain(..) {
+            match departure {
+                Departure::Forwarded(packet) => self.deliver(side, &packet),
+                Departure::Dropped(packet, cause) => self.drop_packet(side, &packet, DropCause::Path(cause)),
+            }
+            self.slab.give_back(departure.packet().buffer);
+        }
+        self.departures = departures;
+    }
+
+    fn deliver(&mut self, side: Side, packet: &Packet) {
+        let headers = self.slab.headers(packet.buffer);
+        if let Some(packets) = &mut self.undeliverable {
+            packets[side as usize] += 1;
+            self.accounts.handle_rest(side, packet, headers);
+            return;
+        }
+        self.backlog.wait_for_space();
+        let actual = self.clock.now();
+        let bytes = self.slab.bytes(packet.buffer);
+        self.accounts.handle_release(side, headers, actual);
+        // A host that takes no packet (its device is down, its memory is full) is a drop by the device.
+        let taken = self.devices.write(side, bytes);
+        self.accounts.handle_departure(side, packet, actual);
+        if taken {
+            self.accounts.handle_delivery(side, packet, headers, bytes, actual);
+        } else {
+            self.drop_packet(side, packet, DropCause::Device);
+        }
+    }
+
+    fn drop_packet(&mut self, side: Side, packet: &Packet, cause: DropCause) {
+        self.accounts.handle_drop(side, packet, self.slab.headers(packet.buffer), cause);
+    }
+
+    /// Sleeps until a packet comes, one is due, or somebody wakes the thread.
+    fn sleep(&mut self, drain_by: u64) -> Result<()> {
+        let wakeups = [self.path.forward.next_wakeup(), self.path.reverse.next_wakeup()];
+        let end = (drain_by != RUNNING).then(|| Instant::from_nanos(drain_by));
+        let next = wakeups.into_iter().flatten().chain(end).min();
+        let now = self.clock.now();
+        let alarm = next.map(|next| self.alarm.before(next, now));
+        if alarm.is_some_and(|alarm| alarm <= now) {
+            if self.yields {
+                let _ = nix::sched::sched_yield();
+            }
+            self.devices.expect_packets();
+            return Ok(());
+        }
+        let woken = self.devices.wait(self.clock, now, alarm.map(|alarm| alarm.saturating_since(now)))?;
+        if let (Woken::Timeout, Some(alarm)) = (woken, alarm) {
+            self.alarm.handle_wakeup(self.clock.now().saturating_since(alarm));
+        }
+        Ok(())
+    }
+
+    /// Packets inside the path, with those that can no longer be delivered: forward, reverse.
+    fn queued(&self) -> [u64; 2] {
+        let [forward, reverse] = self.undeliverable.unwrap_or_default();
+        [self.path.forward.queued() as u64 + forward, self.path.reverse.queued() as u64 + reverse]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forwarder::Punctuality;
+    use crosswind_ledger::{DeviceCounters, PayloadClock, Recorder};
+    use crosswind_path::PathConfig;
+    use crosswind_units::{Duration, Seed};
+    use nix::sys::eventfd::EfdFlags;
+    use std::os::unix::net::UnixDatagram;
+
+    const PACKET: [u8; 40] = [0; 40];
+
+    /// An emulator between two hosts that are sockets here: one datagram is one packet.
+    fn emulator() -> (Emulator, [UnixDatagram; 2]) {
+        let setup = Setup {
+            config: PathConfig::default(),
+            seed: Seed(1),
+            clock: Clock::start(),
+            mtu: 1500,
+            cpus: Vec::new(),
+            host_cpus: Vec::new(),
+            watch: None,
+            recorder: Recorder::off(),
+            payload_clock: Arc::new(PayloadClock::new()),
+            punctuality: Arc::new(Punctuality::new(Duration::from_millis(100))),
+            traffic: Arc::default(),
+        };
+        let (hosts, devices): (Vec<_>, Vec<_>) = (0..2).map(|_| UnixDatagram::pair().unwrap()).unzip();
+        let devices = devices.into_iter().map(|device| {
+            device.set_nonblocking(true).unwrap();
+            Tun::over(device.into())
+        });
+        let devices = <[Tun; 2]>::try_from(devices.collect::<Vec<_>>()).unwrap();
+        let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK).unwrap();
+        let emulator = Emulator::new(devices, setup, Arc::new(wake), Arc::new(AtomicU64::new(0)));
+        (emulator, hosts.try_into().unwrap())
+    }
+
+    #[test]
+    fn a_packet_that_arrives_after_the_path_has_run_empty_stays_in_it() {
+        let (mut emulator, [client, server]) = emulator();
+        client.send(&PACKET).unwrap();
+        emulator.forward().unwrap();
+        assert_eq!(server.recv(&mut [0; 100]).unwrap(), PACKET.len());
+        server.send(&PACKET).unwrap();
+        drop((client, server));
+        emulator.read_rest().unwrap();
+        let report = emulator.report().unwrap();
+        assert_eq!(report.queued, [0, 1]);
+        let sent = DeviceCounters { sent: 1, sent_bytes: 40, ..DeviceCounters::default() };
+        let balance =
+            report.ledger.close(report.queued, sent, DeviceCounters { received: 1, received_bytes: 40, ..sent });
+        assert_eq!(balance.mismatches(), [""; 0]);
+        assert_eq!((balance.forward.delivered, balance.reverse.queued), (1, 1));
+        assert_eq!([balance.forward.dropped.total(), balance.reverse.dropped.total()], [0, 0]);
+    }
+}

@@ -1,0 +1,52 @@
+//! The emulator's thread: where it runs, with which priority, and what it ran and waited.
+
+use crate::clock::{Clock, thread_cpu_ns};
+use crate::error::{HostError, Result};
+use crate::realtime;
+use crosswind_ledger::Starvation;
+use crosswind_units::Instant;
+
+/// The calling thread's time since it was prepared.
+pub struct ThreadTime {
+    realtime: bool,
+    /// What it had run and waited before, nanoseconds.
+    before: (u64, u64),
+    started: Instant,
+}
+
+impl ThreadTime {
+    /// Pins the calling thread to `cpus` (unless there are none), raises its priority, and begins to count.
+    pub fn start(cpus: &[usize], clock: Clock) -> Result<Self> {
+        if !cpus.is_empty() {
+            realtime::pin(cpus)?;
+        }
+        realtime::sharpen_timers();
+        let realtime = realtime::raise_priority();
+        Ok(Self { realtime, started: clock.now(), before: realtime::run_and_wait_ns().unwrap_or_default() })
+    }
+
+    /// A thread that was never prepared: its counts are those since it exists.
+    pub const fn unprepared() -> Self {
+        Self { realtime: false, started: Instant::ZERO, before: (0, 0) }
+    }
+
+    /// Whether it has real-time priority.
+    pub const fn is_realtime(&self) -> bool {
+        self.realtime
+    }
+
+    /// What it has run and waited so far.
+    pub fn starvation(&self, clock: Clock) -> Result<Starvation> {
+        let (run, wait) = realtime::run_and_wait_ns().map_err(|e| HostError::new("cannot read schedstat", e))?;
+        Ok(Starvation {
+            run_ns: run - self.before.0,
+            wait_ns: wait - self.before.1,
+            elapsed_ns: (clock.now() - self.started).as_nanos(),
+        })
+    }
+
+    /// CPU time that it has used since it exists.
+    pub fn cpu_ns() -> u64 {
+        thread_cpu_ns()
+    }
+}
