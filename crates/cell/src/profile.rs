@@ -3,7 +3,7 @@
 //! A sample is a stack of functions. It belongs to the innermost one that is recognised: the time of `memmove` is copying,
 //! whoever called it, and that of a hash table is whoever's it is.
 
-use crosswind_host::{Frame, Profiler, Samples};
+use crosswind_host::{Frame, Sampler, Samples};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -84,9 +84,9 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// What `profiler` sampled; `None` when no thread was. With it, what is doubtful about it.
-    pub fn new(profiler: &Profiler) -> (Option<Self>, Option<String>) {
-        let [client, server] = profiler.samples();
+    /// What `sampler` sampled; `None` when no thread was. With it, what is doubtful about it.
+    pub fn new(sampler: &Sampler) -> (Option<Self>, Option<String>) {
+        let [client, server] = sampler.samples();
         if client.cpu_ns == 0 && server.cpu_ns == 0 {
             return (None, None);
         }
@@ -94,10 +94,10 @@ impl Profile {
         let stacks = client.samples.len() + server.samples.len();
         let mut known = HashMap::new();
         let mut sort =
-            |address: u64| *known.entry(address).or_insert_with(|| profiler.frames(address).iter().find_map(part_of));
+            |address: u64| *known.entry(address).or_insert_with(|| sampler.frames(address).iter().find_map(part_of));
         let (client, server) = (host(&client, &mut sort), host(&server, &mut sort));
         // Functions that were inlined, masking among them, are known by the debug information only.
-        let own = profiler.frames(Self::new as *const () as u64 + 1);
+        let own = sampler.frames(Self::new as *const () as u64 + 1);
         let stripped = own.iter().all(|frame| frame.file.is_empty());
         let doubt = if missed > 0 {
             Some(format!("the profile is of the first part of the run: there was no room for {missed} stacks more"))
@@ -108,7 +108,7 @@ impl Profile {
         } else {
             None
         };
-        (Some(Self { interval_ns: Profiler::INTERVAL_NS, client, server }), doubt)
+        (Some(Self { interval_ns: Sampler::INTERVAL_NS, client, server }), doubt)
     }
 }
 
@@ -120,7 +120,7 @@ fn host(samples: &Samples, sort: &mut dyn FnMut(u64) -> Option<Part>) -> HostPro
     }
     let (mut parts, mut all) = (Parts::default(), 0);
     for part in Part::ALL {
-        let count = (*spent_ns.count(part) + Profiler::INTERVAL_NS / 2) / Profiler::INTERVAL_NS;
+        let count = (*spent_ns.count(part) + Sampler::INTERVAL_NS / 2) / Sampler::INTERVAL_NS;
         *parts.count(part) = count;
         all += count;
     }

@@ -5,10 +5,10 @@ use crate::profile::Profile;
 use crate::program::Pair;
 use crate::table::{Part, write_objects, write_samples};
 use crate::{Cell, CellError, Event, write_event};
-use crosswind_host::{Plan, Profiler, Report, Testbed, Threads, realtime, sysctl};
+use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedSettings, Threads, realtime, sysctl};
 use crosswind_ledger::{
-    Capture, CaptureOptions, Cpus, DeviceCounters, DropCause, FidelityReport, LedgerReport, Observed, PacketTable,
-    Probes, Recorder, Sink, SinkReport, kernel_drops_in_words,
+    Capture, CaptureOptions, Cpus, DeviceCounters, DropCause, FidelityReport, HostStarvation, LedgerReport, Observed,
+    PacketTable, Recorder, Sink, SinkReport, kernel_drops_in_words,
 };
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{Outcome, Settings, SocketSettings};
@@ -29,7 +29,7 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
     let wants_fates = cell.workload.wants_fates();
     let (recorder, sink) = Recorder::new(cell.output.packets || wants_fates, cell.output.capture);
     let started = std::time::Instant::now();
-    let testbed = Testbed::build(Plan {
+    let testbed = Testbed::build(TestbedSettings {
         backend: cell.path.backend,
         family: cell.path.family,
         mtu: cell.path.mtu_bytes,
@@ -45,7 +45,7 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
     tell(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
 
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
-    let threads = Threads::sampled_by(if cell.output.profile { Some(Profiler::start()?) } else { None });
+    let threads = Threads::sampled_by(if cell.output.profile { Some(Sampler::start()?) } else { None });
     let mut measured = measure(cell, &testbed, &threads, zero, deadline, tell)?;
     let readback = testbed.readback.clone();
     let cpus = testbed.cpus.clone();
@@ -68,7 +68,7 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
     if wants_fates && ended.report.is_some() {
         find_fates(&mut measured.samples, &written.kept);
     }
-    let (profile, doubt) = threads.profiler().map_or((None, None), Profile::new);
+    let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
     measured.warnings.extend(doubt);
     if let Some(directory) = &cell.output.directory {
         write_samples(directory, &measured.samples, zero)?;
@@ -86,7 +86,7 @@ pub fn run_cell(cell: &Cell, tell: &mut dyn FnMut(&Event<'_>) -> Result<(), Cell
         starvation: report.starvation,
         probe_starvation: {
             let [client, server] = threads.worst();
-            Probes { client, server }
+            HostStarvation { client, server }
         },
         kernel_drops,
         realtime: report.realtime,
@@ -203,9 +203,9 @@ fn settings(cell: &Cell) -> Result<Settings, CellError> {
 fn conclude(
     cell: &Cell,
     measured: &Measured,
-    report: Option<Report>,
+    report: Option<EmulatorReport>,
     [client, server]: [DeviceCounters; 2],
-    observed: impl FnOnce(&Report, u64) -> Observed,
+    observed: impl FnOnce(&EmulatorReport, u64) -> Observed,
 ) -> Value {
     let ok = measured.samples.iter().filter(|sample| sample.outcome == Outcome::Ok).count();
     let mut reasons = Vec::new();

@@ -4,7 +4,7 @@ use std::io;
 
 /// The kind of failure, as named in the cell protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// Something may not be done by this user here.
     Privilege,
     /// The kernel or machine lacks something.
@@ -13,7 +13,7 @@ pub enum Kind {
     Host,
 }
 
-impl Kind {
+impl ErrorKind {
     /// As written in an `error` event.
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ pub struct HostError {
     /// The system's answer.
     pub cause: String,
     /// The kind of failure.
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// What the user can do.
     pub hint: Option<String>,
 }
@@ -43,16 +43,16 @@ impl HostError {
     pub fn new(what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
         let cause = cause.into();
         let kind = match cause.raw_os_error() {
-            Some(libc::EPERM | libc::EACCES) => Kind::Privilege,
-            Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOSYS | libc::ENXIO) => Kind::Unsupported,
-            _ => Kind::Host,
+            Some(libc::EPERM | libc::EACCES) => ErrorKind::Privilege,
+            Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOSYS | libc::ENXIO) => ErrorKind::Unsupported,
+            _ => ErrorKind::Host,
         };
         Self { what: what.into(), cause: describe(&cause), kind, hint: None }
     }
 
     /// Something that this machine lacks.
     pub fn unsupported(what: impl Into<String>, cause: impl Into<String>) -> Self {
-        Self { what: what.into(), cause: cause.into(), kind: Kind::Unsupported, hint: None }
+        Self { what: what.into(), cause: cause.into(), kind: ErrorKind::Unsupported, hint: None }
     }
 
     /// Adds what to do.

@@ -3,9 +3,9 @@
 
 mod backend;
 mod clock;
+mod emulator;
 mod error;
 mod ethtool;
-mod forwarder;
 mod ifreq;
 mod namespace;
 mod netlink;
@@ -25,13 +25,13 @@ mod tun;
 
 pub use backend::Backend;
 pub use clock::{Clock, thread_cpu_ns};
-pub use error::{HostError, Kind, Result};
-pub use forwarder::{Amount, Punctual, Punctuality, Report, Traffic, TrafficCounters};
+pub use emulator::{Amount, EmulatorReport, Punctual, Punctuality, Traffic, TrafficCounters};
+pub use error::{ErrorKind, HostError, Result};
 pub use namespace::Namespace;
 pub use placement::{Cpus, Placement};
 pub use probe::{Finding, probe};
-pub use sampler::{Frame, Profiler, Sample, Sampled, Samples};
+pub use sampler::{Frame, Sample, SampledThread, Sampler, Samples};
 pub use settings::{HostConfig, HostGroup, Profile, ProfileDescription};
 pub use starvation::Threads;
-pub use testbed::{Ended, Family, Plan, Readback, Testbed};
+pub use testbed::{Ended, Family, Readback, Testbed, TestbedSettings};
 pub use timer::Timer;

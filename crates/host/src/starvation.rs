@@ -4,7 +4,7 @@
 //! from the wait of each thread is taken what the other threads of the cell ran.
 
 use crate::realtime::{run_and_wait_ns, run_and_wait_ns_of};
-use crate::sampler::{Profiler, Sampled};
+use crate::sampler::{SampledThread, Sampler};
 use crosswind_ledger::Starvation;
 use crosswind_path::Side;
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ use std::time::Instant;
 #[derive(Debug, Default)]
 pub struct Threads {
     state: Mutex<State>,
-    profiler: Option<Profiler>,
+    sampler: Option<Sampler>,
 }
 
 #[derive(Debug, Default)]
@@ -27,14 +27,14 @@ struct State {
 }
 
 impl Threads {
-    /// Threads that `profiler` samples, if there is one.
-    pub fn sampled_by(profiler: Option<Profiler>) -> Self {
-        Self { profiler, ..Self::default() }
+    /// Threads that `sampler` samples, if there is one.
+    pub fn sampled_by(sampler: Option<Sampler>) -> Self {
+        Self { sampler, ..Self::default() }
     }
 
     /// What samples them.
-    pub const fn profiler(&self) -> Option<&Profiler> {
-        self.profiler.as_ref()
+    pub const fn sampler(&self) -> Option<&Sampler> {
+        self.sampler.as_ref()
     }
 
     /// Counts the calling thread to the host that sends in the direction of `side`, until the guard is dropped.
@@ -47,7 +47,7 @@ impl Threads {
         // What it waited before, to be started at all, delayed nothing that is measured.
         let before = run_and_wait_ns().unwrap_or_default();
         // A thread that can have no timer is not sampled; the workload does not depend on it.
-        let sampled = self.profiler.as_ref().and_then(|profiler| profiler.enter(side).ok());
+        let sampled = self.sampler.as_ref().and_then(|sampler| sampler.enter(side).ok());
         Entered { threads: self, side, id, before, started, _sampled: sampled }
     }
 
@@ -80,7 +80,7 @@ pub struct Entered<'a> {
     id: i32,
     before: (u64, u64),
     started: Instant,
-    _sampled: Option<Sampled<'a>>,
+    _sampled: Option<SampledThread<'a>>,
 }
 
 impl Drop for Entered<'_> {

@@ -1,6 +1,6 @@
 //! Kernel settings of the calling thread's network namespace: set, and read back.
 
-use crate::error::{HostError, Kind, Result};
+use crate::error::{ErrorKind, HostError, Result};
 use std::fs;
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub fn set(name: &str, value: &str) -> Result<()> {
     Err(HostError {
         what: format!("the sysctl {name} was set to {value}"),
         cause: format!("the kernel made it {found}"),
-        kind: Kind::Unsupported,
+        kind: ErrorKind::Unsupported,
         hint: Some("give a value that this kernel accepts".into()),
     })
 }

@@ -2,9 +2,9 @@
 
 use crate::backend::Backend;
 use crate::clock::Clock;
+use crate::emulator::{Emulator, EmulatorReport, Punctuality, Setup, TrafficCounters};
 use crate::error::Result;
 use crate::ethtool;
-use crate::forwarder::{Forwarder, Punctuality, Report, Setup, TrafficCounters};
 use crate::namespace::Namespace;
 use crate::netlink::Netlink;
 use crate::placement::{Cpus, Placement};
@@ -53,7 +53,7 @@ impl Family {
 }
 
 /// What to build.
-pub struct Plan {
+pub struct TestbedSettings {
     /// Between the hosts.
     pub backend: Backend,
     /// Address family.
@@ -88,7 +88,7 @@ pub struct Readback {
 /// What is left when the traffic has ended; pairs are client, server.
 pub struct Ended {
     /// What the emulator saw; nothing on a direct path.
-    pub report: Option<Report>,
+    pub report: Option<EmulatorReport>,
     /// What the devices counted.
     pub devices: [DeviceCounters; 2],
     /// Datagrams that found their socket full.
@@ -117,29 +117,29 @@ pub struct Testbed {
     pub traffic: Arc<TrafficCounters>,
     /// What was set, as read back: client, server.
     pub readback: [Readback; 2],
-    forwarder: Option<Forwarder>,
+    emulator: Option<Emulator>,
     drain: Duration,
 }
 
 impl Testbed {
     /// Builds the hosts and what lies between them; packets can be sent when it returns.
-    pub fn build(plan: Plan) -> Result<Self> {
-        let (client_address, server_address) = plan.family.addresses();
-        let cpus = Cpus::share_out(plan.backend, &plan.placement);
+    pub fn build(settings: TestbedSettings) -> Result<Self> {
+        let (client_address, server_address) = settings.family.addresses();
+        let cpus = Cpus::share_out(settings.backend, &settings.placement);
         if !cpus.hosts.is_empty() {
             // Building takes milliseconds in the kernel, which no real-time thread interrupts: not on an emulator's processor.
             realtime::pin(&cpus.hosts)?;
         }
         let clock = Clock::start();
         let payload_clock = Arc::new(PayloadClock::new());
-        let punctuality = Arc::new(Punctuality::new(plan.late_after));
+        let punctuality = Arc::new(Punctuality::new(settings.late_after));
         let traffic = Arc::new(TrafficCounters::default());
         let (client, server) = (Namespace::new()?, Namespace::new()?);
         for namespace in [&client, &server] {
-            namespace.run(|| prepare(&plan.host, &cpus))?;
+            namespace.run(|| prepare(&settings.host, &cpus))?;
         }
-        let mut forwarder = None;
-        match plan.backend {
+        let mut emulator = None;
+        match settings.backend {
             Backend::Direct => {
                 let peer = server.as_raw_fd();
                 client.run(move || Netlink::connect()?.add_veth(DEVICE, DEVICE, peer))?;
@@ -149,31 +149,31 @@ impl Testbed {
             Backend::Tun => {
                 let tuns = (client.run(|| Tun::create(DEVICE))?, server.run(|| Tun::create(DEVICE))?);
                 let setup = Setup {
-                    config: plan.path,
-                    seed: plan.seed,
+                    config: settings.path,
+                    seed: settings.seed,
                     clock,
-                    mtu: plan.mtu as usize,
+                    mtu: settings.mtu as usize,
                     cpus: cpus.emulator.clone(),
                     host_cpus: if cpus.emulator.is_empty() { Vec::new() } else { cpus.hosts.clone() },
-                    watch: plan.placement.watch,
-                    recorder: plan.recorder,
+                    watch: settings.placement.watch,
+                    recorder: settings.recorder,
                     payload_clock: Arc::clone(&payload_clock),
                     punctuality: Arc::clone(&punctuality),
                     traffic: Arc::clone(&traffic),
                 };
-                forwarder = Some(Forwarder::start(tuns.0, tuns.1, setup)?);
+                emulator = Some(Emulator::start(tuns.0, tuns.1, setup)?);
             }
         }
-        let multicast = plan.backend == Backend::Direct;
+        let multicast = settings.backend == Backend::Direct;
         let connect = |own: IpAddr, peer: IpAddr| {
-            let host = &plan.host;
-            move || connect(host, plan.mtu, multicast, own, peer)
+            let host = &settings.host;
+            move || connect(host, settings.mtu, multicast, own, peer)
         };
         let readback = [
             client.run(connect(client_address, server_address))?,
             server.run(connect(server_address, client_address))?,
         ];
-        let round_trip = plan.path.forward.longest_delay() + plan.path.reverse.longest_delay();
+        let round_trip = settings.path.forward.longest_delay() + settings.path.reverse.longest_delay();
         Ok(Self {
             client,
             server,
@@ -185,7 +185,7 @@ impl Testbed {
             punctuality,
             traffic,
             readback,
-            forwarder,
+            emulator,
             drain: Duration::from_nanos(2 * round_trip.as_nanos()) + Duration::from_millis(500),
         })
     }
@@ -201,8 +201,8 @@ impl Testbed {
             Ok(())
         };
         let both = || Ok([counters(&client)?, counters(&server)?]);
-        let (report, devices) = match self.forwarder {
-            Some(forwarder) => (Some(forwarder.finish(self.drain, down)?), both()?),
+        let (report, devices) = match self.emulator {
+            Some(emulator) => (Some(emulator.finish(self.drain, down)?), both()?),
             None => (None, at_rest(both, self.drain)?),
         };
         let dropped = |namespace: &Namespace| namespace.run(|| Ok(sockets::dropped_datagrams()));
@@ -212,7 +212,7 @@ impl Testbed {
 
     /// Whether an emulator is between the hosts.
     pub const fn is_emulated(&self) -> bool {
-        self.forwarder.is_some()
+        self.emulator.is_some()
     }
 
     /// Where a packet of `side` comes from.

@@ -44,7 +44,7 @@ pub struct Cpus {
 
 /// The threads that measure, one for each host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Probes {
+pub struct HostStarvation {
     /// The client's.
     pub client: Starvation,
     /// The server's.
@@ -59,7 +59,7 @@ pub struct Observed {
     /// The emulator's thread.
     pub starvation: Starvation,
     /// Of each host, the thread that waited most.
-    pub probe_starvation: Probes,
+    pub probe_starvation: HostStarvation,
     /// Packets that the hosts' devices and backlogs dropped, which no network does.
     pub kernel_drops: u64,
     /// Whether the emulator ran at real-time priority.
@@ -136,7 +136,7 @@ impl FidelityReport {
             ));
         }
         let allowed = self.budget.probe_starvation;
-        let Probes { client, server } = self.observed.probe_starvation;
+        let HostStarvation { client, server } = self.observed.probe_starvation;
         for (host, one) in [("client", client), ("server", server)] {
             if one.fraction() > allowed {
                 reasons.push(format!(

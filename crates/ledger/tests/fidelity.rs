@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
-use crosswind_ledger::{Budget, Cpus, FidelityReport, Observed, Probes, Starvation, TimeReport};
+use crosswind_ledger::{Budget, Cpus, FidelityReport, HostStarvation, Observed, Starvation, TimeReport};
 use serde_json::{Value, json};
 
 fn waited(wait_ns: u64) -> Starvation {
@@ -51,7 +51,7 @@ fn a_budget_is_kept_up_to_and_including_its_figures() {
 #[test]
 fn every_miss_is_told_with_its_figures() {
     let report = report(Observed {
-        probe_starvation: Probes { client: waited(100), server: waited(900) },
+        probe_starvation: HostStarvation { client: waited(100), server: waited(900) },
         kernel_drops: 3,
         ..observed(12_345_678, 600)
     });

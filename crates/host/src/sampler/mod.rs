@@ -37,7 +37,7 @@ thread_local! {
 
 /// Samples threads.
 #[derive(Debug)]
-pub struct Profiler {
+pub struct Sampler {
     modules: Arc<Modules>,
     hosts: Mutex<[Samples; 2]>,
 }
@@ -58,7 +58,7 @@ pub struct Samples {
 pub struct Sample {
     /// CPU time of the thread since its sample before.
     pub cpu_ns: u64,
-    /// Addresses for [`Profiler::frames`], the innermost first.
+    /// Addresses for [`Sampler::frames`], the innermost first.
     pub stack: Vec<u64>,
 }
 
@@ -71,7 +71,7 @@ pub struct Frame {
     pub file: String,
 }
 
-impl Profiler {
+impl Sampler {
     /// CPU time that one sample stands for, were the kernel's ticks as frequent.
     pub const INTERVAL_NS: u64 = INTERVAL.as_nanos() as u64;
 
@@ -83,20 +83,20 @@ impl Profiler {
         if !unwind::SUPPORTED {
             return Err(HostError::unsupported("cannot sample CPU time", "it is written for x86_64"));
         }
-        let profiler = Self { modules: Arc::new(Modules::loaded()), hosts: Mutex::default() };
+        let sampler = Self { modules: Arc::new(Modules::loaded()), hosts: Mutex::default() };
         let action = SigAction::new(SigHandler::SigAction(handle_sample), SaFlags::SA_RESTART, SigSet::empty());
         // SAFETY: the handler is signal-safe: it touches only its thread's `Recording` and stack. It stays: without one a
         // signal that is still under way would end the process.
         unsafe { sigaction(Signal::SIGPROF, &action) }
             .map_err(|e| HostError::new("cannot sample CPU time: cannot handle SIGPROF", e))?;
-        Ok(profiler)
+        Ok(sampler)
     }
 
     /// Samples the calling thread, for the host that sends in the direction of `side`, until the guard is dropped.
     ///
     /// # Errors
     /// When the thread cannot have a timer.
-    pub fn enter(&self, side: Side) -> Result<Sampled<'_>> {
+    pub fn enter(&self, side: Side) -> Result<SampledThread<'_>> {
         let failed = |e| HostError::new("cannot sample CPU time: cannot set a timer", e);
         let recording = Box::new(Recording {
             modules: Arc::clone(&self.modules),
@@ -117,7 +117,7 @@ impl Profiler {
         timer.set(expiration, TimerSetTimeFlags::empty()).map_err(failed)?;
         let recording = NonNull::from(Box::leak(recording));
         RECORDING.set(recording.as_ptr());
-        Ok(Sampled { profiler: self, side, recording, timer: Some(timer), began_ns: thread_cpu_ns() })
+        Ok(SampledThread { sampler: self, side, recording, timer: Some(timer), began_ns: thread_cpu_ns() })
     }
 
     /// What was sampled: client, server. Threads that have not left do not count yet.
@@ -159,15 +159,15 @@ impl Profiler {
 
 /// A thread that is sampled.
 #[derive(Debug)]
-pub struct Sampled<'a> {
-    profiler: &'a Profiler,
+pub struct SampledThread<'a> {
+    sampler: &'a Sampler,
     side: Side,
     recording: NonNull<Recording>,
     timer: Option<Timer>,
     began_ns: u64,
 }
 
-impl Drop for Sampled<'_> {
+impl Drop for SampledThread<'_> {
     fn drop(&mut self) {
         let cpu_ns = thread_cpu_ns().saturating_sub(self.began_ns);
         drop(self.timer.take());
@@ -176,7 +176,7 @@ impl Drop for Sampled<'_> {
         compiler_fence(Ordering::SeqCst);
         // SAFETY: from `Box::leak` in `enter`, and nothing else has it any more.
         let recording = unsafe { Box::from_raw(self.recording.as_ptr()) };
-        if let Ok(mut hosts) = self.profiler.hosts.lock() {
+        if let Ok(mut hosts) = self.sampler.hosts.lock() {
             let samples = &mut hosts[self.side as usize];
             samples.cpu_ns += cpu_ns;
             samples.missed += recording.missed;
@@ -266,31 +266,31 @@ mod tests {
         value
     }
 
-    fn sampled(name: &str, work: impl Fn() + Sync) -> (Profiler, [Samples; 2]) {
-        let profiler = Profiler::start().unwrap();
+    fn sampled(name: &str, work: impl Fn() + Sync) -> (Sampler, [Samples; 2]) {
+        let sampler = Sampler::start().unwrap();
         std::thread::scope(|scope| {
-            let profiler = &profiler;
+            let sampler = &sampler;
             let work = &work;
             let thread = std::thread::Builder::new().name(name.into());
             thread
                 .spawn_scoped(scope, move || {
-                    let _sampled = profiler.enter(Side::Forward).unwrap();
+                    let _sampled = sampler.enter(Side::Forward).unwrap();
                     work();
                 })
                 .unwrap();
         });
-        let samples = profiler.samples();
-        (profiler, samples)
+        let samples = sampler.samples();
+        (sampler, samples)
     }
 
-    fn names(profiler: &Profiler, stack: &[u64]) -> Vec<String> {
-        stack.iter().flat_map(|&address| profiler.frames(address)).map(|frame| frame.function).collect()
+    fn names(sampler: &Sampler, stack: &[u64]) -> Vec<String> {
+        stack.iter().flat_map(|&address| sampler.frames(address)).map(|frame| frame.function).collect()
     }
 
     #[test]
     fn a_busy_function_is_found_with_its_callers() {
         // 100 ticks even where there are only 100 a second.
-        let (profiler, [client, server]) = sampled("client", || {
+        let (sampler, [client, server]) = sampled("client", || {
             black_box(burn_processor_time(1_000_000_000));
         });
         assert!(client.cpu_ns >= 1_000_000_000);
@@ -298,17 +298,17 @@ mod tests {
         assert!(client.samples.iter().map(|sample| sample.cpu_ns).sum::<u64>() <= client.cpu_ns);
         assert!(server.samples.is_empty());
         let burning = client.samples.iter().filter(|sample| {
-            let names = names(&profiler, &sample.stack);
+            let names = names(&sampler, &sample.stack);
             let within = |what: &str| names.iter().any(|name| name.contains(what));
             within("burn_processor_time") && within("busy_function_is_found")
         });
-        assert!(burning.count() * 2 > client.samples.len(), "{:?}", names(&profiler, &client.samples[0].stack));
+        assert!(burning.count() * 2 > client.samples.len(), "{:?}", names(&sampler, &client.samples[0].stack));
     }
 
     #[test]
     fn copying_is_told_from_its_caller() {
         let (from, into) = (vec![1_u8; 1 << 24], Mutex::new(vec![0_u8; 1 << 24]));
-        let (profiler, [client, _]) = sampled("client", || {
+        let (sampler, [client, _]) = sampled("client", || {
             let until = thread_cpu_ns() + 500_000_000;
             let mut into = into.lock().unwrap();
             while thread_cpu_ns() < until {
@@ -316,7 +316,7 @@ mod tests {
             }
         });
         let copying = client.samples.iter().filter(|sample| {
-            names(&profiler, &sample.stack)
+            names(&sampler, &sample.stack)
                 .first()
                 .is_some_and(|name| name.contains("memcpy") || name.contains("memmove"))
         });
@@ -325,10 +325,10 @@ mod tests {
 
     #[test]
     fn functions_on_memory_are_known_without_symbols() {
-        let profiler = Profiler::start().unwrap();
+        let sampler = Sampler::start().unwrap();
         let inside = libc::memset as *const () as u64 + 1;
-        assert_eq!(profiler.memory_function(inside).map(|frame| frame.function).as_deref(), Some("memset"));
-        assert_eq!(profiler.memory_function(1), None);
+        assert_eq!(sampler.memory_function(inside).map(|frame| frame.function).as_deref(), Some("memset"));
+        assert_eq!(sampler.memory_function(1), None);
     }
 
     #[test]
@@ -340,10 +340,10 @@ mod tests {
 
     #[test]
     fn a_thread_can_enter_again() {
-        let profiler = Profiler::start().unwrap();
+        let sampler = Sampler::start().unwrap();
         for _ in 0..2 {
-            drop(profiler.enter(Side::Reverse).unwrap());
+            drop(sampler.enter(Side::Reverse).unwrap());
         }
-        assert!(profiler.samples()[1].cpu_ns > 0);
+        assert!(sampler.samples()[1].cpu_ns > 0);
     }
 }

@@ -6,7 +6,7 @@ use super::backlog::Backlog;
 use super::devices::{Devices, Woken};
 use super::slab::Slab;
 use super::thread_time::ThreadTime;
-use super::{RUNNING, Report, Setup};
+use super::{EmulatorReport, RUNNING, Setup};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::tun::Tun;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Everything that the emulator's thread has.
-pub struct Emulator {
+pub struct ForwardingLoop {
     path: Path,
     devices: Devices,
     /// The bytes of the packets inside the path.
@@ -40,7 +40,7 @@ pub struct Emulator {
     departures: Vec<Departure>,
 }
 
-impl Emulator {
+impl ForwardingLoop {
     /// An emulator that has not begun. The client's device comes first; `wake` ends a sleep.
     pub fn new(tuns: [Tun; 2], setup: Setup, wake: Arc<EventFd>, drain_by: Arc<AtomicU64>) -> Self {
         // Without a processor of its own it would keep the hosts from theirs.
@@ -100,7 +100,7 @@ impl Emulator {
     }
 
     /// Closes the accounts.
-    pub fn report(mut self) -> Result<Report> {
+    pub fn report(mut self) -> Result<EmulatorReport> {
         let queued = self.queued();
         for side in Side::BOTH {
             while let Some(departure) = self.path.side(side).poll_packet(Instant::from_nanos(u64::MAX)) {
@@ -109,7 +109,7 @@ impl Emulator {
             }
         }
         let totals = self.accounts.close();
-        Ok(Report {
+        Ok(EmulatorReport {
             ledger: totals.ledger,
             queued,
             delay_error: totals.delay_error,
@@ -234,7 +234,7 @@ impl Emulator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forwarder::Punctuality;
+    use crate::emulator::Punctuality;
     use crosswind_ledger::{DeviceCounters, PayloadClock, Recorder};
     use crosswind_path::PathConfig;
     use crosswind_units::{Duration, Seed};
@@ -244,7 +244,7 @@ mod tests {
     const PACKET: [u8; 40] = [0; 40];
 
     /// An emulator between two hosts that are sockets here: one datagram is one packet.
-    fn emulator() -> (Emulator, [UnixDatagram; 2]) {
+    fn emulator() -> (ForwardingLoop, [UnixDatagram; 2]) {
         let setup = Setup {
             config: PathConfig::default(),
             seed: Seed(1),
@@ -265,7 +265,7 @@ mod tests {
         });
         let devices = <[Tun; 2]>::try_from(devices.collect::<Vec<_>>()).unwrap();
         let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK).unwrap();
-        let emulator = Emulator::new(devices, setup, Arc::new(wake), Arc::new(AtomicU64::new(0)));
+        let emulator = ForwardingLoop::new(devices, setup, Arc::new(wake), Arc::new(AtomicU64::new(0)));
         (emulator, hosts.try_into().unwrap())
     }
 

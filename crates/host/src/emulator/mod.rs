@@ -1,6 +1,6 @@
 //! The emulator: passes packets from each host's device through the path to the other's, on a thread of its own.
 //!
-//! One thread serves both directions and sleeps until a packet comes or is due ([`Emulator`]). It never touches the disk and
+//! One thread serves both directions and sleeps until a packet comes or is due ([`ForwardingLoop`]). It never touches the disk and
 //! takes no lock; what it records goes through a channel. When it is to finish, it lets the path run empty, waits until the
 //! devices are down, reads what is left in them, and hands back the counts: every packet is then delivered, dropped or still
 //! inside.
@@ -9,7 +9,7 @@ mod accounts;
 mod alarm;
 mod backlog;
 mod devices;
-mod emulator;
+mod forwarding;
 mod punctuality;
 mod slab;
 mod thread_time;
@@ -24,7 +24,7 @@ use crate::tun::Tun;
 use crosswind_ledger::{Ledger, PayloadClock, Recorder, Starvation, TimeHistogram};
 use crosswind_path::PathConfig;
 use crosswind_units::{Duration, Seed};
-use emulator::Emulator;
+use forwarding::ForwardingLoop;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -63,7 +63,7 @@ pub struct Setup {
 }
 
 /// What the emulator saw.
-pub struct Report {
+pub struct EmulatorReport {
     /// Counts by direction.
     pub ledger: Ledger,
     /// Packets still inside at the end: forward, reverse.
@@ -83,8 +83,8 @@ pub struct Report {
 }
 
 /// The running emulator.
-pub struct Forwarder {
-    thread: thread::JoinHandle<Result<Report>>,
+pub struct Emulator {
+    thread: thread::JoinHandle<Result<EmulatorReport>>,
     wake: Arc<EventFd>,
     /// Time by which the path must be empty, nanoseconds of `clock`; `RUNNING` while the cell runs.
     drain_by: Arc<AtomicU64>,
@@ -94,7 +94,7 @@ pub struct Forwarder {
     clock: Clock,
 }
 
-impl Forwarder {
+impl Emulator {
     /// Starts the emulator between the client's and the server's device.
     pub fn start(client: Tun, server: Tun, setup: Setup) -> Result<Self> {
         let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)
@@ -104,7 +104,7 @@ impl Forwarder {
         let (drained_sender, drained) = channel();
         let (devices_down, devices_down_receiver) = channel();
         let clock = setup.clock;
-        let emulator = Emulator::new([client, server], setup, Arc::clone(&wake), Arc::clone(&drain_by));
+        let emulator = ForwardingLoop::new([client, server], setup, Arc::clone(&wake), Arc::clone(&drain_by));
         let thread = thread::Builder::new()
             .name("emulator".into())
             .spawn(move || run(emulator, &drained_sender, &devices_down_receiver))
@@ -113,7 +113,7 @@ impl Forwarder {
     }
 
     /// Lets the path run empty (for at most `limit`), calls `set_down` to take the devices down, and ends the emulator.
-    pub fn finish(self, limit: Duration, set_down: impl FnOnce() -> Result<()>) -> Result<Report> {
+    pub fn finish(self, limit: Duration, set_down: impl FnOnce() -> Result<()>) -> Result<EmulatorReport> {
         self.drain_by.store((self.clock.now() + limit).as_nanos(), Ordering::Release);
         // Only to wake the emulator; when it is already gone, joining says why.
         let _ = self.wake.write(1);
@@ -130,7 +130,7 @@ impl Forwarder {
 }
 
 /// What the emulator's thread does, from its start to its report.
-fn run(mut emulator: Emulator, drained: &Sender<()>, devices_down: &Receiver<()>) -> Result<Report> {
+fn run(mut emulator: ForwardingLoop, drained: &Sender<()>, devices_down: &Receiver<()>) -> Result<EmulatorReport> {
     emulator.prepare()?;
     emulator.forward()?;
     // The other side gone means that the process is on its way out: the counts below still hold.
