@@ -1,6 +1,6 @@
-//! What the ledger costs: `cargo bench -p crosswind-ledger`. Prints figures, judges nothing.
+//! What the ledger costs: `cargo bench -p crosswind-ledger`. It prints figures and makes no judgement.
 
-#![allow(clippy::unwrap_used)] // a benchmark that cannot run has nothing better to do than to stop
+#![allow(clippy::unwrap_used)] // a benchmark that cannot run stops
 
 use crosswind_ledger::{
     Capture, CaptureOptions, DropCause, Headers, PacketRecord, PacketTable, PayloadClock, Recorder, TimeHistogram,

@@ -1,10 +1,11 @@
 //! A pcapng file of one host's device: what it sent and what it received, as raw IP packets.
 //!
 //! Format: the IETF draft "PCAP Now Generic (pcapng) Capture File Format". A block is a type, its length, a body padded to
-//! 4 bytes, and its length again; ours are a section header, one interface, and one enhanced packet block a packet.
+//! 4 bytes, and its length again. A capture consists of a section header, one interface, and one enhanced packet block for
+//! each packet.
 //!
-//! Times do not decrease within a file because the calls do not: the one thread that forwards packets reports each event
-//! with the clock reading it has just taken, entry (with its immediate verdict) and delivery alike.
+//! Times never decrease within a file, because the calls are made in the order of time: the thread that forwards packets
+//! reports every entry and every delivery with the time that it has just read from the clock.
 
 use crate::{DropCause, LedgerError};
 use crosswind_units::Instant;
@@ -37,7 +38,7 @@ const OUTBOUND: u32 = 2;
 pub struct CaptureOptions<'a> {
     /// Name of the interface: `client` or `server`.
     pub host: &'a str,
-    /// Most bytes kept of a packet; the rest is cut off, its true length stays.
+    /// The largest number of bytes that is written of a packet. The rest is cut off; the packet's true length is written too.
     pub snap_bytes: u32,
     /// Wall-clock time of the `Instant` 0, nanoseconds since 1970.
     pub wall_clock_origin_ns: u64,
@@ -62,7 +63,7 @@ impl<W: Write> Capture<W> {
         Ok(capture)
     }
 
-    /// The host sent `packet` at `at`; `dropped` when the path dropped it there and then.
+    /// The host sent `packet` at `at`; `dropped` when the path dropped it on entry.
     pub fn sent(&mut self, at: Instant, packet: &[u8], dropped: Option<DropCause>) -> Result<(), LedgerError> {
         self.write_packet(at, packet, OUTBOUND, dropped)
     }
@@ -107,14 +108,14 @@ impl<W: Write> Capture<W> {
         dropped: Option<DropCause>,
     ) -> Result<(), LedgerError> {
         let time = self.wall_clock_origin_ns.saturating_add(at.as_nanos());
-        let kept = &packet[..packet.len().min(self.snap_bytes as usize)];
+        let written = &packet[..packet.len().min(self.snap_bytes as usize)];
         self.begin(ENHANCED_PACKET);
         self.u32(0); // the first interface
         self.u32((time >> 32) as u32);
         self.u32(time as u32);
-        self.u32(kept.len() as u32);
+        self.u32(written.len() as u32);
         self.u32(packet.len() as u32);
-        self.block.extend(kept);
+        self.block.extend(written);
         self.pad();
         self.option(PACKET_FLAGS, &flags.to_le_bytes());
         if let Some(cause) = dropped {
@@ -124,12 +125,14 @@ impl<W: Write> Capture<W> {
         self.end()
     }
 
+    /// Starts a block.
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.u32(kind);
-        self.u32(0); // the length, once it is known
+        self.u32(0); // the length, which `end` fills in
     }
 
+    /// Completes the block and writes it.
     fn end(&mut self) -> Result<(), LedgerError> {
         let length = self.block.len() as u32 + 4;
         self.u32(length);

@@ -1,36 +1,37 @@
 //! Conservation: per direction, what went in was delivered, dropped for a cause, or is still queued.
 //!
-//! The emulator's counts are checked against counts that it has no hand in, the kernel's of the two devices. A TUN device
-//! counts so:
-//! - `tx_packets` ([`DeviceCounters::sent`]) when the emulator has read the packet;
-//! - `tx_dropped` ([`DeviceCounters::dropped_sending`]) when the device's ring had no room for it;
-//! - `rx_packets` ([`DeviceCounters::received`]) when the emulator's write was taken;
-//! - `rx_dropped` ([`DeviceCounters::dropped_receiving`]) when the write was *refused*, so that the emulator knows of it as
-//!   well, or when the packet was taken and then dropped before it reached IP, of which only the kernel knows.
+//! The emulator's counts are checked against independent counts: those that the kernel makes of the two devices. A TUN
+//! device has these counters:
+//! - `tx_packets` ([`DeviceCounters::sent`]) packets that the emulator has read;
+//! - `tx_dropped` ([`DeviceCounters::dropped_sending`]) packets that did not fit into the device's ring;
+//! - `rx_packets` ([`DeviceCounters::received`]) packets that the device took from the emulator;
+//! - `rx_dropped` ([`DeviceCounters::dropped_receiving`]): packets that the device *refused*, which the emulator counts as
+//!   well, and packets that it took and then dropped before they reached IP, which only the kernel counts.
 //!
-//! So the arrivals have to be `sent`, and the deliveries `received`. Of `dropped_receiving`, as many as the emulator's
-//! refused writes are those same packets; the rest were first taken, and are moved from delivered to dropped.
-//! A veth pair counts in the same way, its sender in the emulator's place.
+//! So the emulator's arrivals have to equal `sent`, and its deliveries `received`. What `dropped_receiving` counts beyond the
+//! emulator's refused writes was first taken, and is moved from delivered to dropped. A veth pair has the same counters,
+//! with its sender in the emulator's place.
 
 use crate::{DropCause, Dropped};
 use crosswind_path::Side;
 use crosswind_units::Bytes;
 use serde::Serialize;
 
-/// One device's counters, as the kernel has them once nothing moves any more.
+/// One device's counters, read from the kernel when no packet moves any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
-    /// `tx_packets`: what the emulator read from the device.
+    /// `tx_packets`: packets that the emulator read from the device.
     pub sent: u64,
-    /// `rx_packets`: what the device took and handed on to its host.
+    /// `rx_packets`: packets that the device took and handed on to its host.
     pub received: u64,
     /// `tx_bytes`: of IP packets on TUN, of Ethernet frames on veth.
     pub sent_bytes: u64,
     /// `rx_bytes`, counted likewise.
     pub received_bytes: u64,
-    /// `tx_dropped`: not among `sent`.
+    /// `tx_dropped`: packets that are not among `sent`.
     pub dropped_sending: u64,
-    /// `rx_dropped`: refused writes, not among `received`; and packets dropped after they were counted there.
+    /// `rx_dropped`: refused packets, which are not among `received`, and packets that were dropped after they were counted
+    /// there.
     pub dropped_receiving: u64,
 }
 
@@ -66,9 +67,9 @@ pub struct DirectionReport {
     pub dropped: Dropped,
     /// Packets that were still in the path at the end.
     pub queued: u64,
-    /// Bytes of what was read from the sending device.
+    /// Bytes that were read from the sending device.
     pub in_bytes: u64,
-    /// Bytes of what the receiving device took.
+    /// Bytes that the receiving device took.
     pub delivered_bytes: u64,
 }
 
@@ -83,7 +84,7 @@ struct Counts {
 }
 
 impl Ledger {
-    /// Nothing has happened yet.
+    /// A ledger without an entry.
     pub fn new() -> Self {
         Self::default()
     }
@@ -111,8 +112,8 @@ impl Ledger {
     /// after the emulator's last read and write.
     pub fn close(&self, queued: [u64; 2], client: DeviceCounters, server: DeviceCounters) -> LedgerReport {
         let mut mismatches = Vec::new();
-        let forward = Way { side: Side::Forward, sender: client, receiver: server };
-        let reverse = Way { side: Side::Reverse, sender: server, receiver: client };
+        let forward = Endpoints { side: Side::Forward, sender: client, receiver: server };
+        let reverse = Endpoints { side: Side::Reverse, sender: server, receiver: client };
         forward.check(&self.forward, queued[0], &mut mismatches);
         reverse.check(&self.reverse, queued[1], &mut mismatches);
         LedgerReport::new(
@@ -136,17 +137,17 @@ impl LedgerReport {
         let mut mismatches = Vec::new();
         let [forward, reverse] =
             [(Side::Forward, client, server), (Side::Reverse, server, client)].map(|(side, sender, receiver)| {
-                let way = Way { side, sender, receiver };
-                // A veth's packet that finds no room is counted by both ends: by the sender's as not sent.
+                let ends = Endpoints { side, sender, receiver };
+                // A packet that a veth device refuses is counted by both ends: by the sender's as not sent.
                 let refused_by_receiver = sender.dropped_sending;
                 let late = receiver.dropped_receiving.saturating_sub(refused_by_receiver);
                 if sender.sent != receiver.received {
                     mismatches.push(format!(
                         "{}: {} sent {} packets, {} received {}",
                         side.name(),
-                        way.sender_name(),
+                        ends.sender_name(),
                         sender.sent,
-                        way.receiver_name(),
+                        ends.receiver_name(),
                         receiver.received
                     ));
                 }
@@ -164,7 +165,7 @@ impl LedgerReport {
         Self::new(forward, reverse, mismatches)
     }
 
-    /// What does not agree, in words with figures; nothing when the ledger is closed.
+    /// A sentence for each two counts that do not agree; none when the ledger is closed.
     pub fn mismatches(&self) -> Vec<String> {
         self.mismatches.clone()
     }
@@ -192,13 +193,13 @@ impl DirectionReport {
 }
 
 /// One direction and the devices at its ends.
-struct Way {
+struct Endpoints {
     side: Side,
     sender: DeviceCounters,
     receiver: DeviceCounters,
 }
 
-impl Way {
+impl Endpoints {
     fn report(&self, counts: &Counts, queued: u64) -> DirectionReport {
         let late = self.receiver.dropped_receiving.saturating_sub(counts.dropped.count(DropCause::Device));
         let mut dropped = counts.dropped.clone();
@@ -215,23 +216,23 @@ impl Way {
 
     /// The emulator's counts against the kernel's, and against themselves.
     fn check(&self, counts: &Counts, queued: u64, mismatches: &mut Vec<String>) {
-        let mut expect = |theirs: u64, ours: u64, what: String| {
-            if theirs != ours {
-                mismatches.push(format!("{}: {what}", self.side.name()));
+        let mut expect_equal = |kernel: u64, emulator: u64, sentence: String| {
+            if kernel != emulator {
+                mismatches.push(format!("{}: {sentence}", self.side.name()));
             }
         };
         let (sender, receiver) = (self.sender_name(), self.receiver_name());
         let (sent, arrived) = (self.sender.sent, counts.arrivals);
-        expect(sent, arrived, format!("{sender} sent {sent} packets, the path saw {arrived}"));
+        expect_equal(sent, arrived, format!("{sender} sent {sent} packets, the path saw {arrived}"));
         let (sent, arrived) = (self.sender.sent_bytes, counts.arrived_bytes);
-        expect(sent, arrived, format!("{sender} sent {sent} bytes, the path saw {arrived}"));
+        expect_equal(sent, arrived, format!("{sender} sent {sent} bytes, the path saw {arrived}"));
         let (taken, written) = (self.receiver.received, counts.deliveries);
-        expect(taken, written, format!("the path delivered {written} packets, {receiver} received {taken}"));
+        expect_equal(taken, written, format!("the path delivered {written} packets, {receiver} received {taken}"));
         let (taken, written) = (self.receiver.received_bytes, counts.delivered_bytes);
-        expect(taken, written, format!("the path delivered {written} bytes, {receiver} received {taken}"));
+        expect_equal(taken, written, format!("the path delivered {written} bytes, {receiver} received {taken}"));
         let left = counts.deliveries + counts.dropped.total() + queued;
         let entered = counts.arrivals;
-        expect(entered, left, format!("{entered} packets entered the path, {left} left it or wait in it"));
+        expect_equal(entered, left, format!("{entered} packets entered the path, {left} left it or wait in it"));
     }
 
     fn sender_name(&self) -> &'static str {

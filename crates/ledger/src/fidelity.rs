@@ -1,4 +1,4 @@
-//! How close the emulation came to what was asked, and whether that is close enough.
+//! How exact an emulation was, and whether that is exact enough.
 
 use crate::TimeReport;
 use crosswind_settings::{Group, SettingError};
@@ -29,20 +29,20 @@ pub struct Starvation {
     pub run_ns: u64,
     /// Ready to run, without a CPU.
     pub wait_ns: u64,
-    /// From its start to its end, asleep or not.
+    /// From the thread's start to its end, whether it slept or not.
     pub elapsed_ns: u64,
 }
 
-/// The CPUs that were given to each part; empty where nothing was pinned.
+/// The CPUs on which the threads were pinned; empty where none was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cpus {
-    /// To the emulator's thread.
+    /// Those of the emulator's thread.
     pub emulator: Vec<u32>,
-    /// To the two hosts.
+    /// Those of the two hosts.
     pub hosts: Vec<u32>,
 }
 
-/// The threads that measure, one for each host.
+/// Of each host, the thread that waited longest for a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HostStarvation {
     /// The client's.
@@ -58,15 +58,15 @@ pub struct Observed {
     pub delay_error_ns: TimeReport,
     /// The emulator's thread.
     pub starvation: Starvation,
-    /// Of each host, the thread that waited most.
+    /// The hosts' threads.
     pub probe_starvation: HostStarvation,
-    /// Packets that the hosts' devices and backlogs dropped, which no network does.
+    /// Packets that the hosts' own devices and backlogs dropped.
     pub kernel_drops: u64,
     /// Whether the emulator ran at real-time priority.
     pub realtime: bool,
     /// Whether its memory was locked.
     pub memory_locked: bool,
-    /// What was pinned where.
+    /// Which CPUs the threads were pinned to.
     pub cpus: Cpus,
 }
 
@@ -76,9 +76,9 @@ pub struct FidelityReport {
     /// What was measured.
     #[serde(flatten)]
     pub observed: Observed,
-    /// What was allowed.
+    /// What it was held to.
     pub budget: Budget,
-    /// Whether all of it was kept.
+    /// Whether nothing exceeds the budget.
     pub within_budget: bool,
 }
 
@@ -101,30 +101,31 @@ impl Default for Budget {
 }
 
 impl Starvation {
-    /// Waited of elapsed; 0 for a thread that never was. Not of ran + waited: for a thread that sleeps nearly always, the
-    /// microsecond that every waking takes would look like want.
+    /// The share of the elapsed time that the thread waited; 0 for a thread that never ran. It is not the share of the time
+    /// that it ran or waited: a thread that sleeps nearly always waits a microsecond at each wake-up, and would seem to
+    /// starve.
     pub fn fraction(&self) -> f64 {
         if self.elapsed_ns > 0 { self.wait_ns as f64 / self.elapsed_ns as f64 } else { 0.0 }
     }
 }
 
 impl FidelityReport {
-    /// What was observed, against `budget`.
+    /// Compares what was observed with `budget`.
     pub fn new(observed: Observed, budget: Budget) -> Self {
         let mut report = Self { observed, budget, within_budget: false };
         report.within_budget = report.reasons().is_empty();
         report
     }
 
-    /// Why the budget was missed, in words with figures; nothing when it was kept.
+    /// A sentence for each figure that exceeds the budget; none when all are within it.
     pub fn reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         let (p99, allowed) = (self.observed.delay_error_ns.p99, self.budget.delay_error_p99_ns);
         if p99 > allowed {
             reasons.push(format!(
                 "packets left the path late: the 99th percentile of the delay error is {}, the budget {}",
-                in_words(p99),
-                in_words(allowed)
+                with_unit(p99),
+                with_unit(allowed)
             ));
         }
         let (fraction, allowed) = (self.observed.starvation.fraction(), self.budget.starvation);
@@ -137,11 +138,11 @@ impl FidelityReport {
         }
         let allowed = self.budget.probe_starvation;
         let HostStarvation { client, server } = self.observed.probe_starvation;
-        for (host, one) in [("client", client), ("server", server)] {
-            if one.fraction() > allowed {
+        for (host, thread) in [("client", client), ("server", server)] {
+            if thread.fraction() > allowed {
                 reasons.push(format!(
                     "a thread of the {host} waited for a CPU for {:.2} % of its time, the budget is {:.2} %",
-                    one.fraction() * 100.0,
+                    thread.fraction() * 100.0,
                     allowed * 100.0
                 ));
             }
@@ -151,13 +152,13 @@ impl FidelityReport {
     }
 }
 
-/// What is wrong with packets that the hosts' own devices and backlogs dropped; nothing if there are none.
+/// A sentence about packets that the hosts' own devices and backlogs dropped; none if there are no such packets.
 pub fn kernel_drops_in_words(drops: u64) -> Option<String> {
     (drops > 0).then(|| format!("the hosts' devices dropped {drops} packets that the path was not asked to drop"))
 }
 
-/// Nanoseconds as people read them: `850 ns`, `12.5 us`, `3.2 ms`.
-fn in_words(ns: u64) -> String {
+/// Nanoseconds in the largest unit that fits: `850 ns`, `12.5 us`, `3.2 ms`.
+fn with_unit(ns: u64) -> String {
     match ns {
         0..1_000 => format!("{ns} ns"),
         1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),

@@ -1,8 +1,10 @@
 //! The few header fields that a packet's record keeps: RFC 791 (IPv4), 8200 (IPv6), 9293 (TCP), 768 (UDP).
 //!
-//! Runs for every packet on the real-time thread: no allocation, no panic on any bytes, every loop bounded.
+//! The parser runs for every packet on the real-time thread: it allocates nothing, panics on no bytes, and every loop is
+//! bounded.
 
-/// Extension headers that are followed; real packets carry one or two, and a hostile one must not hold up the thread.
+/// The number of extension headers that are followed. Real packets carry one or two; a hostile packet with many must not
+/// hold up the thread.
 const MAX_EXTENSIONS: usize = 8;
 
 const HOP_BY_HOP: u8 = 0;
@@ -20,7 +22,7 @@ const MOBILITY: u8 = 135;
 const HOST_IDENTITY: u8 = 139;
 const SHIM6: u8 = 140;
 
-/// What a packet's headers say. Whatever cannot be read is 0.
+/// The fields of a packet's headers. A field that cannot be read is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Headers {
     /// IP version: 4, 6, or 0 when this is no IP packet.
@@ -55,7 +57,7 @@ fn parse_ipv4(packet: &[u8]) -> Option<Headers> {
     let fixed: &[u8; 20] = packet.first_chunk()?;
     let header_length = usize::from(fixed[0] & 0x0f) * 4;
     let total_length = usize::from(u16_at(fixed, 2));
-    // Linux writes a total length of 0 into super-packets above 64 kB: then the packet is what there is.
+    // Linux writes a total length of 0 into super-packets above 64 kB: then all bytes belong to the packet.
     let end = if total_length == 0 { packet.len() } else { total_length.min(packet.len()) };
     if header_length < fixed.len() || end < header_length {
         return None;
@@ -67,7 +69,7 @@ fn parse_ipv4(packet: &[u8]) -> Option<Headers> {
 fn parse_ipv6(packet: &[u8]) -> Option<Headers> {
     let (fixed, rest) = packet.split_first_chunk::<40>()?;
     let payload_length = usize::from(u16_at(fixed, 4));
-    // 0 is a jumbogram (RFC 2675) or a super-packet: then, too, the packet is what there is.
+    // 0 is a jumbogram (RFC 2675) or a super-packet: then, too, all bytes belong to the packet.
     let end = if payload_length == 0 { rest.len() } else { payload_length.min(rest.len()) };
     let mut rest = &rest[..end];
     let mut protocol = fixed[6];
@@ -85,7 +87,7 @@ fn parse_ipv6(packet: &[u8]) -> Option<Headers> {
 }
 
 /// Next header, own length and fragment offset of the extension header `protocol` at the start of `bytes`; `None` when it
-/// is a transport, or is not all there.
+/// is a transport, or is cut off.
 fn extension(protocol: u8, bytes: &[u8]) -> Option<(u8, usize, u16)> {
     let start: &[u8; 8] = match protocol {
         HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION_OPTIONS | MOBILITY | HOST_IDENTITY | SHIM6 => {

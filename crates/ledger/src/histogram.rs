@@ -13,7 +13,7 @@ pub struct TimeHistogram {
     max_ns: u64,
 }
 
-/// What a [`TimeHistogram`] holds, in nanoseconds. All 0 when `n` is 0.
+/// A summary of a [`TimeHistogram`], in nanoseconds. All figures are 0 when `n` is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TimeReport {
     /// How many times were recorded.
@@ -27,14 +27,14 @@ pub struct TimeReport {
 }
 
 impl TimeHistogram {
-    /// An empty histogram; all its memory (about 250 kB) is taken here.
+    /// An empty histogram; all its memory (about 250 kB) is allocated here.
     pub fn new() -> Self {
         let counts = Histogram::new_with_bounds(1, HIGHEST_NS, SIGNIFICANT_DIGITS)
             .unwrap_or_else(|error| unreachable!("the bounds are constants within the library's: {error}"));
         Self { counts, max_ns: 0 }
     }
 
-    /// Counts one time. What is above 100 s counts as 100 s, except for `max`.
+    /// Counts one time. A time above 100 s counts as 100 s, except in `max`.
     pub fn record(&mut self, ns: u64) {
         self.counts.saturating_record(ns);
         self.max_ns = self.max_ns.max(ns);
@@ -42,7 +42,7 @@ impl TimeHistogram {
 
     /// The distribution so far.
     pub fn report(&self) -> TimeReport {
-        // The library answers with the upper edge of a bucket, which may lie above everything that was recorded.
+        // The library returns the upper edge of a bucket, which may be above every time that was recorded.
         let quantile = |q| self.counts.value_at_quantile(q).min(self.max_ns);
         TimeReport { n: self.counts.len(), p50: quantile(0.50), p99: quantile(0.99), max: self.max_ns }
     }

@@ -1,10 +1,10 @@
-//! What happened to every packet, and whether that can be trusted. Sans-IO: the writers take any [`std::io::Write`].
+//! What happened to every packet, and whether the account can be trusted. Sans-IO: the writers take any [`std::io::Write`].
 //!
 //! - [`Ledger`]: counts per direction, checked against the kernel's own counts of the two devices.
-//! - [`FidelityReport`]: how far the emulation was from what was asked, against a [`Budget`].
+//! - [`FidelityReport`]: how exact the emulation was, compared with a [`Budget`].
 //! - [`PayloadClock`]: first and last packet with payload, for each client port.
 //! - [`PacketTable`], [`Capture`]: `packets.arrow` and `*.pcapng`.
-//! - [`Recorder`] and [`Sink`]: the way from the real-time thread to those files, without waiting for a disk.
+//! - [`Recorder`] and [`Sink`]: from the real-time thread to those files, without waiting for a disk.
 
 mod capture;
 mod conservation;

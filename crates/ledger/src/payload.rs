@@ -1,15 +1,15 @@
-//! First and last time that a packet with payload was delivered, for each client port and side: what a transfer took on
-//! the wire. The forwarding thread writes, the workload's threads reset and read; nobody waits.
+//! First and last time that a packet with payload was delivered, for each client port and side: how long a transfer was on
+//! the wire. The forwarding thread writes, the workload's threads reset and read; no thread waits for another.
 
 use crosswind_path::Side;
 use crosswind_units::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const PORTS: usize = 1 << 16;
-/// No time recorded. Times are stored plus one, so that the origin itself is a time too.
+/// Stands for "no time was recorded". Times are stored plus one nanosecond, so that the origin itself can be stored.
 const NEVER: u64 = 0;
 
-/// A table of times by client port and side: 2 MB, taken at once.
+/// A table of times by client port and side: 2 MB, allocated at the start.
 #[derive(Debug)]
 pub struct PayloadClock {
     slots: Box<[Slot]>,
@@ -22,7 +22,7 @@ struct Slot {
 }
 
 impl PayloadClock {
-    /// A clock that has seen nothing.
+    /// A clock without a recorded time.
     pub fn new() -> Self {
         let empty = || Slot { first: AtomicU64::new(NEVER), last: AtomicU64::new(NEVER) };
         Self { slots: std::iter::repeat_with(empty).take(2 * PORTS).collect() }
@@ -32,12 +32,12 @@ impl PayloadClock {
     pub fn record(&self, side: Side, client_port: u16, at: Instant) {
         let slot = self.slot(side, client_port);
         let stored = at.as_nanos().saturating_add(1);
-        // `last` before `first`: whoever sees `first` then sees a `last` that is no earlier.
+        // `last` is written before `first`, so that a reader that sees `first` sees a `last` that is no earlier.
         slot.last.fetch_max(stored, Ordering::Relaxed);
         let _ = slot.first.compare_exchange(NEVER, stored, Ordering::Release, Ordering::Relaxed);
     }
 
-    /// Forgets a port's times, before a new connection uses it.
+    /// Erases a port's times, before a new connection uses the port.
     pub fn reset(&self, side: Side, client_port: u16) {
         let slot = self.slot(side, client_port);
         slot.first.store(NEVER, Ordering::Relaxed);
@@ -51,7 +51,7 @@ impl PayloadClock {
         if first == NEVER {
             return None;
         }
-        // A reset in the middle of a record can leave `first` without `last`.
+        // A reset between the two writes of `record` can leave `first` without `last`.
         let last = slot.last.load(Ordering::Relaxed).max(first);
         Some((Instant::from_nanos(first - 1), Instant::from_nanos(last - 1)))
     }

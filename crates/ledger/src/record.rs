@@ -1,10 +1,10 @@
-//! One packet's record: what it was, when it came, when it was due, when it left, and what became of it.
+//! A packet's record: what it was, when it entered, when it was due, when it left, and what became of it.
 
 use crate::Headers;
 use crosswind_path::{Cause, Side};
 use crosswind_units::{Bytes, Instant};
 
-/// One packet, start to end.
+/// A packet, from its entry to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRecord {
     /// Its direction.
@@ -17,7 +17,7 @@ pub struct PacketRecord {
     pub headers: Headers,
     /// When it entered the path.
     pub entered: Instant,
-    /// When it was to leave, or was dropped: the path's nominal time.
+    /// When it was due to leave, or was dropped: the path's nominal time.
     pub due: Instant,
     /// When it was written to the receiver's device; `None` if it never was.
     pub left: Option<Instant>,
@@ -55,12 +55,12 @@ impl Verdict {
     }
 }
 
-/// Who dropped a packet.
+/// What dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropCause {
-    /// The emulated network, as it was asked to.
+    /// The emulated network, as configured.
     Path(Cause),
-    /// A host's device, which nobody asked.
+    /// A host's device, which was not meant to.
     Device,
 }
 

@@ -1,8 +1,8 @@
 //! From the real-time thread to the files: a [`Recorder`] on that thread, a [`Sink`] on one of its own.
 //!
-//! The recorder fills batches and hands full ones over a channel that never makes it wait; the sink writes them and sends
-//! the empty ones back. When the disk cannot keep up, packet records are kept in memory (about 100 bytes each), but the
-//! bytes of captured packets only up to a limit: beyond it they are left out of the capture, and counted.
+//! The recorder fills batches and sends full ones through a channel that never makes it wait; the sink writes them and sends
+//! the empty ones back. When the disk is too slow, packet records wait in memory (about 100 bytes each). The bytes of
+//! captured packets wait only up to a limit: packets beyond it are left out of the capture, and counted.
 
 use crate::{Capture, DropCause, LedgerError, PacketRecord, PacketTable};
 use crosswind_path::Side;
@@ -12,20 +12,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-const RECORDS_A_BATCH: usize = 4096;
-const BYTES_A_BATCH: usize = 256 * 1024;
-/// A packet of no payload has 40 bytes: enough events that the bytes run out first.
-const EVENTS_A_BATCH: usize = BYTES_A_BATCH / 40;
+const RECORDS_PER_BATCH: usize = 4096;
+const BYTES_PER_BATCH: usize = 256 * 1024;
+/// The smallest packets have 40 bytes, so that a batch is full of bytes before it is full of events.
+const EVENTS_PER_BATCH: usize = BYTES_PER_BATCH / 40;
 /// Capture bytes that may wait for the disk: about half a second of 1 Gbit/s.
-const WAITING_BYTES: u64 = 64 * 1024 * 1024;
-/// Empty batches that are kept for another use, of each kind.
+const MAX_WAITING_BYTES: u64 = 64 * 1024 * 1024;
+/// Empty batches of each kind that are kept for reuse.
 const SPARE_BATCHES: usize = 4;
 
-/// The real-time thread's end. Asked for nothing, it does nothing.
+/// The real-time thread's end. Where neither records nor captures are wanted, it does nothing.
 #[derive(Debug)]
 pub struct Recorder {
-    packets: Option<Lane<PacketBatch>>,
-    capture: Option<Lane<CaptureBatch>>,
+    packets: Option<BatchWriter<PacketBatch>>,
+    capture: Option<BatchWriter<CaptureBatch>>,
     shared: Arc<Shared>,
 }
 
@@ -36,7 +36,7 @@ pub struct Sink {
     spare_packets: SyncSender<PacketBatch>,
     spare_captures: SyncSender<CaptureBatch>,
     shared: Arc<Shared>,
-    keeps: bool,
+    keeps_packets: bool,
 }
 
 /// What went into the files.
@@ -48,19 +48,19 @@ pub struct SinkReport {
     pub captured: u64,
     /// Packets that should be in a capture and are not, because the disk was too slow.
     pub capture_missed: u64,
-    /// Packet records, where they were to be kept in memory.
+    /// The packet records, where the sink was to keep them in memory.
     pub kept: Vec<PacketRecord>,
 }
 
 impl Recorder {
-    /// A recorder of packet records, of captures, of both or neither, and the sink that writes what it records.
+    /// A recorder of packet records, of captures, of both or of neither, and the sink that writes them.
     pub fn new(packets: bool, capture: bool) -> (Self, Sink) {
         let (full, batches) = channel();
         let shared = Arc::new(Shared::default());
-        let (spare_packets, packet_lane) = Lane::new(packets, &full);
-        let (spare_captures, capture_lane) = Lane::new(capture, &full);
-        let recorder = Self { packets: packet_lane, capture: capture_lane, shared: Arc::clone(&shared) };
-        (recorder, Sink { batches, spare_packets, spare_captures, shared, keeps: false })
+        let (spare_packets, packet_writer) = BatchWriter::new(packets, &full);
+        let (spare_captures, capture_writer) = BatchWriter::new(capture, &full);
+        let recorder = Self { packets: packet_writer, capture: capture_writer, shared: Arc::clone(&shared) };
+        (recorder, Sink { batches, spare_packets, spare_captures, shared, keeps_packets: false })
     }
 
     /// A recorder that records nothing.
@@ -78,53 +78,53 @@ impl Recorder {
         self.capture.is_some()
     }
 
-    /// A packet's end is known.
+    /// Records a packet whose end is known.
     pub fn packet(&mut self, record: PacketRecord) {
-        let Some(lane) = &mut self.packets else { return };
-        lane.batch.records.push(record);
-        if lane.batch.records.len() == RECORDS_A_BATCH {
-            lane.hand_over();
+        let Some(writer) = &mut self.packets else { return };
+        writer.batch.records.push(record);
+        if writer.batch.records.len() == RECORDS_PER_BATCH {
+            writer.hand_over();
         }
     }
 
-    /// `side`'s sender sent `packet` at `at`; `dropped` when the path dropped it there and then.
+    /// Records that `side`'s sender sent `packet` at `at`; `dropped` when the path dropped it on entry.
     pub fn sent(&mut self, side: Side, at: Instant, packet: &[u8], dropped: Option<DropCause>) {
         let sender = match side {
             Side::Forward => Host::Client,
             Side::Reverse => Host::Server,
         };
-        self.capture(sender, at, packet, Happened::Sent(dropped));
+        self.capture(sender, at, packet, CaptureEventKind::Sent(dropped));
     }
 
-    /// `side`'s receiver received `packet` at `at`.
+    /// Records that `side`'s receiver received `packet` at `at`.
     pub fn received(&mut self, side: Side, at: Instant, packet: &[u8]) {
         let receiver = match side {
             Side::Forward => Host::Server,
             Side::Reverse => Host::Client,
         };
-        self.capture(receiver, at, packet, Happened::Received);
+        self.capture(receiver, at, packet, CaptureEventKind::Received);
     }
 
-    /// Hands over what is left. The sink ends when it has written that.
+    /// Sends the last batches. The sink ends when it has written them.
     pub fn finish(self) {}
 
-    fn capture(&mut self, host: Host, at: Instant, packet: &[u8], happened: Happened) {
-        let Some(lane) = &self.capture else { return };
-        if !lane.batch.has_room(packet.len()) {
+    fn capture(&mut self, host: Host, at: Instant, packet: &[u8], kind: CaptureEventKind) {
+        let Some(writer) = &self.capture else { return };
+        if !writer.batch.has_space_for(packet.len()) {
             self.hand_over_capture();
         }
-        let Some(lane) = &mut self.capture else { return };
-        if self.shared.waiting_bytes.load(Ordering::Relaxed) > WAITING_BYTES {
+        let Some(writer) = &mut self.capture else { return };
+        if self.shared.waiting_bytes.load(Ordering::Relaxed) > MAX_WAITING_BYTES {
             self.shared.capture_missed.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        lane.batch.push(host, at, packet, happened);
+        writer.batch.push(host, at, packet, kind);
     }
 
     fn hand_over_capture(&mut self) {
-        if let Some(lane) = &mut self.capture {
-            self.shared.waiting_bytes.fetch_add(lane.batch.bytes.len() as u64, Ordering::Relaxed);
-            lane.hand_over();
+        if let Some(writer) = &mut self.capture {
+            self.shared.waiting_bytes.fetch_add(writer.batch.bytes.len() as u64, Ordering::Relaxed);
+            writer.hand_over();
         }
     }
 }
@@ -132,24 +132,24 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.hand_over_capture();
-        if let Some(lane) = &mut self.packets {
-            lane.hand_over();
+        if let Some(writer) = &mut self.packets {
+            writer.hand_over();
         }
     }
 }
 
 impl Sink {
-    /// Keeps packet records in memory as well, for whoever has to look at them at the end.
+    /// Makes the sink keep packet records in memory as well, for use at the end.
     #[must_use]
     pub const fn keeping_packets(mut self, keeps: bool) -> Self {
-        self.keeps = keeps;
+        self.keeps_packets = keeps;
         self
     }
 
-    /// Writes what the recorder hands over until that has finished or is gone, then finishes the files. `captures` are the
+    /// Writes the recorder's batches until the recorder has finished or is gone, then finishes the files. `captures` are the
     /// client's and the server's.
     ///
-    /// After an error the recorder goes on, into the void: the path never stops for a disk.
+    /// After an error the recorder goes on, and its batches are lost: the path never stops for a disk.
     pub fn run<P: Write, C: Write>(
         self,
         mut packet_table: Option<PacketTable<P>>,
@@ -163,7 +163,7 @@ impl Sink {
                         table.append(&batch.records)?;
                         report.packets += batch.records.len() as u64;
                     }
-                    if self.keeps {
+                    if self.keeps_packets {
                         report.kept.extend_from_slice(&batch.records);
                     }
                     batch.clear();
@@ -194,41 +194,41 @@ impl Sink {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Capture bytes that were handed over and are not yet written.
+    /// Capture bytes that were sent and are not yet written.
     waiting_bytes: AtomicU64,
     capture_missed: AtomicU64,
 }
 
-/// One kind of batches on its way: the one being filled, and where it goes when it is full.
+/// Fills batches of one kind, and sends full ones to the sink.
 #[derive(Debug)]
-struct Lane<B> {
+struct BatchWriter<B> {
     batch: B,
     full: Sender<Batch>,
     spare: Receiver<B>,
 }
 
-impl<B: Fill> Lane<B> {
+impl<B: BatchContents> BatchWriter<B> {
     fn new(wanted: bool, full: &Sender<Batch>) -> (SyncSender<B>, Option<Self>) {
         let (give_back, spare) = sync_channel(SPARE_BATCHES);
         if !wanted {
             return (give_back, None);
         }
-        // Taken now, so that the real-time thread seldom has to ask for memory.
+        // Allocated now, so that the real-time thread seldom has to allocate.
         for _ in 0..SPARE_BATCHES {
             let _ = give_back.try_send(B::empty());
         }
         (give_back, Some(Self { batch: B::empty(), full: full.clone(), spare }))
     }
 
-    /// A sink that is gone takes nothing; its error says why.
+    /// Sends the batch. When the sink is gone, the batch is lost, and the sink's error says why.
     fn hand_over(&mut self) {
         let next = self.spare.try_recv().unwrap_or_else(|_| B::empty());
         let _ = self.full.send(std::mem::replace(&mut self.batch, next).into_batch());
     }
 }
 
-/// A batch that can be filled.
-trait Fill {
+/// The contents of a batch.
+trait BatchContents {
     fn empty() -> Self;
     fn clear(&mut self);
     fn into_batch(self) -> Batch;
@@ -247,15 +247,15 @@ struct PacketBatch {
 
 #[derive(Debug)]
 struct CaptureBatch {
-    events: Vec<Event>,
+    events: Vec<CaptureEvent>,
     bytes: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Event {
+struct CaptureEvent {
     host: Host,
     at: Instant,
-    happened: Happened,
+    kind: CaptureEventKind,
     length: usize,
 }
 
@@ -266,14 +266,14 @@ enum Host {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Happened {
+enum CaptureEventKind {
     Sent(Option<DropCause>),
     Received,
 }
 
-impl Fill for PacketBatch {
+impl BatchContents for PacketBatch {
     fn empty() -> Self {
-        Self { records: Vec::with_capacity(RECORDS_A_BATCH) }
+        Self { records: Vec::with_capacity(RECORDS_PER_BATCH) }
     }
 
     fn clear(&mut self) {
@@ -285,9 +285,9 @@ impl Fill for PacketBatch {
     }
 }
 
-impl Fill for CaptureBatch {
+impl BatchContents for CaptureBatch {
     fn empty() -> Self {
-        Self { events: Vec::with_capacity(EVENTS_A_BATCH), bytes: Vec::with_capacity(BYTES_A_BATCH) }
+        Self { events: Vec::with_capacity(EVENTS_PER_BATCH), bytes: Vec::with_capacity(BYTES_PER_BATCH) }
     }
 
     fn clear(&mut self) {
@@ -301,13 +301,13 @@ impl Fill for CaptureBatch {
 }
 
 impl CaptureBatch {
-    fn has_room(&self, length: usize) -> bool {
-        self.events.len() < EVENTS_A_BATCH && self.bytes.len() + length <= BYTES_A_BATCH
+    fn has_space_for(&self, length: usize) -> bool {
+        self.events.len() < EVENTS_PER_BATCH && self.bytes.len() + length <= BYTES_PER_BATCH
     }
 
-    fn push(&mut self, host: Host, at: Instant, packet: &[u8], happened: Happened) {
+    fn push(&mut self, host: Host, at: Instant, packet: &[u8], kind: CaptureEventKind) {
         self.bytes.extend_from_slice(packet);
-        self.events.push(Event { host, at, happened, length: packet.len() });
+        self.events.push(CaptureEvent { host, at, kind, length: packet.len() });
     }
 
     fn write<C: Write>(&self, client: &mut Capture<C>, server: &mut Capture<C>) -> Result<(), LedgerError> {
@@ -319,9 +319,9 @@ impl CaptureBatch {
                 Host::Client => &mut *client,
                 Host::Server => &mut *server,
             };
-            match event.happened {
-                Happened::Sent(dropped) => capture.sent(event.at, packet, dropped)?,
-                Happened::Received => capture.received(event.at, packet)?,
+            match event.kind {
+                CaptureEventKind::Sent(dropped) => capture.sent(event.at, packet, dropped)?,
+                CaptureEventKind::Received => capture.received(event.at, packet)?,
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! `packets.arrow`: one row a packet, as an Arrow IPC file. The columns are those of `docs/cell-protocol.md`.
+//! `packets.arrow`: one row for each packet, as an Arrow IPC file. The columns are those of `docs/cell-protocol.md`.
 
 use crate::{DropCause, LedgerError, PacketRecord};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array};
@@ -12,7 +12,7 @@ const FILE: &str = "the packet table";
 
 /// Writes packet records, a record batch at a time.
 ///
-/// A row is written when the packet's end is known, so the rows are in the order of leaving; `direction` and `index` give
+/// A row is written when the packet's end is known, so that rows stand in the order of leaving; `direction` and `index` give
 /// the order of entering.
 pub struct PacketTable<W: Write> {
     writer: FileWriter<BufWriter<W>>,
@@ -21,7 +21,7 @@ pub struct PacketTable<W: Write> {
 }
 
 impl<W: Write> PacketTable<W> {
-    /// A table whose times count from `zero` (the cell's ready time); what was before is negative.
+    /// A table whose times count from `zero` (the cell's ready time); earlier times are negative.
     pub fn new(writer: W, zero: Instant) -> Result<Self, LedgerError> {
         let schema = Arc::new(schema());
         Ok(Self { writer: FileWriter::try_new_buffered(writer, &schema)?, schema, zero })
@@ -36,13 +36,13 @@ impl<W: Write> PacketTable<W> {
         Ok(self.writer.write(&batch)?)
     }
 
-    /// Writes the file's end, without which it is no Arrow file, and gives the writer back.
+    /// Writes the file's footer, without which it is no Arrow file, and gives the writer back.
     pub fn finish(self) -> Result<W, LedgerError> {
         let buffered = self.writer.into_inner()?;
         LedgerError::writing(FILE, buffered.into_inner().map_err(std::io::IntoInnerError::into_error))
     }
 
-    /// In the order of `schema`.
+    /// The columns, in the order of `schema`.
     fn columns(&self, records: &[PacketRecord]) -> Vec<ArrayRef> {
         let ns = |at: Instant| ns_since(self.zero, at);
         let each = || records.iter();
@@ -81,7 +81,7 @@ fn schema() -> Schema {
     ])
 }
 
-/// Two's complement makes the difference right in both directions, for 292 years.
+/// The difference is right in both directions for 292 years, thanks to two's complement.
 fn ns_since(zero: Instant, at: Instant) -> i64 {
     at.as_nanos().wrapping_sub(zero.as_nanos()) as i64
 }

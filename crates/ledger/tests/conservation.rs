@@ -1,4 +1,4 @@
-//! The ledger closes exactly when every count agrees, and says in words what does not.
+//! The ledger closes exactly when every count agrees, and otherwise says which counts differ.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
@@ -13,7 +13,7 @@ use serde_json::json;
 const LOSS: DropCause = DropCause::Path(loss::LOSS);
 const QUEUE: DropCause = DropCause::Path(QUEUE_FULL);
 
-/// Six packets of 100 bytes forward (3 delivered, 1 lost, 1 tail-dropped, 1 queued), one back, and what the kernel saw.
+/// Six packets of 100 bytes forward (3 delivered, 1 lost, 1 tail-dropped, 1 queued), one back, and what the kernel counted.
 fn a_small_cell() -> (Ledger, DeviceCounters, DeviceCounters) {
     let mut ledger = Ledger::new();
     for _ in 0..6 {
@@ -69,7 +69,7 @@ fn a_cause_that_the_ledger_does_not_know_is_counted_under_its_own_name() {
 }
 
 #[test]
-fn a_packet_the_path_never_saw_is_told() {
+fn a_packet_that_the_path_never_saw_is_reported() {
     let (ledger, mut client, server) = a_small_cell();
     (client.sent, client.sent_bytes) = (8, 800);
     let report = ledger.close([1, 0], client, server);
@@ -85,7 +85,7 @@ fn a_packet_the_path_never_saw_is_told() {
 }
 
 #[test]
-fn a_packet_that_vanished_inside_the_path_is_told() {
+fn a_packet_that_vanished_inside_the_path_is_reported() {
     let (ledger, client, server) = a_small_cell();
     assert_eq!(
         ledger.close([0, 0], client, server).mismatches(),
@@ -97,7 +97,7 @@ fn a_packet_that_vanished_inside_the_path_is_told() {
 }
 
 #[test]
-fn a_delivery_the_kernel_did_not_count_is_told() {
+fn a_delivery_that_the_kernel_did_not_count_is_reported() {
     let (ledger, client, mut server) = a_small_cell();
     (server.received, server.received_bytes) = (2, 200);
     assert_eq!(
@@ -121,7 +121,7 @@ fn bytes_have_to_agree_as_well() {
 }
 
 #[test]
-fn drops_on_the_way_into_the_path_are_the_sending_device_s() {
+fn packets_that_never_reach_the_path_are_dropped_by_the_sending_device() {
     let (ledger, mut client, server) = a_small_cell();
     client.dropped_sending = 4;
     let report = ledger.close([1, 0], client, server);
@@ -153,7 +153,7 @@ fn a_packet_dropped_after_the_device_took_it_was_not_delivered() {
 }
 
 #[test]
-fn on_the_direct_path_the_devices_are_held_against_each_other() {
+fn on_the_direct_path_the_counts_of_the_two_devices_are_compared() {
     let client =
         DeviceCounters { sent: 5, sent_bytes: 500, received: 2, received_bytes: 80, ..DeviceCounters::default() };
     let server =
@@ -162,10 +162,10 @@ fn on_the_direct_path_the_devices_are_held_against_each_other() {
     assert!(report.closed);
     assert_eq!((report.forward.entered, report.forward.delivered), (5, 5));
 
-    // A packet for which the receiver has no room: both ends count it, it is one.
-    let (full, no_room) =
+    // A packet that the receiver's device refuses is counted by both ends, and is one drop.
+    let (sender, receiver) =
         (DeviceCounters { dropped_sending: 1, ..client }, DeviceCounters { dropped_receiving: 1, ..server });
-    let report = LedgerReport::from_devices(full, no_room);
+    let report = LedgerReport::from_devices(sender, receiver);
     assert!(report.closed);
     assert_eq!(
         (report.forward.entered, report.forward.delivered, report.forward.dropped.count(DropCause::Device)),
@@ -182,9 +182,9 @@ fn on_the_direct_path_the_devices_are_held_against_each_other() {
     );
 }
 
-/// One packet's story, told both by the emulator and, in the same order, by the two devices.
+/// What happened to a packet, as both the emulator and the two devices count it.
 #[derive(Clone, Copy, Debug)]
-enum Story {
+enum Fate {
     RingFull,
     Lost,
     TailDropped,
@@ -194,30 +194,30 @@ enum Story {
     DroppedLate,
 }
 
-fn story() -> impl Strategy<Value = (Side, Story, u64)> {
-    let stories = [
-        Story::RingFull,
-        Story::Lost,
-        Story::TailDropped,
-        Story::Queued,
-        Story::Delivered,
-        Story::Refused,
-        Story::DroppedLate,
+fn fate() -> impl Strategy<Value = (Side, Fate, u64)> {
+    let fates = [
+        Fate::RingFull,
+        Fate::Lost,
+        Fate::TailDropped,
+        Fate::Queued,
+        Fate::Delivered,
+        Fate::Refused,
+        Fate::DroppedLate,
     ];
-    (prop::sample::select(Side::BOTH.to_vec()), prop::sample::select(stories.to_vec()), 20..=1500u64)
+    (prop::sample::select(Side::BOTH.to_vec()), prop::sample::select(fates.to_vec()), 20..=1500u64)
 }
 
-/// Plays the stories: the ledger, what is queued, the client's and the server's device.
-fn play(stories: &[(Side, Story, u64)]) -> (Ledger, [u64; 2], DeviceCounters, DeviceCounters) {
+/// Counts packets of these fates: the ledger, the packets still queued, the client's and the server's device.
+fn count_all(packets: &[(Side, Fate, u64)]) -> (Ledger, [u64; 2], DeviceCounters, DeviceCounters) {
     let mut ledger = Ledger::new();
     let mut queued = [0, 0];
     let mut devices = [DeviceCounters::default(); 2];
-    for &(side, story, bytes) in stories {
+    for &(side, fate, bytes) in packets {
         let (sender, receiver) = match side {
             Side::Forward => (0, 1),
             Side::Reverse => (1, 0),
         };
-        if matches!(story, Story::RingFull) {
+        if matches!(fate, Fate::RingFull) {
             devices[sender].dropped_sending += 1;
             continue;
         }
@@ -225,20 +225,20 @@ fn play(stories: &[(Side, Story, u64)]) -> (Ledger, [u64; 2], DeviceCounters, De
         devices[sender].sent_bytes += bytes;
         let bytes = Bytes(bytes);
         ledger.handle_arrival(side, bytes);
-        match story {
-            Story::RingFull => {}
-            Story::Lost => ledger.handle_drop(side, LOSS),
-            Story::TailDropped => ledger.handle_drop(side, QUEUE),
-            Story::Queued => queued[sender] += 1,
-            Story::Refused => {
+        match fate {
+            Fate::RingFull => {}
+            Fate::Lost => ledger.handle_drop(side, LOSS),
+            Fate::TailDropped => ledger.handle_drop(side, QUEUE),
+            Fate::Queued => queued[sender] += 1,
+            Fate::Refused => {
                 ledger.handle_drop(side, DropCause::Device);
                 devices[receiver].dropped_receiving += 1;
             }
-            Story::Delivered | Story::DroppedLate => {
+            Fate::Delivered | Fate::DroppedLate => {
                 ledger.handle_delivery(side, bytes);
                 devices[receiver].received += 1;
                 devices[receiver].received_bytes += bytes.0;
-                devices[receiver].dropped_receiving += u64::from(matches!(story, Story::DroppedLate));
+                devices[receiver].dropped_receiving += u64::from(matches!(fate, Fate::DroppedLate));
             }
         }
     }
@@ -247,32 +247,32 @@ fn play(stories: &[(Side, Story, u64)]) -> (Ledger, [u64; 2], DeviceCounters, De
 
 proptest! {
     #[test]
-    fn every_story_is_conserved(stories in prop::collection::vec(story(), 0..200)) {
-        let (ledger, queued, client, server) = play(&stories);
+    fn every_packet_is_accounted_for(packets in prop::collection::vec(fate(), 0..200)) {
+        let (ledger, queued, client, server) = count_all(&packets);
         let report = ledger.close(queued, client, server);
         prop_assert!(report.closed, "{:?}", report.mismatches());
         for (side, direction) in [(Side::Forward, report.forward), (Side::Reverse, report.reverse)] {
-            let count = |wanted: fn(&Story) -> bool| {
-                stories.iter().filter(|(at, story, _)| *at == side && wanted(story)).count() as u64
+            let count = |wanted: fn(&Fate) -> bool| {
+                packets.iter().filter(|(at, fate, _)| *at == side && wanted(fate)).count() as u64
             };
             prop_assert_eq!(direction.entered, count(|_| true));
-            prop_assert_eq!(direction.delivered, count(|s| matches!(s, Story::Delivered)));
-            prop_assert_eq!(direction.dropped.count(LOSS), count(|s| matches!(s, Story::Lost)));
-            prop_assert_eq!(direction.dropped.count(QUEUE), count(|s| matches!(s, Story::TailDropped)));
-            let device = |s: &Story| matches!(s, Story::RingFull | Story::Refused | Story::DroppedLate);
+            prop_assert_eq!(direction.delivered, count(|s| matches!(s, Fate::Delivered)));
+            prop_assert_eq!(direction.dropped.count(LOSS), count(|s| matches!(s, Fate::Lost)));
+            prop_assert_eq!(direction.dropped.count(QUEUE), count(|s| matches!(s, Fate::TailDropped)));
+            let device = |s: &Fate| matches!(s, Fate::RingFull | Fate::Refused | Fate::DroppedLate);
             prop_assert_eq!(direction.dropped.count(DropCause::Device), count(device));
-            prop_assert_eq!(direction.queued, count(|s| matches!(s, Story::Queued)));
+            prop_assert_eq!(direction.queued, count(|s| matches!(s, Fate::Queued)));
         }
     }
 
-    /// Any one count that is off by any amount keeps the ledger from closing.
+    /// A single wrong count, by any amount, keeps the ledger from closing.
     #[test]
-    fn no_single_lie_goes_unseen(
-        stories in prop::collection::vec(story(), 0..100),
+    fn no_wrong_count_goes_unnoticed(
+        packets in prop::collection::vec(fate(), 0..100),
         which in 0..10usize,
-        lie in 1..1000u64,
+        error in 1..1000u64,
     ) {
-        let (ledger, mut queued, mut client, mut server) = play(&stories);
+        let (ledger, mut queued, mut client, mut server) = count_all(&packets);
         let count = match which {
             0 => &mut queued[0],
             1 => &mut queued[1],
@@ -285,7 +285,7 @@ proptest! {
             8 => &mut server.sent_bytes,
             _ => &mut server.received_bytes,
         };
-        *count += lie;
+        *count += error;
         let report = ledger.close(queued, client, server);
         prop_assert!(!report.closed);
         prop_assert!(!report.mismatches().is_empty());

@@ -1,4 +1,4 @@
-//! The fidelity report, as the cell protocol writes it, and its verdicts in words.
+//! The fidelity report, as the cell protocol has it, and the reasons that it gives.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
@@ -24,7 +24,7 @@ fn report(observed: Observed) -> FidelityReport {
 }
 
 #[test]
-fn it_is_written_as_the_protocol_says() {
+fn a_report_is_written_as_the_protocol_says() {
     assert_eq!(
         serde_json::to_value(report(observed(41_000, 0))).unwrap(),
         json!({
@@ -43,13 +43,13 @@ fn it_is_written_as_the_protocol_says() {
 }
 
 #[test]
-fn a_budget_is_kept_up_to_and_including_its_figures() {
+fn a_figure_equal_to_its_budget_is_within_it() {
     assert!(report(observed(1_000_000, 225)).within_budget);
     assert!(!report(observed(1_000_001, 0)).within_budget);
 }
 
 #[test]
-fn every_miss_is_told_with_its_figures() {
+fn every_figure_beyond_the_budget_is_reported() {
     let report = report(Observed {
         probe_starvation: HostStarvation { client: waited(100), server: waited(900) },
         kernel_drops: 3,

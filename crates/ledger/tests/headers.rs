@@ -82,7 +82,7 @@ fn a_segment_over_ipv6_with_its_flags_and_sequence_number() {
 }
 
 #[test]
-fn extension_headers_are_passed_over() {
+fn extension_headers_are_skipped() {
     let mut rest = vec![60, 0, 1, 4, 0, 0, 0, 0]; // hop-by-hop: padding, then destination options
     rest.extend([51, 1]); // destination options of 16 bytes, then authentication
     rest.extend([0; 14]);
@@ -93,7 +93,7 @@ fn extension_headers_are_passed_over() {
 }
 
 #[test]
-fn no_more_than_eight_extension_headers_are_followed() {
+fn at_most_eight_extension_headers_are_followed() {
     let chain = |n: usize| {
         let mut rest = [60, 0, 1, 4, 0, 0, 0, 0].repeat(n);
         rest[(n - 1) * 8] = UDP;
@@ -126,7 +126,7 @@ fn lengths_are_clipped_to_the_bytes_that_are_there() {
     assert_eq!(Headers::parse(&ipv4(UDP, 1500, 0, &udp(1480, b"abc"))), UDP_OF_THREE);
     // What follows the IP packet is not part of it.
     assert_eq!(Headers::parse(&ipv4(UDP, 31, 0, &udp(11, b"abc and a trailer"))), UDP_OF_THREE);
-    // 0 is how a super-packet says that its length does not fit.
+    // A super-packet whose length does not fit has 0 there.
     assert_eq!(Headers::parse(&ipv4(UDP, 0, 0, &udp(0, b"abc"))), UDP_OF_THREE);
 }
 
@@ -137,7 +137,7 @@ fn other_protocols_have_a_number_and_nothing_else() {
 }
 
 #[test]
-fn a_cut_segment_keeps_what_can_be_read() {
+fn the_ports_of_a_segment_that_is_cut_off_are_read() {
     let whole = ipv4(TCP, 60, 0, &tcp(0x02, b""));
     let ports = Headers { version: 4, protocol: TCP, source_port: 40_000, destination_port: 80, ..NOTHING };
     assert_eq!(Headers::parse(&whole[..24]), ports);
@@ -145,7 +145,7 @@ fn a_cut_segment_keeps_what_can_be_read() {
 }
 
 #[test]
-fn garbage_is_nothing() {
+fn bytes_that_are_no_packet_have_no_headers() {
     let header_longer_than_packet = [0x4f; 30];
     let header_too_short = [0x44; 60];
     let other_version = [0x50; 60];
@@ -252,14 +252,14 @@ proptest! {
     fn agrees_with_etherparse_on_mutilated_packets(
         mut packet in prop_oneof![ipv4_packet(), ipv6_packet()],
         changes in prop::collection::vec((0..80usize, any::<u8>()), 0..6),
-        kept in 0..400usize,
+        length in 0..400usize,
     ) {
         for (at, value) in changes {
             if let Some(byte) = packet.get_mut(at) {
                 *byte = value;
             }
         }
-        packet.truncate(kept.max(1));
+        packet.truncate(length.max(1));
         let headers = Headers::parse(&packet);
         prop_assert!(headers.payload_bytes as usize <= packet.len());
         if let Some(expected) = oracle(&packet) {
@@ -268,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn survives_any_bytes(packet in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn no_bytes_make_the_parser_panic(packet in prop::collection::vec(any::<u8>(), 0..200)) {
         let headers = Headers::parse(&packet);
         prop_assert!(headers.payload_bytes as usize <= packet.len());
     }

@@ -1,4 +1,4 @@
-//! Recorder to sink: nothing is lost, nothing waits, and what a slow or full disk does.
+//! From recorder to sink: no record is lost, the recorder never waits, and what happens when the disk is slow or full.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
@@ -57,7 +57,7 @@ fn every_record_arrives_once_and_in_order() {
 }
 
 #[test]
-fn a_streamed_capture_is_byte_for_byte_a_direct_one() {
+fn a_capture_through_the_recorder_equals_one_that_is_written_directly() {
     let (client, server) = (Memory::default(), Memory::default());
     let captures = (capture(client.clone(), "client"), capture(server.clone(), "server"));
     let (mut expected_client, mut expected_server) = (capture(Vec::new(), "client"), capture(Vec::new(), "server"));
@@ -89,7 +89,7 @@ fn a_recorder_that_is_off_records_nothing() {
 }
 
 #[test]
-fn a_recorder_that_is_only_dropped_still_hands_over() {
+fn a_recorder_that_is_dropped_unfinished_still_sends_its_last_batches() {
     let (mut recorder, sink) = Recorder::new(true, true);
     recorder.packet(record(0));
     recorder.received(Side::Forward, Instant::ZERO, &datagram_v4(b"x"));
@@ -101,7 +101,7 @@ fn a_recorder_that_is_only_dropped_still_hands_over() {
 }
 
 #[test]
-fn while_the_disk_stands_still_captures_are_cut_and_records_are_kept() {
+fn while_the_disk_stands_still_captures_have_gaps_and_all_records_wait() {
     let (mut recorder, sink) = Recorder::new(true, true);
     let packet = [0x45; 1_500];
     let sent = 100_000; // 150 MB
@@ -114,9 +114,9 @@ fn while_the_disk_stands_still_captures_are_cut_and_records_are_kept() {
     let captures = (capture(std::io::sink(), "client"), capture(std::io::sink(), "server"));
     let report = sink.run(Some(table), Some(captures)).unwrap();
     assert_eq!((report.packets, report.captured + report.capture_missed), (sent, sent));
-    let kept_bytes = report.captured * 1_500;
+    let captured_bytes = report.captured * 1_500;
     let limit = 64 * 1024 * 1024;
-    assert!((limit..=limit + 256 * 1024).contains(&kept_bytes), "{kept_bytes}");
+    assert!((limit..=limit + 256 * 1024).contains(&captured_bytes), "{captured_bytes}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn read(file: Vec<u8>) -> Vec<RecordBatch> {
 }
 
 #[test]
-fn every_column_comes_back() {
+fn every_column_is_read_back_as_it_was_written() {
     let batches = read(write(
         ns(2_000),
         &[
@@ -93,7 +93,7 @@ fn every_column_comes_back() {
     assert_eq!(column("source_port").as_primitive::<UInt16Type>().values(), &[40_000; 5]);
     assert_eq!(column("destination_port").as_primitive::<UInt16Type>().values(), &[53; 5]);
     assert_eq!(column("payload_bytes").as_primitive::<UInt32Type>().values(), &[12, 13, 14, 15, 16]);
-    // Before the cell was ready: negative.
+    // Times before the cell was ready are negative.
     assert_eq!(column("in_ns").as_primitive::<Int64Type>().values(), &[-1000, -999, -998, -997, -996]);
     assert_eq!(column("due_ns").as_primitive::<Int64Type>().values(), &[1000; 5]);
     let out = column("out_ns").as_primitive::<Int64Type>();
@@ -108,30 +108,30 @@ fn a_table_without_packets_has_its_schema() {
 }
 
 #[test]
-fn half_a_table_does_not_read_as_a_whole_one() {
+fn a_table_that_is_cut_off_cannot_be_read() {
     let file = write(Instant::ZERO, &[&[record(Side::Forward, 0, None, Verdict::Queued)]]);
-    for kept in [0, 8, file.len() / 2, file.len() - 1] {
-        assert!(FileReader::try_new(Cursor::new(file[..kept].to_vec()), None).is_err(), "{kept}");
+    for length in [0, 8, file.len() / 2, file.len() - 1] {
+        assert!(FileReader::try_new(Cursor::new(file[..length].to_vec()), None).is_err(), "{length}");
     }
 }
 
 #[test]
-fn a_full_disk_is_told_as_such_wherever_it_happens() {
+fn a_full_disk_is_reported_as_one_wherever_the_file_ends() {
     let records = vec![record(Side::Forward, 0, None, Verdict::Queued); 4096];
-    let write = |room| -> Result<(), LedgerError> {
-        let mut table = PacketTable::new(SmallDisk(room), Instant::ZERO)?;
+    let write = |capacity| -> Result<(), LedgerError> {
+        let mut table = PacketTable::new(SmallDisk(capacity), Instant::ZERO)?;
         table.append(&records)?;
         table.append(&records)?;
         table.finish().map(drop)
     };
     let whole = write_length(&records);
     write(whole).unwrap();
-    for room in [0, 1_000, whole / 3, whole / 2, whole - 1] {
-        match write(room) {
+    for capacity in [0, 1_000, whole / 3, whole / 2, whole - 1] {
+        match write(capacity) {
             Err(LedgerError::Write { file: "the packet table", source }) => {
                 assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
             }
-            other => panic!("{room} of {whole} bytes: {other:?}"),
+            other => panic!("{capacity} of {whole} bytes: {other:?}"),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Captures as Wireshark's command-line reader sees them. Without tshark on the machine this says so and ends; under CI
-//! it fails.
+//! Captures as Wireshark's command-line reader reads them. Where tshark is not installed, the tests say so and pass; in CI
+//! they fail.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 

@@ -21,7 +21,7 @@ pub fn segment_v6(payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// A file in memory that can be looked at after its writer is gone.
+/// A file in memory that can be read after its writer is gone.
 #[derive(Clone, Default)]
 pub struct Memory(Arc<Mutex<Vec<u8>>>);
 
@@ -42,7 +42,7 @@ impl Write for Memory {
     }
 }
 
-/// A disk with room for so many bytes.
+/// A disk with space for so many bytes.
 pub struct SmallDisk(pub usize);
 
 impl Write for SmallDisk {

@@ -1,9 +1,9 @@
-//! The header parser's oracle, for its tests and its fuzz target: etherparse, which nobody here wrote.
+//! An independent header parser for the tests and the fuzz target: the library etherparse.
 
 use crosswind_ledger::Headers;
 use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxNetSlice, LaxSlicedPacket, TcpSlice, UdpSlice};
 
-/// What etherparse reads from `packet`; `None` where it gives up, or where the two differ by intention.
+/// What etherparse reads from `packet`; `None` where it gives up, or where the two parsers differ on purpose.
 pub fn oracle(packet: &[u8]) -> Option<Headers> {
     let sliced = LaxSlicedPacket::from_ip(packet).ok()?;
     if sliced.stop_err.is_some() {
@@ -12,7 +12,7 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
     let (version, payload, later_fragment) = match sliced.net? {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
-            // etherparse takes what is there when a total length is impossible; to us that is no packet.
+            // Where the total length is impossible, etherparse reads the bytes that are there; ours reads nothing.
             let impossible = (1..u16::from(header.ihl()) * 4).contains(&header.total_len());
             if impossible || ip.extensions().auth.is_some() {
                 return None;
@@ -36,7 +36,7 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
         }
         LaxNetSlice::Arp(_) => return None,
     };
-    // etherparse counts these among the transports.
+    // For etherparse these are transports.
     if version == 6 && matches!(payload.ip_number.0, 135 | 139 | 140) {
         return None;
     }
@@ -55,7 +55,7 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
         }
         IpNumber::UDP => {
             let udp = UdpSlice::from_slice_lax(payload.payload).ok()?;
-            // Shorter than its own header: etherparse takes what is there, we take nothing.
+            // Where a datagram is shorter than its own header, etherparse reads the bytes that are there; ours reads nothing.
             if (1..8).contains(&udp.length()) {
                 return None;
             }
