@@ -1,9 +1,9 @@
-//! The two ways to connect two hosts.
+//! The two kinds of path between two hosts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What lies between the hosts.
+/// What connects the hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {

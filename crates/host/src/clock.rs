@@ -20,7 +20,7 @@ impl Clock {
         Instant::from_nanos(read(ClockId::CLOCK_MONOTONIC).saturating_sub(self.origin_ns))
     }
 
-    /// Unix time of the origin, nanoseconds, as the wall clock has it now.
+    /// Unix time of the origin, nanoseconds, by the wall clock's reading now.
     pub fn wall_clock_origin_ns(&self) -> u64 {
         read(ClockId::CLOCK_REALTIME).saturating_sub(self.now().as_nanos())
     }
@@ -32,6 +32,6 @@ pub fn thread_cpu_ns() -> u64 {
 }
 
 fn read(id: ClockId) -> u64 {
-    // These clocks exist in every Linux; zero would show at once as an invalid fidelity.
+    // These clocks exist in every Linux; a zero would make the cell's fidelity visibly invalid.
     clock_gettime(id).map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
 }

@@ -1,11 +1,11 @@
-//! What can go wrong at the edge to Linux, with what to do about it.
+//! What can go wrong at the edge to Linux, and what the user can do about it.
 
 use std::io;
 
 /// The kind of failure, as named in the cell protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Something may not be done by this user here.
+    /// This user may not do it here.
     Privilege,
     /// The kernel or machine lacks something.
     Unsupported,
@@ -14,7 +14,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// As written in an `error` event.
+    /// The name, as written in an `error` event.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Privilege => "privilege",
@@ -30,7 +30,7 @@ impl ErrorKind {
 pub struct HostError {
     /// What was tried, as in "cannot open /dev/net/tun".
     pub what: String,
-    /// The system's answer.
+    /// The system's message.
     pub cause: String,
     /// The kind of failure.
     pub kind: ErrorKind,
@@ -55,7 +55,7 @@ impl HostError {
         Self { what: what.into(), cause: cause.into(), kind: ErrorKind::Unsupported, hint: None }
     }
 
-    /// Adds what to do.
+    /// Adds what the user can do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -63,7 +63,7 @@ impl HostError {
     }
 }
 
-/// The system's words without the error number, in lower case: "permission denied".
+/// The system's message without the error number, in lower case: "permission denied".
 fn describe(cause: &io::Error) -> String {
     match cause.raw_os_error() {
         Some(number) => nix::errno::Errno::from_raw(number).desc().to_lowercase(),
@@ -71,5 +71,5 @@ fn describe(cause: &io::Error) -> String {
     }
 }
 
-/// Shorthand.
+/// The result of a step at the edge to Linux.
 pub type Result<T> = std::result::Result<T, HostError>;

@@ -22,7 +22,7 @@ struct EthtoolValue {
     data: u32,
 }
 
-/// Turns every offload of `device` off that it has.
+/// Turns off every offload that `device` has.
 pub fn offloads_off(device: &str) -> Result<()> {
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(|e| HostError::new("cannot open a socket", e))?;
     for (command, name) in OFFLOADS {
@@ -31,7 +31,7 @@ pub fn offloads_off(device: &str) -> Result<()> {
         // SAFETY: the socket is open; `request` and the `value` that it points to outlive the call, which writes only into them.
         if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) } < 0 {
             let cause = io::Error::last_os_error();
-            // What a device does not have need not be turned off.
+            // An offload that the device lacks need not be turned off.
             if cause.raw_os_error() != Some(libc::EOPNOTSUPP) {
                 return Err(HostError::new(format!("cannot turn {name} offload of {device} off"), cause));
             }

@@ -1,4 +1,4 @@
-//! The kernel's request about one device, by name (netdevice(7)).
+//! The kernel's request structure for a device, by name (netdevice(7)).
 
 /// A request about the device `name`, cut to what the kernel takes, with `value` as its argument.
 pub fn about(name: &str, value: libc::__c_anonymous_ifr_ifru) -> libc::ifreq {

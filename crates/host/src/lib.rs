@@ -33,5 +33,5 @@ pub use probe::{Finding, probe};
 pub use sampler::{Frame, Sample, SampledThread, Sampler, Samples};
 pub use settings::{HostConfig, HostGroup, Profile, ProfileDescription};
 pub use starvation::Threads;
-pub use testbed::{Ended, Family, Readback, Testbed, TestbedSettings};
+pub use testbed::{Family, Readback, Testbed, TestbedReport, TestbedSettings};
 pub use timer::Timer;

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread;
 
-/// A network namespace without a name. Threads enter it; nothing of it is on disk.
+/// A network namespace without a name. Threads enter it; it leaves no file.
 #[derive(Clone, Debug)]
 pub struct Namespace {
     file: Arc<File>,
@@ -16,7 +16,7 @@ pub struct Namespace {
 impl Namespace {
     /// A new, empty namespace.
     pub fn new() -> Result<Self> {
-        // unshare acts on the calling thread alone, so a thread of its own makes it and leaves only the descriptor.
+        // `unshare` moves the calling thread, so a thread of its own makes the namespace and leaves only the descriptor.
         let file = join(thread::spawn(|| {
             unshare(CloneFlags::CLONE_NEWNET).map_err(|e| {
                 HostError::new("cannot make a network namespace", e)

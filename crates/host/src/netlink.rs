@@ -1,4 +1,4 @@
-//! What the host layer asks of rtnetlink, in the calling thread's namespace, one request at a time.
+//! Requests to rtnetlink, in the calling thread's namespace, one at a time.
 
 use crate::error::{HostError, Result};
 use crosswind_ledger::DeviceCounters;
@@ -54,7 +54,8 @@ impl Netlink {
         self.request("make a veth pair", RouteNetlinkMessage::NewLink(link), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// Sets MTU and transmit queue length of a device, and takes multicast off it: its chatter would be counted.
+    /// Sets MTU and transmit queue length of a device. Without `multicast` it sends no multicast packets, which would be
+    /// counted as traffic.
     pub fn configure(&self, name: &str, mtu: u32, queue_length: u32, multicast: bool) -> Result<()> {
         let mut link = LinkMessage::default();
         link.header.index = self.index(name)?;
@@ -113,7 +114,7 @@ impl Netlink {
         self.request(&format!("add a route to {to}"), RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// The metrics of the route to `to`, as the kernel has them.
+    /// The metrics of the route to `to`, as read back from the kernel.
     pub fn route_metrics(&self, to: IpAddr) -> Result<Vec<RouteMetric>> {
         let mut query = RouteMessage::default();
         query.header.address_family = family(to);
@@ -134,7 +135,7 @@ impl Netlink {
         Err(HostError::unsupported(format!("cannot read back the route to {to}"), "it is not there"))
     }
 
-    /// What the kernel counted on a device.
+    /// A device's counters.
     pub fn counters(&self, name: &str) -> Result<DeviceCounters> {
         let link = self.link(name)?;
         link.attributes
@@ -155,7 +156,7 @@ impl Netlink {
             })
     }
 
-    /// Settings of a device, as the kernel has them.
+    /// Settings of a device, as read back from the kernel.
     pub fn device(&self, name: &str) -> Result<BTreeMap<String, String>> {
         let link = self.link(name)?;
         Ok(link

@@ -1,29 +1,29 @@
-//! Where a cell's threads run, and whether it has the machine for itself.
+//! Which processors a cell's threads run on, and whether the cell has the machine to itself.
 
 use crate::backend::Backend;
 use crate::realtime;
 use serde::{Deserialize, Serialize};
 
-/// What the caller says of the machine; by default the cell is alone on it.
+/// Where the caller wants the cell's threads to run. By default the cell has the machine to itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Placement {
-    /// Most of a processor's time that the emulator may spend watching the clock, from 0 to 1; nothing for as much as is
-    /// good for one that is alone. With a share, other emulators on the processor get their turn meanwhile.
+    /// Largest share of a processor's time, from 0 to 1, that the emulator may spend watching the clock while other emulators
+    /// run on the same processor. Without a value the emulator has the processor to itself.
     pub watch: Option<f64>,
-    /// Processors of the emulator; empty for the last that the process may use.
+    /// Processors of the emulator. Empty: the last of those that the process may use.
     pub emulator_cpus: Vec<usize>,
-    /// Processors of the hosts; empty for all others.
+    /// Processors of the hosts. Empty: all others.
     pub host_cpus: Vec<usize>,
 }
 
 impl Placement {
-    /// What is wrong with it, if anything.
+    /// What is wrong with the placement, if anything.
     pub fn problem(&self) -> Option<String> {
         if let Some(watch) = self.watch.filter(|watch| !(0.0..=1.0).contains(watch)) {
             return Some(format!("placement.watch {watch} is not a fraction between 0 and 1"));
         }
-        // Whether a processor may be used is known by using it: a caller may have restricted itself, but not its cells.
+        // Whether a processor may be used is found out by using it: the caller may have restricted itself, but not its cells.
         let before = realtime::cpus();
         let refused = self.emulator_cpus.iter().chain(&self.host_cpus).find(|&&cpu| realtime::pin(&[cpu]).is_err());
         let _ = realtime::pin(&before);
@@ -31,19 +31,19 @@ impl Placement {
     }
 }
 
-/// Which processors do what; empty where nothing is pinned.
+/// The processors on which threads are pinned; empty where they are not pinned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cpus {
-    /// The emulator's loop.
+    /// Those of the emulator's thread.
     pub emulator: Vec<usize>,
-    /// The hosts: workload and kernel.
+    /// Those of the hosts: of their workload and their kernel's work.
     pub hosts: Vec<usize>,
 }
 
 impl Cpus {
-    /// As `placement` says; else the last processor for the emulator and the others for the hosts. With one processor, no
-    /// pinning.
-    pub fn share_out(backend: Backend, placement: &Placement) -> Self {
+    /// The processors of `placement`; where it names none, the last processor for the emulator and the others for the hosts.
+    /// With a single processor, nothing is pinned.
+    pub fn assign(backend: Backend, placement: &Placement) -> Self {
         Self::among(realtime::cpus(), backend, placement)
     }
 
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placement_is_followed() {
+    fn processors_that_a_placement_names_are_used() {
         let placement = Placement { watch: Some(0.1), emulator_cpus: vec![6], host_cpus: vec![1, 2] };
         assert_eq!(among(&[0, 1, 2, 6, 7], Backend::Tun, &placement), (vec![6], vec![1, 2]));
     }

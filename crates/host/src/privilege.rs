@@ -1,4 +1,4 @@
-//! Becoming root of a user namespace where the process is not root already.
+//! Becomes root of a user namespace where the process is not root already.
 
 use crate::error::{HostError, Result};
 use nix::sched::{CloneFlags, unshare};

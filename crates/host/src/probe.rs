@@ -1,4 +1,4 @@
-//! What this machine allows, by trying it.
+//! Finds out what this machine allows, by trying it.
 
 use crate::namespace::Namespace;
 use crate::privilege::{self, Privilege};
@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, thread};
 
-/// One thing that was tried.
+/// The result of a trial.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// Whether it works.
     pub ok: bool,
     /// What was found.
     pub detail: String,
-    /// What to do where it does not work.
+    /// What the user can do where it does not work.
     pub hint: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub fn probe() -> BTreeMap<&'static str, Finding> {
     let detail = tun.as_ref().map_or_else(ToString::to_string, |()| "devices can be made".to_owned());
     findings.insert("tun", Finding::new(tun.is_ok(), detail, hint_of(&tun)));
 
-    // On a thread of its own: the priority stays with the thread that asked.
+    // On a thread of its own, which keeps the priority.
     let realtime = thread::spawn(realtime::raise_priority).join().unwrap_or(false);
     let detail = if realtime { "SCHED_FIFO is allowed" } else { "not allowed: timing will be less exact" };
     findings.insert("realtime", Finding::new(realtime, detail, "run with sudo, or raise the limit: ulimit -r 20"));

@@ -1,4 +1,4 @@
-//! Other people's programs inside a namespace. They end with the process that started them, whatever ends it.
+//! Users' programs inside a namespace. They end with the process that started them, whatever ends it.
 
 use crate::error::{HostError, Result};
 use crate::namespace::Namespace;
@@ -15,7 +15,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The word on the command line that makes the cell binary the first process of a PID namespace.
+/// The option that makes the cell binary the first process of a PID namespace.
 pub const INIT: &str = "--init";
 
 /// A PID namespace for programs: when its first process ends, the kernel ends every other, grandchildren included.
@@ -28,7 +28,7 @@ pub struct Programs {
     started: Vec<Child>,
 }
 
-/// One of the programs that were started.
+/// A program that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramId(usize);
 
@@ -47,7 +47,7 @@ impl Programs {
             .spawn(move || {
                 let init = make_namespace();
                 let failed = init.is_err();
-                // Whoever asked has gone only when the process ends.
+                // The receiver is gone only when the process ends.
                 let _ = ready.send(init);
                 if failed {
                     return;
@@ -110,11 +110,11 @@ impl Programs {
         self.started[program.0].try_wait().map_err(|e| HostError::new("cannot wait for a program", e))
     }
 
-    /// Asks a program to end (SIGTERM), and gives it `grace` to.
+    /// Asks a program to end (SIGTERM), and waits for at most `grace` until it has.
     pub fn terminate(&mut self, program: ProgramId, grace: Duration) -> Result<()> {
-        let asked = kill(Pid::from_raw(self.started[program.0].id() as i32), Signal::SIGTERM);
+        let sent = kill(Pid::from_raw(self.started[program.0].id() as i32), Signal::SIGTERM);
         let deadline = Instant::now() + grace;
-        while asked.is_ok() && self.try_wait(program)?.is_none() && Instant::now() < deadline {
+        while sent.is_ok() && self.try_wait(program)?.is_none() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(1));
         }
         Ok(())
@@ -133,8 +133,8 @@ fn make_namespace() -> Result<Child> {
 
 impl Drop for Programs {
     fn drop(&mut self) {
-        // Init cannot end before the programs are collected, and it is their parent's, ours, to do so. An error means that
-        // one has ended already, which is what is wanted.
+        // The first process cannot end before every program has been waited for, which its parent, this process, has to do. An
+        // error means that the program has already ended.
         let _ = self.init.kill();
         for program in &mut self.started {
             let _ = program.kill();
@@ -144,10 +144,10 @@ impl Drop for Programs {
     }
 }
 
-/// What the first process of a PID namespace does: nothing, but collect what has ended, until it is killed.
+/// What the first process of a PID namespace does until it is killed: it waits for processes that have ended.
 pub fn be_init() -> ! {
     loop {
-        // With nothing to collect, wait for it: an interrupted or refused pause only means another look.
+        // There is no such process now. An interrupted pause only means another attempt.
         if nix::sys::wait::wait().is_err() {
             nix::unistd::pause();
         }

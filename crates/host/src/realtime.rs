@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::{fs, io};
 
-/// Below the kernel's own threads, above everything that is not real-time.
+/// Below the kernel's own threads, and above every thread that is not real-time.
 const PRIORITY: i32 = 20;
 
 /// Gives the calling thread real-time priority (`SCHED_FIFO`), where allowed.
@@ -26,14 +26,14 @@ pub fn lock_memory() -> bool {
     if !unlimited && !may_lock() {
         return false;
     }
-    // On fault: thread stacks are 2 MB each, of which a few pages are ever touched.
+    // Pages are locked when they are first touched: of a thread's stack of 2 MB only a few ever are.
     let on_fault = MlockAllFlags::from_bits_retain(libc::MCL_ONFAULT);
     mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE | on_fault).is_ok()
 }
 
 fn may_lock() -> bool {
     const CAP_IPC_LOCK: u64 = 1 << 14;
-    // In a user namespace the capability shows, but does not count for memory locks.
+    // The capability of a user namespace does not apply to memory locks.
     let own_namespace = fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| !map.contains("4294967295"));
     !own_namespace && privilege::has_capabilities(CAP_IPC_LOCK)
 }
@@ -79,7 +79,7 @@ pub fn pin(cpus: &[usize]) -> Result<()> {
         .map_err(|e| HostError::new(format!("cannot pin to processors {cpus:?}"), e))
 }
 
-/// Most memory that the process has held at a time, bytes.
+/// The largest amount of memory that the process has held at a time, bytes.
 pub fn peak_memory_bytes() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -92,7 +92,7 @@ pub fn run_and_wait_ns() -> io::Result<(u64, u64)> {
     schedstat("/proc/thread-self/schedstat")
 }
 
-/// As `run_and_wait_ns`, of another thread of this process.
+/// The same as `run_and_wait_ns`, for another thread of this process.
 pub fn run_and_wait_ns_of(thread: i32) -> io::Result<(u64, u64)> {
     schedstat(&format!("/proc/self/task/{thread}/schedstat"))
 }

@@ -1,8 +1,8 @@
-//! What the hosts' sockets dropped: datagrams that the path delivered and that no program has seen.
+//! Datagrams that the hosts' sockets dropped: the path delivered them, and no program received them.
 
 use std::fs;
 
-/// Datagrams that found their socket's buffer full, in the calling thread's namespace; both families.
+/// Datagrams whose socket's buffer was full, in the calling thread's namespace, over IPv4 and IPv6.
 pub fn dropped_datagrams() -> u64 {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     ipv4(&read("/proc/thread-self/net/snmp")) + ipv6(&read("/proc/thread-self/net/snmp6"))
@@ -16,7 +16,7 @@ fn ipv4(text: &str) -> u64 {
     columns.find(|(name, _)| *name == "RcvbufErrors").and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
 }
 
-/// A line a counter.
+/// The value of `Udp6RcvbufErrors`, which has a line of its own.
 fn ipv6(text: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix("Udp6RcvbufErrors"));
     line.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_does_not_tell_has_dropped_nothing_that_we_know_of() {
+    fn without_the_counter_nothing_counts_as_dropped() {
         assert_eq!((ipv4(""), ipv4("Udp: A\n"), ipv6("")), (0, 0, 0));
     }
 }

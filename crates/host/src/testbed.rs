@@ -1,4 +1,4 @@
-//! Two hosts in two namespaces, and what lies between them: the emulator, or a wire.
+//! Two hosts in two namespaces, and the path between them: the emulator, or a wire.
 
 use crate::backend::Backend;
 use crate::clock::Clock;
@@ -23,7 +23,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-/// What both hosts call their device.
+/// The name of the device on both hosts.
 const DEVICE: &str = "path0";
 /// Packets that a device holds for the emulator: more than any window, so that the device itself drops none.
 const DEVICE_QUEUE: u32 = 65_536;
@@ -52,9 +52,9 @@ impl Family {
     }
 }
 
-/// What to build.
+/// The hosts and the path to build.
 pub struct TestbedSettings {
-    /// Between the hosts.
+    /// What connects the hosts.
     pub backend: Backend,
     /// Address family.
     pub family: Family,
@@ -64,9 +64,9 @@ pub struct TestbedSettings {
     pub host: HostConfig,
     /// The emulated network.
     pub path: PathConfig,
-    /// Chance.
+    /// Where the emulator's random decisions come from.
     pub seed: Seed,
-    /// Who runs where.
+    /// Which processors the threads run on.
     pub placement: Placement,
     /// A packet that leaves later than this is counted as late while the cell runs.
     pub late_after: Duration,
@@ -74,7 +74,7 @@ pub struct TestbedSettings {
     pub recorder: Recorder,
 }
 
-/// What was set on one host, as the kernel has it.
+/// A host's settings, as read back from its kernel.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Readback {
     /// Kernel settings of the namespace.
@@ -85,13 +85,13 @@ pub struct Readback {
     pub device: BTreeMap<String, String>,
 }
 
-/// What is left when the traffic has ended; pairs are client, server.
-pub struct Ended {
-    /// What the emulator saw; nothing on a direct path.
+/// What was counted when the traffic has ended; pairs are client, server.
+pub struct TestbedReport {
+    /// The emulator's report; none on a direct path.
     pub report: Option<EmulatorReport>,
-    /// What the devices counted.
+    /// The devices' counters.
     pub devices: [DeviceCounters; 2],
-    /// Datagrams that found their socket full.
+    /// Datagrams whose socket's buffer was full.
     pub dropped_datagrams: [u64; 2],
 }
 
@@ -105,75 +105,60 @@ pub struct Testbed {
     pub client_address: IpAddr,
     /// The server's address.
     pub server_address: IpAddr,
-    /// Who runs where.
+    /// The processors that the threads run on.
     pub cpus: Cpus,
     /// The clock of the cell.
     pub clock: Clock,
-    /// First and last payload by connection; empty on a direct path.
+    /// First and last payload of each connection; empty on a direct path.
     pub payload_clock: Arc<PayloadClock>,
     /// How punctual the emulator is so far.
     pub punctuality: Arc<Punctuality>,
-    /// What the hosts have handed to the path so far; nothing on a direct path.
+    /// Packets and bytes that the hosts have sent into the path so far; none on a direct path.
     pub traffic: Arc<TrafficCounters>,
-    /// What was set, as read back: client, server.
+    /// The settings, as read back: client, server.
     pub readback: [Readback; 2],
     emulator: Option<Emulator>,
     drain: Duration,
 }
 
 impl Testbed {
-    /// Builds the hosts and what lies between them; packets can be sent when it returns.
+    /// Builds the hosts and the path between them. Packets can be sent when it returns.
     pub fn build(settings: TestbedSettings) -> Result<Self> {
         let (client_address, server_address) = settings.family.addresses();
-        let cpus = Cpus::share_out(settings.backend, &settings.placement);
+        let cpus = Cpus::assign(settings.backend, &settings.placement);
         if !cpus.hosts.is_empty() {
             // Building takes milliseconds in the kernel, which no real-time thread interrupts: not on an emulator's processor.
             realtime::pin(&cpus.hosts)?;
         }
-        let clock = Clock::start();
-        let payload_clock = Arc::new(PayloadClock::new());
-        let punctuality = Arc::new(Punctuality::new(settings.late_after));
-        let traffic = Arc::new(TrafficCounters::default());
+        let shared = Shared {
+            clock: Clock::start(),
+            payload_clock: Arc::new(PayloadClock::new()),
+            punctuality: Arc::new(Punctuality::new(settings.late_after)),
+            traffic: Arc::new(TrafficCounters::default()),
+        };
         let (client, server) = (Namespace::new()?, Namespace::new()?);
         for namespace in [&client, &server] {
             namespace.run(|| prepare(&settings.host, &cpus))?;
         }
-        let mut emulator = None;
-        match settings.backend {
-            Backend::Direct => {
-                let peer = server.as_raw_fd();
-                client.run(move || Netlink::connect()?.add_veth(DEVICE, DEVICE, peer))?;
-                client.run(|| ethtool::offloads_off(DEVICE))?;
-                server.run(|| ethtool::offloads_off(DEVICE))?;
-            }
-            Backend::Tun => {
-                let tuns = (client.run(|| Tun::create(DEVICE))?, server.run(|| Tun::create(DEVICE))?);
-                let setup = Setup {
-                    config: settings.path,
-                    seed: settings.seed,
-                    clock,
-                    mtu: settings.mtu as usize,
-                    cpus: cpus.emulator.clone(),
-                    host_cpus: if cpus.emulator.is_empty() { Vec::new() } else { cpus.hosts.clone() },
-                    watch: settings.placement.watch,
-                    recorder: settings.recorder,
-                    payload_clock: Arc::clone(&payload_clock),
-                    punctuality: Arc::clone(&punctuality),
-                    traffic: Arc::clone(&traffic),
-                };
-                emulator = Some(Emulator::start(tuns.0, tuns.1, setup)?);
-            }
-        }
         let multicast = settings.backend == Backend::Direct;
-        let connect = |own: IpAddr, peer: IpAddr| {
-            let host = &settings.host;
-            move || connect(host, settings.mtu, multicast, own, peer)
+        let round_trip = settings.path.forward.longest_delay() + settings.path.reverse.longest_delay();
+        let (host, mtu) = (settings.host.clone(), settings.mtu);
+        let emulator = match settings.backend {
+            Backend::Direct => {
+                connect_directly(&client, &server)?;
+                None
+            }
+            Backend::Tun => Some(start_emulator(&client, &server, settings, &cpus, &shared)?),
+        };
+        let bring_up = |own: IpAddr, peer: IpAddr| {
+            let host = &host;
+            move || bring_up(host, mtu, multicast, own, peer)
         };
         let readback = [
-            client.run(connect(client_address, server_address))?,
-            server.run(connect(server_address, client_address))?,
+            client.run(bring_up(client_address, server_address))?,
+            server.run(bring_up(server_address, client_address))?,
         ];
-        let round_trip = settings.path.forward.longest_delay() + settings.path.reverse.longest_delay();
+        let Shared { clock, payload_clock, punctuality, traffic } = shared;
         Ok(Self {
             client,
             server,
@@ -191,7 +176,7 @@ impl Testbed {
     }
 
     /// Ends the traffic, and reads the devices' counters while the report still holds the devices.
-    pub fn finish(self) -> Result<Ended> {
+    pub fn finish(self) -> Result<TestbedReport> {
         let (client, server) = (self.client, self.server);
         let counters = |namespace: &Namespace| namespace.run(|| Netlink::connect()?.counters(DEVICE));
         let down = || {
@@ -207,7 +192,7 @@ impl Testbed {
         };
         let dropped = |namespace: &Namespace| namespace.run(|| Ok(sockets::dropped_datagrams()));
         let dropped_datagrams = [dropped(&client)?, dropped(&server)?];
-        Ok(Ended { report, devices, dropped_datagrams })
+        Ok(TestbedReport { report, devices, dropped_datagrams })
     }
 
     /// Whether an emulator is between the hosts.
@@ -215,7 +200,7 @@ impl Testbed {
         self.emulator.is_some()
     }
 
-    /// Where a packet of `side` comes from.
+    /// The namespace that sends packets in the direction of `side`.
     pub const fn namespace(&self, side: Side) -> &Namespace {
         match side {
             Side::Forward => &self.client,
@@ -224,6 +209,15 @@ impl Testbed {
     }
 }
 
+/// What the emulator shares with the rest of the cell.
+struct Shared {
+    clock: Clock,
+    payload_clock: Arc<PayloadClock>,
+    punctuality: Arc<Punctuality>,
+    traffic: Arc<TrafficCounters>,
+}
+
+/// Sets up a host's namespace before it has a device.
 fn prepare(host: &HostConfig, cpus: &Cpus) -> Result<()> {
     host.apply_sysctls()?;
     if !cpus.emulator.is_empty() {
@@ -234,7 +228,41 @@ fn prepare(host: &HostConfig, cpus: &Cpus) -> Result<()> {
     Netlink::connect()?.set_up("lo", true)
 }
 
-fn connect(host: &HostConfig, mtu: u32, multicast: bool, own: IpAddr, peer: IpAddr) -> Result<Readback> {
+/// Connects the hosts by a veth pair without offloads.
+fn connect_directly(client: &Namespace, server: &Namespace) -> Result<()> {
+    let peer = server.as_raw_fd();
+    client.run(move || Netlink::connect()?.add_veth(DEVICE, DEVICE, peer))?;
+    client.run(|| ethtool::offloads_off(DEVICE))?;
+    server.run(|| ethtool::offloads_off(DEVICE))
+}
+
+/// Gives each host a TUN device, and starts the emulator between them.
+fn start_emulator(
+    client: &Namespace,
+    server: &Namespace,
+    settings: TestbedSettings,
+    cpus: &Cpus,
+    shared: &Shared,
+) -> Result<Emulator> {
+    let (client, server) = (client.run(|| Tun::create(DEVICE))?, server.run(|| Tun::create(DEVICE))?);
+    let setup = Setup {
+        config: settings.path,
+        seed: settings.seed,
+        clock: shared.clock,
+        mtu: settings.mtu as usize,
+        cpus: cpus.emulator.clone(),
+        host_cpus: if cpus.emulator.is_empty() { Vec::new() } else { cpus.hosts.clone() },
+        watch: settings.placement.watch,
+        recorder: settings.recorder,
+        payload_clock: Arc::clone(&shared.payload_clock),
+        punctuality: Arc::clone(&shared.punctuality),
+        traffic: Arc::clone(&shared.traffic),
+    };
+    Emulator::start(client, server, setup)
+}
+
+/// Configures a host's device, its address and its route to the other host, and reads everything back.
+fn bring_up(host: &HostConfig, mtu: u32, multicast: bool, own: IpAddr, peer: IpAddr) -> Result<Readback> {
     let netlink = Netlink::connect()?;
     netlink.configure(DEVICE, mtu, DEVICE_QUEUE, multicast)?;
     netlink.set_up(DEVICE, true)?;
@@ -247,19 +275,19 @@ fn connect(host: &HostConfig, mtu: u32, multicast: bool, own: IpAddr, peer: IpAd
     })
 }
 
-/// What two devices had counted when all that either had sent was received, or after `patience`.
+/// The counters of two devices once every packet that one of them sent was received by the other, or after `limit`.
 ///
-/// A connection's last packets may still wait in the kernel. Nor is it ever quiet: IPv6 sends on its own, and would find the other
-/// device gone if it were taken down first.
-fn at_rest(read: impl Fn() -> Result<[DeviceCounters; 2]>, patience: Duration) -> Result<[DeviceCounters; 2]> {
+/// A connection's last packets may still wait in the kernel when its program has ended. The devices are not taken down for
+/// this, because IPv6 sends packets on its own, and the first device to go down would lose those of the other.
+fn at_rest(read: impl Fn() -> Result<[DeviceCounters; 2]>, limit: Duration) -> Result<[DeviceCounters; 2]> {
     let started = std::time::Instant::now();
     let mut before = read()?;
     loop {
         std::thread::sleep(std::time::Duration::from_millis(2));
         let now = read()?;
         let [client, server] = now;
-        let all_arrived = client.sent == server.received && server.sent == client.received;
-        if (now == before && all_arrived) || started.elapsed() >= patience.into() {
+        let all_received = client.sent == server.received && server.sent == client.received;
+        if (now == before && all_received) || started.elapsed() >= limit.into() {
             return Ok(now);
         }
         before = now;
@@ -276,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_are_at_rest_when_twice_the_same_was_sent_and_received() {
+    fn devices_are_at_rest_when_two_readings_agree_and_all_packets_were_received() {
         let reads = Cell::new(0);
         let script = [(3, 2), (3, 3), (4, 4), (4, 4), (5, 4)];
         let read = || {
@@ -288,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_that_never_rest_are_not_waited_for_without_end() {
+    fn devices_that_never_come_to_rest_are_waited_for_up_to_a_limit() {
         let lost = || Ok([counted(4, 7), counted(7, 3)]);
         assert_eq!(at_rest(lost, Duration::ZERO).unwrap(), [counted(4, 7), counted(7, 3)]);
     }

@@ -1,4 +1,4 @@
-//! A timer of the kernel's on a reactor, whose own timers have milliseconds.
+//! A kernel timer for an async reactor, whose own timers are only exact to a millisecond.
 
 use crate::error::{HostError, Result};
 use crosswind_units::Duration;
@@ -7,7 +7,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use tokio::io::unix::AsyncFd;
 
-/// Waits for one moment after another.
+/// A timer that can be set again and again.
 #[derive(Debug)]
 pub struct Timer(AsyncFd<Descriptor>);
 
@@ -21,17 +21,17 @@ impl AsRawFd for Descriptor {
 }
 
 impl Timer {
-    /// One on the calling thread's reactor.
+    /// A timer on the calling thread's reactor.
     pub fn new() -> Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer =
             TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(|e| HostError::new("cannot make a timer", e))?;
-        // SAFETY: the descriptor is owned by what is registered, is always the same one, and is closed only with it.
+        // SAFETY: the registered object owns the descriptor, never changes it, and closes it only when it is dropped.
         let registered = unsafe { AsyncFd::register(Descriptor(timer)) };
         registered.map(Self).map_err(|e| HostError::new("cannot watch a timer", std::io::Error::from(e)))
     }
 
-    /// Waits that long. One that cannot be set waits not at all: whoever reads the clock then sees it.
+    /// Waits for `wait`. If the timer cannot be set it does not wait; the caller reads the clock anyway.
     pub async fn wait(&self, wait: Duration) {
         let timer = &self.0.get_ref().0;
         let wait = TimeSpec::from(std::time::Duration::from(wait.max(Duration::from_nanos(1))));
@@ -40,7 +40,7 @@ impl Timer {
         }
         if let Ok(mut ready) = self.0.readable().await {
             ready.clear_ready();
-            // Makes it unreadable until it is set again.
+            // The timer then stays unreadable until it is set again.
             let _ = nix::unistd::read(timer.as_fd(), &mut [0; size_of::<u64>()]);
         }
     }

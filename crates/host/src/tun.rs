@@ -1,4 +1,4 @@
-//! TUN devices without offloads: one read or write is one IP packet of at most the MTU.
+//! TUN devices without offloads: each read or write is an IP packet of at most the MTU.
 
 use crate::error::{HostError, Result};
 use crate::ifreq;
@@ -37,8 +37,8 @@ impl Tun {
             return Err(HostError::new(format!("cannot make the TUN device {name}"), io::Error::last_os_error())
                 .hint("run with sudo, or `crosswind doctor` to see what this machine allows"));
         }
-        // To unregister a device on close takes tens of milliseconds, and whoever closes has to wait. A persistent one is
-        // left to the end of its namespace, which the kernel sees to when the process is gone.
+        // Closing a device unregisters it, which takes tens of milliseconds. A persistent device stays until its namespace
+        // ends, which the kernel sees to when the process is gone.
         // SAFETY: the descriptor is open; the request takes a plain integer.
         if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETPERSIST, 1) } < 0 {
             return Err(HostError::new(format!("cannot keep the TUN device {name}"), io::Error::last_os_error()));
@@ -46,13 +46,13 @@ impl Tun {
         Ok(Self { file })
     }
 
-    /// Over anything whose reads and writes are packets.
+    /// A device made of any descriptor whose reads and writes are packets.
     #[cfg(test)]
     pub fn over(device: std::os::fd::OwnedFd) -> Self {
         Self { file: device.into() }
     }
 
-    /// Reads one packet, or `None` when none waits.
+    /// Reads a packet, if one waits.
     pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match nix::unistd::read(&self.file, into) {
             Ok(n) => Ok(Some(n)),
@@ -61,7 +61,7 @@ impl Tun {
         }
     }
 
-    /// Hands one packet to the host. An error means that the device did not take it.
+    /// Hands a packet to the host. An error means that the device did not take it.
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         nix::unistd::write(&self.file, packet)?;
         Ok(())

@@ -4,7 +4,7 @@ use crate::{Departure, DirectionConfig, Element, Packet, PathConfig};
 use crosswind_units::{Bytes, Instant, Seed};
 use std::collections::VecDeque;
 
-/// Which way a packet goes.
+/// The direction in which a packet goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// Client to server.
@@ -14,10 +14,10 @@ pub enum Side {
 }
 
 impl Side {
-    /// Both, forward first.
+    /// Both directions, forward first.
     pub const BOTH: [Self; 2] = [Self::Forward, Self::Reverse];
 
-    /// As stored.
+    /// The name, as stored.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Forward => "forward",
@@ -26,7 +26,8 @@ impl Side {
     }
 }
 
-/// One way through the network. What leaves an element arrives at the next at the nominal time of leaving.
+/// The network from one host to the other. A packet arrives at an element at the nominal time at which it left the one
+/// before.
 pub struct Direction {
     elements: Vec<Box<dyn Element>>,
     out: VecDeque<Departure>,
@@ -34,7 +35,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// A chain of elements, first to last. An empty chain is a wire of no length.
+    /// A chain of elements, from first to last. An empty chain is a wire of no length.
     pub fn new(elements: Vec<Box<dyn Element>>) -> Self {
         Self { elements, out: VecDeque::new(), next_index: 0 }
     }
@@ -58,7 +59,7 @@ impl Direction {
         index
     }
 
-    /// Hands out what has left the network by `now`, one packet a call.
+    /// Hands out the packets that have left the network by `now`, one at each call.
     pub fn poll_packet(&mut self, now: Instant) -> Option<Departure> {
         if self.out.is_empty() {
             self.pump(now);
@@ -79,7 +80,7 @@ impl Direction {
         self.out.len() + self.elements.iter().map(|element| element.queued()).sum::<usize>()
     }
 
-    /// Moves packets down the chain. One pass is enough: packets only go forwards.
+    /// Moves packets down the chain. A single pass is enough, because packets only go forwards.
     fn pump(&mut self, now: Instant) {
         for i in 0..self.elements.len() {
             let (before, after) = self.elements.split_at_mut(i + 1);
@@ -116,7 +117,7 @@ impl Path {
         }
     }
 
-    /// One of the two directions.
+    /// The direction of `side`.
     pub fn side(&mut self, side: Side) -> &mut Direction {
         match side {
             Side::Forward => &mut self.forward,

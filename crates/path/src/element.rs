@@ -11,8 +11,8 @@ pub struct Packet {
     pub size: Bytes,
     /// When it entered the path.
     pub entered: Instant,
-    /// When it left the stage it was last in. This is the nominal time, not the time at which somebody asked, so that
-    /// late polling of one stage delays no other.
+    /// When it left the stage it was last in. This is the nominal time, not the time at which the stage was polled,
+    /// so that late polling of one stage delays no other.
     pub at: Instant,
     /// The owner's token for the bytes.
     pub buffer: u32,

@@ -34,7 +34,7 @@ impl ElementSettings for LossSettings {
     }
 }
 
-/// Drops packet `i` when word `i` of its seed says so: the same packets in every run with this seed, whatever the timing.
+/// Drops packet `i` depending on word `i` of its seed: the same packets in every run with this seed, whatever the timing.
 pub struct RandomLoss {
     probability: Probability,
     seed: Seed,

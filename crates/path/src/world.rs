@@ -4,7 +4,7 @@ use crate::{Cause, Departure, Direction, Packet};
 use crosswind_units::{Bytes, Instant};
 use std::collections::BTreeMap;
 
-/// What became of one packet.
+/// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Delivered at this time.
@@ -13,10 +13,10 @@ pub enum Fate {
     Dropped(Instant, Cause),
 }
 
-/// One direction and its agenda.
+/// A direction, and the packets that are still to be sent into it.
 pub struct World {
     direction: Direction,
-    agenda: BTreeMap<(Instant, u64), Bytes>,
+    unsent: BTreeMap<(Instant, u64), Bytes>,
     sent: u64,
     now: Instant,
 }
@@ -24,16 +24,16 @@ pub struct World {
 impl World {
     /// A world at time zero, around `direction`.
     pub fn new(direction: Direction) -> Self {
-        Self { direction, agenda: BTreeMap::new(), sent: 0, now: Instant::ZERO }
+        Self { direction, unsent: BTreeMap::new(), sent: 0, now: Instant::ZERO }
     }
 
-    /// Puts on the agenda: a packet of `size` bytes enters at `time`. At the same time, in the order of the calls.
+    /// Lets a packet of `size` bytes enter at `time`. Packets of the same time enter in the order of the calls.
     ///
     /// # Panics
     /// When `time` is before what has already happened.
     pub fn send_at(&mut self, time: Instant, size: u64) {
         assert!(time >= self.now, "the script goes back in time");
-        self.agenda.insert((time, self.sent), Bytes(size));
+        self.unsent.insert((time, self.sent), Bytes(size));
         self.sent += 1;
     }
 
@@ -46,14 +46,14 @@ impl World {
                     Departure::Dropped(packet, cause) => (packet, Fate::Dropped(packet.at, cause)),
                 });
             }
-            let arrival = self.agenda.first_key_value().map(|((time, _), _)| *time);
+            let arrival = self.unsent.first_key_value().map(|((time, _), _)| *time);
             let wakeup = self.direction.next_wakeup();
-            // At equal times a departure comes before an arrival: the place it leaves is free.
+            // At equal times a departure comes before an arrival, which then finds the place free.
             match (wakeup, arrival) {
                 (Some(wakeup), arrival) if arrival.is_none_or(|arrival| wakeup <= arrival) => self.now = wakeup,
                 (_, Some(arrival)) => {
                     self.now = arrival;
-                    if let Some((_, size)) = self.agenda.pop_first() {
+                    if let Some((_, size)) = self.unsent.pop_first() {
                         self.direction.handle_packet(arrival, size, 0);
                     }
                 }

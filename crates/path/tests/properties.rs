@@ -1,4 +1,4 @@
-//! What always holds: every packet comes out once; order is kept; nothing is early.
+//! Properties of every direction: each packet leaves once, in order, and never early.
 #![allow(clippy::unwrap_used)]
 
 use crosswind_path::delay::DelaySettings;

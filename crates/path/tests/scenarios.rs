@@ -134,7 +134,7 @@ fn loss_is_decided_by_seed_and_index_alone() {
 }
 
 #[test]
-fn loss_comes_at_the_rate_asked_for() {
+fn packets_are_lost_at_the_configured_rate() {
     let count = |seed: u64, p: f64| {
         let loss = Probability::new(p).unwrap();
         (0..1_000_000).filter(|&i| loss.happens(Seed(seed).child("loss").word(i))).count() as f64
@@ -148,7 +148,7 @@ fn loss_comes_at_the_rate_asked_for() {
 }
 
 #[test]
-fn loss_sequences_have_no_memory() {
+fn a_loss_does_not_depend_on_the_loss_before_it() {
     // P(loss | previous lost) is P(loss): four standard deviations around it, fixed seed.
     let loss = Probability::new(0.2).unwrap();
     let lost: Vec<bool> = (0..1_000_000).map(|i| loss.happens(Seed(9).word(i))).collect();

@@ -56,17 +56,17 @@ impl Accounts {
         self.traffic.count(side, size.0);
     }
 
-    /// A packet has entered the path; `dropped` when the path dropped it there and then.
+    /// A packet has entered the path; `dropped` when the path dropped it on entry.
     pub fn handle_entry(&mut self, side: Side, now: Instant, bytes: &[u8], dropped: Option<DropCause>) {
         self.recorder.sent(side, now, bytes, dropped);
     }
 
-    /// A packet is about to be written to the receiver's device. This comes before the host has it: who has received a packet
-    /// may then read the payload clock.
+    /// A packet is about to be written to the receiver's device. The payload clock is set before the host has the packet,
+    /// because the receiving thread may read it at once.
     pub fn handle_release(&self, side: Side, headers: Headers, now: Instant) {
         let client_port = if side == Side::Forward { headers.source_port } else { headers.destination_port };
         if headers.flags & TCP_SYN != 0 {
-            // A new connection, whose port may have been another's before.
+            // This begins a connection, whose port may have belonged to another before.
             for side in Side::BOTH {
                 self.payload_clock.reset(side, client_port);
             }

@@ -1,81 +1,84 @@
-//! How long before a packet is due the loop stops sleeping and watches the clock instead.
+//! Decides how long before a packet is due the emulator stops sleeping and watches the clock instead.
 //!
-//! A sleeper wakes late: by a few microseconds on bare metal, by tens in a virtual machine. The margin follows the lateness
-//! that was seen, as a retransmission timer follows the round-trip time (RFC 6298): its mean and four times its deviation.
+//! A thread that sleeps wakes late: by a few microseconds on bare metal, by tens in a virtual machine. The margin follows the
+//! measured lateness, as a retransmission timer follows the round-trip time (RFC 6298): it is the mean and four times the
+//! deviation.
 //!
 //! Watching is rationed. The kernel takes the processor away from a real-time thread that never sleeps, for 50 ms of every
-//! second (`sched_rt_runtime_us`); a packet that a sleeper hands out late by tens of microseconds is better than that.
+//! second (`sched_rt_runtime_us`), which is worse than packets that leave late by tens of microseconds.
 
 use crosswind_units::{Duration, Instant};
 
-/// More than this is not the timer's lateness but somebody else on the processor.
-const MOST_NS: i64 = 100_000;
-/// What a timer is taken to be late by before any was seen.
-const FIRST_NS: i64 = 30_000;
-/// Share of time that may be spent watching by who has the processor alone. With the work itself it has to stay below the
-/// kernel's 95 %.
-pub const WHOLE_SHARE: f64 = 0.7;
-/// What can be saved up with the whole share, so that bursts are watched whole; with less of a share, so much less.
-const SAVINGS_NS: i64 = 50_000_000;
-/// Calls further apart than this had other work, or sleep, between them.
-const PAUSE_NS: i64 = 20_000;
+/// A greater lateness comes from another thread on the processor and not from the timer.
+const MAX_LATENESS_NS: i64 = 100_000;
+/// The lateness that is assumed before any was measured.
+const INITIAL_LATENESS_NS: i64 = 30_000;
+/// Share of time that an emulator with a processor of its own may watch the clock. Together with the work itself it has to
+/// stay below the kernel's 95 %.
+pub const SHARE_WHEN_ALONE: f64 = 0.7;
+/// The credit that can be saved with that share, so that a whole burst can be watched. With a smaller share it is smaller in
+/// proportion.
+const MAX_CREDIT_NS: i64 = 50_000_000;
+/// Between calls that are further apart than this, the thread worked or slept and did not watch.
+const MAX_WATCHING_GAP_NS: i64 = 20_000;
 
 /// The margin before a due time.
 #[derive(Debug)]
 pub struct Alarm {
     mean_ns: i64,
     deviation_ns: i64,
-    /// What a second of sleep earns, in seconds of watching.
+    /// Seconds of watching that a second of time earns.
     share: f64,
-    savings_ns: i64,
+    max_credit_ns: i64,
     credit_ns: i64,
-    counted: Instant,
+    last_call: Instant,
 }
 
 impl Alarm {
     /// An alarm that may watch the clock for `share` of the time; with 0 it only sleeps.
     pub fn new(share: f64) -> Self {
-        let savings_ns = (SAVINGS_NS as f64 * share / WHOLE_SHARE) as i64;
+        let max_credit_ns = (MAX_CREDIT_NS as f64 * share / SHARE_WHEN_ALONE) as i64;
         Self {
-            mean_ns: FIRST_NS,
-            deviation_ns: FIRST_NS / 4,
+            mean_ns: INITIAL_LATENESS_NS,
+            deviation_ns: INITIAL_LATENESS_NS / 4,
             share,
-            savings_ns,
-            credit_ns: savings_ns,
-            counted: Instant::ZERO,
+            max_credit_ns,
+            credit_ns: max_credit_ns,
+            last_call: Instant::ZERO,
         }
     }
 
-    /// When to wake up for something due at `due`, if it is `now`. A time that has come means: watch the clock.
+    /// When to wake up for a packet that is due at `due`, if it is `now`. A time that is not after `now` means: watch the clock.
     pub fn before(&mut self, due: Instant, now: Instant) -> Instant {
         let margin = if self.credit_ns > 0 { self.margin() } else { Duration::ZERO };
         let alarm = Instant::from_nanos(due.as_nanos().saturating_sub(margin.as_nanos()));
-        self.count(now, alarm <= now);
+        self.account(now, alarm <= now);
         alarm
     }
 
-    /// A timer fired late by `late`.
+    /// A timer has fired late by `late`.
     pub fn handle_wakeup(&mut self, late: Duration) {
-        let late = (late.as_nanos() as i64).min(MOST_NS);
+        let late = (late.as_nanos() as i64).min(MAX_LATENESS_NS);
         let error = late - self.mean_ns;
         self.mean_ns += error / 8;
         self.deviation_ns += (error.abs() - self.deviation_ns) / 4;
     }
 
     fn margin(&self) -> Duration {
-        let margin = if self.share > 0.0 { (self.mean_ns + 4 * self.deviation_ns).clamp(0, MOST_NS) } else { 0 };
+        let margin =
+            if self.share > 0.0 { (self.mean_ns + 4 * self.deviation_ns).clamp(0, MAX_LATENESS_NS) } else { 0 };
         Duration::from_nanos(margin as u64)
     }
 
-    /// Earns the ration of the time since the last call, and spends that time when it was watched.
-    fn count(&mut self, now: Instant, watching: bool) {
-        let elapsed = now.saturating_since(self.counted).as_nanos().min(SAVINGS_NS as u64) as i64;
-        self.counted = now;
+    /// Adds what the time since the last call has earned, and takes that time off when it was spent watching.
+    fn account(&mut self, now: Instant, watching: bool) {
+        let elapsed = now.saturating_since(self.last_call).as_nanos().min(MAX_CREDIT_NS as u64) as i64;
+        self.last_call = now;
         self.credit_ns += (elapsed as f64 * self.share) as i64;
-        if watching && elapsed < PAUSE_NS {
+        if watching && elapsed < MAX_WATCHING_GAP_NS {
             self.credit_ns -= elapsed;
         }
-        self.credit_ns = self.credit_ns.min(self.savings_ns);
+        self.credit_ns = self.credit_ns.min(self.max_credit_ns);
     }
 }
 
@@ -89,7 +92,7 @@ mod tests {
         DUE.as_nanos() - alarm.before(DUE, Instant::ZERO).as_nanos()
     }
 
-    /// Something is always due in 10 us: one look a microsecond, for 2 s.
+    /// For how many of 2,000,000 microseconds the clock is watched when a packet is always due in 10 us.
     fn watched_us(alarm: &mut Alarm) -> usize {
         (0..2_000_000)
             .filter(|us| {
@@ -101,14 +104,14 @@ mod tests {
 
     #[test]
     fn watching_is_rationed() {
-        let watched = watched_us(&mut Alarm::new(WHOLE_SHARE));
-        // 70 % of the time, and the savings of 50 ms that it starts with.
+        let watched = watched_us(&mut Alarm::new(SHARE_WHEN_ALONE));
+        // 70 % of the time, and the credit of 50 ms that it starts with.
         assert!((1_400_000..1_460_000).contains(&watched), "{watched}");
     }
 
     #[test]
-    fn the_margin_settles_on_a_steady_lateness() {
-        let mut alarm = Alarm::new(WHOLE_SHARE);
+    fn the_margin_approaches_a_steady_lateness() {
+        let mut alarm = Alarm::new(SHARE_WHEN_ALONE);
         for _ in 0..200 {
             alarm.handle_wakeup(Duration::from_micros(8));
         }
@@ -116,21 +119,21 @@ mod tests {
     }
 
     #[test]
-    fn a_small_share_is_kept_to() {
+    fn a_small_share_is_not_exceeded() {
         let watched = watched_us(&mut Alarm::new(0.01));
-        // 1 % of 2 s, and savings of 0.7 ms.
+        // 1 % of 2 s, and a credit of 0.7 ms.
         assert!((20_000..22_000).contains(&watched), "{watched}");
     }
 
     #[test]
-    fn one_long_sleep_does_not_make_it_watch_for_long() {
-        let mut alarm = Alarm::new(WHOLE_SHARE);
+    fn a_single_long_delay_does_not_make_the_margin_long() {
+        let mut alarm = Alarm::new(SHARE_WHEN_ALONE);
         alarm.handle_wakeup(Duration::from_secs(1));
-        assert_eq!(margin_ns(&mut alarm), MOST_NS as u64);
+        assert_eq!(margin_ns(&mut alarm), MAX_LATENESS_NS as u64);
     }
 
     #[test]
-    fn without_a_processor_of_its_own_it_only_sleeps() {
+    fn without_a_share_the_emulator_only_sleeps() {
         assert_eq!(margin_ns(&mut Alarm::new(0.0)), 0);
     }
 }

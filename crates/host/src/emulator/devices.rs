@@ -12,10 +12,10 @@ use nix::sys::time::{TimeSpec, TimeValLike};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Packets read from one device before the other, and the clock, get their turn.
+/// Packets that are read from one device before the other device and the clock are looked at.
 const BURST: usize = 16;
-/// A sleep that ends sooner found packets that were there before it.
-const SHORTEST_SLEEP: Duration = Duration::from_micros(5);
+/// A wait that ends sooner than this found packets that had arrived before it.
+const SHORTEST_WAIT: Duration = Duration::from_micros(5);
 
 /// Both devices, and what wakes the emulator from another thread. A side stands for the host that sends in its direction.
 pub struct Devices {
@@ -23,7 +23,7 @@ pub struct Devices {
     wake: Arc<EventFd>,
     /// Whether a packet may wait on a side.
     readable: [bool; 2],
-    /// Whether packets of a side come faster than they are read one by one.
+    /// Whether packets of a side arrive faster than they are read singly.
     bursts: [bool; 2],
 }
 
@@ -32,7 +32,7 @@ pub struct Devices {
 pub enum Woken {
     /// The time was over.
     Timeout,
-    /// A packet came, or another thread asks for attention.
+    /// A packet arrived, or another thread asks for attention.
     Event,
 }
 
@@ -42,7 +42,7 @@ impl Devices {
         Self { tuns, wake, readable: [true, true], bursts: [true, true] }
     }
 
-    /// Reads a packet that the host of `side` sent; none when none waits.
+    /// Reads a packet that the host of `side` sent, if one waits.
     pub fn read(&self, side: Side, into: &mut [u8]) -> Result<Option<usize>> {
         self.tuns[side as usize].read(into).map_err(|e| HostError::new("cannot read from a TUN device", e))
     }
@@ -67,8 +67,8 @@ impl Devices {
         self.readable = [true, true];
     }
 
-    /// How many packets to read from `side` now. To learn that nothing more waits takes a read of its own, which is left to
-    /// the next wait where packets come one by one.
+    /// How many packets to read from `side` now. It takes a read of its own to find that no more packets wait; where packets
+    /// arrive singly, that read is saved, because the next wait finds it as well.
     pub const fn burst_limit(&self, side: Side) -> usize {
         if self.bursts[side as usize] { BURST } else { 1 }
     }
@@ -81,7 +81,7 @@ impl Devices {
         }
     }
 
-    /// Waits from `now` until a packet comes, another thread asks for attention, or `timeout` is over (without one, forever).
+    /// Waits from `now` until a packet arrives, another thread asks for attention, or `timeout` is over (without one, forever).
     pub fn wait(&mut self, clock: Clock, now: Instant, timeout: Option<Duration>) -> Result<Woken> {
         let mut fds = [
             PollFd::new(self.tuns[0].as_fd(), PollFlags::POLLIN),
@@ -95,7 +95,7 @@ impl Devices {
             Err(e) => return Err(HostError::new("cannot wait for packets", e)),
         };
         self.readable = [fds[0].any().unwrap_or(false), fds[1].any().unwrap_or(false)];
-        if self.any_readable() && clock.now().saturating_since(now) < SHORTEST_SLEEP {
+        if self.any_readable() && clock.now().saturating_since(now) < SHORTEST_WAIT {
             self.bursts = self.readable;
         }
         if fds[2].any().unwrap_or(false) {

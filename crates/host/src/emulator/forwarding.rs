@@ -1,7 +1,7 @@
-//! The loop of the emulator's thread: from the devices into the path, and from the path to the devices.
+//! The forwarding loop: from the devices into the path, and from the path to the devices.
 
 use super::accounts::Accounts;
-use super::alarm::{Alarm, WHOLE_SHARE};
+use super::alarm::{Alarm, SHARE_WHEN_ALONE};
 use super::backlog::Backlog;
 use super::devices::{Devices, Woken};
 use super::slab::Slab;
@@ -27,7 +27,7 @@ pub struct ForwardingLoop {
     clock: Clock,
     /// Says how long before a packet is due the thread stops sleeping.
     alarm: Alarm,
-    /// Whether other real-time threads may run while it watches the clock.
+    /// Whether other real-time threads may run while this thread watches the clock.
     yields: bool,
     backlog: Backlog,
     cpus: Vec<usize>,
@@ -41,10 +41,10 @@ pub struct ForwardingLoop {
 }
 
 impl ForwardingLoop {
-    /// An emulator that has not begun. The client's device comes first; `wake` ends a sleep.
+    /// A loop that has not begun. The client's device comes first; `wake` ends a sleep.
     pub fn new(tuns: [Tun; 2], setup: Setup, wake: Arc<EventFd>, drain_by: Arc<AtomicU64>) -> Self {
-        // Without a processor of its own it would keep the hosts from theirs.
-        let share = if setup.cpus.is_empty() { 0.0 } else { setup.watch.unwrap_or(WHOLE_SHARE) };
+        // Without a processor of its own it would take the hosts' time.
+        let share = if setup.cpus.is_empty() { 0.0 } else { setup.watch.unwrap_or(SHARE_WHEN_ALONE) };
         Self {
             path: Path::from_config(&setup.config, setup.seed),
             devices: Devices::new(tuns, wake),
@@ -89,8 +89,8 @@ impl ForwardingLoop {
         }
     }
 
-    /// The devices are down: what they still hold goes into the path and stays there. A host answers on its own what it has
-    /// just got (a reset to who is gone), also when the path was empty a moment before.
+    /// Reads the packets that the devices still hold, now that they are down, into the path, where they stay. The kernel of a
+    /// host may have sent them on its own (a reset to a process that is gone) after the path was empty.
     pub fn read_rest(&mut self) -> Result<()> {
         self.undeliverable = Some([0, 0]);
         for side in Side::BOTH {
@@ -156,8 +156,8 @@ impl ForwardingLoop {
         }
     }
 
-    /// Takes what has left the path by `now`. `entered` is a packet that has just come in: it is captured before anything
-    /// that leaves, with its verdict if that fell at once.
+    /// Takes the packets that have left the path by `now`. `entered` is the buffer of a packet that has just entered: it is
+    /// captured before those that leave, with its verdict if the path dropped it on entry.
     fn settle(&mut self, side: Side, now: Instant, entered: Option<u32>) {
         let mut departures = std::mem::take(&mut self.departures);
         departures.extend(std::iter::from_fn(|| self.path.side(side).poll_packet(now)));
@@ -203,7 +203,7 @@ impl ForwardingLoop {
         self.accounts.handle_drop(side, packet, self.slab.headers(packet.buffer), cause);
     }
 
-    /// Sleeps until a packet comes, one is due, or somebody wakes the thread.
+    /// Sleeps until a packet arrives, a packet is due, or another thread wakes this one.
     fn sleep(&mut self, drain_by: u64) -> Result<()> {
         let wakeups = [self.path.forward.next_wakeup(), self.path.reverse.next_wakeup()];
         let end = (drain_by != RUNNING).then(|| Instant::from_nanos(drain_by));
@@ -243,7 +243,7 @@ mod tests {
 
     const PACKET: [u8; 40] = [0; 40];
 
-    /// An emulator between two hosts that are sockets here: one datagram is one packet.
+    /// A loop between two hosts that are sockets here: a datagram is a packet.
     fn emulator() -> (ForwardingLoop, [UnixDatagram; 2]) {
         let setup = Setup {
             config: PathConfig::default(),

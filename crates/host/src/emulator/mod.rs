@@ -1,9 +1,9 @@
 //! The emulator: passes packets from each host's device through the path to the other's, on a thread of its own.
 //!
-//! One thread serves both directions and sleeps until a packet comes or is due ([`ForwardingLoop`]). It never touches the disk and
-//! takes no lock; what it records goes through a channel. When it is to finish, it lets the path run empty, waits until the
-//! devices are down, reads what is left in them, and hands back the counts: every packet is then delivered, dropped or still
-//! inside.
+//! The thread serves both directions and sleeps until a packet arrives or is due ([`ForwardingLoop`]). It never touches the
+//! disk and takes no lock; what it records goes through a channel. When it is to finish, it lets the path run empty, waits
+//! until the devices are down, reads the packets that are left in them, and reports its counts: every packet is then
+//! delivered, dropped or still inside.
 
 mod accounts;
 mod alarm;

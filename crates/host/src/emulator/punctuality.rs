@@ -1,10 +1,10 @@
-//! How punctual the emulator is while it runs: written by its loop, read by whoever tells of progress.
+//! How punctual the emulator is while it runs: its thread writes, the thread that reports progress reads.
 
 use crate::realtime::run_and_wait_ns_of;
 use crosswind_units::Duration;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-/// Counts so far. One thread writes.
+/// The counts so far. A single thread writes them.
 #[derive(Debug)]
 pub struct Punctuality {
     late_after_ns: u64,
@@ -18,7 +18,7 @@ pub struct Punctuality {
 pub struct Punctual {
     /// Packets that left the path.
     pub released: u64,
-    /// Of these, how many left later than allowed.
+    /// Packets among them that left later than allowed.
     pub late: u64,
     /// Time that the loop waited for a processor, nanoseconds.
     pub wait_ns: u64,
@@ -35,14 +35,14 @@ impl Punctuality {
         }
     }
 
-    /// The calling thread is the one to be counted.
+    /// Makes the calling thread the one whose waiting counts.
     pub fn start(&self) {
         self.thread.store(nix::unistd::gettid().as_raw(), Ordering::Relaxed);
     }
 
     /// A packet left `error` after it was due.
     pub fn record(&self, error: Duration) {
-        // One writer: no read-modify-write is needed.
+        // A single thread writes: no read-modify-write is needed.
         self.released.store(self.released.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if error.as_nanos() > self.late_after_ns {
             self.late.store(self.late.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The bytes of the packets inside the path, by token. Grows when the path holds more, never shrinks.
+//! The bytes of the packets inside the path, by token. The slab grows when the path holds more, and never shrinks.
 
 use crosswind_ledger::Headers;
 
@@ -15,14 +15,14 @@ struct Slot {
     headers: Headers,
 }
 
-/// Room at the start: a packet in each at MTU 1500 is 1.5 MB.
-const PREALLOCATED: usize = 1024;
+/// Buffers at the start: 1.5 MB at an MTU of 1500.
+const INITIAL_BUFFERS: usize = 1024;
 
 impl Slab {
     /// Buffers of `size` bytes.
     pub fn new(size: usize) -> Self {
         let mut slab = Self { size, slots: Vec::new(), free: Vec::new() };
-        let tokens: Vec<u32> = (0..PREALLOCATED).map(|_| slab.take()).collect();
+        let tokens: Vec<u32> = (0..INITIAL_BUFFERS).map(|_| slab.take()).collect();
         slab.free = tokens;
         slab
     }
@@ -36,7 +36,7 @@ impl Slab {
         })
     }
 
-    /// Ends the use of a buffer.
+    /// Takes a buffer back for reuse.
     pub fn give_back(&mut self, token: u32) {
         self.free.push(token);
     }
@@ -46,7 +46,7 @@ impl Slab {
         &mut self.slots[token as usize].bytes
     }
 
-    /// Says what was read into the buffer.
+    /// Sets the length and the headers of the packet that was read into the buffer.
     pub fn fill(&mut self, token: u32, length: usize, headers: Headers) {
         let slot = &mut self.slots[token as usize];
         (slot.length, slot.headers) = (length, headers);
@@ -58,7 +58,7 @@ impl Slab {
         &slot.bytes[..slot.length]
     }
 
-    /// Its headers.
+    /// The headers of the packet in the buffer.
     pub fn headers(&self, token: u32) -> Headers {
         self.slots[token as usize].headers
     }

@@ -1,18 +1,18 @@
-//! What the hosts have handed to the path so far: written by the emulator's loop, read by whoever wants to tell phases apart.
+//! Packets and bytes that the hosts have sent into the path so far: the emulator's thread writes, other threads read.
 
 use crosswind_path::Side;
 use serde::Serialize;
 use std::ops::Sub;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts so far. One thread writes.
+/// The counts so far. A single thread writes them.
 #[derive(Debug, Default)]
 pub struct TrafficCounters {
     packets: [AtomicU64; 2],
     bytes: [AtomicU64; 2],
 }
 
-/// The counts at one moment, or between two.
+/// The counts at one moment, or between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// Client to server.
@@ -21,12 +21,12 @@ pub struct Traffic {
     pub reverse: Amount,
 }
 
-/// Packets, and bytes of IP.
+/// An amount of traffic, on the IP layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Amount {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
-    /// How large together.
+    /// Their bytes.
     pub bytes: u64,
 }
 
@@ -44,7 +44,7 @@ impl Sub for Traffic {
 
 impl TrafficCounters {
     pub(crate) fn count(&self, side: Side, bytes: u64) {
-        // One writer: no read-modify-write is needed.
+        // A single thread writes: no read-modify-write is needed.
         for (counter, more) in [(&self.packets, 1), (&self.bytes, bytes)] {
             let counter = &counter[side as usize];
             counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_between_two_readings_is_their_difference() {
+    fn the_traffic_between_two_readings_is_their_difference() {
         let counters = TrafficCounters::default();
         counters.count(Side::Forward, 60);
         let before = counters.read();

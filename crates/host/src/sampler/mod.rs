@@ -1,12 +1,12 @@
-//! Samples where the processor time of the hosts' threads goes.
+//! Samples what the hosts' threads spend processor time on.
 //!
-//! Each thread that enters has a timer on its own CPU clock, whose signal it gets itself: whatever it was doing then is one
-//! sample, the addresses of a stack. A thread that sleeps, and every thread that did not enter, is not sampled. The kernel
-//! looks at such timers at its ticks, every 1 ms or 4 ms as it was built, and sends the signal when the thread leaves the
-//! kernel: after a long system call too there is one. So each sample stands for the CPU time since the one before. What a
-//! thread does in the kernel appears in the C library's function that called it.
+//! Each thread that enters has a timer on its own CPU clock, and gets the timer's signal itself. A sample is the thread's
+//! stack when the signal arrives: a list of addresses. Threads that sleep, and threads that did not enter, are not sampled.
+//! The kernel checks such timers at its ticks, every 1 ms or 4 ms depending on its build, and sends the signal when the thread
+//! leaves the kernel, so that a long system call delays it. Each sample therefore stands for the CPU time since the sample
+//! before it. Work in the kernel appears in the C library's function that called the kernel.
 //!
-//! The signal handler neither allocates nor locks, and asks the kernel only for the time. Names are found afterwards.
+//! The signal handler neither allocates nor locks, and its only system call reads the time. Names are looked up afterwards.
 
 mod unwind;
 
@@ -23,19 +23,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use unwind::{Modules, Registers, Walker};
 
-/// CPU time between samples that is asked for.
+/// The requested CPU time between samples.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// Frames of a stack that are kept, the innermost: what a thread does is told by those.
-const DEEPEST: usize = 24;
-/// What a thread's samples may take, in words of 8 bytes: 20,000 samples at least.
-const ROOM: usize = 1 << 19;
+/// The number of innermost frames of a stack that are recorded.
+const MAX_FRAMES: usize = 24;
+/// Size of a thread's recording, in words of 8 bytes: at least 20,000 samples.
+const RECORDING_WORDS: usize = 1 << 19;
 
 thread_local! {
-    /// Of a thread that is sampled. Neither initialised lazily nor dropped, so that a signal handler may read it.
+    /// The recording of this thread, if it is sampled. It is neither initialised lazily nor dropped, so that a signal handler
+    /// may read it.
     static RECORDING: Cell<*mut Recording> = const { Cell::new(null_mut()) };
 }
 
-/// Samples threads.
+/// Samples the threads that enter.
 #[derive(Debug)]
 pub struct Sampler {
     modules: Arc<Modules>,
@@ -47,32 +48,32 @@ pub struct Sampler {
 pub struct Samples {
     /// CPU time of those threads, while they were sampled.
     pub cpu_ns: u64,
-    /// Where they were.
+    /// Their samples.
     pub samples: Vec<Sample>,
-    /// Samples for which there was no room.
+    /// Samples that did not fit into the recording.
     pub missed: u64,
 }
 
-/// What a thread was doing at one time.
+/// What a thread was doing at some moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// CPU time of the thread since its sample before.
+    /// CPU time of the thread since its previous sample.
     pub cpu_ns: u64,
-    /// Addresses for [`Sampler::frames`], the innermost first.
+    /// Addresses of the stack, the innermost first; [`Sampler::frames`] finds their functions.
     pub stack: Vec<u64>,
 }
 
-/// A function that was running, or waited for one that was.
+/// A function on a stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// Its name, as far as it is known; without generic arguments where it was inlined.
+    /// Its name, empty if unknown; without generic arguments where it was inlined.
     pub function: String,
-    /// The source file that has it, where that is known.
+    /// Its source file, empty if unknown.
     pub file: String,
 }
 
 impl Sampler {
-    /// CPU time that one sample stands for, were the kernel's ticks as frequent.
+    /// CPU time that a sample stands for where the kernel's ticks are frequent enough.
     pub const INTERVAL_NS: u64 = INTERVAL.as_nanos() as u64;
 
     /// Prepares to sample.
@@ -85,8 +86,8 @@ impl Sampler {
         }
         let sampler = Self { modules: Arc::new(Modules::loaded()), hosts: Mutex::default() };
         let action = SigAction::new(SigHandler::SigAction(handle_sample), SaFlags::SA_RESTART, SigSet::empty());
-        // SAFETY: the handler is signal-safe: it touches only its thread's `Recording` and stack. It stays: without one a
-        // signal that is still under way would end the process.
+        // SAFETY: the handler is signal-safe: it touches only its thread's `Recording` and stack. It is never removed, because a
+        // signal that is still under way would then end the process.
         unsafe { sigaction(Signal::SIGPROF, &action) }
             .map_err(|e| HostError::new("cannot sample CPU time: cannot handle SIGPROF", e))?;
         Ok(sampler)
@@ -102,7 +103,7 @@ impl Sampler {
             modules: Arc::clone(&self.modules),
             walker: Walker::new(),
             stack_top: unwind::stack_top(),
-            words: vec![0; ROOM],
+            words: vec![0; RECORDING_WORDS],
             used: 0,
             missed: 0,
             last_ns: thread_cpu_ns(),
@@ -120,16 +121,16 @@ impl Sampler {
         Ok(SampledThread { sampler: self, side, recording, timer: Some(timer), began_ns: thread_cpu_ns() })
     }
 
-    /// What was sampled: client, server. Threads that have not left do not count yet.
+    /// The samples of the client and of the server. Threads that are still sampled do not count yet.
     pub fn samples(&self) -> [Samples; 2] {
         self.hosts.lock().map(|mut hosts| std::mem::take(&mut *hosts)).unwrap_or_default()
     }
 
-    /// The functions at an address of a stack, the innermost first: those that were inlined, and the one they were inlined
-    /// into. Nothing when nobody knows.
+    /// The functions at an address of a stack, the innermost first: functions that were inlined there, and the function that
+    /// they were inlined into. None if they are unknown.
     pub fn frames(&self, address: u64) -> Vec<Frame> {
         let mut frames = Vec::new();
-        // Like every return address it lies behind the instruction that counts; `resolve` looks before it.
+        // Like every return address it is behind the instruction that counts; `resolve` looks before it.
         backtrace::resolve(address as *mut _, |symbol| {
             frames.push(Frame {
                 function: symbol.name().map(|name| format!("{name:#}")).unwrap_or_default(),
@@ -142,8 +143,8 @@ impl Sampler {
         frames
     }
 
-    /// Which of the C library's functions on memory is at an address. There are several of each, for different processors,
-    /// and a stripped library names none of them.
+    /// The C library's function on memory at an address. The library has several of each, for different processors, and a
+    /// stripped library names none of them.
     fn memory_function(&self, address: u64) -> Option<Frame> {
         let known: [(*const (), &str); 4] = [
             (libc::memcpy as *const (), "memcpy"),
@@ -157,7 +158,7 @@ impl Sampler {
     }
 }
 
-/// A thread that is sampled.
+/// A thread that is sampled until this is dropped.
 #[derive(Debug)]
 pub struct SampledThread<'a> {
     sampler: &'a Sampler,
@@ -172,9 +173,9 @@ impl Drop for SampledThread<'_> {
         let cpu_ns = thread_cpu_ns().saturating_sub(self.began_ns);
         drop(self.timer.take());
         RECORDING.set(null_mut());
-        // The handler runs on this thread only; from here on it does not find the recording.
+        // The handler runs on this thread only, and from here on does not find the recording.
         compiler_fence(Ordering::SeqCst);
-        // SAFETY: from `Box::leak` in `enter`, and nothing else has it any more.
+        // SAFETY: it comes from `Box::leak` in `enter`, and nothing else refers to it any more.
         let recording = unsafe { Box::from_raw(self.recording.as_ptr()) };
         if let Ok(mut hosts) = self.sampler.hosts.lock() {
             let samples = &mut hosts[self.side as usize];
@@ -190,9 +191,9 @@ impl Drop for SampledThread<'_> {
 struct Recording {
     modules: Arc<Modules>,
     walker: Walker,
-    /// Where the thread's stack ends.
+    /// The end of the thread's stack.
     stack_top: u64,
-    /// Of each sample the CPU time since the one before, the number of its frames, and their addresses.
+    /// For each sample: the CPU time since the previous sample, the number of frames, and their addresses.
     words: Vec<u64>,
     used: usize,
     missed: u64,
@@ -212,17 +213,18 @@ impl Recording {
     }
 
     fn record(&mut self, mut registers: Registers) {
-        let Some(place) = self.words.get_mut(self.used..self.used + 2 + DEEPEST) else {
+        let Some(place) = self.words.get_mut(self.used..self.used + 2 + MAX_FRAMES) else {
             self.missed += 1;
             return;
         };
         let (head, stack) = place.split_at_mut(2);
         let now_ns = thread_cpu_ns();
         let lowest = registers.stack_pointer();
-        // The interrupted instruction itself, then those after the calls: one too far, all of them alike.
+        // The interrupted instruction itself is moved by one, so that it is behind the instruction that counts, like the return
+        // addresses that follow.
         stack[0] = registers.instruction() + 1;
         let mut length = 1;
-        while length < DEEPEST {
+        while length < MAX_FRAMES {
             let at = stack[length - 1] - 1;
             if self.walker.step(&self.modules, at, &mut registers, lowest..self.stack_top).is_none() {
                 break;
@@ -236,7 +238,7 @@ impl Recording {
     }
 }
 
-/// Records what its thread was doing when the signal came.
+/// Records what its thread was doing when the signal arrived.
 extern "C" fn handle_sample(_signal: libc::c_int, _info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let recording = RECORDING.get();
     if recording.is_null() {
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn copying_is_told_from_its_caller() {
+    fn copying_is_distinguished_from_its_caller() {
         let (from, into) = (vec![1_u8; 1 << 24], Mutex::new(vec![0_u8; 1 << 24]));
         let (sampler, [client, _]) = sampled("client", || {
             let until = thread_cpu_ns() + 500_000_000;
@@ -334,7 +336,7 @@ mod tests {
     #[test]
     fn a_thread_that_sleeps_has_no_samples() {
         let (_, [client, _]) = sampled("client", || std::thread::sleep(Duration::from_millis(50)));
-        // Waking up can meet a tick.
+        // A tick may fall into the moment of waking up.
         assert!(client.samples.len() <= 1 + client.cpu_ns as usize / INTERVAL.as_nanos() as usize);
     }
 

@@ -1,5 +1,5 @@
-//! Walks a thread's stack by the tables that compilers leave for exceptions (`.eh_frame`), in a signal handler: everything is
-//! found beforehand, and nothing is allocated on the way.
+//! Walks a thread's stack in a signal handler, by the tables that compilers write for exceptions (`.eh_frame`). The tables
+//! are found beforehand, and the walk allocates nothing.
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, ParsedEhFrameHdr, Register, RegisterRule,
@@ -8,12 +8,12 @@ use gimli::{
 use std::fmt;
 use std::ops::Range;
 
-/// What is known here about registers is `x86_64`'s.
+/// Whether this processor's registers are known here: only those of `x86_64` are.
 pub const SUPPORTED: bool = cfg!(target_arch = "x86_64");
 
 type Slice = EndianSlice<'static, NativeEndian>;
 
-/// The executable and the libraries that are loaded. None is unloaded again: nothing here closes one.
+/// The executable and the libraries that are loaded. No library is unloaded again, because nothing here closes one.
 #[derive(Debug)]
 pub struct Modules(Vec<Module>);
 
@@ -26,7 +26,7 @@ struct Module {
 }
 
 impl Modules {
-    /// Those that are loaded now.
+    /// The modules that are loaded now.
     pub fn loaded() -> Self {
         let mut modules = Self(Vec::new());
         // SAFETY: the callback is called before this returns, with this pointer; it does not unwind.
@@ -79,23 +79,25 @@ unsafe fn read_module(base: u64, segments: &[libc::Elf64_Phdr]) -> Option<Module
     let bases = BaseAddresses::default().set_eh_frame_hdr(header_at.start).set_text(code.start);
     let header = EhFrameHdr::new(bytes(header_at), NativeEndian).parse(&bases, 8).ok()?;
     let start = header.eh_frame_ptr().direct().ok()?;
-    // How long the tables are is not said; not longer than what is loaded with them.
+    // The header does not say how long the tables are. They end with the segment at the latest.
     let end = loaded().map(range).find(|range| range.contains(&start))?.end;
     let frames = EhFrame::new(bytes(start..end), NativeEndian);
     Some(Module { code, header, frames, bases: bases.set_eh_frame(start) })
 }
 
-/// DWARF's numbers of registers (System V ABI for AMD64, figure 3.36): the stack pointer, the return address, and how many.
+/// DWARF's numbers of registers (System V ABI for AMD64, figure 3.36): the stack pointer, the return address, and how many
+/// there are.
 const STACK_POINTER: usize = 7;
 const RETURN_ADDRESS: usize = 16;
 const REGISTERS: usize = 17;
 
-/// Registers of a frame. Those that a function may change as it likes are those of the innermost one: nobody asks for them.
+/// Registers of a frame. Registers that a function need not restore keep the values of the innermost frame; no rule needs
+/// them.
 #[derive(Clone, Debug)]
 pub struct Registers([u64; REGISTERS]);
 
 impl Registers {
-    /// Those of the interrupted code.
+    /// The registers of the interrupted code.
     ///
     /// # Safety
     /// `context` is what a signal handler was called with.
@@ -114,7 +116,7 @@ impl Registers {
         Self(ORDER.map(|register| saved[register as usize] as u64))
     }
 
-    /// Not known here.
+    /// All zeros: this processor's registers are not known here.
     ///
     /// # Safety
     /// None is needed.
@@ -123,7 +125,7 @@ impl Registers {
         Self([0; REGISTERS])
     }
 
-    /// What it was about to run.
+    /// The instruction that was about to run.
     pub const fn instruction(&self) -> u64 {
         self.0[RETURN_ADDRESS]
     }
@@ -133,7 +135,7 @@ impl Registers {
     }
 }
 
-/// Goes from a frame to its caller.
+/// Walks from a frame to its caller.
 pub struct Walker(Box<UnwindContext<usize, InPlace>>);
 
 impl fmt::Debug for Walker {
@@ -142,7 +144,7 @@ impl fmt::Debug for Walker {
     }
 }
 
-/// Room for the rules of every register, and for as many saved rows as compilers make, without allocating.
+/// Storage for the rules of every register, and for as many saved rows as compilers use, without allocation.
 struct InPlace;
 
 impl UnwindContextStorage<usize> for InPlace {
@@ -157,8 +159,8 @@ impl Walker {
         Self(Box::new(UnwindContext::new_in()))
     }
 
-    /// Makes the registers of the function at `at` those of its caller. Reads only `stack`. `None` where the tables do not say
-    /// how, and at the outermost frame.
+    /// Turns the registers of the function at `at` into those of its caller. It reads only `stack`. `None` at the outermost
+    /// frame, and where the tables have no rule.
     pub fn step(&mut self, modules: &Modules, at: u64, registers: &mut Registers, stack: Range<u64>) -> Option<()> {
         let module = modules.find(at)?;
         let row = module
@@ -167,7 +169,7 @@ impl Walker {
             .unwind_info_for_address(&module.frames, &module.bases, &mut self.0, at, EhFrame::cie_from_offset)
             .ok()?;
         let old = |register: Register| registers.0.get(usize::from(register.0)).copied();
-        // Expressions are for the procedure linkage table, a few instructions long.
+        // Expressions are used only for the procedure linkage table, which is a few instructions long.
         let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
         let frame = old(*register)?.wrapping_add_signed(*offset);
         let mut caller = registers.clone();
@@ -200,7 +202,7 @@ fn read(address: u64, stack: &Range<u64>) -> Option<u64> {
     whole.then(|| unsafe { (address as *const u64).read_volatile() })
 }
 
-/// Where the calling thread's stack ends; 0 when nobody knows, and then nothing of it is read.
+/// The end of the calling thread's stack; 0 if unknown, and then nothing of the stack is read.
 pub fn stack_top() -> u64 {
     // SAFETY: all zeros is a value of this plain structure, which the next call fills in.
     let mut attributes: libc::pthread_attr_t = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! What the kernel makes of a host's settings: set in the host's namespace, and read back.
+//! Sets a host's settings in the kernel, in the host's namespace, and reads them back.
 
 use super::HostConfig;
 use crate::error::{HostError, Result};
@@ -47,11 +47,11 @@ impl HostConfig {
         Ok(())
     }
 
-    /// What the route to the other host carries.
+    /// The metrics of the route to the other host.
     pub(crate) fn route_metrics(&self) -> Vec<RouteMetric> {
         let mut metrics = Vec::new();
         if let Some(name) = &self.congestion_control {
-            // By the route and not by the sysctl, which a namespace may only set to what is unrestricted in the initial one.
+            // Set by the route and not by the sysctl, which a namespace may only set to what the initial one leaves unrestricted.
             metrics.push(RouteMetric::CcAlgo(name.clone()));
         }
         if let Some(ns) = self.min_rto_ns {
@@ -88,7 +88,7 @@ impl HostConfig {
     }
 }
 
-/// Settings that change what TCP and UDP do: recorded with every cell, whoever set them.
+/// Settings that change what TCP and UDP do. They are recorded with every cell, whether or not the cell set them.
 const RECORDED: [&str; 20] = [
     "net.core.rmem_default",
     "net.core.wmem_default",

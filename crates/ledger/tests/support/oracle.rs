@@ -49,9 +49,7 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
             headers.destination_port = tcp.destination_port();
             headers.payload_bytes = tcp.payload().len() as u32;
             headers.sequence = tcp.sequence_number();
-            let flags =
-                [tcp.fin(), tcp.syn(), tcp.rst(), tcp.psh(), tcp.ack(), tcp.urg(), tcp.ece(), tcp.cwr()].into_iter();
-            headers.flags = flags.enumerate().map(|(bit, set)| u8::from(set) << bit).sum();
+            headers.flags = flags(&tcp);
         }
         IpNumber::UDP => {
             let udp = UdpSlice::from_slice_lax(payload.payload).ok()?;
@@ -66,4 +64,9 @@ pub fn oracle(packet: &[u8]) -> Option<Headers> {
         _ => {}
     }
     Some(headers)
+}
+
+fn flags(tcp: &TcpSlice<'_>) -> u8 {
+    let flags = [tcp.fin(), tcp.syn(), tcp.rst(), tcp.psh(), tcp.ack(), tcp.urg(), tcp.ece(), tcp.cwr()].into_iter();
+    flags.enumerate().map(|(bit, set)| u8::from(set) << bit).sum()
 }

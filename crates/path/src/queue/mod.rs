@@ -25,9 +25,9 @@ impl Default for QueueLimit {
     }
 }
 
-/// Decides which packets wait, and which goes next.
+/// Decides which packets wait, and which of them goes next.
 pub trait Queue: Send {
-    /// Takes a packet, or gives it back: it is dropped.
+    /// Takes a packet, or gives it back to be dropped.
     fn enqueue(&mut self, now: Instant, packet: Packet) -> Result<(), Packet>;
 
     /// The packet to transmit next.
@@ -36,7 +36,7 @@ pub trait Queue: Send {
     /// Packets waiting.
     fn len(&self) -> usize;
 
-    /// Whether none waits.
+    /// Whether no packet waits.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
