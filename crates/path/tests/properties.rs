@@ -1,26 +1,26 @@
 //! Properties of every direction: each packet leaves once, in order, and never early.
 #![allow(clippy::unwrap_used)]
 
-use crosswind_path::delay::DelaySettings;
-use crosswind_path::link::LinkSettings;
-use crosswind_path::loss::LossSettings;
-use crosswind_path::queue::QueueLimit;
 use crosswind_path::world::{Fate, World};
-use crosswind_path::{Counting, Direction, DirectionConfig};
-use crosswind_units::{BitRate, Duration, Instant, Probability, Seed};
+use crosswind_path::{Direction, DirectionConfig};
+use crosswind_units::{Instant, Seed};
 use proptest::prelude::*;
+use serde_json::json;
 use std::collections::BTreeSet;
 
 fn configs() -> impl Strategy<Value = DirectionConfig> {
-    let limit = prop_oneof![(1_u64..20).prop_map(QueueLimit::Packets), (1_u64..20_000).prop_map(QueueLimit::Bytes)];
-    let counting = prop_oneof![Just(Counting::Ip), Just(Counting::Ethernet)];
-    (0_u64..50_000_000, 0.0..=1.0_f64, proptest::option::of(1_u64..1_000_000_000), limit, counting).prop_map(
-        |(delay, loss, rate, queue, counting)| DirectionConfig {
-            loss: LossSettings { probability: Probability::new(loss).unwrap() },
-            link: LinkSettings { rate: rate.and_then(BitRate::new), queue: Some(queue), counting },
-            delay: DelaySettings { delay: Duration::from_nanos(delay) },
-        },
-    )
+    let packets = (1_u64..20).prop_map(|packets| json!({"packets": packets}));
+    let bytes = (1_u64..20_000).prop_map(|bytes| json!({"bytes": bytes}));
+    let link = (1_u64..1_000_000_000, prop_oneof![packets, bytes]);
+    let count = prop_oneof![Just("ip"), Just("ethernet")];
+    (0_u64..50_000_000, 0.0..=1.0_f64, proptest::option::of(link), count).prop_map(|(delay_ns, loss, link, count)| {
+        let mut settings = json!({"delay_ns": delay_ns, "loss": loss, "count": count});
+        if let Some((rate_bps, queue)) = link {
+            settings["rate_bps"] = rate_bps.into();
+            settings["queue"] = queue;
+        }
+        DirectionConfig::from_object(settings.as_object().unwrap()).unwrap()
+    })
 }
 
 proptest! {
