@@ -1,10 +1,10 @@
 //! Settings of both hosts: a profile gives every value, keys override it, the kernel applies them, and they are read back.
 
+mod host_profile;
 mod kernel;
-mod profile;
 
+pub use host_profile::{HostProfile, HostProfileDescription};
 pub(crate) use kernel::recorded_sysctls;
-pub use profile::{Profile, ProfileDescription};
 
 use crosswind_settings::{Group, SettingError};
 use schemars::JsonSchema;
@@ -20,7 +20,7 @@ const MAX_BUFFER: u32 = 1 << 30;
 #[schemars(extend("default_help" = "as the profile has it, else the kernel's default"))]
 pub struct HostConfig {
     /// A bundle of settings with a name.
-    pub profile: Profile,
+    pub profile: HostProfile,
     /// TCP congestion control, as the kernel names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
@@ -67,7 +67,7 @@ pub struct HostGroup {
     #[serde(flatten)]
     pub group: &'static Group,
     /// The profiles.
-    pub profiles: Vec<ProfileDescription>,
+    pub profiles: Vec<HostProfileDescription>,
 }
 
 impl HostConfig {
@@ -80,7 +80,7 @@ impl HostConfig {
     pub fn describe() -> HostGroup {
         HostGroup {
             group: crosswind_settings::describe::<Self>(),
-            profiles: Profile::ALL.into_iter().map(Profile::describe).collect(),
+            profiles: HostProfile::ALL.into_iter().map(HostProfile::describe).collect(),
         }
     }
 

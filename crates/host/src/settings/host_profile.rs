@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// A bundle of host settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Profile {
+pub enum HostProfile {
     /// Linux as it is.
     #[default]
     Linux,
@@ -19,7 +19,7 @@ pub enum Profile {
 
 /// A profile, as the catalogue lists it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ProfileDescription {
+pub struct HostProfileDescription {
     /// As a cell names it.
     pub name: &'static str,
     /// What it is.
@@ -28,12 +28,12 @@ pub struct ProfileDescription {
     pub values: Map<String, Value>,
 }
 
-impl Profile {
+impl HostProfile {
     /// Every profile.
     pub const ALL: [Self; 2] = [Self::Linux, Self::FreeBsd8];
 
     /// Its name and help, and the values that it gives.
-    pub fn describe(self) -> ProfileDescription {
+    pub fn describe(self) -> HostProfileDescription {
         let (name, help) = match self {
             Self::Linux => ("linux", "The kernel's defaults, with congestion control cubic."),
             Self::FreeBsd8 => (
@@ -41,12 +41,10 @@ impl Profile {
                 "FreeBSD 8.2 as far as Linux can be it: reno, initial window 3, 64 kB window, minimum RTO 230 ms.",
             ),
         };
-        let mut values = match serde_json::to_value(self.values()) {
-            Ok(Value::Object(values)) => values,
-            other => unreachable!("the settings are no object: {other:?}"),
-        };
+        let values = serde_json::to_value(self.values()).unwrap_or_default();
+        let mut values = values.as_object().cloned().unwrap_or_default();
         values.remove("profile");
-        ProfileDescription { name, help, values }
+        HostProfileDescription { name, help, values }
     }
 
     /// The values that it gives; nothing where it leaves the kernel's.
