@@ -78,6 +78,7 @@ fn key_of(name: &str, field: &Map<String, Value>, common: &Common<'_>) -> Key {
         choices: (!choices.is_empty()).then_some(choices),
         required,
         varies: field.get("varies").and_then(Value::as_bool).unwrap_or(common.varies),
+        only_with: value_of(field.get("only_with")),
         help: help_of(field),
         nullable: is_nullable(field),
     }

@@ -29,11 +29,22 @@ pub struct Key {
     pub required: bool,
     /// Whether it may be a factor of a study.
     pub varies: bool,
+    /// The other key without which it has no effect.
+    pub only_with: Option<OnlyWith>,
     /// What it is, in a sentence.
     pub help: String,
     /// Whether null may stand for "not given".
     #[serde(skip)]
     pub nullable: bool,
+}
+
+/// What another key has to be for a key to have an effect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OnlyWith {
+    /// The other key, of the same group.
+    pub key: String,
+    /// The value that it has to have; null where any value will do.
+    pub value: Value,
 }
 
 /// What kind of value a key takes.

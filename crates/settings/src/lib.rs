@@ -29,7 +29,9 @@
 //! - `"study"`: the key's name in a study, where it is not the name without that ending;
 //! - `"kind"`: `"transport"` or `"queue"`, types that are no JSON type;
 //! - `"default_help"`: what the default is, where it depends on something; of a struct, for its keys without a default;
-//! - `"varies"`: `false` where the key cannot be a factor of a study.
+//! - `"varies"`: `false` where the key cannot be a factor of a study;
+//! - `"only_with"`: `{"key": "mode", "value": "open"}` where the key has an effect only while another one has that value, or, with
+//!   `null`, while the other one is set.
 
 mod describe;
 mod error;
@@ -38,5 +40,5 @@ mod read;
 
 pub use describe::{Group, describe};
 pub use error::SettingError;
-pub use key::{Key, KeyType, Unit};
+pub use key::{Key, KeyType, OnlyWith, Unit};
 pub use read::{check, deserialize, read};

@@ -24,7 +24,7 @@ struct Everything {
     #[schemars(range(min = 1_000_000), extend("default_help" = "60 s", "varies" = false))]
     timeout_ns: Option<u64>,
     /// Messages a second.
-    #[schemars(range(max = 1e7))]
+    #[schemars(range(max = 1e7), extend("only_with" = {"key": "mode", "value": "open"}))]
     rate_per_s: Option<f64>,
     /// Share of packets.
     #[schemars(range(min = 0.0, max = 1.0), extend("unit" = "probability"))]
@@ -120,10 +120,10 @@ fn a_key_is_printed_whole() {
         [
             json!({"name": "transport", "study": "transport", "type": "transport", "unit": null, "default": "tcp",
                    "default_help": null, "minimum": null, "maximum": null, "choices": null, "required": false,
-                   "varies": true, "help": "Which transport it is."}),
+                   "varies": true, "only_with": null, "help": "Which transport it is."}),
             json!({"name": "size_bytes", "study": "size", "type": "integer", "unit": "bytes", "default": 1,
                    "default_help": null, "minimum": 1, "maximum": 1_u64 << 62, "choices": null, "required": false,
-                   "varies": true, "help": "Bytes of one message."}),
+                   "varies": true, "only_with": null, "help": "Bytes of one message."}),
         ]
     );
     assert_eq!(describe::<Everything>().help, "A group of settings, in two lines.");
@@ -148,6 +148,7 @@ fn types_units_and_choices_follow_from_the_fields() {
     assert_eq!((&column("maximum")[4], &column("minimum")[3]), (&json!(10_000_000), &json!(1_000_000)));
     assert_eq!(column("default_help")[3], json!("60 s"));
     assert_eq!(column("varies")[2..4], [true, false]);
+    assert_eq!(column("only_with")[3..5], [json!(null), json!({"key": "mode", "value": "open"})]);
 }
 
 #[test]
