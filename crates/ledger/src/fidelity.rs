@@ -6,12 +6,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// A microsecond: no machine releases 99 % of packets more exactly.
+const MIN_DELAY_ERROR_NS: u64 = 1_000;
+/// A day: longer is a mistake in units.
+const MAX_DELAY_ERROR_NS: u64 = 86_400_000_000_000;
+
 /// How exact an emulation has to be. A cell that misses its budget is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("varies" = false))]
 pub struct Budget {
     /// How late 99 % of packets may leave the path at most.
+    #[schemars(range(min = MIN_DELAY_ERROR_NS, max = MAX_DELAY_ERROR_NS))]
     pub delay_error_p99_ns: u64,
     /// Largest share of time that the emulator may wait for a CPU.
     #[schemars(range(min = 0, max = 1), extend("unit" = "probability"))]

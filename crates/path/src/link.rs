@@ -11,6 +11,9 @@ use std::collections::VecDeque;
 /// 1 Tbit/s: far above what one machine forwards.
 const MAX_RATE_BPS: u64 = 1_000_000_000_000;
 
+/// Packets or bytes of a queue: more never wait on one machine.
+const MAX_QUEUE: u64 = 1_000_000_000;
+
 /// The queue before the link was full.
 pub const QUEUE_FULL: Cause = Cause::new("queue");
 
@@ -23,7 +26,11 @@ pub struct LinkSettings {
     #[schemars(with = "Option<u64>", range(min = 1, max = MAX_RATE_BPS))]
     pub rate: Option<BitRate>,
     /// How much may wait before the link, without the packet in transmission.
-    #[schemars(extend("kind" = "queue", "default_help" = "1000 packets where there is a rate"))]
+    #[schemars(extend(
+        "kind" = "queue",
+        "default_help" = "1000 packets where there is a rate",
+        "only_with" = {"key": "rate_bps", "value": null}
+    ))]
     pub queue: Option<QueueLimit>,
     /// What occupies the link and a queue in bytes: the IP packet, or the Ethernet frame with all that surrounds it.
     #[serde(rename = "count")]
@@ -50,6 +57,11 @@ impl ElementSettings for LinkSettings {
                 "queue",
                 "of 0 would drop every packet that has to wait",
                 "give at least 1 packet or 1 byte",
+            )),
+            Some(QueueLimit::Packets(limit) | QueueLimit::Bytes(limit)) if limit > MAX_QUEUE => Err(SettingError::new(
+                "queue",
+                format!("of {limit} is more than {MAX_QUEUE} packets or bytes"),
+                "give a smaller limit",
             )),
             Some(_) if self.rate.is_none() => Err(SettingError::new(
                 "queue",
