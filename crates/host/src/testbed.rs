@@ -75,7 +75,7 @@ pub struct TestbedSettings {
 }
 
 /// A host's settings, as read back from its kernel.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Readback {
     /// Kernel settings of the namespace.
     pub sysctl: BTreeMap<String, String>,

@@ -15,7 +15,9 @@
 use crate::{DropCause, Dropped};
 use crosswind_path::Side;
 use crosswind_units::Bytes;
+use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// One device's counters, read from the kernel when no packet moves any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub struct Ledger {
 }
 
 /// The result's `ledger`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LedgerReport {
     /// Client to server.
     pub forward: DirectionReport,
@@ -56,7 +58,7 @@ pub struct LedgerReport {
 }
 
 /// One direction.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DirectionReport {
     /// Packets that the sending host handed to its device.
     #[serde(rename = "in")]
@@ -64,6 +66,7 @@ pub struct DirectionReport {
     /// Packets that the receiving host's device took.
     pub delivered: u64,
     /// Packets that were dropped, by cause.
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub dropped: Dropped,
     /// Packets that were still in the path at the end.
     pub queued: u64,

@@ -28,7 +28,7 @@ pub struct Budget {
 }
 
 /// Time of one thread, as the kernel's scheduler counts it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(into = "StarvationReport")]
 pub struct Starvation {
     /// On a CPU.
@@ -40,7 +40,7 @@ pub struct Starvation {
 }
 
 /// The CPUs on which the threads were pinned; empty where none was.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cpus {
     /// Those of the emulator's thread.
     pub emulator: Vec<u32>,
@@ -49,7 +49,7 @@ pub struct Cpus {
 }
 
 /// Of each host, the thread that waited longest for a CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HostStarvation {
     /// The client's.
     pub client: Starvation,
@@ -58,7 +58,7 @@ pub struct HostStarvation {
 }
 
 /// What was measured of an emulation.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Observed {
     /// Distribution of (actual - due) release time.
     pub delay_error_ns: TimeReport,
@@ -77,7 +77,7 @@ pub struct Observed {
 }
 
 /// The result's `fidelity`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FidelityReport {
     /// What was measured.
     #[serde(flatten)]
@@ -173,7 +173,7 @@ fn with_unit(ns: u64) -> String {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct StarvationReport {
     run_ns: u64,
     wait_ns: u64,

@@ -1,6 +1,7 @@
 //! A distribution of times in constant memory: 1 ns to 100 s, to three significant digits (Gil Tene's `HdrHistogram`).
 
 use hdrhistogram::Histogram;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 const HIGHEST_NS: u64 = 100_000_000_000;
@@ -14,7 +15,7 @@ pub struct TimeHistogram {
 }
 
 /// A summary of a [`TimeHistogram`], in nanoseconds. All figures are 0 when `n` is 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TimeReport {
     /// How many times were recorded.
     pub n: u64,

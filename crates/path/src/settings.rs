@@ -3,6 +3,7 @@
 use crate::{Cause, Element};
 use crosswind_settings::SettingError;
 use crosswind_units::{BitRate, Bytes, Duration, Probability, Seed};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The settings of one kind of element: how it is made from them, and what can be known of it beforehand.
@@ -35,18 +36,22 @@ pub trait ElementSettings {
 }
 
 /// What a direction, or one of its elements, does to traffic: enough to forecast what traffic will take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// Delay of a packet, without the time on the wire or behind other packets.
     #[serde(rename = "delay_ns")]
+    #[schemars(with = "u64")]
     pub delay: Duration,
     /// Share of packets that is lost.
+    #[schemars(with = "f64")]
     pub loss: Probability,
     /// Rate that is not exceeded; none where it is unlimited.
     #[serde(rename = "rate_bps")]
+    #[schemars(with = "Option<u64>")]
     pub rate: Option<BitRate>,
     /// What a packet occupies on the wire beside its IP bytes.
     #[serde(rename = "frame_bytes")]
+    #[schemars(with = "u64")]
     pub frame: Bytes,
 }
 

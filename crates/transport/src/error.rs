@@ -1,10 +1,11 @@
 //! What can become of a message: all of it is data.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// How an exchange ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// As it should.
@@ -45,7 +46,7 @@ impl Outcome {
 }
 
 /// A call that did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{what}: {cause}")]
 pub struct TransportError {
     /// What was tried.

@@ -2,6 +2,7 @@
 
 use crate::error::{TransportError, failed};
 use crate::security::{Resumption, Security};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use socket2::Socket;
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ pub struct Settings {
 }
 
 /// What kind of messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Payload {
     /// Any bytes.
@@ -53,7 +54,7 @@ pub struct SocketSettings {
 }
 
 /// What the kernel made of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SocketReadback {
     /// TCP congestion control.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,7 @@
 //! Packets and bytes that the hosts have sent into the path so far: the emulator's thread writes, other threads read.
 
 use crosswind_path::Side;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::Sub;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,7 @@ pub struct TrafficCounters {
 }
 
 /// The counts at one moment, or between two moments.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Traffic {
     /// Client to server.
     pub forward: Amount,
@@ -22,7 +23,7 @@ pub struct Traffic {
 }
 
 /// An amount of traffic, on the IP layer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Amount {
     /// Number of packets.
     pub packets: u64,
