@@ -1,15 +1,63 @@
-//! Why a cell did not run to its end.
+//! Why a cell was refused, or did not run to its end.
 
-use crosswind_host::HostError;
+use crosswind_host::{ErrorKind as HostErrorKind, HostError};
 use crosswind_ledger::LedgerError;
+use crosswind_settings::SettingError;
 use crosswind_workload::WorkloadError;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-/// A cell's failure, as its `error` event tells it.
+/// The kinds of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The cell or the command line is wrong.
+    BadCell,
+    /// Something may not be done by this user here.
+    Privilege,
+    /// The kernel or the machine lacks something.
+    Unsupported,
+    /// A file could not be written.
+    Disk,
+    /// The cell was not done by its deadline.
+    Deadline,
+    /// A signal ended the cell, or nobody reads its events any more.
+    Interrupted,
+    /// A system call failed for another reason.
+    Host,
+    /// A fault of this program.
+    Internal,
+}
+
+impl ErrorKind {
+    /// The exit status that goes with it.
+    pub const fn exit_status(self) -> u8 {
+        match self {
+            Self::BadCell => 2,
+            Self::Interrupted => 130,
+            Self::Privilege | Self::Unsupported | Self::Disk | Self::Deadline | Self::Host | Self::Internal => 1,
+        }
+    }
+}
+
+impl From<HostErrorKind> for ErrorKind {
+    fn from(kind: HostErrorKind) -> Self {
+        match kind {
+            HostErrorKind::Privilege => Self::Privilege,
+            HostErrorKind::Unsupported => Self::Unsupported,
+            HostErrorKind::Host => Self::Host,
+        }
+    }
+}
+
+/// A cell that was refused or failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CellError {
-    /// The kind, as named in the cell protocol.
-    pub kind: &'static str,
+    /// The kind of failure.
+    pub kind: ErrorKind,
+    /// The key in the cell that is to blame, dotted, where there is one.
+    pub key: Option<String>,
     /// What failed, on what.
     pub message: String,
     /// What to do.
@@ -18,8 +66,8 @@ pub struct CellError {
 
 impl CellError {
     /// A failure of `kind`.
-    pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, key: None, message: message.into(), hint: None }
     }
 
     /// Adds what to do.
@@ -29,30 +77,55 @@ impl CellError {
         self
     }
 
+    /// Adds the key that is to blame.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
     /// The cell itself is wrong.
     pub fn bad_cell(message: impl Into<String>) -> Self {
-        Self::new("bad_cell", message)
+        Self::new(ErrorKind::BadCell, message)
+    }
+
+    /// A fault of this program.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    /// A thread could not be started.
+    pub(crate) fn no_thread(cause: &std::io::Error) -> Self {
+        Self::new(ErrorKind::Host, format!("cannot start a thread: {cause}"))
+    }
+
+    /// Nobody reads what is printed any more, and so nobody needs the result.
+    pub fn unheard(cause: &std::io::Error) -> Self {
+        Self::new(ErrorKind::Interrupted, format!("cannot write to standard output: {cause}"))
     }
 
     /// A file could not be written.
     pub fn disk(what: &str, cause: &std::io::Error) -> Self {
-        Self::new("disk", format!("cannot write {what}: {cause}"))
+        Self::new(ErrorKind::Disk, format!("cannot write {what}: {cause}"))
             .hint("free some space, or choose another output directory")
     }
 
     /// The exit status that goes with it.
-    pub fn exit_status(&self) -> u8 {
-        match self.kind {
-            "bad_cell" => 2,
-            "interrupted" => 130,
-            _ => 1,
-        }
+    pub const fn exit_status(&self) -> u8 {
+        self.kind.exit_status()
+    }
+}
+
+impl From<SettingError> for CellError {
+    fn from(error: SettingError) -> Self {
+        let refused = Self::bad_cell(error.to_string()).hint(error.hint);
+        Self { key: error.key, ..refused }
     }
 }
 
 impl From<HostError> for CellError {
     fn from(error: HostError) -> Self {
-        Self { kind: error.kind.name(), message: error.to_string(), hint: error.hint }
+        Self { kind: error.kind.into(), key: None, message: error.to_string(), hint: error.hint }
     }
 }
 
@@ -60,10 +133,10 @@ impl From<WorkloadError> for CellError {
     fn from(error: WorkloadError) -> Self {
         match error {
             WorkloadError::Host(error) => error.into(),
-            WorkloadError::Transport(error) => Self::new("host", error.to_string()),
-            WorkloadError::Setting(_) => Self::new("unsupported", error.to_string())
+            WorkloadError::Transport(error) => Self::new(ErrorKind::Host, error.to_string()),
+            WorkloadError::Setting(_) => Self::new(ErrorKind::Unsupported, error.to_string())
                 .hint("ask for a value that this kernel takes, or leave it to the kernel"),
-            WorkloadError::Panicked => Self::new("internal", error.to_string()),
+            WorkloadError::Panicked => Self::internal(error.to_string()),
         }
     }
 }
@@ -72,7 +145,7 @@ impl From<LedgerError> for CellError {
     fn from(error: LedgerError) -> Self {
         match error {
             LedgerError::Write { file, source } => Self::disk(file, &source),
-            LedgerError::Encode(_) => Self::new("internal", error.to_string()),
+            LedgerError::Encode(_) => Self::internal(error.to_string()),
         }
     }
 }

@@ -1,99 +1,111 @@
-//! Progress, one JSON object a line.
+//! What a running cell prints: one JSON object a line.
 
-use crate::CellError;
+use crate::result::CellResult;
+use crate::{CellError, ErrorKind};
 use crosswind_host::Punctual;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// What is told while a cell runs.
-pub enum Event<'a> {
+/// The schema of the events.
+const SCHEMA: &str = "crosswind.event/1";
+
+/// An event of a running cell.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
     /// The cell was read.
     Started {
-        /// Its name.
-        id: &'a str,
+        /// Schema of the events.
+        schema: &'static str,
+        /// Name of the cell.
+        id: String,
     },
     /// The path is up.
     Ready {
         /// How long that took.
         setup_ns: u64,
     },
-    /// So far.
-    Progress {
-        /// Exchanges over.
-        done: u64,
-        /// Of how many.
-        total: u64,
-        /// Not ok.
-        lost: u64,
-        /// Since the path was up.
-        elapsed_ns: u64,
-        /// Of the exchanges that were ok.
-        median_ns: Option<u64>,
-        /// Of the emulator, and the longest that a thread of a host waited for a processor; nothing on a direct path.
-        fidelity: Option<(Punctual, u64)>,
-    },
+    /// How far the cell is.
+    Progress(Progress),
     /// The end, with the result.
-    Finished(&'a Value),
-    /// The end, without one.
-    Error(&'a CellError),
+    Finished(Box<CellResult>),
+    /// The end, without a result.
+    Error(ErrorReport),
 }
 
-/// Writes events. A reader that has gone ends the process: nobody is left to run the cell for.
-pub struct EventWriter<W: Write> {
-    writer: W,
+/// How far a cell is.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Progress {
+    /// Exchanges that have ended.
+    pub done: u64,
+    /// Exchanges in all.
+    pub total: u64,
+    /// Exchanges that have ended and were not ok.
+    pub lost: u64,
+    /// Time since the path was up.
+    pub elapsed_ns: u64,
+    /// Median time of the exchanges that were ok; null where none was.
+    pub median_ns: Option<u64>,
+    /// How close the emulation is to what was asked; null on a direct path.
+    pub fidelity: Option<FidelitySoFar>,
 }
 
-impl<W: Write> EventWriter<W> {
-    /// Events go to `writer`.
-    pub const fn new(writer: W) -> Self {
-        Self { writer }
+/// How close the emulation is to what was asked, since the start.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FidelitySoFar {
+    /// Packets that have left the path.
+    pub released: u64,
+    /// Of these, how many left it later than the budget allows.
+    pub late: u64,
+    /// How long the emulator waited for a processor.
+    pub wait_ns: u64,
+    /// How long that thread of a host waited for a processor that waited most.
+    pub probe_wait_ns: u64,
+}
+
+/// Why a cell has no result.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ErrorReport {
+    /// The kind of failure.
+    pub kind: ErrorKind,
+    /// What failed, on what.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Event {
+    /// The cell called `id` was read.
+    pub fn started(id: &str) -> Self {
+        Self::Started { schema: SCHEMA, id: id.to_owned() }
     }
+}
 
-    /// Writes one event.
-    pub fn write(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let value = match event {
-            Event::Started { id } => json!({"event": "started", "schema": "crosswind.event/1", "id": id}),
-            Event::Ready { setup_ns } => json!({"event": "ready", "setup_ns": setup_ns}),
-            Event::Progress { done, total, lost, elapsed_ns, median_ns, fidelity } => json!({
-                "event": "progress", "done": done, "total": total, "lost": lost,
-                "elapsed_ns": elapsed_ns, "median_ns": median_ns,
-                "fidelity": fidelity.map(|(emulator, probe_wait_ns)| json!({
-                    "released": emulator.released, "late": emulator.late,
-                    "wait_ns": emulator.wait_ns, "probe_wait_ns": probe_wait_ns,
-                })),
-            }),
-            Event::Finished(result) => (*result).clone(),
-            Event::Error(CellError { kind, message, hint }) => {
-                json!({"event": "error", "kind": kind, "message": message, "hint": hint})
-            }
-        };
-        let mut line = serde_json::to_vec(&Ordered(&value))?;
-        line.push(b'\n');
-        self.writer.write_all(&line)?;
-        self.writer.flush()
+impl FidelitySoFar {
+    /// Counts of the emulator and of the hosts' threads.
+    pub const fn new(emulator: Punctual, probe_wait_ns: u64) -> Self {
+        let Punctual { released, late, wait_ns } = emulator;
+        Self { released, late, wait_ns, probe_wait_ns }
     }
 }
 
-/// Writes one last event to standard output. Where that fails there is nobody left to tell.
-pub fn write_event(event: &Event<'_>) {
-    let _ = EventWriter::new(io::stdout()).write(event);
+impl From<&CellError> for Event {
+    fn from(error: &CellError) -> Self {
+        let CellError { kind, message, hint, .. } = error.clone();
+        Self::Error(ErrorReport { kind, message, hint })
+    }
 }
 
-/// The event's name first, then the rest: easier to read as it scrolls by.
-struct Ordered<'a>(&'a Value);
+/// Writes `line` as one line of JSON.
+pub fn write_line(writer: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    writer.write_all(&text)?;
+    writer.flush()
+}
 
-impl Serialize for Ordered<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::SerializeMap;
-        let Some(object) = self.0.as_object() else { return self.0.serialize(serializer) };
-        let mut map = serializer.serialize_map(Some(object.len()))?;
-        if let Some(name) = object.get("event") {
-            map.serialize_entry("event", name)?;
-        }
-        for (key, value) in object.iter().filter(|(key, _)| *key != "event") {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
-    }
+/// Writes one last event to standard output. Where that fails there is nobody left to read it.
+pub fn write_last_event(event: &Event) {
+    let _ = write_line(&mut io::stdout(), event);
 }

@@ -1,16 +1,25 @@
 //! One cell of an experiment: read, check, run, report. The protocol is in `docs/cell-protocol.md`.
 
 mod cell;
+mod check;
+mod demand;
+mod describe;
 mod error;
 mod event;
 mod fates;
+mod files;
 pub mod peer;
-mod profile;
-mod program;
+mod processor_time;
+mod result;
 mod run;
+mod sections;
 mod table;
 
 pub use cell::{Cell, Output, PathSection};
-pub use error::CellError;
-pub use event::{Event, EventWriter, write_event};
+pub use check::{Answer, Checked, Refused, check_cells};
+pub use demand::Demand;
+pub use describe::Catalogue;
+pub use error::{CellError, ErrorKind};
+pub use event::{ErrorReport, Event, FidelitySoFar, Progress, write_last_event, write_line};
+pub use result::CellResult;
 pub use run::run_cell;

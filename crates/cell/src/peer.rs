@@ -1,7 +1,7 @@
 //! The transports alone, on this machine's own addresses: a server that echoes, and a client that checks what comes back. For
 //! programs that nobody here wrote, to be tried against ours.
 
-use crate::CellError;
+use crate::{CellError, ErrorKind};
 use crosswind_transport::security::{Security, Trust};
 use crosswind_transport::{
     Connection, Driver, Features, Listener, Outcome, Payload, Purpose, Resumption, Settings, SocketSettings, Stream,
@@ -92,7 +92,7 @@ fn find(name: &str) -> Result<TransportRef, CellError> {
 }
 
 fn host(error: &TransportError) -> CellError {
-    CellError::new("host", error.to_string())
+    CellError::new(ErrorKind::Host, error.to_string())
 }
 
 /// Settings of sockets as a cell's default has them.

@@ -64,7 +64,7 @@ fn write<T>(
     };
     write().map_err(|e| match e {
         ArrowError::IoError(_, cause) => CellError::disk(name, &cause),
-        other => CellError::new("internal", format!("cannot encode {name}: {other}")),
+        other => CellError::internal(format!("cannot encode {name}: {other}")),
     })?;
     part.complete()
 }

@@ -1,71 +1,71 @@
 //! The server's side of messages that are answered.
 
 use crate::message::{self, Messages, Sizes};
-use crate::server::{Seen, Serve, Work};
+use crate::seen::Seen;
+use crate::server::{ServeStream, ServerStream};
 use crosswind_host::Clock;
 use crosswind_transport::Outcome;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-/// What every stream of a server needs.
+/// Answers every message: with itself, or with as much of it as the answer is long.
 pub struct Answers {
     clock: Clock,
     sizes: Sizes,
     messages: Messages,
-    /// Kept from one stream to the next: where a stream is one message, to make them would be part of its time.
-    rooms: Mutex<Vec<Room>>,
+    /// Kept from one stream to the next: where a stream is one message, making them would be part of its time.
+    free: Mutex<Vec<Buffers>>,
 }
 
-struct Room {
+struct Buffers {
     request: Vec<u8>,
     /// Empty where the answer is part of the request.
     reply: Vec<u8>,
 }
 
 impl Answers {
-    pub fn new(clock: Clock, sizes: Sizes, messages: Messages) -> Self {
-        Self { clock, sizes, messages, rooms: Mutex::default() }
+    pub const fn new(clock: Clock, sizes: Sizes, messages: Messages) -> Self {
+        Self { clock, sizes, messages, free: Mutex::new(Vec::new()) }
     }
 
-    /// Answers every message of a stream: with itself, or as much of it as the answer has room for.
-    pub fn work(self: Arc<Self>, serve: Serve<'_>) -> Work<'_, ()> {
-        Box::pin(async move {
-            let kept = self.rooms.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut room = kept.unwrap_or_else(|| self.room());
-            self.answer(&mut room, serve).await;
-            self.rooms.lock().unwrap_or_else(PoisonError::into_inner).push(room);
-        })
-    }
-
-    fn room(&self) -> Room {
+    fn buffers(&self) -> Buffers {
         let Sizes { request, reply } = self.sizes;
         let longer = if reply > request { self.messages.buffer(reply) } else { Vec::new() };
-        Room { request: vec![0; request], reply: longer }
+        Buffers { request: vec![0; request], reply: longer }
     }
 
-    async fn answer(&self, room: &mut Room, mut serve: Serve<'_>) {
+    async fn answer(&self, buffers: &mut Buffers, mut served: ServerStream<'_>) {
         loop {
-            let length = match serve.stream.receiver.receive(&mut room.request).await {
+            let length = match served.stream.receiver.receive(&mut buffers.request).await {
                 Ok(length) => length,
-                Err(e) if e.outcome == Outcome::Timeout && !serve.stopping.load(Ordering::Acquire) => continue,
+                Err(e) if e.outcome == Outcome::Timeout && !served.stopping.load(Ordering::Acquire) => continue,
                 Err(_) => break,
             };
             let received = self.clock.now();
-            let request = &room.request[..length];
+            let request = &buffers.request[..length];
             let sent = self.clock.now();
             // A lost answer is the client's to see; a connection that is gone ends at the next receive.
-            let _ = if room.reply.is_empty() {
-                serve.stream.sender.send(&request[..length.min(self.sizes.reply)]).await
+            let _ = if buffers.reply.is_empty() {
+                served.stream.sender.send(&request[..length.min(self.sizes.reply)]).await
             } else {
-                room.reply[..length].copy_from_slice(request);
-                serve.stream.sender.send(&room.reply).await
+                buffers.reply[..length].copy_from_slice(request);
+                served.stream.sender.send(&buffers.reply).await
             };
-            let (client_port, tag, bytes) = (serve.port(), message::read(request), length as u64);
-            serve.saw(Seen { client_port, tag, first: received, received, sent, bytes });
-            if serve.one_message {
+            let (client_port, tag, bytes) = (served.sender_port(), message::read(request), length as u64);
+            served.note(Seen { client_port, tag, first: received, received, sent, bytes });
+            if served.one_message {
                 return;
             }
         }
-        let _ = serve.stream.sender.finish().await;
+        let _ = served.stream.sender.finish().await;
+    }
+}
+
+impl ServeStream for Answers {
+    async fn serve(&self, stream: ServerStream<'_>) {
+        let kept = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut buffers = kept.unwrap_or_else(|| self.buffers());
+        self.answer(&mut buffers, stream).await;
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(buffers);
     }
 }

@@ -1,62 +1,125 @@
-//! Connect: setting up connections, and closing each at once.
+//! Connect: connections are set up, and each is closed at once.
 
 use crate::answers::Answers;
-use crate::config::Connect;
 use crate::context::Context;
-use crate::lane::{Lane, note_phases};
-use crate::message::{Messages, Sizes};
-use crate::{Measured, Sample, WorkloadError, session};
-use crosswind_transport::{Outcome, Payload, Resumption};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use crate::demand::Traffic;
+use crate::exchange::Exchange;
+use crate::lane::Lane;
+use crate::measured::Measured;
+use crate::message::Messages;
+use crate::session::{self, ClientServer};
+use crate::workload::{
+    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, Settings, TIMEOUT_HELP,
+    Workload, default_timeout_ns, number, small,
+};
+use crate::{Sample, WorkloadError};
+use crosswind_host::Clock;
+use crosswind_transport::{Features, Payload, Resumption, TransportRef};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-pub fn run(config: &Connect, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-    let transport = config.transport;
-    let timeout = Duration::from_nanos(config.timeout_ns.unwrap_or(60_000_000_000));
-    let (clock, messages) = (context.clock(), Messages { payload: Payload::Binary });
-    let (answers, readback) = (Arc::new(Answers::new(clock, Sizes::both(1), messages)), OnceLock::new());
-    let session = session::run(
-        context,
-        transport,
-        timeout,
-        config.connections,
-        &|serve| Arc::clone(&answers).work(serve),
-        &|number| {
-            let lane =
-                Lane { context, transport, timeout, number, messages, sizes: Sizes::both(1), readback: &readback };
-            Box::pin(async move {
-                lane.prime().await;
-                let mut samples = Vec::new();
-                for exchange in (u64::from(number)..config.count).step_by(config.connections as usize) {
-                    samples.push(set_up(&lane, exchange).await);
-                }
-                Ok(samples)
-            })
-        },
-    )?;
-    Ok(Measured {
-        samples: session.results,
-        sockets: [readback.into_inner(), session.server_readback],
-        cpu_ns: session.cpu_ns,
-        ..Measured::default()
-    })
+/// Connections that are set up and closed again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Connect {
+    /// Transport whose connections are set up.
+    #[schemars(with = "String", extend("kind" = "transport", "default" = "tcp"))]
+    pub transport: TransportRef,
+    /// Connections in all.
+    #[serde(default = "number::<100>")]
+    #[schemars(range(min = 1, max = MAX_COUNT))]
+    pub count: u64,
+    /// What later connections take over: none, session (a TLS ticket), or 0-rtt (data in the first flight).
+    #[serde(default)]
+    pub resumption: Resumption,
+    /// Whether Socket.IO begins with HTTP long polling and upgrades.
+    #[serde(default)]
+    pub polling: bool,
+    /// Connections that are set up side by side.
+    #[serde(default = "small::<1>")]
+    #[schemars(range(min = 1, max = MAX_CONNECTIONS))]
+    pub connections: u32,
+    /// How long setting up one may take.
+    #[serde(default)]
+    #[schemars(range(min = MIN_TIMEOUT_NS, max = MAX_TIMEOUT_NS), extend("default_help" = TIMEOUT_HELP))]
+    pub timeout_ns: Option<u64>,
 }
 
-async fn set_up(lane: &Lane<'_>, exchange: u64) -> Sample {
-    let mut sample = Sample::new(exchange, lane.number);
+impl Settings for Connect {
+    const KIND: &'static str = "connect";
+    const SAMPLE: &'static str = "one connection set up";
+
+    fn fits(features: &Features) -> bool {
+        // A socket for plain datagrams sets nothing up.
+        features.setup_round_trips > 0
+    }
+
+    fn fill_in(&mut self, path: &PathFacts) {
+        self.timeout_ns.get_or_insert(default_timeout_ns(self.transport, path));
+    }
+}
+
+impl Workload for Connect {
+    fn connections(&self) -> Option<ConnectionNeeds> {
+        Some(self.needs())
+    }
+
+    fn exchanges(&self) -> u64 {
+        self.count
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic::Handshakes { count: self.count, connections: self.connections }
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
+        session::run(self, context)
+    }
+}
+
+impl ClientServer for Connect {
+    type Server = Answers;
+
+    fn needs(&self) -> ConnectionNeeds {
+        ConnectionNeeds {
+            resumption: self.resumption,
+            polling: self.polling,
+            ..ConnectionNeeds::plain(self.transport, self.timeout_ns)
+        }
+    }
+
+    fn lanes(&self) -> u32 {
+        self.connections
+    }
+
+    fn server(&self, clock: Clock) -> Answers {
+        Answers::new(clock, self.sizes(), Messages { payload: Payload::Binary })
+    }
+
+    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+        let mut exchanges = Vec::new();
+        for number in (u64::from(lane.number)..self.count).step_by(self.connections as usize) {
+            exchanges.push(set_up(lane, number).await);
+        }
+        Ok(exchanges)
+    }
+}
+
+async fn set_up(lane: &Lane<'_>, number: u64) -> Exchange {
+    let mut sample = Sample::new(number, lane.number);
     sample.sent = Some(lane.context.clock().now());
-    match lane.open().await {
+    let result = match lane.open().await {
         Ok(mut opened) => {
-            note_phases(&mut sample, opened.took_ns, &opened.phases);
-            sample.outcome = Outcome::Ok;
-            if lane.context.settings.resumption != Resumption::None {
-                // Without the ticket that comes with it the next connection has nothing to resume.
+            opened.note_phases(&mut sample);
+            if lane.needs.resumption != Resumption::None {
+                // Without the ticket that comes with this exchange the next connection has nothing to resume.
                 let _ = lane.settle(opened.connection.as_ref()).await;
             }
             lane.close(opened.connection.as_mut()).await;
+            Ok(())
         }
-        Err(e) => sample.outcome = e.outcome,
-    }
+        Err(error) => Err(error),
+    };
     lane.context.progress.exchange_done(sample.connect_ns);
-    sample
+    Exchange::new(sample, result)
 }

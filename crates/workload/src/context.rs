@@ -1,13 +1,14 @@
-//! What every workload needs: the hosts, the transport's settings, the clock, and where progress is told.
+//! What every workload is given: the hosts, the connections' settings, the clock, and where progress is reported.
 
 use crate::WorkloadError;
-use crosswind_host::{Clock, Testbed, Threads, Traffic, realtime, thread_cpu_ns};
-use crosswind_ledger::TimeHistogram;
+use crate::progress::Progress;
+use crosswind_host::{Clock, HostError, Testbed, Threads, Traffic, realtime, thread_cpu_ns};
 use crosswind_path::Side;
 use crosswind_transport::{Phases, Resumption, Settings};
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
 use std::thread::{Scope, ScopedJoinHandle};
 
 /// The port that servers listen on; the namespace is new, so it is free.
@@ -15,58 +16,54 @@ const PORT: u16 = 7; // echo, RFC 862
 
 /// What a workload runs on.
 pub struct Context<'a> {
-    /// The two hosts.
-    pub testbed: &'a Testbed,
-    /// Settings of both ends of every connection.
-    pub settings: Settings,
-    /// How many connections took over what they should have.
-    pub resumptions: Resumptions,
-    /// What the hosts had handed to the path when every kept connection was open.
-    pub setup: OnceLock<Traffic>,
-    /// Where progress is told.
-    pub progress: &'a Progress,
-    /// Counts how long the hosts' threads wait for a processor.
-    pub threads: &'a Threads,
+    pub(crate) testbed: &'a Testbed,
+    pub(crate) settings: Settings,
+    pub(crate) output: Option<&'a Path>,
+    pub(crate) progress: &'a Progress,
+    pub(crate) resumptions: Resumptions,
+    setup: OnceLock<Traffic>,
+    threads: &'a Threads,
 }
 
 /// The result of a thread and the CPU time that it took.
-pub(crate) type Timed<T> = (T, u64);
+pub type Timed<T> = (T, u64);
 
-/// Connections that were to resume a session, and those that did.
-#[derive(Debug, Default)]
-pub struct Resumptions {
-    asked: AtomicU64,
-    full: AtomicU64,
-}
-
-impl Resumptions {
-    pub(crate) fn count(&self, asked: Resumption, phases: &Phases) {
-        let taken = match asked {
-            Resumption::None => return,
-            Resumption::Session => phases.resumed,
-            Resumption::EarlyData => phases.early_data,
-        };
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        self.full.fetch_add(u64::from(!taken), Ordering::Relaxed);
+impl<'a> Context<'a> {
+    /// Two hosts, the settings of both ends of every connection, where progress is reported, and what counts how long the
+    /// hosts' threads wait for a processor.
+    pub fn new(testbed: &'a Testbed, settings: Settings, progress: &'a Progress, threads: &'a Threads) -> Self {
+        Self {
+            testbed,
+            settings,
+            output: None,
+            progress,
+            resumptions: Resumptions::default(),
+            setup: OnceLock::new(),
+            threads,
+        }
     }
 
-    /// In words, when some did not.
-    pub fn warning(&self) -> Option<String> {
-        let (asked, full) = (self.asked.load(Ordering::Relaxed), self.full.load(Ordering::Relaxed));
-        (full > 0).then(|| format!("{full} of {asked} connections were set up in full: the server resumed no session"))
+    /// With a directory for what programs print.
+    #[must_use]
+    pub fn with_output(mut self, directory: Option<&'a Path>) -> Self {
+        self.output = directory;
+        self
     }
-}
 
-impl Context<'_> {
     pub(crate) fn clock(&self) -> Clock {
         self.testbed.clock
     }
 
-    /// Every connection that is kept is open: what the path has carried so far was setting up.
+    /// Every connection that is kept is open: what the path has carried so far was for setting them up.
     pub(crate) fn setup_done(&self) {
         if self.setup.get().is_none() {
             let _ = self.setup.set(self.testbed.traffic.read());
         }
+    }
+
+    /// What the hosts had handed to the path when every kept connection was open.
+    pub(crate) fn setup(&self) -> Option<Traffic> {
+        self.setup.get().copied()
     }
 
     pub(crate) fn server_address(&self) -> SocketAddr {
@@ -94,61 +91,36 @@ impl Context<'_> {
                 let result = work()?;
                 Ok((result, thread_cpu_ns()))
             })
-            .map_err(|e| crosswind_host::HostError::new("cannot start a thread", e).into())
+            .map_err(|e| HostError::new("cannot start a thread", e).into())
     }
 }
 
 /// Joins a thread; a panic becomes an error.
-pub(crate) fn join<T>(
-    handle: ScopedJoinHandle<'_, Result<Timed<T>, WorkloadError>>,
-) -> Result<Timed<T>, WorkloadError> {
+pub fn join<T>(handle: ScopedJoinHandle<'_, Result<Timed<T>, WorkloadError>>) -> Result<Timed<T>, WorkloadError> {
     handle.join().unwrap_or(Err(WorkloadError::Panicked))
 }
 
-/// How far a workload is; written by its threads, read by whoever shows it.
-#[derive(Debug)]
-pub struct Progress {
-    done: AtomicU64,
-    lost: AtomicU64,
-    times: Mutex<TimeHistogram>,
+/// Connections that were to resume a session, and those that did not.
+#[derive(Debug, Default)]
+pub struct Resumptions {
+    asked: AtomicU64,
+    set_up_in_full: AtomicU64,
 }
 
-/// Progress at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Snapshot {
-    /// Exchanges over, one way or the other.
-    pub done: u64,
-    /// Of these, not ok.
-    pub lost: u64,
-    /// Median time of those that were ok.
-    pub median_ns: Option<u64>,
-}
-
-impl Default for Progress {
-    fn default() -> Self {
-        Self { done: AtomicU64::new(0), lost: AtomicU64::new(0), times: Mutex::new(TimeHistogram::new()) }
-    }
-}
-
-impl Progress {
-    pub(crate) fn exchange_done(&self, ok_ns: Option<u64>) {
-        match (ok_ns, self.times.lock()) {
-            (Some(ns), Ok(mut times)) => times.record(ns),
-            (Some(_), Err(_)) => {}
-            (None, _) => {
-                self.lost.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-        self.done.fetch_add(1, Ordering::Relaxed);
+impl Resumptions {
+    pub(crate) fn count(&self, asked: Resumption, phases: &Phases) {
+        let resumed = match asked {
+            Resumption::None => return,
+            Resumption::Session => phases.resumed,
+            Resumption::EarlyData => phases.early_data,
+        };
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.set_up_in_full.fetch_add(u64::from(!resumed), Ordering::Relaxed);
     }
 
-    /// How far it is now.
-    pub fn snapshot(&self) -> Snapshot {
-        let report = self.times.lock().map(|times| times.report()).ok();
-        Snapshot {
-            done: self.done.load(Ordering::Relaxed),
-            lost: self.lost.load(Ordering::Relaxed),
-            median_ns: report.filter(|report| report.n > 0).map(|report| report.p50),
-        }
+    /// In words, when some did not.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let (asked, full) = (self.asked.load(Ordering::Relaxed), self.set_up_in_full.load(Ordering::Relaxed));
+        (full > 0).then(|| format!("{full} of {asked} connections were set up in full: the server resumed no session"))
     }
 }

@@ -1,207 +1,241 @@
-//! Echo: messages that are answered. Closed loop: one in flight on each connection. Open loop: see `open_loop`.
+//! Echo: messages that are answered, one after another (`closed_loop`) or at a rate (`open_loop`).
 
 use crate::answers::Answers;
-use crate::config::{ConnectionMode, Echo, EchoDirection, Mode};
 use crate::context::Context;
-use crate::lane::{Lane, Sent, exchange, note_phases};
-use crate::message::{self, Messages, Sizes};
-use crate::server::SeenByPort;
-use crate::{Measured, Sample, WorkloadError, open_loop, session};
-use crosswind_transport::driver::Bound;
-use crosswind_transport::{Connection, Outcome, Purpose, Stream, TransportError};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use crate::demand::Traffic;
+use crate::exchange::Exchange;
+use crate::lane::Lane;
+use crate::measured::Measured;
+use crate::message::{Messages, Sizes};
+use crate::seen::Seen;
+use crate::session::{self, ClientServer};
+use crate::workload::{
+    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, Settings, TIMEOUT_HELP,
+    Workload, default_timeout_ns, number, small,
+};
+use crate::{Sample, WorkloadError, closed_loop, open_loop};
+use crosswind_host::Clock;
+use crosswind_settings::SettingError;
+use crosswind_transport::{Features, Payload, Resumption, Streams, TransportError, TransportRef, all};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-impl Echo {
-    const fn sizes(&self) -> Sizes {
-        let all = Sizes::both(self.size_bytes);
+/// Largest message: both ends hold it in memory.
+const MAX_SIZE: u64 = 1 << 30;
+const MIN_RATE: f64 = 0.001;
+const MAX_RATE: f64 = 1e7;
+
+/// Messages that are answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Echo {
+    /// Transport that carries the messages.
+    #[schemars(with = "String", extend("kind" = "transport", "default" = "tcp"))]
+    pub transport: TransportRef,
+    /// Size of one message.
+    #[serde(default = "number::<1>")]
+    #[schemars(range(min = 1, max = MAX_SIZE))]
+    pub size_bytes: u64,
+    /// Messages over all connections.
+    #[serde(default = "number::<100>")]
+    #[schemars(range(min = 1, max = MAX_COUNT))]
+    pub messages: u64,
+    /// When the next message is sent: closed (after the answer to the one before) or open (at a rate).
+    #[serde(default)]
+    pub mode: Mode,
+    /// In the open loop, messages a second over all connections.
+    #[serde(default)]
+    #[schemars(range(min = MIN_RATE, max = MAX_RATE), extend("only_with" = {"key": "mode", "value": "open"}))]
+    pub rate_per_s: Option<f64>,
+    /// A kept connection, or a new one for each message.
+    #[serde(default)]
+    pub connection: Reuse,
+    /// Over quic and webtransport, a kept stream, or a new one for each message.
+    #[serde(default)]
+    pub stream: Reuse,
+    /// Messages of that size go there and back (echo), or one way (upload, download) with an answer of one byte.
+    #[serde(default)]
+    pub direction: Direction,
+    /// What messages are made of, where a transport tells the two apart.
+    #[serde(default)]
+    pub payload: Payload,
+    /// What later connections take over: none, session (a TLS ticket), or 0-rtt (data in the first flight).
+    #[serde(default)]
+    pub resumption: Resumption,
+    /// Whether Socket.IO begins with HTTP long polling and upgrades.
+    #[serde(default)]
+    pub polling: bool,
+    /// Connections side by side.
+    #[serde(default = "small::<1>")]
+    #[schemars(range(min = 1, max = MAX_CONNECTIONS))]
+    pub connections: u32,
+    /// How long one exchange may take.
+    #[serde(default)]
+    #[schemars(range(min = MIN_TIMEOUT_NS, max = MAX_TIMEOUT_NS), extend("default_help" = TIMEOUT_HELP))]
+    pub timeout_ns: Option<u64>,
+}
+
+/// When the next message is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// After the answer to the one before: one is in flight.
+    #[default]
+    Closed,
+    /// When it is time, whatever became of the others.
+    Open,
+}
+
+/// Whether a connection, or a stream, serves one exchange or many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Reuse {
+    /// One for all.
+    #[default]
+    Kept,
+    /// A new one for each.
+    New,
+}
+
+/// Which way the large messages of an exchange go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// There and back.
+    #[default]
+    Echo,
+    /// There; one byte comes back.
+    Upload,
+    /// Back; one byte asks for it.
+    Download,
+}
+
+impl Settings for Echo {
+    const KIND: &'static str = "echo";
+    const SAMPLE: &'static str = "one message and its answer";
+
+    fn fits(_features: &Features) -> bool {
+        true
+    }
+
+    fn fill_in(&mut self, path: &PathFacts) {
+        self.timeout_ns.get_or_insert(default_timeout_ns(self.transport, path));
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        if self.resumption != Resumption::None && self.connection == Reuse::Kept {
+            return Err(SettingError::new(
+                "resumption",
+                "is set where the connection is kept",
+                "set connection to new",
+            ));
+        }
+        if self.stream == Reuse::New && self.transport.features().streams != Streams::Many {
+            let able: Vec<_> = all().filter(|it| it.features().streams == Streams::Many).map(|it| it.name()).collect();
+            let problem = format!("is new, and {} has no streams to choose", self.transport);
+            return Err(SettingError::new("stream", problem, format!("transports that have: {}", able.join(", "))));
+        }
+        match (self.mode, self.rate_per_s) {
+            (Mode::Open, _) if self.direction != Direction::Echo => Err(SettingError::new(
+                "direction",
+                "is set in an open loop",
+                "an open loop echoes each message; use a closed loop",
+            )),
+            (Mode::Open, _) if self.connection == Reuse::New => Err(SettingError::new(
+                "connection",
+                "is new in an open loop",
+                "an open loop keeps its connections; use a closed loop",
+            )),
+            (Mode::Open, None) => {
+                Err(SettingError::new("rate_per_s", "is missing", "an open loop needs messages a second"))
+            }
+            (Mode::Closed, Some(_)) => Err(SettingError::new(
+                "rate_per_s",
+                "is set in a closed loop",
+                "set mode to open, or leave the rate out",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Workload for Echo {
+    fn connections(&self) -> Option<ConnectionNeeds> {
+        Some(self.needs())
+    }
+
+    fn exchanges(&self) -> u64 {
+        self.messages
+    }
+
+    fn traffic(&self) -> Traffic {
+        let Sizes { request, reply } = self.sizes();
+        Traffic::Exchanges {
+            count: self.messages,
+            connections: self.connections,
+            request_bytes: request as u64,
+            reply_bytes: reply as u64,
+            new_connections: self.connection == Reuse::New,
+            rate_per_s: self.rate_per_s,
+        }
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
+        session::run(self, context)
+    }
+}
+
+impl ClientServer for Echo {
+    type Server = Answers;
+
+    fn needs(&self) -> ConnectionNeeds {
+        ConnectionNeeds {
+            payload: self.payload,
+            resumption: self.resumption,
+            polling: self.polling,
+            message_bytes: Some(self.size_bytes),
+            ..ConnectionNeeds::plain(self.transport, self.timeout_ns)
+        }
+    }
+
+    fn lanes(&self) -> u32 {
+        self.connections
+    }
+
+    fn sizes(&self) -> Sizes {
+        let both = Sizes::both(self.size_bytes);
         match self.direction {
-            EchoDirection::Echo => all,
-            EchoDirection::Upload => Sizes { reply: 1, ..all },
-            EchoDirection::Download => Sizes { request: 1, ..all },
+            Direction::Echo => both,
+            Direction::Upload => Sizes { reply: 1, ..both },
+            Direction::Download => Sizes { request: 1, ..both },
         }
     }
 
-    /// The numbers of a lane's messages: every `connections`-th of all.
-    pub fn numbers(&self, lane: u32) -> impl Iterator<Item = u64> + use<> {
-        (u64::from(lane)..self.messages).step_by(self.connections as usize)
+    fn server(&self, clock: Clock) -> Answers {
+        Answers::new(clock, self.sizes(), Messages { payload: self.payload })
+    }
+
+    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+        // The numbers of a lane's messages: every `connections`-th of all.
+        let numbers = (u64::from(lane.number)..self.messages).step_by(self.connections as usize);
+        let alone = self.connections == 1;
+        match self.rate_per_s {
+            None => Ok(closed_loop::run(lane, self.connection, self.stream, alone, numbers).await),
+            Some(rate_per_s) => open_loop::run_lane(lane, rate_per_s, alone, numbers).await,
+        }
+    }
+
+    fn add_server_side(&self, sample: &mut Sample, seen: &Seen) -> Result<(), TransportError> {
+        add_times(sample, seen);
+        Ok(())
     }
 }
 
-pub fn run(config: &Echo, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-    let transport = config.transport;
-    let timeout = Duration::from_nanos(config.timeout_ns.unwrap_or(60_000_000_000));
-    let (clock, sizes, messages) = (context.clock(), config.sizes(), Messages { payload: config.payload });
-    let (answers, readback) = (Arc::new(Answers::new(clock, sizes, messages)), OnceLock::new());
-    let session = session::run(
-        context,
-        transport,
-        timeout,
-        config.connections,
-        &|serve| Arc::clone(&answers).work(serve),
-        &|number| {
-            let lane = Lane { context, transport, timeout, number, messages, sizes, readback: &readback };
-            Box::pin(async move {
-                lane.prime().await;
-                match config.mode {
-                    Mode::Closed => Ok(closed_loop(config, &lane).await),
-                    Mode::Open => open_loop::run(config, &lane).await,
-                }
-            })
-        },
-    )?;
-    Ok(Measured {
-        samples: session.results.into_iter().map(|sent| complete(sent, &session.seen)).collect(),
-        sockets: [readback.into_inner(), session.server_readback],
-        cpu_ns: session.cpu_ns,
-        ..Measured::default()
-    })
-}
-
-/// Adds what the server saw of the message.
-pub fn complete(sent: Sent, seen: &SeenByPort) -> Sample {
-    let mut sample = sent.sample;
-    if let Some(at) = sample.sent
-        && let Some(seen) = seen.find(sent.client_port, at, Some(sent.tag))
-    {
-        // A later message's sight is not this one's: it would lie after the reply.
-        if sample.received.is_none_or(|received| seen.received <= received) {
-            sample.server_received = Some(seen.received);
-            sample.server_sent = Some(seen.sent);
-        }
+/// Adds when the server had the message and when it began to answer.
+pub fn add_times(sample: &mut Sample, seen: &Seen) {
+    // What the server saw after the reply was there belongs to a later message.
+    if sample.received.is_none_or(|received| seen.received <= received) {
+        sample.server_received = Some(seen.received);
+        sample.server_sent = Some(seen.sent);
     }
-    sample
-}
-
-/// What a lane keeps from one exchange to the next.
-struct Kept {
-    connection: Box<dyn Connection>,
-    stream: Option<Stream>,
-}
-
-async fn closed_loop(config: &Echo, lane: &Lane<'_>) -> Vec<Sent> {
-    let clock = lane.context.clock();
-    let sizes = config.sizes();
-    let one_stream = !lane.stream_per_message() && config.stream == ConnectionMode::Kept;
-    let (mut message, mut reply) = (lane.messages.buffer(sizes.request), vec![0; sizes.reply]);
-    let mut expected = lane.messages.buffer(sizes.reply);
-    let mut bound = Bound::new(lane.driver());
-    let mut kept: Option<Kept> = None;
-    let mut all = Vec::new();
-    for number in config.numbers(lane.number) {
-        let mut sample = Sample::new(number, lane.number);
-        let mut open = match kept.take() {
-            Some(open) => open,
-            None => match open(lane, one_stream, &mut sample).await {
-                Ok(open) => open,
-                Err(e) => {
-                    sample.outcome = e.outcome;
-                    lane.context.progress.exchange_done(None);
-                    all.push(Sent { sample, client_port: 0, tag: 0 });
-                    continue;
-                }
-            },
-        };
-        if config.connection == ConnectionMode::Kept && config.connections == 1 {
-            lane.context.setup_done();
-        }
-        lane.messages.write(&mut message, number);
-        let common = sizes.request.min(sizes.reply);
-        expected[..common].copy_from_slice(&message[..common]);
-        let before = clock.now();
-        sample.sent = Some(before);
-        sample.sent_bytes = sizes.request as u64;
-        let result = one_exchange(lane, &mut bound, &mut open, &message, &mut reply).await;
-        let after = clock.now();
-        match result {
-            Ok(length) => {
-                sample.received = Some(after);
-                sample.received_bytes = length as u64;
-                sample.outcome = if reply[..length] == expected[..] { Outcome::Ok } else { Outcome::Error };
-            }
-            Err(e) => sample.outcome = e.outcome,
-        }
-        let client_port = open.connection.client_port();
-        let ok = sample.outcome == Outcome::Ok;
-        lane.context.progress.exchange_done(ok.then(|| (after - before).as_nanos()));
-        all.push(Sent { sample, client_port, tag: message::read(&message) });
-        if config.connection == ConnectionMode::Kept && (ok || lane.features().datagram) {
-            kept = Some(open);
-        } else if ok {
-            lane.close(open.connection.as_mut()).await;
-        } else {
-            // What is still on its way must not be taken for the next reply.
-            open.connection.abort();
-        }
-    }
-    if let Some(mut open) = kept {
-        lane.close(open.connection.as_mut()).await;
-    }
-    all
-}
-
-async fn open(lane: &Lane<'_>, one_stream: bool, sample: &mut Sample) -> Result<Kept, TransportError> {
-    let opened = lane.open().await?;
-    // A plain datagram's socket sets nothing up that takes a packet.
-    if !lane.features().datagram || lane.features().secure {
-        note_phases(sample, opened.took_ns, &opened.phases);
-    }
-    let connection = opened.connection;
-    let stream = if one_stream {
-        Some(lane.within("cannot open a stream", connection.open(Purpose::Messages)).await?)
-    } else {
-        None
-    };
-    Ok(Kept { connection, stream })
-}
-
-async fn one_exchange(
-    lane: &Lane<'_>,
-    bound: &mut Bound,
-    open: &mut Kept,
-    message: &[u8],
-    reply: &mut [u8],
-) -> Result<usize, TransportError> {
-    let exchanging = async {
-        if let Some(stream) = &mut open.stream {
-            if lane.features().datagram {
-                return receive_own(lane, stream, message, reply).await;
-            }
-            return exchange(stream, message, reply).await;
-        }
-        let mut stream = open.connection.open(Purpose::Messages).await?;
-        let length = exchange(&mut stream, message, reply).await?;
-        stream.sender.finish().await?;
-        Ok(length)
-    };
-    bound.within(lane.timeout, "cannot exchange", exchanging).await
-}
-
-/// Sends a datagram and receives its answer. Late answers to earlier ones are passed over, within one timeout in all.
-async fn receive_own(
-    lane: &Lane<'_>,
-    stream: &mut Stream,
-    message: &[u8],
-    reply: &mut [u8],
-) -> Result<usize, TransportError> {
-    let common = message.len().min(reply.len()).min(size_of::<u64>());
-    let is_own = |reply: &[u8]| message::read(&reply[..common.min(reply.len())]) == message::read(&message[..common]);
-    let length = exchange(stream, message, reply).await?;
-    if is_own(&reply[..length]) {
-        return Ok(length);
-    }
-    let clock = lane.context.clock();
-    let deadline = clock.now() + crosswind_units::Duration::from_nanos(lane.timeout.as_nanos() as u64);
-    let result = loop {
-        let left = deadline.saturating_since(clock.now());
-        if let Err(e) = stream.receiver.set_timeout(left.into()) {
-            break Err(e);
-        }
-        match stream.receiver.receive(reply).await {
-            Ok(n) if !is_own(&reply[..n]) => {}
-            result => break result,
-        }
-    };
-    stream.receiver.set_timeout(lane.timeout)?;
-    result
 }

@@ -1,21 +1,28 @@
-//! What a client's lane works with: opening connections, and bounds on what it waits for.
+//! What a client works with: opening connections, and bounds on what it waits for.
 
 use crate::Sample;
 use crate::context::Context;
 use crate::message::{Messages, Sizes};
+use crate::workload::ConnectionNeeds;
 use crosswind_transport::{
     Connection, Driver, Features, Phases, Purpose, Resumption, SocketReadback, Stream, Streams, TransportError,
-    TransportRef,
 };
 use std::future::Future;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// A sample, and where its connection came from: to find what the server saw.
-pub struct Sent {
-    pub sample: Sample,
-    pub client_port: u16,
-    pub tag: u64,
+/// How long the orderly end of a connection may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What one of the clients that run side by side works with.
+pub struct Lane<'a> {
+    pub context: &'a Context<'a>,
+    pub needs: ConnectionNeeds,
+    /// Its number among those side by side.
+    pub number: u32,
+    /// Sizes of a message and its answer, with which connections are settled.
+    pub sizes: Sizes,
+    pub readback: &'a OnceLock<SocketReadback>,
 }
 
 /// A connection that was just set up.
@@ -23,30 +30,36 @@ pub struct Opened {
     pub connection: Box<dyn Connection>,
     /// How long it took.
     pub took_ns: u64,
-    /// And its steps.
+    /// How long each step of that took.
     pub phases: Phases,
-}
-
-/// What one lane works with.
-pub struct Lane<'a> {
-    pub context: &'a Context<'a>,
-    pub transport: TransportRef,
-    pub timeout: Duration,
-    /// Its number among those side by side.
-    pub number: u32,
-    pub messages: Messages,
-    /// What the server expects and answers.
-    pub sizes: Sizes,
-    pub readback: &'a OnceLock<SocketReadback>,
 }
 
 impl Lane<'_> {
     pub fn features(&self) -> Features {
-        self.transport.features()
+        self.needs.transport.features()
     }
 
     pub fn driver(&self) -> Driver {
         self.features().driver
+    }
+
+    pub const fn timeout(&self) -> Duration {
+        self.needs.timeout
+    }
+
+    pub const fn messages(&self) -> Messages {
+        Messages { payload: self.needs.payload }
+    }
+
+    /// Whether each message needs a stream of its own.
+    pub fn stream_per_message(&self) -> bool {
+        self.features().streams == Streams::PerMessage
+    }
+
+    /// Whether setting up a connection takes packets. A socket for plain datagrams takes none.
+    pub fn connections_take_packets(&self) -> bool {
+        let features = self.features();
+        !features.datagram || features.secure
     }
 
     /// `call`, bounded by the lane's timeout.
@@ -55,7 +68,7 @@ impl Lane<'_> {
         what: &'static str,
         call: impl Future<Output = Result<T, TransportError>>,
     ) -> Result<T, TransportError> {
-        self.driver().within(self.timeout, what, call).await
+        self.driver().within(self.timeout(), what, call).await
     }
 
     /// Opens a connection.
@@ -70,13 +83,13 @@ impl Lane<'_> {
             let _ = self.readback.set(found);
         }
         let phases = connection.phases();
-        self.context.resumptions.count(self.context.settings.resumption, &phases);
+        self.context.resumptions.count(self.needs.resumption, &phases);
         Ok(Opened { connection, took_ns, phases })
     }
 
     /// Where sessions are to be resumed: one connection that no sample tells of, so that the first counted one has a session.
     pub async fn prime(&self) {
-        if self.context.settings.resumption == Resumption::None {
+        if self.needs.resumption == Resumption::None {
             return;
         }
         // What keeps it from connecting keeps the others too, and shows there.
@@ -88,28 +101,34 @@ impl Lane<'_> {
 
     /// Bounded by the transport itself.
     async fn connect(&self) -> Result<Box<dyn Connection>, TransportError> {
-        self.transport.connect(self.context.server_address(), &self.context.settings, self.timeout).await
+        self.needs.transport.connect(self.context.server_address(), &self.context.settings, self.timeout()).await
     }
 
     /// One exchange that no sample tells of: by its end the server's session ticket has come.
     pub async fn settle(&self, connection: &dyn Connection) -> Result<(), TransportError> {
         self.within("cannot exchange", async {
             let mut stream = connection.open(Purpose::Messages).await?;
-            exchange(&mut stream, &self.messages.buffer(self.sizes.request), &mut vec![0; self.sizes.reply]).await?;
+            exchange(&mut stream, &self.messages().buffer(self.sizes.request), &mut vec![0; self.sizes.reply]).await?;
             stream.sender.finish().await
         })
         .await
     }
 
-    /// Ends a connection in an orderly way, for which nobody waits long.
+    /// Ends a connection in an orderly way.
     pub async fn close(&self, connection: &mut dyn Connection) {
         // One that is already gone is closed as well.
-        let _ = self.driver().within(Duration::from_secs(1), "cannot close", connection.close()).await;
+        let _ = self.driver().within(CLOSE_TIMEOUT, "cannot close", connection.close()).await;
     }
+}
 
-    /// Whether each message needs a stream of its own.
-    pub fn stream_per_message(&self) -> bool {
-        self.features().streams == Streams::PerMessage
+impl Opened {
+    /// Writes how the connection was set up into the sample of the exchange that opened it.
+    pub fn note_phases(&self, sample: &mut Sample) {
+        let ns = |phase: Option<Duration>| phase.map(|phase| phase.as_nanos() as u64);
+        sample.connect_ns = Some(self.took_ns);
+        sample.transport_ns = ns(self.phases.transport);
+        sample.security_ns = ns(self.phases.security);
+        sample.upgrade_ns = ns(self.phases.upgrade);
     }
 }
 
@@ -117,13 +136,4 @@ impl Lane<'_> {
 pub async fn exchange(stream: &mut Stream, message: &[u8], reply: &mut [u8]) -> Result<usize, TransportError> {
     stream.sender.send(message).await?;
     stream.receiver.receive(reply).await
-}
-
-/// Writes how a connection was set up into the sample of the exchange that opened it.
-pub fn note_phases(sample: &mut Sample, took_ns: u64, phases: &Phases) {
-    let ns = |phase: Option<Duration>| phase.map(|phase| phase.as_nanos() as u64);
-    sample.connect_ns = Some(took_ns);
-    sample.transport_ns = ns(phases.transport);
-    sample.security_ns = ns(phases.security);
-    sample.upgrade_ns = ns(phases.upgrade);
 }

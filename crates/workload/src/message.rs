@@ -1,6 +1,6 @@
-//! The messages of an echo: each carries its number in as many of its first bytes as it has, and a pattern after that.
+//! Messages that are answered: each carries its number in as many of its first bytes as it has, and a pattern after that.
 
-use crosswind_transport::Payload;
+use crosswind_transport::{Outcome, Payload, TransportError};
 
 /// Bytes that hold the number.
 const TAG: usize = 8;
@@ -15,7 +15,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// As big there as back.
+    /// A message and an answer of the same size.
     pub const fn both(size: u64) -> Self {
         Self { request: size as usize, reply: size as usize }
     }
@@ -63,6 +63,11 @@ pub fn read(buffer: &[u8]) -> u64 {
     let length = buffer.len().min(TAG);
     tag[..length].copy_from_slice(&buffer[..length]);
     u64::from_le_bytes(tag)
+}
+
+/// A reply that is not the one that was to come.
+pub fn changed() -> TransportError {
+    TransportError::with("cannot exchange", Outcome::Error, "the reply is not what it should be")
 }
 
 #[cfg(test)]

@@ -1,114 +1,223 @@
-//! Multiplex: messages on several streams, in an open loop. What one stream's losses do to the others' messages is what shows.
+//! Multiplex: messages on several streams, in an open loop. It shows what losses on one stream do to the messages of the others.
 //!
 //! Streams are the transport's own where one connection has many; where it is one stream, channels of the application in it; and
 //! where it cannot be shared, connections. Messages follow each other evenly: stream 0, 1, ..., k-1, 0, ...
 
+use crate::WorkloadError;
 use crate::answers::Answers;
-use crate::config::Multiplex;
 use crate::context::Context;
-use crate::echo;
-use crate::lane::{Lane, Opened, Sent, note_phases};
+use crate::demand::Traffic;
+use crate::echo::add_times;
+use crate::exchange::Exchange;
+use crate::flow::{self, Flow};
+use crate::lane::{Lane, Opened};
+use crate::measured::Measured;
 use crate::message::{Messages, Sizes};
-use crate::open_loop::{Due, Flow, Shape, flows, requests, unsent};
-use crate::{Measured, WorkloadError, session};
-use crosswind_transport::{Connection, Purpose, Streams, TransportError};
+use crate::open_loop::{Due, Schedule, requests};
+use crate::sample::Sample;
+use crate::seen::Seen;
+use crate::session::{self, ClientServer};
+use crate::workload::{
+    ConnectionNeeds, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, Settings, TIMEOUT_HELP, Workload,
+    default_timeout_ns, number, small,
+};
+use crosswind_host::Clock;
+use crosswind_transport::{Connection, Features, Payload, Purpose, Streams, TransportError, TransportRef};
 use crosswind_units::Duration;
-use std::sync::{Arc, OnceLock};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-pub fn run(config: &Multiplex, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-    let transport = config.transport;
-    let timeout = std::time::Duration::from_nanos(config.timeout_ns.unwrap_or(60_000_000_000));
-    let (clock, messages) = (context.clock(), Messages { payload: config.payload });
-    let (answers, readback) =
-        (Arc::new(Answers::new(clock, Sizes::both(config.size_bytes), messages)), OnceLock::new());
-    let session = session::run(context, transport, timeout, 1, &|serve| Arc::clone(&answers).work(serve), &|number| {
-        let lane = Lane {
-            context,
-            transport,
-            timeout,
-            number,
-            messages,
-            sizes: Sizes::both(config.size_bytes),
-            readback: &readback,
-        };
-        Box::pin(async move { streams(config, &lane).await })
-    })?;
-    Ok(Measured {
-        samples: session.results.into_iter().map(|sent| echo::complete(sent, &session.seen)).collect(),
-        sockets: [readback.into_inner(), session.server_readback],
-        cpu_ns: session.cpu_ns,
-        ..Measured::default()
-    })
+const MAX_STREAMS: u32 = 100;
+/// A message carries its number.
+const MIN_SIZE: u64 = 8;
+/// With every header a message of this size still is one packet of 1280 bytes, so that a lost packet is one message.
+const MAX_SIZE: u64 = 1000;
+const MIN_RATE: f64 = 0.001;
+const MAX_RATE: f64 = 1e5;
+
+/// Messages on several streams, each sent when it is time and answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Multiplex {
+    /// Transport whose streams are used.
+    #[schemars(with = "String", extend("kind" = "transport", "default" = "tcp"))]
+    pub transport: TransportRef,
+    /// Streams side by side.
+    #[serde(default = "small::<4>")]
+    #[schemars(range(min = 1, max = MAX_STREAMS))]
+    pub streams: u32,
+    /// Size of one message, which has to be one packet.
+    #[serde(default = "number::<200>")]
+    #[schemars(range(min = MIN_SIZE, max = MAX_SIZE))]
+    pub size_bytes: u64,
+    /// Messages over all streams.
+    #[serde(default = "number::<100>")]
+    #[schemars(range(min = 1, max = MAX_COUNT))]
+    pub messages: u64,
+    /// Messages a second on each stream.
+    #[serde(default = "twenty")]
+    #[schemars(range(min = MIN_RATE, max = MAX_RATE))]
+    pub rate_per_s: f64,
+    /// What messages are made of, where a transport tells the two apart.
+    #[serde(default)]
+    pub payload: Payload,
+    /// Whether Socket.IO begins with HTTP long polling and upgrades.
+    #[serde(default)]
+    pub polling: bool,
+    /// How long one exchange may take.
+    #[serde(default)]
+    #[schemars(range(min = MIN_TIMEOUT_NS, max = MAX_TIMEOUT_NS), extend("default_help" = TIMEOUT_HELP))]
+    pub timeout_ns: Option<u64>,
 }
 
-async fn streams(config: &Multiplex, lane: &Lane<'_>) -> Result<Vec<Sent>, WorkloadError> {
-    let features = lane.features();
-    let connections = if features.shares_connection { 1 } else { config.streams };
-    let due = schedule(config, connections);
-    let mut opened = Vec::new();
-    for _ in 0..connections {
-        match lane.open().await {
-            Ok(one) => opened.push(one),
-            Err(e) => return Ok(due.iter().map(|due| unsent(lane, due, e.outcome)).collect()),
-        }
+const fn twenty() -> f64 {
+    20.0
+}
+
+impl Multiplex {
+    /// Connections that carry the streams: one, or as many where none can be shared.
+    fn connection_count(&self) -> u32 {
+        if self.transport.features().shares_connection { 1 } else { self.streams }
     }
-    lane.context.setup_done();
-    let mut all = if lane.stream_per_message() {
-        let shape = Shape::now(lane.context, config.size_bytes);
-        let connections: Vec<&dyn Connection> = opened.iter().map(|one| one.connection.as_ref()).collect();
-        requests(lane, shape, &connections, &due).await?
-    } else {
-        match open_flows(config, lane, &opened, &due).await {
-            Ok(open) => {
-                let shape = Shape::now(lane.context, config.size_bytes);
+
+    fn schedule(&self) -> Vec<Due> {
+        let (streams, connections) = (u64::from(self.streams), self.connection_count());
+        let interval_ns = 1e9 / (self.rate_per_s * streams as f64);
+        (0..self.messages)
+            .map(|number| {
+                let stream = (number % streams) as u32;
+                Due {
+                    number,
+                    stream,
+                    connection: stream % connections,
+                    after: Duration::from_nanos((number as f64 * interval_ns) as u64),
+                }
+            })
+            .collect()
+    }
+
+    /// As many flows as the transport tells streams apart: one for all channels, or one for each stream.
+    async fn open_flows(&self, lane: &Lane<'_>, opened: &[Opened], due: &[Due]) -> Result<Vec<Flow>, TransportError> {
+        let apart = lane.features().streams == Streams::Many || opened.len() > 1;
+        let count = if apart { self.streams } else { 1 };
+        let mut flows = Vec::new();
+        for number in 0..count {
+            let connection = opened[number as usize % opened.len()].connection.as_ref();
+            let stream = lane.within("cannot open a stream", connection.open(Purpose::Messages)).await?;
+            let due = due.iter().filter(|due| !apart || due.stream == number).copied().collect();
+            flows.push(Flow { stream, client_port: connection.client_port(), due });
+        }
+        Ok(flows)
+    }
+
+    async fn send_all(
+        &self,
+        lane: &Lane<'_>,
+        opened: &mut [Opened],
+        due: &[Due],
+    ) -> Result<Vec<Exchange>, WorkloadError> {
+        let size = lane.sizes.request;
+        if lane.stream_per_message() {
+            let schedule = Schedule::starting_now(lane.context, size);
+            let connections: Vec<&dyn Connection> = opened.iter().map(|opened| opened.connection.as_ref()).collect();
+            return requests(lane, schedule, &connections, due).await;
+        }
+        match self.open_flows(lane, opened, due).await {
+            Ok(flows) => {
+                let schedule = Schedule::starting_now(lane.context, size);
                 let mut connections: Vec<&mut dyn Connection> =
-                    opened.iter_mut().map(|one| one.connection.as_mut() as &mut dyn Connection).collect();
-                flows(lane, shape, open, &mut connections).await?
+                    opened.iter_mut().map(|opened| opened.connection.as_mut() as &mut dyn Connection).collect();
+                flow::run(lane, schedule, flows, &mut connections).await
             }
-            Err(e) => due.iter().map(|due| unsent(lane, due, e.outcome)).collect(),
+            Err(error) => Ok(due.iter().map(|due| due.unsent(lane, &error)).collect()),
         }
-    };
-    for (number, one) in opened.iter_mut().enumerate() {
-        let first = all.iter_mut().find(|sent| sent.sample.exchange == number as u64);
-        if let (Some(first), true) = (first, !features.datagram || features.secure) {
-            note_phases(&mut first.sample, one.took_ns, &one.phases);
-        }
-        lane.close(one.connection.as_mut()).await;
     }
-    Ok(all)
 }
 
-fn schedule(config: &Multiplex, connections: u32) -> Vec<Due> {
-    let streams = u64::from(config.streams);
-    let interval = 1e9 / (config.rate_per_s * streams as f64);
-    (0..config.messages)
-        .map(|number| {
-            let stream = (number % streams) as u32;
-            Due {
-                number,
-                stream,
-                connection: stream % connections,
-                after: Duration::from_nanos((number as f64 * interval) as u64),
-            }
-        })
-        .collect()
+impl Settings for Multiplex {
+    const KIND: &'static str = "multiplex";
+    const SAMPLE: &'static str = "one message and its answer";
+
+    fn fits(_features: &Features) -> bool {
+        true
+    }
+
+    fn fill_in(&mut self, path: &PathFacts) {
+        self.timeout_ns.get_or_insert(default_timeout_ns(self.transport, path));
+    }
 }
 
-/// As many flows as there are streams to be told apart by the transport: one for all channels, or one each.
-async fn open_flows(
-    config: &Multiplex,
-    lane: &Lane<'_>,
-    opened: &[Opened],
-    due: &[Due],
-) -> Result<Vec<Flow>, TransportError> {
-    let apart = lane.features().streams == Streams::Many || opened.len() > 1;
-    let count = if apart { config.streams } else { 1 };
-    let mut all = Vec::new();
-    for number in 0..count {
-        let connection = opened[number as usize % opened.len()].connection.as_ref();
-        let stream = lane.within("cannot open a stream", connection.open(Purpose::Messages)).await?;
-        let due = due.iter().filter(|due| !apart || due.stream == number).copied().collect();
-        all.push(Flow { stream, client_port: connection.client_port(), due });
+impl Workload for Multiplex {
+    fn connections(&self) -> Option<ConnectionNeeds> {
+        Some(self.needs())
     }
-    Ok(all)
+
+    fn exchanges(&self) -> u64 {
+        self.messages
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic::Streams {
+            messages: self.messages,
+            streams: self.streams,
+            connections: self.connection_count(),
+            size_bytes: self.size_bytes,
+            rate_per_s: self.rate_per_s,
+        }
+    }
+
+    fn wants_own_drops(&self) -> bool {
+        true
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
+        session::run(self, context)
+    }
+}
+
+impl ClientServer for Multiplex {
+    type Server = Answers;
+
+    fn needs(&self) -> ConnectionNeeds {
+        ConnectionNeeds {
+            payload: self.payload,
+            polling: self.polling,
+            message_bytes: Some(self.size_bytes),
+            ..ConnectionNeeds::plain(self.transport, self.timeout_ns)
+        }
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes::both(self.size_bytes)
+    }
+
+    fn server(&self, clock: Clock) -> Answers {
+        Answers::new(clock, self.sizes(), Messages { payload: self.payload })
+    }
+
+    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+        let due = self.schedule();
+        let mut opened = Vec::new();
+        for _ in 0..self.connection_count() {
+            match lane.open().await {
+                Ok(connection) => opened.push(connection),
+                Err(error) => return Ok(due.iter().map(|due| due.unsent(lane, &error)).collect()),
+            }
+        }
+        lane.context.setup_done();
+        let mut exchanges = self.send_all(lane, &mut opened, &due).await?;
+        for (number, opened) in opened.iter_mut().enumerate() {
+            let first = exchanges.iter_mut().find(|exchange| exchange.sample.exchange == number as u64);
+            if let (Some(first), true) = (first, lane.connections_take_packets()) {
+                opened.note_phases(&mut first.sample);
+            }
+            lane.close(opened.connection.as_mut()).await;
+        }
+        Ok(exchanges)
+    }
+
+    fn add_server_side(&self, sample: &mut Sample, seen: &Seen) -> Result<(), TransportError> {
+        add_times(sample, seen);
+        Ok(())
+    }
 }

@@ -14,7 +14,7 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// For a driver; on a reactor, to be made there.
+    /// For a driver. On a reactor it has to be made there.
     pub fn new(driver: Driver) -> Result<Self, WorkloadError> {
         Ok(match driver {
             Driver::Thread => Self::Thread,

@@ -1,87 +1,179 @@
 //! Page: a document and what belongs to it, loaded as a browser does. The document first; when it is whole, everything that it
 //! names at once, as far as the protocol lets it: one request after another on each connection (HTTP/1.1), or all on one.
 
-use crate::config::Page;
 use crate::context::Context;
-use crate::lane::{Lane, note_phases};
-use crate::message::{Messages, Sizes};
-use crate::server::Serve;
-use crate::{Measured, Sample, WorkloadError, session};
-use crosswind_transport::{Connection, Outcome, Payload, Purpose, TransportError, serving};
+use crate::demand::Traffic;
+use crate::exchange::Exchange;
+use crate::lane::Lane;
+use crate::measured::Measured;
+use crate::message::Messages;
+use crate::server::{ServeStream, ServerStream};
+use crate::session::{self, ClientServer};
+use crate::workload::{
+    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, Settings, TIMEOUT_HELP,
+    Workload, default_timeout_ns, number, small,
+};
+use crate::{PageObject, Sample, WorkloadError};
+use crosswind_host::Clock;
+use crosswind_settings::SettingError;
+use crosswind_transport::{Connection, Features, Outcome, Payload, Purpose, TransportError, TransportRef, serving};
 use crosswind_units::Instant;
 use futures_util::future::{join, join_all};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::sync::{Mutex, OnceLock};
-use std::time::Duration;
+use std::sync::Mutex;
 
+/// What browsers open to one host where a connection carries one request at a time.
+const BROWSER_CONNECTIONS: u32 = 6;
+const MAX_SIZE: u64 = 1 << 30;
+const MAX_FILES: u32 = 1000;
+const MAX_REQUEST: u64 = 16_000;
 /// Bytes a call.
 const CHUNK: usize = 64 * 1024;
 
-/// One thing that a page is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageObject {
-    /// Number of the page.
-    pub page: u64,
-    /// What it is.
-    pub object: String,
-    /// Connection that it came over.
-    pub connection: u32,
-    /// When it was known to be needed.
-    pub queued: Instant,
-    /// When it was asked for.
-    pub sent: Option<Instant>,
-    /// When its first byte came.
-    pub first: Option<Instant>,
-    /// When it was whole.
-    pub received: Option<Instant>,
-    /// Bytes received.
-    pub bytes: u64,
-    /// How it ended.
-    pub outcome: Outcome,
+/// Pages, one after another, each on new connections.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// Transport that the pages are loaded over.
+    #[schemars(with = "String", extend("kind" = "transport"))]
+    pub transport: TransportRef,
+    /// Pages in all.
+    #[serde(default = "number::<10>")]
+    #[schemars(range(min = 1, max = MAX_COUNT))]
+    pub count: u64,
+    /// Size of the HTML, which names everything else.
+    #[serde(default = "number::<36_000>")]
+    #[schemars(range(min = 1, max = MAX_SIZE), extend("study" = "html_size"))]
+    pub html_bytes: u64,
+    /// Size of all scripts together.
+    #[serde(default = "number::<150_000>")]
+    #[schemars(range(min = 1, max = MAX_SIZE), extend("study" = "scripts_size"))]
+    pub scripts_bytes: u64,
+    /// How many scripts.
+    #[serde(default = "small::<5>")]
+    #[schemars(range(min = 0, max = MAX_FILES))]
+    pub scripts: u32,
+    /// Size of all images together.
+    #[serde(default = "number::<450_000>")]
+    #[schemars(range(min = 1, max = MAX_SIZE), extend("study" = "images_size"))]
+    pub images_bytes: u64,
+    /// How many images.
+    #[serde(default = "small::<15>")]
+    #[schemars(range(min = 0, max = MAX_FILES))]
+    pub images: u32,
+    /// Size of the header of a request, which is filled up to that.
+    #[serde(default = "number::<400>")]
+    #[schemars(range(min = 0, max = MAX_REQUEST), extend("study" = "request_size"))]
+    pub request_bytes: u64,
+    /// Connections side by side for one page.
+    #[serde(default)]
+    #[schemars(
+        range(min = 1, max = MAX_CONNECTIONS),
+        extend("default_help" = "6 where a connection carries one request at a time (http1, https1), else 1")
+    )]
+    pub connections: Option<u32>,
+    /// How long one page may take.
+    #[serde(default)]
+    #[schemars(range(min = MIN_TIMEOUT_NS, max = MAX_TIMEOUT_NS), extend("default_help" = TIMEOUT_HELP))]
+    pub timeout_ns: Option<u64>,
+}
+
+impl Settings for Page {
+    const KIND: &'static str = "page";
+    const SAMPLE: &'static str = "one page: from connecting to its last byte";
+
+    fn fits(features: &Features) -> bool {
+        features.http
+    }
+
+    fn fill_in(&mut self, path: &PathFacts) {
+        self.timeout_ns.get_or_insert(default_timeout_ns(self.transport, path));
+        let shared = self.transport.features().shares_connection;
+        self.connections.get_or_insert(if shared { 1 } else { BROWSER_CONNECTIONS });
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        if self.transport.features().shares_connection && self.connections.is_some_and(|count| count > 1) {
+            let problem = format!("is more than 1, and {} shares one", self.transport);
+            return Err(SettingError::new("connections", problem, "leave it out"));
+        }
+        for (key, files, bytes) in
+            [("scripts", self.scripts, self.scripts_bytes), ("images", self.images, self.images_bytes)]
+        {
+            if u64::from(files) > bytes {
+                let problem = format!("{files} are more than the {bytes} bytes that they share");
+                return Err(SettingError::new(key, problem, format!("each has at least one byte of {key}_bytes")));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Workload for Page {
+    fn connections(&self) -> Option<ConnectionNeeds> {
+        Some(self.needs())
+    }
+
+    fn exchanges(&self) -> u64 {
+        self.count
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic::Pages {
+            count: self.count,
+            connections: self.connections.unwrap_or(1),
+            html_bytes: self.html_bytes,
+            objects_bytes: self.scripts_bytes + self.images_bytes,
+            objects: self.scripts + self.images,
+            request_bytes: self.request_bytes,
+        }
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
+        session::run(self, context)
+    }
+}
+
+impl ClientServer for Page {
+    type Server = Files;
+
+    fn needs(&self) -> ConnectionNeeds {
+        ConnectionNeeds { request_bytes: self.request_bytes, ..ConnectionNeeds::plain(self.transport, self.timeout_ns) }
+    }
+
+    fn server(&self, _clock: Clock) -> Files {
+        Files { part: Messages { payload: Payload::Binary }.buffer(CHUNK) }
+    }
+
+    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+        let mut exchanges = Vec::new();
+        for number in 0..self.count {
+            let page = Loading { config: self, lane, number, objects: Mutex::default() };
+            exchanges.push(page.load().await);
+        }
+        Ok(exchanges)
+    }
+}
+
+/// A server that sends as many bytes as it is asked for.
+pub struct Files {
+    part: Vec<u8>,
+}
+
+impl ServeStream for Files {
+    async fn serve(&self, mut served: ServerStream<'_>) {
+        let bytes = served.stream.asked.unwrap_or(0);
+        // A client that is gone needs no answer.
+        let _ = serving::give(served.stream.sender.as_mut(), bytes, &self.part).await;
+    }
 }
 
 /// Something to load.
 struct Wanted {
     name: String,
     bytes: u64,
-}
-
-pub fn run(config: &Page, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-    let transport = config.transport;
-    let timeout = Duration::from_nanos(config.timeout_ns.unwrap_or(60_000_000_000));
-    let messages = Messages { payload: Payload::Binary };
-    let readback = OnceLock::new();
-    let objects = Mutex::new(Vec::new());
-    let session =
-        session::run(context, transport, timeout, 1, &|serve| Box::pin(answer(messages, serve)), &|number| {
-            let lane =
-                Lane { context, transport, timeout, number, messages, sizes: Sizes::both(1), readback: &readback };
-            let objects = &objects;
-            Box::pin(async move {
-                let mut samples = Vec::new();
-                for number in 0..config.count {
-                    let page = Loading { config, lane: &lane, number, objects: Mutex::default() };
-                    samples.push(page.load().await);
-                    if let (Ok(mut all), Ok(mut own)) = (objects.lock(), page.objects.into_inner()) {
-                        all.append(&mut own);
-                    }
-                }
-                Ok(samples)
-            })
-        })?;
-    Ok(Measured {
-        samples: session.results,
-        objects: objects.into_inner().unwrap_or_default(),
-        sockets: [readback.into_inner(), session.server_readback],
-        cpu_ns: session.cpu_ns,
-        ..Measured::default()
-    })
-}
-
-/// Sends as many bytes as were asked for.
-async fn answer(messages: Messages, mut serve: Serve<'_>) {
-    // A client that is gone needs no answer.
-    let _ = serving::give(serve.stream.sender.as_mut(), serve.stream.asked.unwrap_or(0), &messages.buffer(CHUNK)).await;
 }
 
 /// A page that is being loaded.
@@ -93,29 +185,26 @@ struct Loading<'a> {
 }
 
 impl Loading<'_> {
-    async fn load(&self) -> Sample {
+    async fn load(self) -> Exchange {
         let clock = self.lane.context.clock();
         let mut sample = Sample::new(self.number, 0);
         let begin = clock.now();
         sample.sent = Some(begin);
-        sample.outcome = match self.lane.within("cannot load a page", self.everything(&mut sample)).await {
-            Ok(()) => Outcome::Ok,
-            Err(e) => e.outcome,
-        };
-        let objects = self.objects.lock().map(|objects| objects.clone()).unwrap_or_default();
+        let result = self.lane.within("cannot load a page", self.everything(&mut sample)).await;
+        let objects = self.objects.into_inner().unwrap_or_default();
         sample.received_bytes = objects.iter().map(|object| object.bytes).sum();
-        if sample.outcome == Outcome::Ok {
+        if result.is_ok() {
             sample.received = objects.iter().filter_map(|object| object.received).max();
         }
         self.lane.context.progress.exchange_done(sample.received.map(|end| (end - begin).as_nanos()));
-        sample
+        Exchange { objects, ..Exchange::new(sample, result) }
     }
 
     async fn everything(&self, sample: &mut Sample) -> Result<(), TransportError> {
         let clock = self.lane.context.clock();
         let begin = clock.now();
         let mut first = self.lane.open().await?;
-        note_phases(sample, first.took_ns, &first.phases);
+        first.note_phases(sample);
         let document = Wanted { name: "html".into(), bytes: self.config.html_bytes };
         self.get(first.connection.as_ref(), 0, begin, document).await?;
         let found = clock.now();
@@ -124,7 +213,7 @@ impl Loading<'_> {
             .collect();
         if self.lane.features().shares_connection {
             let connection = first.connection.as_ref();
-            all(join_all(wanted.into_iter().map(|one| self.get(connection, 0, found, one))).await)?;
+            all(join_all(wanted.into_iter().map(|wanted| self.get(connection, 0, found, wanted))).await)?;
         } else {
             let queue = Mutex::new(wanted);
             let others = 1..self.config.connections.unwrap_or(1);
@@ -237,9 +326,9 @@ mod tests {
 
     #[test]
     fn pieces_add_up() {
-        let sizes: Vec<u64> = pieces("image", 10, 3).map(|one| one.bytes).collect();
+        let sizes: Vec<u64> = pieces("image", 10, 3).map(|piece| piece.bytes).collect();
         assert_eq!(sizes, [4, 3, 3]);
         assert_eq!(pieces("script", 10, 0).count(), 0);
-        assert_eq!(pieces("script", 6, 2).map(|one| one.name).collect::<Vec<_>>(), ["script 1", "script 2"]);
+        assert_eq!(pieces("script", 6, 2).map(|piece| piece.name).collect::<Vec<_>>(), ["script 1", "script 2"]);
     }
 }

@@ -1,62 +1,135 @@
-//! One run of clients against a server: the frame of every workload.
+//! One run of clients against a server: the frame of every workload that uses a transport.
 
-use crate::WorkloadError;
 use crate::context::{Context, join};
-use crate::server::{Handler, SeenByPort, Server, Work};
+use crate::exchange::{Exchange, first_errors};
+use crate::lane::Lane;
+use crate::measured::Measured;
+use crate::message::Sizes;
+use crate::seen::{Seen, SeenByPort};
+use crate::server::{ServeStream, Server};
+use crate::workload::{ConnectionNeeds, Workload};
+use crate::{Sample, WorkloadError};
+use crosswind_host::Clock;
 use crosswind_path::Side;
-use crosswind_transport::{Driver, SocketReadback, TransportRef};
+use crosswind_transport::{Driver, SocketReadback, TransportError};
 use futures_util::future::join_all;
-use std::time::Duration;
+use std::sync::OnceLock;
 
-/// What a client does on each of its lanes.
-pub type Client<'a, T> = dyn Fn(u32) -> Work<'a, Result<Vec<T>, WorkloadError>> + Sync + 'a;
+/// A workload whose clients and server talk over connections. [`run`] runs it.
+pub trait ClientServer: Workload {
+    /// What serves each stream that a client opens.
+    type Server: ServeStream;
 
-/// What came of it.
-pub struct Session<T> {
-    /// What the clients brought back.
-    pub results: Vec<T>,
-    /// What the server saw.
-    pub seen: SeenByPort,
-    /// Settings of a server's socket.
-    pub server_readback: Option<SocketReadback>,
-    /// CPU time of the client's and the server's threads.
-    pub cpu_ns: [u64; 2],
+    /// What it needs of its connections.
+    fn needs(&self) -> ConnectionNeeds;
+
+    /// How many clients run side by side.
+    fn lanes(&self) -> u32 {
+        1
+    }
+
+    /// Sizes of its messages, where they are answered.
+    fn sizes(&self) -> Sizes {
+        Sizes::both(1)
+    }
+
+    /// The server's work.
+    fn server(&self, clock: Clock) -> Self::Server;
+
+    /// The work of one client.
+    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError>;
+
+    /// Adds to a sample what the server saw of its exchange. An error says why the exchange failed after all.
+    fn add_server_side(&self, _sample: &mut Sample, _seen: &Seen) -> Result<(), TransportError> {
+        Ok(())
+    }
 }
 
-/// Starts a server that serves by `handler`, runs `client` once for each of `lanes` side by side, and stops the server.
-pub fn run<T: Send>(
+/// Starts the server, runs the clients side by side, stops the server, and puts together what both saw.
+pub fn run<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measured, WorkloadError> {
+    let needs = workload.needs();
+    let serve = workload.server(context.clock());
+    let server = Server::new(context, needs, &serve);
+    let readback = OnceLock::new();
+    let (mut exchanges, client_cpu_ns) = std::thread::scope(|scope| {
+        server.start(scope, workload.lanes())?;
+        let clients = run_clients(workload, context, &readback);
+        server.stop();
+        clients
+    })?;
+    let served = server.into_served()?;
+    add_server_side(workload, &mut exchanges, &served.seen);
+    exchanges.sort_by_key(|exchange| exchange.sample.exchange);
+    let sockets = [readback.into_inner(), served.readback];
+    check_settings(context, &sockets)?;
+    let first_errors = first_errors(&exchanges);
+    let (mut samples, mut objects) = (Vec::with_capacity(exchanges.len()), Vec::new());
+    for mut exchange in exchanges {
+        samples.push(exchange.sample);
+        objects.append(&mut exchange.objects);
+    }
+    Ok(Measured {
+        samples,
+        first_errors,
+        objects,
+        sockets,
+        cpu_ns: [client_cpu_ns, served.cpu_ns],
+        setup: context.setup(),
+        program: None,
+        warnings: context.resumptions.warning().into_iter().collect(),
+    })
+}
+
+/// Runs every client to its end: what they brought back, and the CPU time of their threads.
+fn run_clients<W: ClientServer>(
+    workload: &W,
     context: &Context<'_>,
-    transport: TransportRef,
-    timeout: Duration,
-    lanes: u32,
-    handler: &Handler<'_>,
-    client: &Client<'_, T>,
-) -> Result<Session<T>, WorkloadError> {
-    let server = Server::new(context, transport, timeout, handler);
-    let (results, client_cpu) = std::thread::scope(|scope| {
-        server.start(scope, lanes)?;
-        let clients: Vec<_> = match transport.features().driver {
+    readback: &OnceLock<SocketReadback>,
+) -> Result<(Vec<Exchange>, u64), WorkloadError> {
+    let needs = workload.needs();
+    let client = async |number: u32| {
+        let lane = Lane { context, needs, number, sizes: workload.sizes(), readback };
+        lane.prime().await;
+        workload.client(&lane).await
+    };
+    let (client, lanes) = (&client, workload.lanes());
+    let finished = std::thread::scope(|scope| {
+        let threads: Vec<_> = match needs.transport.features().driver {
             Driver::Thread => (0..lanes)
-                .map(|lane| context.spawn(scope, Side::Forward, move || Driver::Thread.run(client(lane))?))
+                .map(|number| context.spawn(scope, Side::Forward, move || Driver::Thread.run(client(number))?))
                 .collect(),
             Driver::Reactor => vec![context.spawn(scope, Side::Forward, move || {
                 let all = Driver::Reactor.run(join_all((0..lanes).map(client)))?;
-                all.into_iter().try_fold(Vec::new(), |mut all, one| {
-                    all.append(&mut one?);
-                    Ok(all)
-                })
+                Ok(all.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
             })],
         };
-        let joined: Vec<_> = clients.into_iter().map(|client| client.and_then(join)).collect();
-        server.stop();
-        let (mut results, mut cpu) = (Vec::new(), 0);
-        for one in joined {
-            let (mut of_client, used) = one?;
-            results.append(&mut of_client);
-            cpu += used;
+        // Every thread is joined before the first error counts: the scope would wait for the others anyway.
+        threads.into_iter().map(|thread| thread.and_then(join)).collect::<Vec<_>>()
+    });
+    let (mut exchanges, mut cpu_ns) = (Vec::new(), 0);
+    for result in finished {
+        let (mut own, used_ns) = result?;
+        exchanges.append(&mut own);
+        cpu_ns += used_ns;
+    }
+    Ok((exchanges, cpu_ns))
+}
+
+fn add_server_side<W: ClientServer>(workload: &W, exchanges: &mut [Exchange], seen: &SeenByPort) {
+    for exchange in exchanges {
+        let Some(seen) = exchange.trace.and_then(|trace| seen.find(trace)) else { continue };
+        if let Err(error) = workload.add_server_side(&mut exchange.sample, &seen) {
+            exchange.fail(error);
         }
-        Ok::<_, WorkloadError>((results, cpu))
-    })?;
-    let (seen, server_readback, server_cpu) = server.into_seen()?;
-    Ok(Session { results, seen, server_readback, cpu_ns: [client_cpu, server_cpu] })
+    }
+}
+
+/// Whether the kernel took what was set on the sockets.
+fn check_settings(context: &Context<'_>, sockets: &[Option<SocketReadback>; 2]) -> Result<(), WorkloadError> {
+    for readback in sockets.iter().flatten() {
+        if let Some(mismatch) = context.settings.socket.mismatch(readback) {
+            return Err(WorkloadError::Setting(mismatch));
+        }
+    }
+    Ok(())
 }

@@ -3,138 +3,244 @@
 //! By size, a transfer lasts from the first byte handed over to the last byte received. By duration, the receiver counts
 //! for that long from the first byte that it received, and both ends then drop the connection.
 
-use crate::config::{Transfer, TransferDirection};
 use crate::context::Context;
-use crate::lane::{Lane, note_phases};
-use crate::message::{Messages, Sizes};
-use crate::server::{Seen, Serve};
-use crate::{Measured, Sample, WorkloadError, session};
+use crate::demand::Traffic;
+use crate::exchange::{Exchange, Trace};
+use crate::lane::Lane;
+use crate::measured::Measured;
+use crate::message::Messages;
+use crate::seen::Seen;
+use crate::server::{ServeStream, ServerStream};
+use crate::session::{self, ClientServer};
+use crate::workload::{
+    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, Settings, TIMEOUT_HELP,
+    Workload, default_timeout_ns, number, small,
+};
+use crate::{Sample, WorkloadError};
 use crosswind_host::Clock;
 use crosswind_path::Side;
-use crosswind_transport::{Connection, Features, Outcome, Purpose, Receiver, Sender, TransportError};
+use crosswind_settings::SettingError;
+use crosswind_transport::{
+    Connection, Features, Outcome, Payload, Purpose, Receiver, Sender, TransportError, TransportRef,
+};
 use crosswind_units::{Duration, Instant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::future::Future;
-use std::sync::OnceLock;
 
+/// A cell has a deadline, and a typing mistake should not fill it.
+const MAX_SIZE: u64 = 1 << 40;
+const MIN_DURATION_NS: u64 = 1_000_000;
+const MAX_DURATION_NS: u64 = 3_600_000_000_000;
 /// Bytes a call.
 const CHUNK: usize = 128 * 1024;
 /// How often a receiver by duration looks at the clock while nothing comes.
-const PATIENCE: std::time::Duration = std::time::Duration::from_millis(20);
+const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
+/// How long a sender by duration goes on after the receiver should have ended the transfer.
+const SENDER_GRACE: Duration = Duration::from_secs(60);
 /// What an HTTP client asks for that takes for as long as it likes.
 const ENDLESS: u64 = 1 << 50;
 
-/// What the receiver saw.
-struct Received {
-    first: Option<Instant>,
-    last: Option<Instant>,
-    bytes: u64,
-    outcome: Outcome,
+/// Bytes in one direction, each transfer on a new connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Transfer {
+    /// Transport that carries the bytes.
+    #[schemars(with = "String", extend("kind" = "transport", "default" = "tcp"))]
+    pub transport: TransportRef,
+    /// Size of one transfer.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = MAX_SIZE))]
+    pub size_bytes: Option<u64>,
+    /// Duration of one transfer, instead of a size.
+    #[serde(default)]
+    #[schemars(range(min = MIN_DURATION_NS, max = MAX_DURATION_NS))]
+    pub duration_ns: Option<u64>,
+    /// Upload (client to server) or download.
+    #[serde(default)]
+    pub direction: Direction,
+    /// Transfers over all connections.
+    #[serde(default = "number::<1>")]
+    #[schemars(range(min = 1, max = MAX_COUNT))]
+    pub count: u64,
+    /// What messages are made of, where a transport tells the two apart.
+    #[serde(default)]
+    pub payload: Payload,
+    /// Whether Socket.IO begins with HTTP long polling and upgrades.
+    #[serde(default)]
+    pub polling: bool,
+    /// Transfers side by side.
+    #[serde(default = "small::<1>")]
+    #[schemars(range(min = 1, max = MAX_CONNECTIONS))]
+    pub connections: u32,
+    /// How long one transfer may take; of one by duration, how long nothing may come.
+    #[serde(default)]
+    #[schemars(range(min = MIN_TIMEOUT_NS, max = MAX_TIMEOUT_NS), extend("default_help" = TIMEOUT_HELP))]
+    pub timeout_ns: Option<u64>,
 }
 
-pub fn run(config: &Transfer, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-    let transport = config.transport;
-    let timeout = std::time::Duration::from_nanos(config.timeout_ns.unwrap_or(60_000_000_000));
-    let (clock, messages) = (context.clock(), Messages { payload: config.payload });
-    let end = End { config: config.clone(), clock, messages, features: transport.features(), timeout };
-    let readback = OnceLock::new();
-    let session = session::run(
-        context,
-        transport,
-        timeout,
-        config.connections,
-        &|serve| {
-            let end = end.clone();
-            Box::pin(async move { end.serve(serve).await })
-        },
-        &|number| {
-            let lane =
-                Lane { context, transport, timeout, number, messages, sizes: Sizes::both(1), readback: &readback };
-            let end = &end;
-            Box::pin(async move {
-                let mut all = Vec::new();
-                for exchange in (u64::from(number)..config.count).step_by(config.connections as usize) {
-                    all.push(one_transfer(end, &lane, Sample::new(exchange, number)).await);
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Client to server.
+    #[default]
+    Upload,
+    /// Server to client.
+    Download,
+}
+
+impl Settings for Transfer {
+    const KIND: &'static str = "transfer";
+    const SAMPLE: &'static str = "one transfer";
+
+    fn fits(features: &Features) -> bool {
+        !features.datagram
+    }
+
+    fn fill_in(&mut self, path: &PathFacts) {
+        self.timeout_ns.get_or_insert(default_timeout_ns(self.transport, path));
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        let hint = "a transfer has a size or a duration";
+        match (self.size_bytes, self.duration_ns) {
+            (Some(_), Some(_)) => Err(SettingError::new("duration_ns", "is set beside size_bytes", hint)),
+            (None, None) => Err(SettingError::new("size_bytes", "is missing", hint)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Workload for Transfer {
+    fn connections(&self) -> Option<ConnectionNeeds> {
+        Some(self.needs())
+    }
+
+    fn exchanges(&self) -> u64 {
+        self.count
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic::Transfers {
+            count: self.count,
+            connections: self.connections,
+            size_bytes: self.size_bytes,
+            duration_ns: self.duration_ns,
+            upload: self.direction == Direction::Upload,
+        }
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
+        session::run(self, context)
+    }
+}
+
+impl ClientServer for Transfer {
+    type Server = End;
+
+    fn needs(&self) -> ConnectionNeeds {
+        ConnectionNeeds {
+            payload: self.payload,
+            polling: self.polling,
+            ..ConnectionNeeds::plain(self.transport, self.timeout_ns)
+        }
+    }
+
+    fn lanes(&self) -> u32 {
+        self.connections
+    }
+
+    fn server(&self, clock: Clock) -> End {
+        End {
+            config: self.clone(),
+            clock,
+            messages: Messages { payload: self.payload },
+            features: self.transport.features(),
+            timeout: self.needs().timeout,
+        }
+    }
+
+    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+        let end = self.server(lane.context.clock());
+        let mut exchanges = Vec::new();
+        for number in (u64::from(lane.number)..self.count).step_by(self.connections as usize) {
+            exchanges.push(end.exchange(lane, number).await);
+        }
+        Ok(exchanges)
+    }
+
+    fn add_server_side(&self, sample: &mut Sample, seen: &Seen) -> Result<(), TransportError> {
+        match self.direction {
+            Direction::Upload => {
+                sample.received_bytes = seen.bytes;
+                sample.received = (seen.bytes > 0).then_some(seen.received);
+                if self.duration_ns.is_some() {
+                    sample.sent = Some(seen.first);
+                    // The receiver drops the connection, which is an error to the sender alone.
+                    sample.outcome = if seen.bytes > 0 { Outcome::Ok } else { sample.outcome };
+                } else if Some(seen.bytes) != self.size_bytes && sample.outcome == Outcome::Ok {
+                    let cause = format!("the server received {} bytes", seen.bytes);
+                    return Err(TransportError::with("cannot transfer", Outcome::Closed, cause));
                 }
-                Ok(all)
-            })
-        },
-    )?;
-    let samples = session
-        .results
-        .into_iter()
-        .map(|(sample, port, opened)| match opened.and_then(|opened| session.seen.find(port, opened, None)) {
-            Some(seen) => with_server_side(config, sample, seen),
-            None => sample,
-        })
-        .collect();
-    Ok(Measured {
-        samples,
-        sockets: [readback.into_inner(), session.server_readback],
-        cpu_ns: session.cpu_ns,
-        ..Measured::default()
-    })
-}
-
-/// One transfer, from the client: its sample as far as the client knows it, its port, and when it began to connect.
-async fn one_transfer(end: &End, lane: &Lane<'_>, mut sample: Sample) -> (Sample, u16, Option<Instant>) {
-    let (config, clock) = (&end.config, end.clock);
-    let before = clock.now();
-    let mut opened = match lane.open().await {
-        Ok(opened) => opened,
-        Err(e) => {
-            sample.outcome = e.outcome;
-            lane.context.progress.exchange_done(None);
-            return (sample, 0, None);
-        }
-    };
-    let open = clock.now();
-    note_phases(&mut sample, opened.took_ns, &opened.phases);
-    let connection = opened.connection.as_mut();
-    let port = connection.client_port();
-    if let Err(e) = end.transfer(lane, &*connection, &mut sample, open).await {
-        sample.outcome = e.outcome;
-    }
-    let side = if config.direction == TransferDirection::Upload { Side::Forward } else { Side::Reverse };
-    if config.size_bytes.is_some() {
-        let clock = &lane.context.testbed.payload_clock;
-        sample.wire_ns = clock.read(side, port).map(|(first, last)| (last - first).as_nanos());
-    }
-    let ok = sample.outcome == Outcome::Ok;
-    lane.context.progress.exchange_done(ok.then(|| (clock.now() - open).as_nanos()));
-    end_connection(config, lane, connection).await;
-    (sample, port, Some(before))
-}
-
-fn with_server_side(config: &Transfer, mut sample: Sample, seen: Seen) -> Sample {
-    match config.direction {
-        TransferDirection::Upload => {
-            sample.received_bytes = seen.bytes;
-            sample.received = (seen.bytes > 0).then_some(seen.received);
-            if config.duration_ns.is_some() {
-                sample.sent = Some(seen.first);
-                sample.outcome = if seen.bytes > 0 { Outcome::Ok } else { sample.outcome };
-            } else if Some(seen.bytes) != config.size_bytes && sample.outcome == Outcome::Ok {
-                sample.outcome = Outcome::Closed;
+            }
+            Direction::Download => {
+                if self.size_bytes.is_some() {
+                    sample.sent = Some(seen.sent);
+                }
+                sample.sent_bytes = self.size_bytes.unwrap_or(sample.received_bytes);
             }
         }
-        TransferDirection::Download => {
-            if config.size_bytes.is_some() {
-                sample.sent = Some(seen.sent);
-            }
-            sample.sent_bytes = config.size_bytes.unwrap_or(sample.received_bytes);
-        }
+        Ok(())
     }
-    sample
 }
 
 /// One end of a transfer, client or server.
-#[derive(Clone)]
-struct End {
+pub struct End {
     config: Transfer,
     clock: Clock,
     messages: Messages,
     features: Features,
     timeout: std::time::Duration,
+}
+
+/// What a receiver counted.
+struct Received {
+    first: Option<Instant>,
+    last: Option<Instant>,
+    bytes: u64,
+    result: Result<(), TransportError>,
+}
+
+impl ServeStream for End {
+    async fn serve(&self, mut served: ServerStream<'_>) {
+        let client_port = served.client_port;
+        let started = self.clock.now();
+        let seen = match self.config.direction {
+            Direction::Upload => {
+                let received = self.receive(served.stream.receiver.as_mut()).await;
+                let last = received.last.unwrap_or(started);
+                let first = received.first.unwrap_or(last);
+                Seen { client_port, tag: 0, first, received: last, sent: last, bytes: received.bytes }
+            }
+            Direction::Download => {
+                if self.asks() && served.stream.receiver.receive(&mut [0; 1]).await.is_err() {
+                    return;
+                }
+                let started = self.clock.now();
+                // What goes wrong here the receiver counts.
+                let _ = self.send(served.stream.sender.as_mut()).await;
+                Seen { client_port, tag: 0, first: started, received: started, sent: started, bytes: 0 }
+            }
+        };
+        served.note(seen);
+        // The client learns that this is all, or is gone.
+        let _ = served.stream.sender.finish().await;
+        if self.config.direction == Direction::Download && self.config.size_bytes.is_some() {
+            // The connection is the client's to end: what is on its way must not be cut off.
+            let _ = self.within(served.stream.receiver.receive_some(&mut [0; 1])).await;
+        }
+    }
 }
 
 impl End {
@@ -143,32 +249,37 @@ impl End {
         !self.features.server_speaks_first && !self.features.http
     }
 
-    async fn serve(&self, mut serve: Serve<'_>) {
-        let client_port = serve.client_port;
-        let started = self.clock.now();
-        let one = match self.config.direction {
-            TransferDirection::Upload => {
-                let received = self.receive(serve.stream.receiver.as_mut()).await;
-                let last = received.last.unwrap_or(started);
-                let first = received.first.unwrap_or(last);
-                Seen { client_port, tag: 0, first, received: last, sent: last, bytes: received.bytes }
-            }
-            TransferDirection::Download => {
-                if self.asks() && serve.stream.receiver.receive(&mut [0; 1]).await.is_err() {
-                    return;
-                }
-                let started = self.clock.now();
-                self.send(serve.stream.sender.as_mut()).await;
-                Seen { client_port, tag: 0, first: started, received: started, sent: started, bytes: 0 }
+    /// One transfer, as far as the client knows it.
+    async fn exchange(&self, lane: &Lane<'_>, number: u64) -> Exchange {
+        let (config, clock) = (&self.config, self.clock);
+        let mut sample = Sample::new(number, lane.number);
+        let before = clock.now();
+        let mut opened = match lane.open().await {
+            Ok(opened) => opened,
+            Err(error) => {
+                lane.context.progress.exchange_done(None);
+                return Exchange::new(sample, Err(error));
             }
         };
-        serve.saw(one);
-        // The other end learns of it, or is gone.
-        let _ = serve.stream.sender.finish().await;
-        if self.config.direction == TransferDirection::Download && self.config.size_bytes.is_some() {
-            // The connection is the client's to end: what is on its way must not be cut off.
-            let _ = self.within(serve.stream.receiver.receive_some(&mut [0; 1])).await;
+        let open = clock.now();
+        opened.note_phases(&mut sample);
+        let connection = opened.connection.as_mut();
+        let client_port = connection.client_port();
+        let result = self.transfer(lane, &*connection, &mut sample, open).await;
+        if config.size_bytes.is_some() {
+            let side = if config.direction == Direction::Upload { Side::Forward } else { Side::Reverse };
+            let clock = &lane.context.testbed.payload_clock;
+            sample.wire_ns = clock.read(side, client_port).map(|(first, last)| (last - first).as_nanos());
         }
+        lane.context.progress.exchange_done(result.is_ok().then(|| (clock.now() - open).as_nanos()));
+        if config.duration_ns.is_some() {
+            connection.abort();
+        } else {
+            lane.close(connection).await;
+        }
+        let mut exchange = Exchange::new(sample, result);
+        exchange.trace = Some(Trace { client_port, not_before: before, tag: None });
+        exchange
     }
 
     async fn transfer(
@@ -180,64 +291,65 @@ impl End {
     ) -> Result<(), TransportError> {
         let config = &self.config;
         let purpose = match config.direction {
-            TransferDirection::Upload => Purpose::Upload(config.size_bytes),
-            TransferDirection::Download => Purpose::Download(Some(config.size_bytes.unwrap_or(ENDLESS))),
+            Direction::Upload => Purpose::Upload(config.size_bytes),
+            Direction::Download => Purpose::Download(Some(config.size_bytes.unwrap_or(ENDLESS))),
         };
         let mut stream = lane.within("cannot open a stream", connection.open(purpose)).await?;
         match config.direction {
-            TransferDirection::Upload => {
+            Direction::Upload => {
                 sample.sent = Some(open);
-                let (bytes, outcome) = self.send(stream.sender.as_mut()).await;
-                (sample.sent_bytes, sample.outcome) = (bytes, outcome);
-                if config.size_bytes.is_some() && outcome == Outcome::Ok {
+                let result;
+                (sample.sent_bytes, result) = self.send(stream.sender.as_mut()).await;
+                result?;
+                if config.size_bytes.is_some() {
                     // The server ends when it has everything.
                     self.within(stream.receiver.receive_some(&mut [0; 1])).await?;
                 }
+                Ok(())
             }
-            TransferDirection::Download => {
+            Direction::Download => {
                 if self.asks() {
                     self.within(stream.sender.send(&self.messages.buffer(1))).await?;
                 }
                 let received = self.receive(stream.receiver.as_mut()).await;
                 sample.received = received.last;
                 sample.received_bytes = received.bytes;
-                sample.outcome = received.outcome;
                 if config.duration_ns.is_some() {
                     sample.sent = received.first;
                 }
                 if config.size_bytes.is_some() {
                     let _ = self.within(stream.sender.finish()).await;
                 }
+                received.result
             }
         }
-        Ok(())
     }
 
     async fn within<T>(&self, call: impl Future<Output = Result<T, TransportError>>) -> Result<T, TransportError> {
         self.features.driver.within(self.timeout, "cannot transfer", call).await
     }
 
-    /// Sends until it is enough: all of the size, or until the receiver has gone.
-    async fn send(&self, sender: &mut dyn Sender) -> (u64, Outcome) {
+    /// Sends until it is enough: all of the size, or until the receiver has gone. Says how much it sent.
+    async fn send(&self, sender: &mut dyn Sender) -> (u64, Result<(), TransportError>) {
         let buffer = self.messages.buffer(CHUNK);
         let config = &self.config;
         // A receiver by duration counts from its first byte and then goes; the sender gives up some time after that.
-        let give_up =
-            config.duration_ns.map(|ns| self.clock.now() + Duration::from_nanos(2 * ns) + Duration::from_secs(60));
+        let give_up = config.duration_ns.map(|ns| self.clock.now() + Duration::from_nanos(2 * ns) + SENDER_GRACE);
         let mut sent = 0;
         loop {
             let left = config.size_bytes.map_or(CHUNK as u64, |size| size - sent).min(CHUNK as u64);
             if left == 0 {
                 // An error here shows on the receiver's side as missing bytes.
                 let _ = self.within(sender.finish()).await;
-                return (sent, Outcome::Ok);
+                return (sent, Ok(()));
             }
-            if let Err(e) = self.within(sender.send_some(&buffer[..left as usize])).await {
-                return (sent, e.outcome);
+            if let Err(error) = self.within(sender.send_some(&buffer[..left as usize])).await {
+                return (sent, Err(error));
             }
             sent += left;
             if give_up.is_some_and(|time| self.clock.now() > time) {
-                return (sent, Outcome::Timeout);
+                let cause = "the receiver did not end the transfer";
+                return (sent, Err(TransportError::with("cannot transfer", Outcome::Timeout, cause)));
             }
         }
     }
@@ -246,12 +358,12 @@ impl End {
     async fn receive(&self, receiver: &mut dyn Receiver) -> Received {
         let config = &self.config;
         let mut buffer = vec![0; CHUNK];
-        let mut received = Received { first: None, last: None, bytes: 0, outcome: Outcome::Ok };
+        let mut received = Received { first: None, last: None, bytes: 0, result: Ok(()) };
         let mut end = None;
         let mut patience = self.timeout;
         loop {
-            let result =
-                self.features.driver.within(patience, "cannot receive", receiver.receive_some(&mut buffer)).await;
+            let call = receiver.receive_some(&mut buffer);
+            let result = self.features.driver.within(patience, "cannot receive", call).await;
             let now = self.clock.now();
             if end.is_some_and(|end| now > end) {
                 received.last = end;
@@ -260,20 +372,21 @@ impl End {
             match result {
                 Ok(0) => {
                     if received.last.is_none() || config.size_bytes.is_some_and(|size| received.bytes < size) {
-                        received.outcome = Outcome::Closed;
+                        let cause = format!("the other end closed after {} bytes", received.bytes);
+                        received.result = Err(TransportError::with("cannot receive", Outcome::Closed, cause));
                     }
                     return received;
                 }
-                Ok(n) => {
-                    received.bytes += n as u64;
+                Ok(count) => {
+                    received.bytes += count as u64;
                     received.last = Some(now);
                     if received.first.is_none() {
                         received.first = Some(now);
                         end = config.duration_ns.map(|ns| now + Duration::from_nanos(ns));
                         if end.is_some() {
-                            patience = PATIENCE;
+                            patience = LOOK_INTERVAL;
                             // What fails here fails at the next receive too.
-                            let _ = receiver.set_timeout(PATIENCE);
+                            let _ = receiver.set_timeout(LOOK_INTERVAL);
                         }
                     }
                     if config.size_bytes.is_some_and(|size| received.bytes >= size) {
@@ -281,20 +394,11 @@ impl End {
                     }
                 }
                 Err(e) if e.outcome == Outcome::Timeout && end.is_some() => {}
-                Err(e) => {
-                    received.outcome = e.outcome;
+                Err(error) => {
+                    received.result = Err(error);
                     return received;
                 }
             }
         }
-    }
-}
-
-/// Ends a transfer's connection: by duration at once, by size in an orderly way.
-async fn end_connection(config: &Transfer, lane: &Lane<'_>, connection: &mut dyn Connection) {
-    if config.duration_ns.is_some() {
-        connection.abort();
-    } else {
-        lane.close(connection).await;
     }
 }

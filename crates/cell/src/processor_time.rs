@@ -4,6 +4,7 @@
 //! whoever called it, and that of a hash table is whoever's it is.
 
 use crosswind_host::{Frame, Sampler, Samples};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -37,7 +38,7 @@ impl Part {
 const FEWEST_STACKS: usize = 100;
 
 /// Samples by part.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Parts {
     /// The kernel, on behalf of a thread. Its memory calls are allocation, and page faults belong to whoever met them.
     #[serde(rename = "system calls")]
@@ -66,7 +67,7 @@ pub struct Parts {
 }
 
 /// One host's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HostProfile {
     samples: u64,
     cpu_ns: u64,
@@ -74,7 +75,7 @@ pub struct HostProfile {
 }
 
 /// Both hosts', as a result has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Profile {
     /// CPU time that a sample stands for. The kernel takes them less often: one that it takes counts for the CPU time since
     /// the one before.
@@ -84,9 +85,9 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// What `sampler` sampled; `None` when no thread was. With it, what is doubtful about it.
-    pub fn new(sampler: &Sampler) -> (Option<Self>, Option<String>) {
-        let [client, server] = sampler.samples();
+    /// What `profiler` sampled; `None` when no thread was. With it, what is doubtful about it.
+    pub fn new(profiler: &Sampler) -> (Option<Self>, Option<String>) {
+        let [client, server] = profiler.samples();
         if client.cpu_ns == 0 && server.cpu_ns == 0 {
             return (None, None);
         }
@@ -94,10 +95,10 @@ impl Profile {
         let stacks = client.samples.len() + server.samples.len();
         let mut known = HashMap::new();
         let mut sort =
-            |address: u64| *known.entry(address).or_insert_with(|| sampler.frames(address).iter().find_map(part_of));
+            |address: u64| *known.entry(address).or_insert_with(|| profiler.frames(address).iter().find_map(part_of));
         let (client, server) = (host(&client, &mut sort), host(&server, &mut sort));
         // Functions that were inlined, masking among them, are known by the debug information only.
-        let own = sampler.frames(Self::new as *const () as u64 + 1);
+        let own = profiler.frames(Self::new as *const () as u64 + 1);
         let stripped = own.iter().all(|frame| frame.file.is_empty());
         let doubt = if missed > 0 {
             Some(format!("the profile is of the first part of the run: there was no room for {missed} stacks more"))

@@ -1,0 +1,100 @@
+//! Many cells, checked without being run: one answer each, in order.
+
+use crate::demand::Demand;
+use crate::event::write_line;
+use crate::{Cell, CellError, ErrorKind};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Deserializer, Value};
+use std::collections::HashMap;
+use std::io::Write;
+
+/// What is said of one cell.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Answer {
+    /// It can be run.
+    Checked(Box<Checked>),
+    /// It cannot be run.
+    Refused(Refused),
+}
+
+/// A cell that can be run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Checked {
+    /// Its place among the cells that were given.
+    pub index: usize,
+    /// The cell with every default filled in.
+    pub cell: Value,
+    /// What a forecast is made from.
+    pub demand: Demand,
+}
+
+/// A cell that cannot be run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Refused {
+    /// Its place among the cells that were given.
+    pub index: usize,
+    /// The kind of failure: `bad_cell` or `unsupported`.
+    pub kind: ErrorKind,
+    /// The dotted key that is to blame; null where there is none.
+    pub key: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub hint: Option<String>,
+}
+
+/// Checks every cell in `text`, JSON values one after another, and writes one answer a line. Says whether all were accepted.
+pub fn check_cells(text: &str, writer: &mut impl Write) -> Result<bool, CellError> {
+    let mut kernel = Kernel::default();
+    let mut all_accepted = true;
+    let mut count = 0;
+    for value in Deserializer::from_str(text).into_iter::<Value>() {
+        let cell = value
+            .map_err(|error| {
+                CellError::bad_cell(format!("the cell is not JSON: {error}")).hint("give one JSON object a line")
+            })
+            .and_then(Cell::from_value)
+            .and_then(|cell| kernel.check(&cell).map(|()| cell));
+        let answer = answer(count, cell)?;
+        all_accepted &= matches!(answer, Answer::Checked(_));
+        write_line(writer, &answer).map_err(|e| CellError::unheard(&e))?;
+        count += 1;
+    }
+    if count == 0 {
+        return Err(CellError::bad_cell("there is no cell on standard input").hint("give one JSON object a line"));
+    }
+    Ok(all_accepted)
+}
+
+fn answer(index: usize, cell: Result<Cell, CellError>) -> Result<Answer, CellError> {
+    match cell {
+        Ok(cell) => {
+            let demand = cell.demand();
+            let cell = serde_json::to_value(cell).map_err(|e| CellError::internal(e.to_string()))?;
+            Ok(Answer::Checked(Box::new(Checked { index, cell, demand })))
+        }
+        Err(CellError { kind: kind @ (ErrorKind::BadCell | ErrorKind::Unsupported), key, message, hint }) => {
+            Ok(Answer::Refused(Refused { index, kind, key, message, hint }))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What this machine's kernel can do, as far as it was asked.
+#[derive(Default)]
+struct Kernel {
+    congestion_controls: HashMap<String, Result<(), CellError>>,
+}
+
+impl Kernel {
+    /// Whether the kernel has what `cell` asks of it.
+    fn check(&mut self, cell: &Cell) -> Result<(), CellError> {
+        let Some(name) = &cell.host.congestion_control else { return Ok(()) };
+        let known = self.congestion_controls.entry(name.clone()).or_insert_with(|| {
+            cell.host.check_kernel().map_err(|error| CellError::from(error).key("host.congestion_control"))
+        });
+        known.clone()
+    }
+}

@@ -1,0 +1,39 @@
+//! What a forecast of a cell is made from: what its path does to traffic, and what its workload sends.
+
+use crosswind_path::{Effect, PathConfig};
+use crosswind_transport::Resumption;
+use crosswind_workload::{Traffic, WorkloadConfig};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What a cell asks of its path.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Demand {
+    /// Bound on one exchange; null where a program decides.
+    pub timeout_ns: Option<u64>,
+    /// What the path does to traffic from client to server.
+    pub forward: Effect,
+    /// What the path does to traffic from server to client.
+    pub reverse: Effect,
+    /// What the workload sends.
+    pub traffic: Traffic,
+    /// Whether Socket.IO begins with HTTP long polling.
+    pub polling: bool,
+    /// Whether connections carry data in their first flight.
+    pub early_data: bool,
+}
+
+impl Demand {
+    /// What `workload` asks of `path`.
+    pub fn new(path: &PathConfig, workload: &WorkloadConfig) -> Self {
+        let needs = workload.connections();
+        Self {
+            timeout_ns: needs.map(|needs| needs.timeout.as_nanos() as u64),
+            forward: path.forward.effect(),
+            reverse: path.reverse.effect(),
+            traffic: workload.traffic(),
+            polling: needs.is_some_and(|needs| needs.polling),
+            early_data: needs.is_some_and(|needs| needs.resumption == Resumption::EarlyData),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The catalogue: everything that a cell can be, and everything that it prints, as the program itself knows it.
+
+use crate::PathSection;
+use crate::check::Answer;
+use crate::event::Event;
+use crosswind_host::{HostConfig, HostGroup};
+use crosswind_ledger::Budget;
+use crosswind_path::{DirectionConfig, ElementGroup};
+use crosswind_settings::{Group, Key};
+use crosswind_transport::{Features, TransportRef};
+use crosswind_workload::Kind;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Everything that a cell can be.
+#[derive(Debug, Serialize)]
+pub struct Catalogue {
+    schema: &'static str,
+    version: &'static str,
+    /// Keys of a path that are the same in both directions.
+    path: &'static Group,
+    /// Elements of one direction, in the order in which a packet meets them.
+    elements: Vec<ElementGroup>,
+    host: HostGroup,
+    budget: &'static Group,
+    transports: Vec<Transport>,
+    workloads: Vec<Workload>,
+    /// The JSON Schema of every event, by its name.
+    events: Map<String, Value>,
+}
+
+/// A transport, with what it can do.
+#[derive(Debug, Serialize)]
+struct Transport {
+    name: &'static str,
+    summary: &'static str,
+    #[serde(flatten)]
+    features: Features,
+}
+
+/// A kind of workload, with its keys and the transports that can carry it.
+#[derive(Debug, Serialize)]
+struct Workload {
+    kind: &'static str,
+    help: &'static str,
+    sample: &'static str,
+    transports: Vec<&'static str>,
+    keys: &'static [Key],
+}
+
+impl Catalogue {
+    /// Of this program.
+    pub fn new() -> Self {
+        Self {
+            schema: "crosswind.catalogue/1",
+            version: env!("CARGO_PKG_VERSION"),
+            path: PathSection::describe(),
+            elements: DirectionConfig::describe(),
+            host: HostConfig::describe(),
+            budget: Budget::describe(),
+            transports: crosswind_transport::all().map(Transport::new).collect(),
+            workloads: crosswind_workload::kinds().map(Workload::new).collect(),
+            events: variants::<Event>().into_iter().chain(variants::<Answer>()).collect(),
+        }
+    }
+}
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Transport {
+    fn new(transport: TransportRef) -> Self {
+        Self { name: transport.name(), summary: transport.summary(), features: transport.features() }
+    }
+}
+
+impl Workload {
+    fn new(kind: &'static Kind) -> Self {
+        let Group { help, keys } = kind.settings();
+        let transports = kind.transports().map(|transport| transport.name()).collect();
+        Self { kind: kind.name, help, sample: kind.sample, transports, keys }
+    }
+}
+
+/// The schemas of the variants of an enum that is tagged with `event`, by their tags.
+fn variants<T: JsonSchema>() -> Map<String, Value> {
+    let mut settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.inline_subschemas = true;
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    let alternatives = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+    alternatives
+        .filter_map(|variant| {
+            let name = variant.pointer("/properties/event/const")?.as_str()?;
+            Some((name.to_owned(), variant.clone()))
+        })
+        .collect()
+}

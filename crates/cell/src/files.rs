@@ -1,0 +1,55 @@
+//! Packet records and captures of a cell, written by a thread of their own.
+
+use crate::table::Part;
+use crate::{Cell, CellError};
+use crosswind_host::Testbed;
+use crosswind_ledger::{Capture, CaptureOptions, LedgerError, PacketTable, Sink, SinkReport};
+use crosswind_units::Instant;
+use std::fs::File;
+use std::thread::JoinHandle;
+
+/// Files that are being written.
+pub struct Files {
+    recorder: JoinHandle<Result<SinkReport, LedgerError>>,
+    parts: Vec<Part>,
+}
+
+impl Files {
+    /// Begins the files that `cell` asks for; `sink` is what they are written from. Times count from `zero`.
+    pub fn start(cell: &Cell, testbed: &Testbed, zero: Instant, sink: Sink) -> Result<Self, CellError> {
+        let mut parts = Vec::new();
+        let mut begin = |name| -> Result<Option<File>, CellError> {
+            let Some(directory) = &cell.output.directory else { return Ok(None) };
+            let (part, file) = Part::create(directory, name)?;
+            parts.push(part);
+            Ok(Some(file))
+        };
+        let mut packets = None;
+        if cell.output.packets {
+            packets = begin("packets.arrow")?.map(|file| PacketTable::new(file, zero)).transpose()?;
+        }
+        let mut captures = None;
+        if cell.output.capture {
+            // Once: two readings of two clocks would set the files apart.
+            let wall_clock_origin_ns = testbed.clock.wall_clock_origin_ns();
+            let options = |host| CaptureOptions { host, snap_bytes: cell.path.mtu_bytes, wall_clock_origin_ns };
+            if let (Some(client), Some(server)) = (begin("client.pcapng")?, begin("server.pcapng")?) {
+                captures = Some((Capture::new(client, options("client"))?, Capture::new(server, options("server"))?));
+            }
+        }
+        let recorder = std::thread::Builder::new()
+            .name("recorder".into())
+            .spawn(move || sink.run(packets, captures))
+            .map_err(|cause| CellError::no_thread(&cause))?;
+        Ok(Self { recorder, parts })
+    }
+
+    /// Waits until everything is written, and gives the files their names.
+    pub fn finish(self) -> Result<SinkReport, CellError> {
+        let report = self.recorder.join().map_err(|_| CellError::internal("the recorder panicked"))??;
+        for part in self.parts {
+            part.complete()?;
+        }
+        Ok(report)
+    }
+}

@@ -1,0 +1,263 @@
+//! The result of a cell, as its `finished` event has it.
+
+use crate::Cell;
+use crate::processor_time::Profile;
+use crosswind_host::{EmulatorReport, Readback, Traffic, sysctl};
+use crosswind_ledger::{
+    DeviceCounters, DropCause, FidelityReport, LedgerReport, Observed, TimeReport, kernel_drops_in_words,
+};
+use crosswind_transport::SocketReadback;
+use crosswind_workload::{Measured, OutcomeCount, ProgramEnd};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The schema of results.
+const SCHEMA: &str = "crosswind.cell-result/1";
+
+/// The result of a cell.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CellResult {
+    /// Schema of the result.
+    pub schema: &'static str,
+    /// Name of the cell.
+    pub id: String,
+    /// Whether the result can be used.
+    pub valid: bool,
+    /// Why it cannot.
+    pub reasons: Vec<String>,
+    /// What a reader should know.
+    pub warnings: Vec<String>,
+    /// How the exchanges ended.
+    pub samples: SampleCounts,
+    /// What became of every packet.
+    pub ledger: LedgerReport,
+    /// How close the emulation came to what was asked; null on a direct path.
+    pub fidelity: Option<FidelityReport>,
+    /// What the kernel made of the hosts' settings.
+    pub readback: Hosts<HostReadback>,
+    /// CPU time of the threads of the cell.
+    pub cpu: CpuTimes,
+    /// What the hosts handed to the path; null on a direct path.
+    pub traffic: Option<TrafficPhases>,
+    /// Where the processor time of the hosts went; null where it was not sampled.
+    pub profile: Option<Profile>,
+    /// How long packets waited for the link; null on a direct path.
+    pub queueing_ns: Option<Directions<TimeReport>>,
+    /// How the client program ended; null where there was none.
+    pub program: Option<ProgramEnd>,
+    /// What the cell ran on.
+    pub versions: Versions,
+    /// From the moment when the path was up to its end.
+    pub elapsed_ns: u64,
+    /// Whether processors were kept from sleeping.
+    pub processors_awake: bool,
+    /// The most memory that the process held.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// How the exchanges ended.
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SampleCounts {
+    /// Exchanges in all.
+    pub rows: u64,
+    /// Exchanges that did what they should.
+    pub ok: u64,
+    /// The others.
+    pub lost: u64,
+    /// How the others ended, most frequent first.
+    pub outcomes: Vec<OutcomeCount>,
+}
+
+/// Something of both hosts.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Hosts<T> {
+    /// The client's.
+    pub client: T,
+    /// The server's.
+    pub server: T,
+}
+
+/// Something of both directions.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Directions<T> {
+    /// Client to server.
+    pub forward: T,
+    /// Server to client.
+    pub reverse: T,
+}
+
+/// What the kernel made of one host's settings.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HostReadback {
+    /// Of the namespace, the route and the device.
+    #[serde(flatten)]
+    pub host: Readback,
+    /// Of a socket; null where the workload has none of ours.
+    pub socket: Option<SocketReadback>,
+}
+
+/// CPU time of the threads of the cell.
+#[derive(Debug, Serialize, JsonSchema)]
+#[allow(clippy::struct_field_names)] // the unit, as in every stored name
+pub struct CpuTimes {
+    /// Of the client's threads.
+    pub client_ns: u64,
+    /// Of the server's threads.
+    pub server_ns: u64,
+    /// Of the emulator's thread.
+    pub emulator_ns: u64,
+}
+
+/// What the hosts handed to the path, by phase.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TrafficPhases {
+    /// Until every kept connection was open.
+    pub setup: Traffic,
+    /// After that.
+    pub exchanges: Traffic,
+}
+
+/// What the cell ran on.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Versions {
+    /// Of this program.
+    pub crosswind_cell: &'static str,
+    /// Of the running kernel.
+    pub kernel: String,
+}
+
+/// What is known once a cell has run.
+pub struct Finished {
+    pub measured: Measured,
+    pub report: Option<EmulatorReport>,
+    pub devices: [DeviceCounters; 2],
+    pub readback: [Readback; 2],
+    pub all_traffic: Traffic,
+    pub profile: Option<Profile>,
+    pub elapsed_ns: u64,
+    pub processors_awake: bool,
+    pub peak_memory_bytes: Option<u64>,
+}
+
+impl CellResult {
+    /// The result of `cell`. `observed` says what was measured of an emulation, given the packets that the kernel dropped.
+    pub fn new(cell: &Cell, finished: Finished, observed: impl FnOnce(&EmulatorReport, u64) -> Observed) -> Self {
+        let Finished { measured, report, devices: [client, server], readback, all_traffic, .. } = finished;
+        let samples = SampleCounts::new(&measured);
+        let emulator_ns = report.as_ref().map_or(0, |report| report.cpu_ns);
+        let traffic = report.as_ref().map(|_| TrafficPhases::new(measured.setup.unwrap_or_default(), all_traffic));
+        let mut reasons = Vec::new();
+        let (ledger, fidelity, queueing_ns) = match report {
+            None => {
+                let ledger = LedgerReport::from_devices(client, server);
+                reasons.extend(kernel_drops_in_words(kernel_drops(&ledger)));
+                (ledger, None, None)
+            }
+            Some(report) => {
+                let ledger = report.ledger.close(report.queued, client, server);
+                let fidelity = FidelityReport::new(observed(&report, kernel_drops(&ledger)), cell.budget);
+                let [forward, reverse] = report.queueing.map(|histogram| histogram.report());
+                (ledger, Some(fidelity), Some(Directions { forward, reverse }))
+            }
+        };
+        reasons.extend(ledger.mismatches());
+        reasons.extend(fidelity.iter().flat_map(FidelityReport::reasons));
+        reasons.extend(samples.nothing_succeeded());
+        let [client_readback, server_readback] = readback;
+        let [client_socket, server_socket] = measured.sockets;
+        Self {
+            schema: SCHEMA,
+            id: cell.id.clone(),
+            valid: reasons.is_empty(),
+            reasons,
+            warnings: measured.warnings,
+            samples,
+            ledger,
+            fidelity,
+            readback: Hosts {
+                client: HostReadback { host: client_readback, socket: client_socket },
+                server: HostReadback { host: server_readback, socket: server_socket },
+            },
+            cpu: CpuTimes { client_ns: measured.cpu_ns[0], server_ns: measured.cpu_ns[1], emulator_ns },
+            traffic,
+            profile: finished.profile,
+            queueing_ns,
+            program: measured.program,
+            versions: Versions {
+                crosswind_cell: env!("CARGO_PKG_VERSION"),
+                kernel: sysctl::get("kernel.osrelease").unwrap_or_default(),
+            },
+            elapsed_ns: finished.elapsed_ns,
+            processors_awake: finished.processors_awake,
+            peak_memory_bytes: finished.peak_memory_bytes,
+        }
+    }
+}
+
+impl SampleCounts {
+    fn new(measured: &Measured) -> Self {
+        let (rows, ok) = (measured.samples.len() as u64, measured.ok());
+        Self { rows, ok, lost: rows - ok, outcomes: measured.failures() }
+    }
+
+    /// In words, when there were exchanges and not one did what it should.
+    fn nothing_succeeded(&self) -> Option<String> {
+        if self.rows == 0 || self.ok > 0 {
+            return None;
+        }
+        let causes: Vec<String> = self.outcomes.iter().map(in_words).collect();
+        Some(format!("no exchange succeeded: {}", causes.join(", ")))
+    }
+}
+
+/// `300 x certificate (cannot connect: ... expired)`.
+fn in_words(failure: &OutcomeCount) -> String {
+    let OutcomeCount { outcome, count, first_error } = failure;
+    let cause = first_error.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
+    format!("{count} x {}{cause}", outcome.name())
+}
+
+impl TrafficPhases {
+    fn new(setup: Traffic, all: Traffic) -> Self {
+        Self { setup, exchanges: all - setup }
+    }
+}
+
+fn kernel_drops(ledger: &LedgerReport) -> u64 {
+    ledger.forward.dropped.count(DropCause::Device) + ledger.reverse.dropped.count(DropCause::Device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crosswind_transport::Outcome;
+    use crosswind_workload::Sample;
+
+    fn counts(outcomes: &[Outcome], first_errors: &[(Outcome, &str)]) -> SampleCounts {
+        let samples = outcomes.iter().zip(0..).map(|(&outcome, number)| Sample { outcome, ..Sample::new(number, 0) });
+        SampleCounts::new(&Measured {
+            samples: samples.collect(),
+            first_errors: first_errors.iter().map(|&(outcome, text)| (outcome, text.to_owned())).collect(),
+            ..Measured::default()
+        })
+    }
+
+    #[test]
+    fn a_cell_in_which_nothing_succeeded_says_why() {
+        let counts = counts(
+            &[Outcome::Certificate, Outcome::Timeout, Outcome::Certificate],
+            &[(Outcome::Certificate, "cannot connect: the certificate expired")],
+        );
+        assert_eq!((counts.rows, counts.ok, counts.lost), (3, 0, 3));
+        assert_eq!(
+            counts.nothing_succeeded().as_deref(),
+            Some("no exchange succeeded: 2 x certificate (cannot connect: the certificate expired), 1 x timeout")
+        );
+    }
+
+    #[test]
+    fn one_success_is_enough_and_a_cell_without_exchanges_lacks_none() {
+        assert_eq!(counts(&[Outcome::Timeout, Outcome::Ok], &[]).nothing_succeeded(), None);
+        assert_eq!(counts(&[], &[]).nothing_succeeded(), None);
+    }
+}

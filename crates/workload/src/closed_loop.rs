@@ -1,0 +1,177 @@
+//! Closed loop: the next message is sent when the one before has been answered, so that one is in flight on each connection.
+
+use crate::Sample;
+use crate::echo::Reuse;
+use crate::exchange::{Exchange, Trace};
+use crate::lane::{Lane, exchange};
+use crate::message;
+use crosswind_transport::driver::Bound;
+use crosswind_transport::{Connection, Purpose, Stream, TransportError};
+
+/// What a client keeps from one exchange to the next.
+struct Kept {
+    connection: Box<dyn Connection>,
+    stream: Option<Stream>,
+}
+
+/// The client of one lane. Where `alone`, there is no other.
+struct Client<'a> {
+    lane: &'a Lane<'a>,
+    connection: Reuse,
+    /// Whether all messages of a connection go through one stream.
+    one_stream: bool,
+    alone: bool,
+    bound: Bound,
+    kept: Option<Kept>,
+    /// The message, its reply, and what the reply is to be.
+    message: Vec<u8>,
+    reply: Vec<u8>,
+    expected: Vec<u8>,
+}
+
+/// Sends the messages with these `numbers` one after another.
+pub async fn run(
+    lane: &Lane<'_>,
+    connection: Reuse,
+    stream: Reuse,
+    alone: bool,
+    numbers: impl Iterator<Item = u64>,
+) -> Vec<Exchange> {
+    let mut client = Client {
+        lane,
+        connection,
+        one_stream: !lane.stream_per_message() && stream == Reuse::Kept,
+        alone,
+        bound: Bound::new(lane.driver()),
+        kept: None,
+        message: lane.messages().buffer(lane.sizes.request),
+        reply: vec![0; lane.sizes.reply],
+        expected: lane.messages().buffer(lane.sizes.reply),
+    };
+    let mut exchanges = Vec::new();
+    for number in numbers {
+        exchanges.push(client.exchange(number).await);
+    }
+    if let Some(mut open) = client.kept {
+        lane.close(open.connection.as_mut()).await;
+    }
+    exchanges
+}
+
+impl Client<'_> {
+    async fn exchange(&mut self, number: u64) -> Exchange {
+        let (lane, clock) = (self.lane, self.lane.context.clock());
+        let mut sample = Sample::new(number, lane.number);
+        let opened = match self.kept.take() {
+            Some(open) => Ok(open),
+            None => self.open(&mut sample).await,
+        };
+        let mut open = match opened {
+            Ok(open) => open,
+            Err(error) => {
+                lane.context.progress.exchange_done(None);
+                return Exchange::new(sample, Err(error));
+            }
+        };
+        if self.connection == Reuse::Kept && self.alone {
+            lane.context.setup_done();
+        }
+        self.write_message(number);
+        let before = clock.now();
+        sample.sent = Some(before);
+        sample.sent_bytes = self.message.len() as u64;
+        let result = self.send_and_receive(&mut open).await;
+        let after = clock.now();
+        let result = result.and_then(|length| {
+            sample.received = Some(after);
+            sample.received_bytes = length as u64;
+            if self.reply[..length] == self.expected[..] { Ok(()) } else { Err(message::changed()) }
+        });
+        let ok = result.is_ok();
+        lane.context.progress.exchange_done(ok.then(|| (after - before).as_nanos()));
+        let mut exchange = Exchange::new(sample, result);
+        let client_port = open.connection.client_port();
+        exchange.trace = Some(Trace { client_port, not_before: before, tag: Some(message::read(&self.message)) });
+        self.keep_or_end(open, ok).await;
+        exchange
+    }
+
+    fn write_message(&mut self, number: u64) {
+        self.lane.messages().write(&mut self.message, number);
+        let common = self.message.len().min(self.expected.len());
+        self.expected[..common].copy_from_slice(&self.message[..common]);
+    }
+
+    async fn open(&self, sample: &mut Sample) -> Result<Kept, TransportError> {
+        let lane = self.lane;
+        let opened = lane.open().await?;
+        if lane.connections_take_packets() {
+            opened.note_phases(sample);
+        }
+        let connection = opened.connection;
+        let stream = if self.one_stream {
+            Some(lane.within("cannot open a stream", connection.open(Purpose::Messages)).await?)
+        } else {
+            None
+        };
+        Ok(Kept { connection, stream })
+    }
+
+    async fn keep_or_end(&mut self, mut open: Kept, ok: bool) {
+        if self.connection == Reuse::Kept && (ok || self.lane.features().datagram) {
+            self.kept = Some(open);
+        } else if ok {
+            self.lane.close(open.connection.as_mut()).await;
+        } else {
+            // What is still on its way must not be taken for the next reply.
+            open.connection.abort();
+        }
+    }
+
+    /// Sends the message and receives its reply; says how long the reply is.
+    async fn send_and_receive(&mut self, open: &mut Kept) -> Result<usize, TransportError> {
+        let (lane, message, reply) = (self.lane, self.message.as_slice(), self.reply.as_mut_slice());
+        let exchanging = async {
+            if let Some(stream) = &mut open.stream {
+                if lane.features().datagram {
+                    return exchange_datagrams(lane, stream, message, reply).await;
+                }
+                return exchange(stream, message, reply).await;
+            }
+            let mut stream = open.connection.open(Purpose::Messages).await?;
+            let length = exchange(&mut stream, message, reply).await?;
+            stream.sender.finish().await?;
+            Ok(length)
+        };
+        self.bound.within(lane.timeout(), "cannot exchange", exchanging).await
+    }
+}
+
+/// Sends a datagram and receives its answer. Late answers to earlier ones are passed over, within one timeout in all.
+async fn exchange_datagrams(
+    lane: &Lane<'_>,
+    stream: &mut Stream,
+    message: &[u8],
+    reply: &mut [u8],
+) -> Result<usize, TransportError> {
+    let common = message.len().min(reply.len()).min(size_of::<u64>());
+    let is_own = |reply: &[u8]| message::read(&reply[..common.min(reply.len())]) == message::read(&message[..common]);
+    let length = exchange(stream, message, reply).await?;
+    if is_own(&reply[..length]) {
+        return Ok(length);
+    }
+    let clock = lane.context.clock();
+    let deadline = clock.now() + crosswind_units::Duration::from_nanos(lane.timeout().as_nanos() as u64);
+    let result = loop {
+        let left = deadline.saturating_since(clock.now());
+        if let Err(e) = stream.receiver.set_timeout(left.into()) {
+            break Err(e);
+        }
+        match stream.receiver.receive(reply).await {
+            Ok(length) if !is_own(&reply[..length]) => {}
+            result => break result,
+        }
+    };
+    stream.receiver.set_timeout(lane.timeout())?;
+    result
+}

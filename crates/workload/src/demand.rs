@@ -1,0 +1,75 @@
+//! What a forecast is made from: how much of what a workload sends.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What a workload sends, by pattern.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "pattern", rename_all = "lowercase")]
+pub enum Traffic {
+    /// Messages that are answered.
+    Exchanges {
+        /// Messages over all connections.
+        count: u64,
+        /// Connections side by side.
+        connections: u32,
+        /// Size of a message.
+        request_bytes: u64,
+        /// Size of its answer.
+        reply_bytes: u64,
+        /// Whether each message has a connection of its own.
+        new_connections: bool,
+        /// Messages a second over all connections; null where each waits for the answer to the one before.
+        rate_per_s: Option<f64>,
+    },
+    /// Bytes in one direction, each transfer on a new connection.
+    Transfers {
+        /// Transfers over all connections.
+        count: u64,
+        /// Transfers side by side.
+        connections: u32,
+        /// Size of one; null where it is by duration.
+        size_bytes: Option<u64>,
+        /// Duration of one; null where it is by size.
+        duration_ns: Option<u64>,
+        /// From client to server.
+        upload: bool,
+    },
+    /// Connections that are set up and closed again.
+    Handshakes {
+        /// Connections in all.
+        count: u64,
+        /// Connections that are set up side by side.
+        connections: u32,
+    },
+    /// Messages on several streams, each sent when it is time.
+    Streams {
+        /// Messages over all streams.
+        messages: u64,
+        /// Streams side by side.
+        streams: u32,
+        /// Connections that carry them.
+        connections: u32,
+        /// Size of a message and of its answer.
+        size_bytes: u64,
+        /// Messages a second on each stream.
+        rate_per_s: f64,
+    },
+    /// Pages, each on new connections: a document, then everything that it names.
+    Pages {
+        /// Pages in all.
+        count: u64,
+        /// Connections for each page.
+        connections: u32,
+        /// Size of the document.
+        html_bytes: u64,
+        /// Size of everything that the document names.
+        objects_bytes: u64,
+        /// How many objects that is.
+        objects: u32,
+        /// Size of the header of a request.
+        request_bytes: u64,
+    },
+    /// Nothing is known: another program decides.
+    Unknown {},
+}

@@ -1,0 +1,82 @@
+//! An exchange as its client leaves it: with its error, if it failed, and with where to find what the server saw of it.
+
+use crate::{PageObject, Sample};
+use crosswind_transport::{Outcome, TransportError};
+use crosswind_units::Instant;
+use std::collections::HashMap;
+
+/// One exchange, as its client knows it.
+#[derive(Debug)]
+pub struct Exchange {
+    /// The row of the samples.
+    pub sample: Sample,
+    /// Why it failed.
+    pub error: Option<TransportError>,
+    /// What the server saw of it can be found by this.
+    pub trace: Option<Trace>,
+    /// What the page was made of, where it was one.
+    pub objects: Vec<PageObject>,
+}
+
+/// How to find what the server saw of an exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct Trace {
+    /// The client's port.
+    pub client_port: u16,
+    /// The server cannot have seen it before.
+    pub not_before: Instant,
+    /// What can be read of the message's number, where there is one.
+    pub tag: Option<u64>,
+}
+
+impl Exchange {
+    /// An exchange that ended with `result`.
+    pub fn new(sample: Sample, result: Result<(), TransportError>) -> Self {
+        let mut exchange = Self { sample, error: None, trace: None, objects: Vec::new() };
+        match result {
+            Ok(()) => exchange.sample.outcome = Outcome::Ok,
+            Err(error) => exchange.fail(error),
+        }
+        exchange
+    }
+
+    /// It failed, whatever was known before.
+    pub fn fail(&mut self, error: TransportError) {
+        self.sample.outcome = error.outcome;
+        self.error = Some(error);
+    }
+}
+
+/// The first error of each outcome, in words. `exchanges` are in the order of their numbers.
+pub fn first_errors(exchanges: &[Exchange]) -> HashMap<Outcome, String> {
+    let mut first = HashMap::new();
+    for Exchange { sample, error, .. } in exchanges {
+        if let Some(error) = error.as_ref().filter(|error| error.outcome == sample.outcome) {
+            first.entry(sample.outcome).or_insert_with(|| error.to_string());
+        }
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_error_of_each_outcome_is_kept() {
+        let failed = |number, outcome, cause: &str| {
+            Exchange::new(Sample::new(number, 0), Err(TransportError::with("cannot exchange", outcome, cause)))
+        };
+        let mut recovered = failed(0, Outcome::Reset, "the sender saw the end");
+        recovered.sample.outcome = Outcome::Ok;
+        let exchanges = [
+            recovered,
+            failed(1, Outcome::Reset, "first"),
+            Exchange::new(Sample::new(2, 0), Ok(())),
+            failed(3, Outcome::Reset, "second"),
+            failed(4, Outcome::Closed, "early"),
+        ];
+        let expected = [(Outcome::Reset, "cannot exchange: first"), (Outcome::Closed, "cannot exchange: early")];
+        assert_eq!(first_errors(&exchanges), expected.map(|(outcome, text)| (outcome, text.to_owned())).into());
+    }
+}

@@ -1,0 +1,247 @@
+//! Flows: streams whose messages are sent when it is time and whose answers are received meanwhile.
+
+use crate::context::join;
+use crate::exchange::{Exchange, Trace};
+use crate::lane::Lane;
+use crate::message;
+use crate::open_loop::{Due, Schedule};
+use crate::pace::Pace;
+use crate::{Sample, WorkloadError};
+use crosswind_path::Side;
+use crosswind_transport::{Connection, Driver, Outcome, Receiver, Sender, Stream, TransportError};
+use crosswind_units::{Duration, Instant};
+use futures_util::future::join_all;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How long the orderly end of a stream may take.
+const FINISH_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
+/// How often it is looked whether the last replies have come, on threads.
+const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(5);
+
+/// A stream and the messages that go through it.
+pub struct Flow {
+    pub stream: Stream,
+    pub client_port: u16,
+    pub due: Vec<Due>,
+}
+
+/// Runs flows side by side, over `connections`.
+pub async fn run(
+    lane: &Lane<'_>,
+    schedule: Schedule,
+    flows: Vec<Flow>,
+    connections: &mut [&mut dyn Connection],
+) -> Result<Vec<Exchange>, WorkloadError> {
+    match lane.driver() {
+        Driver::Thread => on_threads(lane, schedule, flows, connections),
+        Driver::Reactor => {
+            let finished = join_all(flows.into_iter().map(|flow| on_reactor(lane, schedule, flow))).await;
+            Ok(finished.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        }
+    }
+}
+
+async fn on_reactor(lane: &Lane<'_>, schedule: Schedule, flow: Flow) -> Result<Vec<Exchange>, WorkloadError> {
+    let Flow { stream: Stream { mut sender, mut receiver, .. }, client_port, due } = flow;
+    let pace = Pace::new(lane.driver())?;
+    let (record, over) = (Record::default(), AtomicBool::new(false));
+    let failure = {
+        let receiving = record.receive(lane, schedule, receiver.as_mut(), due.len(), &over);
+        tokio::pin!(receiving);
+        let failure = tokio::select! {
+            biased;
+            () = &mut receiving => None,
+            failure = record.send(lane, schedule, &pace, sender.as_mut(), &due) => failure,
+        };
+        if failure.is_none() {
+            // The last reply may take as long as the timeout.
+            let rest = async {
+                receiving.await;
+                Ok(())
+            };
+            let _ = lane.within("cannot receive", rest).await;
+        }
+        failure
+    };
+    let _ = lane.driver().within(FINISH_TIMEOUT, "cannot finish", sender.finish()).await;
+    Ok(record.close(lane, schedule, client_port, &due, failure.as_ref()))
+}
+
+fn on_threads(
+    lane: &Lane<'_>,
+    schedule: Schedule,
+    flows: Vec<Flow>,
+    connections: &mut [&mut dyn Connection],
+) -> Result<Vec<Exchange>, WorkloadError> {
+    let mut running = Vec::new();
+    for Flow { stream: Stream { sender, receiver, .. }, client_port, due } in flows {
+        running.push((sender, receiver, Record::default(), client_port, due));
+    }
+    let over = AtomicBool::new(false);
+    let (over, clock) = (&over, lane.context.clock());
+    let failures = std::thread::scope(|scope| {
+        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        for (sender, receiver, record, _, due) in &mut running {
+            let (record, due) = (&*record, &*due);
+            receivers.push(lane.context.spawn(scope, Side::Forward, move || {
+                Ok(Driver::Thread.run(record.receive(lane, schedule, receiver.as_mut(), due.len(), over))?)
+            })?);
+            senders.push(lane.context.spawn(scope, Side::Forward, move || {
+                let pace = Pace::new(Driver::Thread)?;
+                Ok(Driver::Thread.run(record.send(lane, schedule, &pace, sender.as_mut(), due))?)
+            })?);
+        }
+        let failures: Vec<Option<TransportError>> =
+            senders.into_iter().map(|sender| Ok(join(sender)?.0)).collect::<Result<_, WorkloadError>>()?;
+        // The last reply may take as long as the timeout; whoever still waits then is woken.
+        let deadline = clock.now() + Duration::from_nanos(lane.timeout().as_nanos() as u64);
+        let failed = failures.iter().any(Option::is_some);
+        while !receivers.iter().all(std::thread::ScopedJoinHandle::is_finished) && clock.now() < deadline && !failed {
+            std::thread::park_timeout(LOOK_INTERVAL);
+        }
+        over.store(true, Ordering::Release);
+        for connection in connections {
+            connection.abort();
+        }
+        receivers.into_iter().try_for_each(|receiver| join(receiver).map(|_| ()))?;
+        Ok::<_, WorkloadError>(failures)
+    })?;
+    let ended = running.into_iter().zip(failures);
+    Ok(ended
+        .flat_map(|((_, _, record, port, due), failure)| record.close(lane, schedule, port, &due, failure.as_ref()))
+        .collect())
+}
+
+/// What was sent and what came back: shared by the sender and the receiver of a flow.
+#[derive(Default)]
+struct Record {
+    entries: Mutex<Entries>,
+}
+
+#[derive(Default)]
+struct Entries {
+    samples: HashMap<u64, Sample>,
+    /// Numbers that wait for a reply, by what is visible of them.
+    waiting: HashMap<u64, u64>,
+    replies: usize,
+}
+
+impl Record {
+    /// Sends every message at its time. Returns what ended it early, if anything did.
+    async fn send(
+        &self,
+        lane: &Lane<'_>,
+        schedule: Schedule,
+        pace: &Pace,
+        sender: &mut dyn Sender,
+        all: &[Due],
+    ) -> Option<TransportError> {
+        let clock = lane.context.clock();
+        let mut message = lane.messages().buffer(schedule.size);
+        for due in all {
+            let intended = schedule.start + due.after;
+            pace.until(clock, intended).await;
+            lane.messages().write(&mut message, due.number);
+            let sample = Sample {
+                intended: Some(intended),
+                sent: Some(clock.now()),
+                sent_bytes: schedule.size as u64,
+                outcome: Outcome::Timeout,
+                ..due.sample()
+            };
+            if let Ok(mut entries) = self.entries.lock() {
+                entries.waiting.insert(message::read(&message), due.number);
+                entries.samples.insert(due.number, sample);
+            }
+            if let Err(error) = lane.within("cannot send", sender.send(&message)).await {
+                if lane.features().datagram {
+                    continue;
+                }
+                return Some(error);
+            }
+        }
+        None
+    }
+
+    /// Matches replies with messages by what is visible of their numbers, until all are there.
+    async fn receive(
+        &self,
+        lane: &Lane<'_>,
+        schedule: Schedule,
+        receiver: &mut dyn Receiver,
+        expected: usize,
+        over: &AtomicBool,
+    ) {
+        let clock = lane.context.clock();
+        let mut reply = vec![0; schedule.size];
+        loop {
+            let received = receiver.receive(&mut reply).await;
+            let now = clock.now();
+            match received {
+                Ok(length) if length == schedule.size => {
+                    if self.note_reply(lane, message::read(&reply), now) == expected {
+                        return;
+                    }
+                }
+                Ok(_) if over.load(Ordering::Acquire) => return,
+                Ok(_) => {}
+                Err(e) if e.outcome == Outcome::Timeout && !over.load(Ordering::Acquire) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Notes a reply, and says how many there are. A reply to a message that was given up, or a second copy, matches nothing.
+    fn note_reply(&self, lane: &Lane<'_>, tag: u64, now: Instant) -> usize {
+        let Ok(mut entries) = self.entries.lock() else { return 0 };
+        let entries = &mut *entries;
+        let sample = entries.waiting.remove(&tag).and_then(|number| entries.samples.get_mut(&number));
+        if let Some(sample) = sample {
+            let rtt = sample.sent.map(|sent| now.saturating_since(sent));
+            // What comes too late is lost, as in a closed loop.
+            if rtt.is_none_or(|rtt| std::time::Duration::from(rtt) <= lane.timeout()) {
+                sample.received = Some(now);
+                sample.received_bytes = sample.sent_bytes;
+                sample.outcome = Outcome::Ok;
+                lane.context.progress.exchange_done(rtt.map(Duration::as_nanos));
+                entries.replies += 1;
+            }
+        }
+        entries.replies
+    }
+
+    /// One exchange for each message, once nothing more can come. `failure` is what kept the last ones from being sent.
+    fn close(
+        self,
+        lane: &Lane<'_>,
+        schedule: Schedule,
+        client_port: u16,
+        all: &[Due],
+        failure: Option<&TransportError>,
+    ) -> Vec<Exchange> {
+        let mut entries = self.entries.into_inner().unwrap_or_default();
+        let not_sent = failure.cloned().unwrap_or_else(|| {
+            TransportError::with("cannot send", Outcome::Error, "the connection ended before it was time")
+        });
+        all.iter()
+            .map(|due| {
+                let Some(sample) = entries.samples.remove(&due.number) else { return due.unsent(lane, &not_sent) };
+                let ok = sample.outcome == Outcome::Ok;
+                if !ok {
+                    lane.context.progress.exchange_done(None);
+                }
+                let (sent, tag) = (sample.sent, Some(lane.messages().tag(due.number, schedule.size)));
+                let mut exchange = Exchange::new(sample, if ok { Ok(()) } else { Err(no_reply(lane)) });
+                exchange.trace = sent.map(|not_before| Trace { client_port, not_before, tag });
+                exchange
+            })
+            .collect()
+    }
+}
+
+fn no_reply(lane: &Lane<'_>) -> TransportError {
+    let cause = format!("no reply came within {} s", lane.timeout().as_secs_f64());
+    TransportError::with("cannot receive", Outcome::Timeout, cause)
+}

@@ -1,0 +1,54 @@
+//! How far a workload is: written by its threads, read by whoever shows it.
+
+use crosswind_ledger::TimeHistogram;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts of exchanges so far.
+#[derive(Debug)]
+pub struct Progress {
+    done: AtomicU64,
+    lost: AtomicU64,
+    times: Mutex<TimeHistogram>,
+}
+
+/// Progress at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Exchanges that have ended, one way or the other.
+    pub done: u64,
+    /// Of these, not ok.
+    pub lost: u64,
+    /// Median time of those that were ok.
+    pub median_ns: Option<u64>,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self { done: AtomicU64::new(0), lost: AtomicU64::new(0), times: Mutex::new(TimeHistogram::new()) }
+    }
+}
+
+impl Progress {
+    /// An exchange has ended: after `ok_ns`, or it is lost.
+    pub(crate) fn exchange_done(&self, ok_ns: Option<u64>) {
+        match (ok_ns, self.times.lock()) {
+            (Some(ns), Ok(mut times)) => times.record(ns),
+            (Some(_), Err(_)) => {}
+            (None, _) => {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How far it is now.
+    pub fn snapshot(&self) -> Snapshot {
+        let report = self.times.lock().map(|times| times.report()).ok();
+        Snapshot {
+            done: self.done.load(Ordering::Relaxed),
+            lost: self.lost.load(Ordering::Relaxed),
+            median_ns: report.filter(|report| report.n > 0).map(|report| report.p50),
+        }
+    }
+}

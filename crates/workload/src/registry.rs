@@ -1,0 +1,189 @@
+//! Every workload there is: one line each. And the workload of a cell, read and checked.
+
+use crate::connect::Connect;
+use crate::echo::Echo;
+use crate::multiplex::Multiplex;
+use crate::page::Page;
+use crate::program::Program;
+use crate::transfer::Transfer;
+use crate::workload::{ConnectionNeeds, PathFacts, Settings, Workload};
+use crosswind_settings::{Group, KeyType, SettingError, describe, read};
+use crosswind_transport::{Features, Payload, Resumption, TransportRef, all, find};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+static KINDS: [Kind; 6] = [
+    Kind::of::<Echo>(),
+    Kind::of::<Transfer>(),
+    Kind::of::<Connect>(),
+    Kind::of::<Multiplex>(),
+    Kind::of::<Page>(),
+    Kind::of::<Program>(),
+];
+
+/// A kind of workload.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// Its name in a cell.
+    pub name: &'static str,
+    /// What one row of the samples is.
+    pub sample: &'static str,
+    fits: fn(&Features) -> bool,
+    settings: fn() -> &'static Group,
+    read: fn(&Map<String, Value>, &PathFacts) -> Result<WorkloadConfig, SettingError>,
+}
+
+/// Every kind, in the order of the catalogue.
+pub fn kinds() -> impl Iterator<Item = &'static Kind> {
+    KINDS.iter()
+}
+
+impl Kind {
+    const fn of<W: Settings>() -> Self {
+        Self { name: W::KIND, sample: W::SAMPLE, fits: W::fits, settings: describe::<W>, read: read_kind::<W> }
+    }
+
+    /// What it is, and its keys.
+    pub fn settings(&self) -> &'static Group {
+        (self.settings)()
+    }
+
+    /// The transports that can carry it.
+    pub fn transports(&self) -> impl Iterator<Item = TransportRef> {
+        all().filter(|transport| (self.fits)(&transport.features()))
+    }
+}
+
+/// The workload of a cell, with every default filled in. In a cell it stands as its settings.
+#[derive(Clone)]
+pub struct WorkloadConfig {
+    settings: Map<String, Value>,
+    workload: Arc<dyn Workload>,
+}
+
+impl WorkloadConfig {
+    /// Reads and checks the workload of a cell whose path is like this. Keys of an error are those of the workload.
+    pub fn read(object: &Map<String, Value>, path: &PathFacts) -> Result<Self, SettingError> {
+        let names = || format!("one of {}", kinds().map(|kind| kind.name).collect::<Vec<_>>().join(", "));
+        let asked = object.get("kind").ok_or_else(|| SettingError::new("kind", "is missing", names()))?;
+        let kind = kinds()
+            .find(|kind| asked == kind.name)
+            .ok_or_else(|| SettingError::new("kind", format!("{asked} is not known"), names()))?;
+        let mut own = object.clone();
+        own.shift_remove("kind");
+        (kind.read)(&own, path)
+    }
+}
+
+impl Deref for WorkloadConfig {
+    type Target = dyn Workload;
+
+    fn deref(&self) -> &Self::Target {
+        self.workload.as_ref()
+    }
+}
+
+impl PartialEq for WorkloadConfig {
+    fn eq(&self, other: &Self) -> bool {
+        self.settings == other.settings
+    }
+}
+
+impl fmt::Debug for WorkloadConfig {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.workload.fmt(formatter)
+    }
+}
+
+impl Serialize for WorkloadConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.settings.serialize(serializer)
+    }
+}
+
+fn read_kind<W: Settings>(object: &Map<String, Value>, path: &PathFacts) -> Result<WorkloadConfig, SettingError> {
+    check_transport_name(object, describe::<W>())?;
+    let mut settings: W = read(object)?;
+    settings.fill_in(path);
+    if let Some(needs) = settings.connections() {
+        check_fit::<W>(needs.transport)?;
+        check_needs(&needs)?;
+        settings.check()?;
+        check_size(&needs, path)?;
+    } else {
+        settings.check()?;
+    }
+    let Ok(Value::Object(filled_in)) = serde_json::to_value(&settings) else {
+        unreachable!("the settings of a workload are an object");
+    };
+    let mut with_kind = Map::from_iter([("kind".to_owned(), W::KIND.into())]);
+    with_kind.extend(filled_in);
+    Ok(WorkloadConfig { settings: with_kind, workload: Arc::new(settings) })
+}
+
+/// Refuses a transport that there is not, with the names of those that there are.
+fn check_transport_name(object: &Map<String, Value>, group: &Group) -> Result<(), SettingError> {
+    let transports = group.keys.iter().filter(|key| key.key_type == KeyType::Transport);
+    for key in transports {
+        if let Some(Err(_)) = object.get(&key.name).and_then(Value::as_str).map(find) {
+            let problem = format!("{} is not known", object[&key.name]);
+            return Err(SettingError::new(&key.name, problem, format!("transports are: {}", able(|_| true))));
+        }
+    }
+    Ok(())
+}
+
+fn check_fit<W: Settings>(transport: TransportRef) -> Result<(), SettingError> {
+    if W::fits(&transport.features()) {
+        return Ok(());
+    }
+    let problem = format!("{transport} cannot do {}", W::KIND);
+    Err(SettingError::new("transport", problem, format!("transports that can: {}", able(W::fits))))
+}
+
+/// Whether the transport can do what is asked of its connections.
+fn check_needs(needs: &ConnectionNeeds) -> Result<(), SettingError> {
+    let (name, features) = (needs.transport.name(), needs.transport.features());
+    let refuse = |key: &str, problem: String, can: fn(&Features) -> bool| {
+        Err(SettingError::new(key, problem, format!("transports that can: {}", able(can))))
+    };
+    if needs.payload == Payload::Text && !features.text {
+        return refuse("payload", format!("is text, and {name} has only bytes"), |f| f.text);
+    }
+    if needs.resumption != Resumption::None && !features.secure {
+        return refuse("resumption", format!("is set, and {name} has no sessions"), |f| f.secure);
+    }
+    if needs.resumption == Resumption::EarlyData && !features.early_data {
+        let problem = format!("is 0-rtt, and {name} sends no data before its handshake is done");
+        return refuse("resumption", problem, |f| f.early_data);
+    }
+    if needs.polling && !features.polling {
+        return refuse("polling", format!("is set, and {name} has no polling"), |f| f.polling);
+    }
+    Ok(())
+}
+
+/// Whether a message can be sent whole.
+fn check_size(needs: &ConnectionNeeds, path: &PathFacts) -> Result<(), SettingError> {
+    let limit = needs.transport.largest_message(path.ipv6, path.mtu_bytes);
+    match (needs.message_bytes, limit) {
+        (Some(bytes), Some(limit)) if bytes > limit as u64 => Err(SettingError::new(
+            "size_bytes",
+            format!("{bytes} is over the limit of {}: {limit} bytes", needs.transport),
+            "make the message smaller, or use a stream transport such as tcp",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The names of the transports that have something.
+fn able(has: impl Fn(&Features) -> bool) -> String {
+    all()
+        .filter(|transport| has(&transport.features()))
+        .map(|transport| transport.name())
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,69 @@
+//! What every server does, of a workload or alone: it accepts connections and serves their streams.
+
+use crosswind_transport::{Connection, Features, Listener, Stream, Streams, TransportError, serving};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+/// A server on a reactor waits for the next connection for as long as it takes: something else ends it.
+pub const FOREVER: Duration = Duration::from_hours(24);
+
+/// What a server on a reactor was waiting for.
+enum Event {
+    Stopped,
+    Accepted(Result<Box<dyn Connection>, TransportError>),
+    Served,
+}
+
+/// On a reactor: accepts connections and serves them side by side with `serve`, until `stop` is done. Each is polled only when
+/// it was woken, and so is the wait for the next.
+pub async fn serve_connections<S: Future<Output = ()>>(
+    listener: &dyn Listener,
+    stop: impl Future<Output = ()>,
+    serve: impl Fn(Box<dyn Connection>) -> S,
+) {
+    let mut waiting = FuturesUnordered::<Pin<Box<dyn Future<Output = Event> + '_>>>::new();
+    waiting.push(Box::pin(async {
+        stop.await;
+        Event::Stopped
+    }));
+    let next = || Box::pin(async { Event::Accepted(listener.accept(FOREVER).await) });
+    waiting.push(next());
+    while let Some(event) = waiting.next().await {
+        match event {
+            Event::Stopped => return,
+            Event::Served => {}
+            Event::Accepted(accepted) => {
+                match accepted {
+                    Ok(connection) => {
+                        let serving = serve(connection);
+                        waiting.push(Box::pin(async {
+                            serving.await;
+                            Event::Served
+                        }));
+                    }
+                    // A connection that went before it was accepted, or no file descriptors: the client sees it.
+                    Err(_) => tokio::task::yield_now().await,
+                }
+                waiting.push(next());
+            }
+        }
+    }
+}
+
+/// Serves the streams of one connection with `serve` to their ends: the one that the connection is, or all that the client
+/// opens, side by side.
+pub async fn serve_streams<S: Future<Output = ()>>(
+    features: Features,
+    connection: &mut dyn Connection,
+    mut serve: impl FnMut(&dyn Connection, Stream) -> S,
+) {
+    if features.streams == Streams::One {
+        if let Ok(stream) = connection.accept().await {
+            serve(connection, stream).await;
+        }
+    } else {
+        serving::side_by_side(connection, serve).await;
+    }
+}

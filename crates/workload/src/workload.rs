@@ -1,0 +1,129 @@
+//! What a workload is: the settings that a cell may give it, and what it then does.
+
+use crate::context::Context;
+use crate::demand::Traffic;
+use crate::error::WorkloadError;
+use crate::measured::Measured;
+use crosswind_settings::SettingError;
+use crosswind_transport::{Features, Payload, Resumption, TransportRef};
+use crosswind_units::Duration;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt;
+
+/// What a cell may say of one kind of workload.
+///
+/// The struct that implements it is the only place where a key stands: its fields with their documentation, defaults and
+/// ranges are the keys, their help, their defaults and their ranges (see `crosswind_settings`).
+pub trait Settings: Workload + Serialize + DeserializeOwned + JsonSchema + 'static {
+    /// Its name in a cell.
+    const KIND: &'static str;
+
+    /// What one row of the samples is.
+    const SAMPLE: &'static str;
+
+    /// Whether a transport with these features can carry it. Never, for a workload that brings programs of its own.
+    fn fits(features: &Features) -> bool;
+
+    /// Fills in what the cell leaves out and what depends on other settings or on the path.
+    fn fill_in(&mut self, _path: &PathFacts) {}
+
+    /// Refuses combinations of settings. Single values have been held to their keys before.
+    fn check(&self) -> Result<(), SettingError> {
+        Ok(())
+    }
+}
+
+/// A workload that can be run.
+pub trait Workload: fmt::Debug + Send + Sync {
+    /// The connections that it makes; `None` for a workload that brings programs of its own.
+    fn connections(&self) -> Option<ConnectionNeeds>;
+
+    /// How many exchanges it makes: rows of the samples.
+    fn exchanges(&self) -> u64;
+
+    /// What a forecast is made from.
+    fn traffic(&self) -> Traffic;
+
+    /// Whether the samples are to say how many of each message's own packets the path dropped.
+    fn wants_own_drops(&self) -> bool {
+        false
+    }
+
+    /// Runs it.
+    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError>;
+}
+
+/// What a workload needs of its connections.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionNeeds {
+    /// What they speak.
+    pub transport: TransportRef,
+    /// Bound on one exchange.
+    pub timeout: std::time::Duration,
+    /// What kind of messages they carry.
+    pub payload: Payload,
+    /// What later connections take over from earlier ones.
+    pub resumption: Resumption,
+    /// Whether Socket.IO begins with HTTP long polling.
+    pub polling: bool,
+    /// Size to which the header of an HTTP request is filled up, bytes.
+    pub request_bytes: u64,
+    /// Size of its messages, where each has to be sent whole, bytes.
+    pub message_bytes: Option<u64>,
+}
+
+impl ConnectionNeeds {
+    /// Connections without anything special.
+    pub(crate) fn plain(transport: TransportRef, timeout_ns: Option<u64>) -> Self {
+        Self {
+            transport,
+            timeout: std::time::Duration::from_nanos(timeout_ns.unwrap_or(STREAM_TIMEOUT_NS)),
+            payload: Payload::Binary,
+            resumption: Resumption::None,
+            polling: false,
+            request_bytes: 0,
+            message_bytes: None,
+        }
+    }
+}
+
+/// What of a path decides whether a workload can be, and how long it waits.
+#[derive(Clone, Copy, Debug)]
+pub struct PathFacts {
+    /// Whether addresses are those of IPv6.
+    pub ipv6: bool,
+    /// Largest IP packet, bytes.
+    pub mtu_bytes: u32,
+    /// Propagation there and back.
+    pub round_trip: Duration,
+}
+
+/// What the description says of the timeout's default. [`default_timeout_ns`] is its meaning.
+pub(crate) const TIMEOUT_HELP: &str = "1 s and 4 round trips for datagrams, 60 s for streams";
+
+const STREAM_TIMEOUT_NS: u64 = 60_000_000_000;
+const DATAGRAM_TIMEOUT_NS: u64 = 1_000_000_000;
+
+/// Bounds of a timeout.
+pub(crate) const MIN_TIMEOUT_NS: u64 = 1_000_000;
+pub(crate) const MAX_TIMEOUT_NS: u64 = 3_600_000_000_000;
+/// A cell has a deadline, and a typing mistake should not fill it.
+pub(crate) const MAX_COUNT: u64 = 100_000_000;
+pub(crate) const MAX_CONNECTIONS: u32 = 1000;
+
+/// How long one exchange may take where the cell does not say.
+pub(crate) fn default_timeout_ns(transport: TransportRef, path: &PathFacts) -> u64 {
+    if transport.features().datagram { DATAGRAM_TIMEOUT_NS + 4 * path.round_trip.as_nanos() } else { STREAM_TIMEOUT_NS }
+}
+
+/// The default of a key, for serde.
+pub(crate) const fn number<const N: u64>() -> u64 {
+    N
+}
+
+/// The default of a key that is a small number, for serde.
+pub(crate) const fn small<const N: u32>() -> u32 {
+    N
+}
