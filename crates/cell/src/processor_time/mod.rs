@@ -1,0 +1,150 @@
+//! Where the processor time of client and server went, by what was running when it was sampled.
+//!
+//! A sample is a stack of functions. It belongs to the innermost one that is recognised: the time of `memmove` is copying,
+//! whoever called it, and that of a hash table is whoever's it is.
+
+mod symbols;
+
+use crosswind_host::{Sampler, Samples};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::HashMap;
+use symbols::{Part, part_of};
+
+/// Fewer stacks than this tell shares to no better than 10 %: the standard error of one half of 100 is 5.
+const FEWEST_STACKS: usize = 100;
+
+/// Samples by part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Parts {
+    /// The kernel, on behalf of a thread. Its memory calls are allocation, and page faults belong to whoever met them.
+    #[serde(rename = "system calls")]
+    system_calls: u64,
+    /// WebSocket's masks (RFC 6455, section 5.3).
+    #[serde(rename = "masking")]
+    masking: u64,
+    /// The protocols' own work: frames, headers, streams.
+    #[serde(rename = "framing")]
+    framing: u64,
+    /// Handshakes, and the encryption of TLS and QUIC.
+    #[serde(rename = "TLS")]
+    tls: u64,
+    /// Moving and clearing memory.
+    #[serde(rename = "copying")]
+    copying: u64,
+    /// Getting memory and giving it back.
+    #[serde(rename = "allocation")]
+    allocation: u64,
+    /// The reactor, the workload and its threads.
+    #[serde(rename = "runtime")]
+    runtime: u64,
+    /// Unknown.
+    #[serde(rename = "other")]
+    other: u64,
+}
+
+/// One host's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HostProfile {
+    samples: u64,
+    cpu_ns: u64,
+    parts: Parts,
+}
+
+/// Both hosts', as a result has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Profile {
+    /// CPU time that a sample stands for. The kernel takes them less often: one that it takes counts for the CPU time since
+    /// the one before.
+    interval_ns: u64,
+    client: HostProfile,
+    server: HostProfile,
+}
+
+impl Profile {
+    /// What `profiler` sampled; `None` when no thread was. With it, what is doubtful about it.
+    pub fn new(profiler: &Sampler) -> (Option<Self>, Option<String>) {
+        let [client, server] = profiler.samples();
+        if client.cpu_ns == 0 && server.cpu_ns == 0 {
+            return (None, None);
+        }
+        let missed = client.missed + server.missed;
+        let stacks = client.samples.len() + server.samples.len();
+        let mut known = HashMap::new();
+        let mut sort =
+            |address: u64| *known.entry(address).or_insert_with(|| profiler.frames(address).iter().find_map(part_of));
+        let (client, server) = (host(&client, &mut sort), host(&server, &mut sort));
+        // Functions that were inlined, masking among them, are known by the debug information only.
+        let own = profiler.frames(Self::new as *const () as u64 + 1);
+        let stripped = own.iter().all(|frame| frame.file.is_empty());
+        let doubt = if missed > 0 {
+            Some(format!("the profile is of the first part of the run: there was no room for {missed} stacks more"))
+        } else if stripped {
+            Some("crosswind-cell was stripped of its debug information: the profile cannot tell masking".to_owned())
+        } else if stacks < FEWEST_STACKS {
+            Some(format!("the profile rests on only {stacks} stacks: send more messages"))
+        } else {
+            None
+        };
+        (Some(Self { interval_ns: Sampler::INTERVAL_NS, client, server }), doubt)
+    }
+}
+
+fn host(samples: &Samples, sort: &mut dyn FnMut(u64) -> Option<Part>) -> HostProfile {
+    let mut spent_ns = Parts::default();
+    for sample in &samples.samples {
+        let part = sample.stack.iter().find_map(|&address| sort(address)).unwrap_or(Part::Other);
+        *spent_ns.count(part) += sample.cpu_ns;
+    }
+    let (mut parts, mut all) = (Parts::default(), 0);
+    for part in Part::ALL {
+        let count = (*spent_ns.count(part) + Sampler::INTERVAL_NS / 2) / Sampler::INTERVAL_NS;
+        *parts.count(part) = count;
+        all += count;
+    }
+    HostProfile { samples: all, cpu_ns: samples.cpu_ns, parts }
+}
+
+impl Parts {
+    const fn count(&mut self, part: Part) -> &mut u64 {
+        match part {
+            Part::SystemCalls => &mut self.system_calls,
+            Part::Masking => &mut self.masking,
+            Part::Framing => &mut self.framing,
+            Part::Tls => &mut self.tls,
+            Part::Copying => &mut self.copying,
+            Part::Allocation => &mut self.allocation,
+            Part::Runtime => &mut self.runtime,
+            Part::Other => &mut self.other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crosswind_host::Sample;
+
+    #[test]
+    fn a_sample_belongs_to_the_innermost_function_that_is_recognised() {
+        let parts = |address: u64| match address {
+            1 => None,
+            2 => Some(Part::Masking),
+            _ => Some(Part::Runtime),
+        };
+        let sample = |ms: u64, stack: &[u64]| Sample { cpu_ns: ms * 1_000_000, stack: stack.to_vec() };
+        let samples = vec![sample(4, &[1, 2, 3]), sample(8, &[3, 2]), sample(1, &[1]), sample(2, &[])];
+        let host = host(&Samples { cpu_ns: 16_000_000, samples, missed: 0 }, &mut |address| parts(address));
+        assert_eq!((host.samples, host.cpu_ns), (15, 16_000_000));
+        assert_eq!(host.parts, Parts { masking: 4, runtime: 8, other: 3, ..Parts::default() });
+    }
+
+    #[test]
+    fn parts_are_written_with_the_names_that_people_read() {
+        let text = serde_json::to_string(&Parts { tls: 2, ..Parts::default() }).unwrap();
+        assert_eq!(
+            text,
+            r#"{"system calls":0,"masking":0,"framing":0,"TLS":2,"copying":0,"allocation":0,"runtime":0,"other":0}"#
+        );
+    }
+}
