@@ -181,10 +181,7 @@ impl Cell {
             heartbeat_ns: own.heartbeat_ns,
             deadline_ns: own.deadline_ns,
         };
-        if let Some(problem) = cell.placement.problem() {
-            let hint = "leave placement out: the last processor is the emulator's";
-            return Err(CellError::bad_cell(problem).key("placement").hint(hint));
-        }
+        cell.placement.check().map_err(|error| error.within("placement"))?;
         cell.check()?;
         Ok(cell)
     }

@@ -2,6 +2,7 @@
 
 use crate::backend::Backend;
 use crate::realtime;
+use crosswind_settings::SettingError;
 use serde::{Deserialize, Serialize};
 
 /// Where the caller wants the cell's threads to run. By default the cell has the machine to itself.
@@ -18,16 +19,26 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// What is wrong with the placement, if anything.
-    pub fn problem(&self) -> Option<String> {
+    /// Whether this machine can follow it.
+    pub fn check(&self) -> Result<(), SettingError> {
+        let hint = "leave placement out: the last processor is the emulator's";
         if let Some(watch) = self.watch.filter(|watch| !(0.0..=1.0).contains(watch)) {
-            return Some(format!("placement.watch {watch} is not a fraction between 0 and 1"));
+            return Err(SettingError::new("watch", format!("{watch} is not a fraction between 0 and 1"), hint));
         }
         // Whether a processor may be used is found out by using it: the caller may have restricted itself, but not its cells.
         let before = realtime::cpus();
-        let refused = self.emulator_cpus.iter().chain(&self.host_cpus).find(|&&cpu| realtime::pin(&[cpu]).is_err());
+        let refused = [("emulator_cpus", &self.emulator_cpus), ("host_cpus", &self.host_cpus)]
+            .into_iter()
+            .find_map(|(key, cpus)| Some((key, *cpus.iter().find(|&&cpu| realtime::pin(&[cpu]).is_err())?)));
         let _ = realtime::pin(&before);
-        refused.map(|cpu| format!("placement: processor {cpu} is not among those that may be used"))
+        match refused {
+            Some((key, cpu)) => Err(SettingError::new(
+                key,
+                format!("has processor {cpu}, which is not among those that may be used"),
+                hint,
+            )),
+            None => Ok(()),
+        }
     }
 }
 
@@ -103,13 +114,14 @@ mod tests {
     #[test]
     fn a_processor_that_may_not_be_used_is_named() {
         let placement = Placement { host_cpus: vec![100_000], ..Placement::default() };
-        assert!(placement.problem().is_some_and(|problem| problem.contains("processor 100000")));
-        assert_eq!(Placement::default().problem(), None);
+        let error = placement.check().unwrap_err().to_string();
+        assert_eq!(error, "host_cpus has processor 100000, which is not among those that may be used");
+        assert_eq!(Placement::default().check(), Ok(()));
     }
 
     #[test]
     fn a_share_is_a_fraction() {
         let placement = Placement { watch: Some(1.5), ..Placement::default() };
-        assert!(placement.problem().is_some_and(|problem| problem.contains("1.5 is not a fraction")));
+        assert_eq!(placement.check().unwrap_err().to_string(), "watch 1.5 is not a fraction between 0 and 1");
     }
 }
