@@ -97,7 +97,10 @@ class Ended:
         """samples.arrow, once it agrees with the result's counts."""
         table = pl.read_ipc(self.directory / "samples.arrow")
         ok = int((table["outcome"] == "ok").sum())
-        assert self.result["samples"] == {"rows": len(table), "ok": ok, "lost": len(table) - ok}
+        counts = self.result["samples"]
+        assert (counts["rows"], counts["ok"], counts["lost"]) == (len(table), ok, len(table) - ok)
+        failed = table.filter(pl.col("outcome") != "ok").group_by("outcome").len()
+        assert {cause["outcome"]: cause["count"] for cause in counts["outcomes"]} == dict(failed.iter_rows())
         return table
 
     def dropped(self, direction: str) -> list[int]:

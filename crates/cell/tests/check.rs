@@ -1,0 +1,147 @@
+//! Many cells are checked in one go, each with an answer of its own.
+#![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
+
+use crosswind_cell::{ErrorKind, check_cells};
+use serde_json::{Value, json};
+
+/// The answers to `text`, and whether all cells were accepted.
+fn answers(text: &str) -> (Vec<Value>, bool) {
+    let mut output = Vec::new();
+    let all_accepted = check_cells(text, &mut output).unwrap();
+    let output = String::from_utf8(output).unwrap();
+    (output.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), all_accepted)
+}
+
+fn cell(workload: &Value) -> Value {
+    json!({"schema": "crosswind.cell/1", "workload": workload})
+}
+
+fn demand_of(cell: &Value) -> Value {
+    let (answers, _) = answers(&cell.to_string());
+    assert_eq!(answers[0]["event"], "checked", "{}", answers[0]);
+    answers[0]["demand"].clone()
+}
+
+fn traffic_of(workload: &Value) -> Value {
+    demand_of(&cell(workload))["traffic"].clone()
+}
+
+#[test]
+fn every_cell_has_its_answer_in_order() {
+    let good = cell(&json!({"kind": "echo", "transport": "tcp"}));
+    let bad = cell(&json!({"kind": "echo", "transport": "http1", "connection": "new", "resumption": "session"}));
+    let (answers, all_accepted) = answers(&format!("{good}\n{bad}\n17\n{good}\n"));
+    assert!(!all_accepted);
+    let outline: Vec<_> = answers.iter().map(|answer| (answer["event"].clone(), answer["index"].clone())).collect();
+    let expected = ["checked", "refused", "refused", "checked"].into_iter().zip(0..);
+    assert_eq!(outline, expected.map(|(event, index)| (json!(event), json!(index))).collect::<Vec<_>>());
+    assert_eq!(
+        (&answers[1]["kind"], &answers[1]["key"], &answers[1]["message"]),
+        (
+            &json!("bad_cell"),
+            &json!("workload.resumption"),
+            &json!("workload.resumption is set, and http1 has no sessions")
+        )
+    );
+    assert!(answers[1]["hint"].as_str().unwrap().starts_with("transports that can: tls, "));
+    assert_eq!(answers[2]["key"], Value::Null);
+}
+
+#[test]
+fn a_cell_that_was_filled_in_is_accepted_again_and_stays_the_same() {
+    let (first, all_accepted) = answers(&cell(&json!({"kind": "page", "transport": "http3"})).to_string());
+    assert!(all_accepted);
+    let (again, _) = answers(&first[0]["cell"].to_string());
+    assert_eq!(again, first);
+}
+
+#[test]
+fn one_cell_may_take_several_lines() {
+    let text = serde_json::to_string_pretty(&cell(&json!({"kind": "connect", "transport": "tcp"}))).unwrap();
+    assert!(text.lines().count() > 1);
+    assert_eq!(answers(&format!("{text}\n{text}")).0.len(), 2);
+}
+
+#[test]
+fn what_is_no_json_is_refused_and_ends_the_answers() {
+    let good = cell(&json!({"kind": "echo", "transport": "tcp"}));
+    let (answers, all_accepted) = answers(&format!("{good}\n{{\n{good}"));
+    assert_eq!((answers.len(), all_accepted), (2, false));
+    assert_eq!((&answers[1]["event"], &answers[1]["key"]), (&json!("refused"), &Value::Null));
+}
+
+#[test]
+fn no_cell_at_all_is_an_error() {
+    let error = check_cells(" \n", &mut Vec::new()).unwrap_err();
+    assert_eq!((error.kind, error.exit_status()), (ErrorKind::BadCell, 2));
+}
+
+#[test]
+fn a_congestion_control_that_the_kernel_lacks_is_refused() {
+    let mut cell = cell(&json!({"kind": "echo", "transport": "tcp"}));
+    cell["host"] = json!({"congestion_control": "nonesuch"});
+    let (answers, _) = answers(&cell.to_string());
+    assert_eq!(
+        (&answers[0]["event"], &answers[0]["kind"], &answers[0]["key"]),
+        (&json!("refused"), &json!("unsupported"), &json!("host.congestion_control"))
+    );
+}
+
+#[test]
+fn the_demand_of_a_cell_says_what_its_path_does() {
+    let mut cell = cell(&json!({"kind": "echo", "transport": "socketio-websocket", "polling": true}));
+    cell["path"] = json!({
+        "forward": {"delay_ns": 5_000_000, "loss": 0.25, "rate_bps": 1_000_000, "count": "ethernet"},
+        "reverse": {"delay_ns": 7},
+    });
+    let demand = demand_of(&cell);
+    assert_eq!(
+        demand["forward"],
+        json!({"delay_ns": 5_000_000, "loss": 0.25, "rate_bps": 1_000_000, "frame_bytes": 38})
+    );
+    assert_eq!(demand["reverse"], json!({"delay_ns": 7, "loss": 0.0, "rate_bps": null, "frame_bytes": 0}));
+    assert_eq!((&demand["polling"], &demand["early_data"]), (&json!(true), &json!(false)));
+    assert_eq!(demand["timeout_ns"], 60_000_000_000_u64);
+}
+
+#[test]
+fn the_demand_of_a_cell_says_what_its_workload_sends() {
+    assert_eq!(
+        traffic_of(&json!({"kind": "echo", "transport": "tcp", "size_bytes": 900, "direction": "upload",
+                           "connection": "new", "connections": 3})),
+        json!({"pattern": "exchanges", "count": 100, "connections": 3, "request_bytes": 900, "reply_bytes": 1,
+               "new_connections": true, "rate_per_s": null})
+    );
+    assert_eq!(
+        traffic_of(&json!({"kind": "echo", "transport": "udp", "mode": "open", "rate_per_s": 50}))["rate_per_s"],
+        50.0
+    );
+    assert_eq!(
+        traffic_of(&json!({"kind": "transfer", "transport": "quic", "size_bytes": 5, "direction": "download"})),
+        json!({"pattern": "transfers", "count": 1, "connections": 1, "size_bytes": 5, "duration_ns": null,
+               "upload": false})
+    );
+    assert_eq!(
+        traffic_of(&json!({"kind": "connect", "transport": "tls"})),
+        json!({"pattern": "handshakes", "count": 100, "connections": 1})
+    );
+    assert_eq!(
+        traffic_of(&json!({"kind": "multiplex", "transport": "http1"})),
+        json!({"pattern": "streams", "messages": 100, "streams": 4, "connections": 4, "size_bytes": 200,
+               "rate_per_s": 20.0})
+    );
+    assert_eq!(traffic_of(&json!({"kind": "multiplex", "transport": "quic"}))["connections"], 1);
+    assert_eq!(
+        traffic_of(&json!({"kind": "page", "transport": "http1"})),
+        json!({"pattern": "pages", "count": 10, "connections": 6, "html_bytes": 36_000, "objects_bytes": 600_000,
+               "objects": 20, "request_bytes": 400})
+    );
+}
+
+#[test]
+fn early_data_is_part_of_the_demand_and_nothing_is_known_of_a_program() {
+    let early = cell(&json!({"kind": "echo", "transport": "quic", "connection": "new", "resumption": "0-rtt"}));
+    assert_eq!(demand_of(&early)["early_data"], true);
+    let program = demand_of(&cell(&json!({"kind": "program", "client": ["true"]})));
+    assert_eq!((&program["traffic"], &program["timeout_ns"]), (&json!({"pattern": "unknown"}), &Value::Null));
+}
