@@ -68,7 +68,9 @@ impl TransportError {
             io::ErrorKind::UnexpectedEof => Outcome::Closed,
             _ => Outcome::Error,
         };
-        Self { what, cause: cause.to_string(), outcome }
+        // The kernel has several words for it, of which none says that something took too long.
+        let cause = if outcome == Outcome::Timeout { "timed out".to_owned() } else { cause.to_string() };
+        Self { what, cause, outcome }
     }
 
     /// With `outcome`, for what is no error of the kernel.
