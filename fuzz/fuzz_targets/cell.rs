@@ -1,8 +1,8 @@
-//! A cell from any bytes: it is read and checked, or refused with a hint; and what was read reads back the same.
+//! Cells from any bytes: each is read and checked, or refused with a hint; and what was read reads back the same.
 
 #![no_main]
 
-use crosswind_cell::Cell;
+use crosswind_cell::{Cell, check_cells};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -15,5 +15,10 @@ fuzz_target!(|text: &str| {
             assert_eq!(error.exit_status(), 2);
             assert!(!error.message.is_empty() && error.hint.is_some());
         }
+    }
+    let mut answers = Vec::new();
+    match check_cells(text, &mut answers) {
+        Ok(_) => assert!(answers.ends_with(b"\n")),
+        Err(error) => assert_eq!(error.exit_status(), 2),
     }
 });
