@@ -1,10 +1,10 @@
-//! What became of each message's own packets: found by the time and size of what entered the path.
+//! How many of each message's own packets the path dropped, by the time and the size of what entered the path.
 //!
 //! A message's own packets are those with payload that entered its direction after the message was handed over, up to the first
-//! that has room for it: HTTP/2 sends the header in a packet before. That takes no keys, and so holds for QUIC too.
+//! that is large enough to hold it: HTTP/2 sends the header in a packet before. That takes no keys, and so works for QUIC too.
 //!
-//! What is sent again is nobody's own: TCP's sequence numbers tell, QUIC's are encrypted. There the datagrams that are too small
-//! for the message are acknowledgements, and those too large probe for a larger MTU.
+//! What is sent again belongs to no message. TCP's sequence numbers show it; QUIC's are encrypted, and there the datagrams that are
+//! too small for the message are acknowledgements, and those that are too large probe for a larger MTU.
 
 use crosswind_ledger::{Headers, PacketRecord, TCP, UDP, Verdict};
 use crosswind_path::Side;
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 const SMALLEST_MAX_DATAGRAM: u32 = 1200;
 
 /// Writes into each sample how many of its own packets, there and back, the path dropped.
-pub fn find_fates(samples: &mut [Sample], packets: &[PacketRecord]) {
+pub fn count_own_drops(samples: &mut [Sample], packets: &[PacketRecord]) {
     let [forward, reverse] = Side::BOTH.map(|side| carriers(packets, side));
     for sample in samples {
         let there = sample.sent.and_then(|at| drops(&forward, at, sample.sent_bytes));
@@ -83,16 +83,16 @@ impl Datagrams {
     }
 }
 
-/// How many were dropped of the packets of a message of `bytes`; `None` when it never came to the path.
+/// How many of the packets of a message of `bytes` were dropped; `None` when it never entered the path.
 fn drops(carriers: &[&PacketRecord], handed_over: Instant, bytes: u64) -> Option<u32> {
     let from = carriers.partition_point(|packet| packet.entered < handed_over);
     let mut dropped = 0;
     for packet in &carriers[from..] {
-        let has_room = u64::from(packet.headers.payload_bytes) >= bytes;
-        if has_room || packet.headers.protocol != UDP {
+        let holds_message = u64::from(packet.headers.payload_bytes) >= bytes;
+        if holds_message || packet.headers.protocol != UDP {
             dropped += u32::from(matches!(packet.verdict, Verdict::Dropped(_)));
         }
-        if has_room {
+        if holds_message {
             return Some(dropped);
         }
     }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_messages_own_packets_end_with_the_first_that_has_room_for_it() {
+    fn a_messages_own_packets_end_with_the_first_that_can_hold_it() {
         let packets = [
             packet(Side::Forward, 0, 5, 250, true),
             packet(Side::Forward, 1, 11, 0, true),   // an acknowledgement
@@ -142,7 +142,7 @@ mod tests {
             packet(Side::Reverse, 0, 152, 250, true),
         ];
         let mut samples = [sample(0, 10, 50), sample(1, 110, 150), sample(2, 210, 250)];
-        find_fates(&mut samples, &packets);
+        count_own_drops(&mut samples, &packets);
         assert_eq!(samples.map(|sample| sample.own_drops), [Some(2), Some(1), None]);
     }
 
@@ -162,7 +162,7 @@ mod tests {
             segment(4, 212, 300, 200, true),      // the third again
         ];
         let mut samples = [sample(0, 10, 50), sample(1, 110, 150), sample(2, 210, 250)];
-        find_fates(&mut samples, &packets);
+        count_own_drops(&mut samples, &packets);
         assert_eq!(samples.map(|sample| sample.own_drops), [Some(1), Some(0), Some(1)]);
     }
 
@@ -181,7 +181,7 @@ mod tests {
             datagram(Side::Reverse, 1, 52, 230, true),
         ];
         let mut samples = [sample(0, 10, 50)];
-        find_fates(&mut samples, &packets);
+        count_own_drops(&mut samples, &packets);
         assert_eq!(samples.map(|sample| sample.own_drops), [Some(1)]);
     }
 
@@ -192,7 +192,7 @@ mod tests {
             datagram(Side::Forward, 1, 11, 1452, true), // messages of several streams
         ];
         let mut samples = [sample(0, 10, 50)];
-        find_fates(&mut samples, &packets);
+        count_own_drops(&mut samples, &packets);
         assert_eq!(samples.map(|sample| sample.own_drops), [Some(1)]);
     }
 }

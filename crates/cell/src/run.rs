@@ -1,8 +1,8 @@
 //! Runs one cell: builds the hosts and the path, runs the workload, closes the books.
 
 use crate::event::{FidelitySoFar, Progress, write_last_event};
-use crate::fates::find_fates;
 use crate::files::Files;
+use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, Finished};
 use crate::table::{write_objects, write_samples};
@@ -45,7 +45,7 @@ pub fn run_cell(cell: &Cell, listener: &mut Listener<'_>) -> Result<CellResult, 
     let written = files.finish()?;
     measured.warnings.extend(warnings(&ended, &written));
     if wants_own_drops && ended.report.is_some() {
-        find_fates(&mut measured.samples, &written.kept);
+        count_own_drops(&mut measured.samples, &written.kept);
     }
     let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
     measured.warnings.extend(doubt);

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const ROWS_A_BATCH: usize = 16_384;
+const ROWS_PER_BATCH: usize = 16_384;
 
 /// A file that is not yet whole.
 pub struct Part {
@@ -55,7 +55,7 @@ fn write<T>(
     let write = || -> Result<(), ArrowError> {
         let schema = Arc::new(schema);
         let mut writer = FileWriter::try_new_buffered(file, &schema)?;
-        for rows in all.chunks(ROWS_A_BATCH) {
+        for rows in all.chunks(ROWS_PER_BATCH) {
             writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns(rows))?)?;
         }
         writer.finish()?;

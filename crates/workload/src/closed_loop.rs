@@ -14,16 +14,17 @@ struct Kept {
     stream: Option<Stream>,
 }
 
-/// The client of one lane. Where `alone`, there is no other.
+/// The client of one lane.
 struct Client<'a> {
     lane: &'a Lane<'a>,
     connection: Reuse,
     /// Whether all messages of a connection go through one stream.
     one_stream: bool,
+    /// Whether it is the only client.
     alone: bool,
     bound: Bound,
     kept: Option<Kept>,
-    /// The message, its reply, and what the reply is to be.
+    /// Buffers: the message, its reply, and what the reply should be.
     message: Vec<u8>,
     reply: Vec<u8>,
     expected: Vec<u8>,
@@ -147,7 +148,8 @@ impl Client<'_> {
     }
 }
 
-/// Sends a datagram and receives its answer. Late answers to earlier ones are passed over, within one timeout in all.
+/// Sends a datagram and receives its answer. Answers to earlier datagrams that arrive late are passed over; all of it has to
+/// happen within one timeout.
 async fn exchange_datagrams(
     lane: &Lane<'_>,
     stream: &mut Stream,

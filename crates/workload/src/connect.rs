@@ -39,7 +39,7 @@ pub struct Connect {
     #[serde(default = "small::<1>")]
     #[schemars(range(min = 1, max = MAX_CONNECTIONS))]
     pub connections: u32,
-    /// How long setting up one may take.
+    /// How long setting up one connection may take.
     #[serde(default)]
     #[schemars(range(min = MIN_TIMEOUT_NS, max = MAX_TIMEOUT_NS), extend("default_help" = TIMEOUT_HELP))]
     pub timeout_ns: Option<u64>,

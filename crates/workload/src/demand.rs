@@ -1,4 +1,4 @@
-//! What a forecast is made from: how much of what a workload sends.
+//! What a forecast is made from: what a workload sends, and how much of it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,9 +28,9 @@ pub enum Traffic {
         count: u64,
         /// Transfers side by side.
         connections: u32,
-        /// Size of one; null where it is by duration.
+        /// Size of a transfer; null where it has a duration.
         size_bytes: Option<u64>,
-        /// Duration of one; null where it is by size.
+        /// Duration of a transfer; null where it has a size.
         duration_ns: Option<u64>,
         /// From client to server.
         upload: bool,

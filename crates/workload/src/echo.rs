@@ -82,7 +82,7 @@ pub enum Mode {
     /// After the answer to the one before: one is in flight.
     #[default]
     Closed,
-    /// When it is time, whatever became of the others.
+    /// When it is time, whether or not the others have been answered.
     Open,
 }
 
@@ -90,10 +90,10 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Reuse {
-    /// One for all.
+    /// One for all exchanges.
     #[default]
     Kept,
-    /// A new one for each.
+    /// A new one for each exchange.
     New,
 }
 
@@ -101,12 +101,12 @@ pub enum Reuse {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// There and back.
+    /// To the server and back.
     #[default]
     Echo,
-    /// There; one byte comes back.
+    /// To the server; one byte comes back.
     Upload,
-    /// Back; one byte asks for it.
+    /// From the server; one byte asks for it.
     Download,
 }
 

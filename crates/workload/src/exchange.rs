@@ -12,9 +12,9 @@ pub struct Exchange {
     pub sample: Sample,
     /// Why it failed.
     pub error: Option<TransportError>,
-    /// What the server saw of it can be found by this.
+    /// How to find what the server saw of it.
     pub trace: Option<Trace>,
-    /// What the page was made of, where it was one.
+    /// The objects of the page, where the exchange is a page.
     pub objects: Vec<PageObject>,
 }
 
@@ -40,7 +40,7 @@ impl Exchange {
         exchange
     }
 
-    /// It failed, whatever was known before.
+    /// Makes it a failed exchange, whatever its outcome was before.
     pub fn fail(&mut self, error: TransportError) {
         self.sample.outcome = error.outcome;
         self.error = Some(error);

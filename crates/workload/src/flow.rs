@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How long the orderly end of a stream may take.
 const FINISH_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
-/// How often it is looked whether the last replies have come, on threads.
+/// How often the thread that waits for the last replies looks whether they have arrived.
 const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(5);
 
 /// A stream and the messages that go through it.

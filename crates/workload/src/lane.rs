@@ -1,4 +1,4 @@
-//! What a client works with: opening connections, and bounds on what it waits for.
+//! What a client works with: it opens connections, and bounds how long it waits.
 
 use crate::Sample;
 use crate::context::Context;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// How long the orderly end of a connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What one of the clients that run side by side works with.
+/// A client among those that run side by side, and what it works with.
 pub struct Lane<'a> {
     pub context: &'a Context<'a>,
     pub needs: ConnectionNeeds,
@@ -87,24 +87,25 @@ impl Lane<'_> {
         Ok(Opened { connection, took_ns, phases })
     }
 
-    /// Where sessions are to be resumed: one connection that no sample tells of, so that the first counted one has a session.
+    /// Where sessions are to be resumed: sets up a connection that is not counted, so that the first counted connection has a
+    /// session to resume.
     pub async fn prime(&self) {
         if self.needs.resumption == Resumption::None {
             return;
         }
-        // What keeps it from connecting keeps the others too, and shows there.
+        // What keeps this connection from being set up keeps the counted ones too, and shows in their samples.
         if let Ok(mut opened) = self.connect().await {
             let _ = self.settle(opened.as_ref()).await;
             self.close(opened.as_mut()).await;
         }
     }
 
-    /// Bounded by the transport itself.
+    /// The transport itself holds this to the timeout.
     async fn connect(&self) -> Result<Box<dyn Connection>, TransportError> {
         self.needs.transport.connect(self.context.server_address(), &self.context.settings, self.timeout()).await
     }
 
-    /// One exchange that no sample tells of: by its end the server's session ticket has come.
+    /// Makes an exchange that is not counted. When it ends, the session ticket of the server has arrived.
     pub async fn settle(&self, connection: &dyn Connection) -> Result<(), TransportError> {
         self.within("cannot exchange", async {
             let mut stream = connection.open(Purpose::Messages).await?;
@@ -116,7 +117,7 @@ impl Lane<'_> {
 
     /// Ends a connection in an orderly way.
     pub async fn close(&self, connection: &mut dyn Connection) {
-        // One that is already gone is closed as well.
+        // A connection that is already gone counts as closed.
         let _ = self.driver().within(CLOSE_TIMEOUT, "cannot close", connection.close()).await;
     }
 }

@@ -1,7 +1,7 @@
-//! What is asked of a transport: one file a workload, and one line in `registry` that makes it known.
+//! Workloads: what is asked of a transport. Each has a file of its own, and a line in `registry` that makes it known.
 //!
 //! A workload runs a client in the client's namespace and a server in the server's, on one clock, and
-//! returns one [`Sample`] an exchange. Whatever happens to an exchange is data; only a workload that cannot run is an error.
+//! returns one [`Sample`] for each exchange. Whatever happens to an exchange is data; only a workload that cannot run is an error.
 //!
 //! - `workload`: what a workload says of itself ([`Settings`]) and does ([`Workload`]).
 //! - `session`: the frame of those that use a transport: clients on lanes side by side, a server with its streams.

@@ -1,4 +1,4 @@
-//! What a workload brings back.
+//! What a workload measured.
 
 use crate::{PageObject, Sample};
 use crosswind_host::Traffic;
@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// What a workload brings back.
+/// What a workload measured.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// One an exchange, in the order of their numbers.
+    /// One sample for each exchange, in the order of their numbers.
     pub samples: Vec<Sample>,
     /// Why exchanges failed: the first error of each outcome.
     pub first_errors: HashMap<Outcome, String>,

@@ -65,7 +65,7 @@ pub fn read(buffer: &[u8]) -> u64 {
     u64::from_le_bytes(tag)
 }
 
-/// A reply that is not the one that was to come.
+/// The reply differs from what the server was to send.
 pub fn changed() -> TransportError {
     TransportError::with("cannot exchange", Outcome::Error, "the reply is not what it should be")
 }

@@ -96,7 +96,7 @@ impl Multiplex {
             .collect()
     }
 
-    /// As many flows as the transport tells streams apart: one for all channels, or one for each stream.
+    /// Opens a flow for each stream that the transport can tell apart, or one for all where streams are channels in it.
     async fn open_flows(&self, lane: &Lane<'_>, opened: &[Opened], due: &[Due]) -> Result<Vec<Flow>, TransportError> {
         let apart = lane.features().streams == Streams::Many || opened.len() > 1;
         let count = if apart { self.streams } else { 1 };

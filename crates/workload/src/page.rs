@@ -29,7 +29,7 @@ const BROWSER_CONNECTIONS: u32 = 6;
 const MAX_SIZE: u64 = 1 << 30;
 const MAX_FILES: u32 = 1000;
 const MAX_REQUEST: u64 = 16_000;
-/// Bytes a call.
+/// Bytes that one call sends or receives.
 const CHUNK: usize = 64 * 1024;
 
 /// Pages, one after another, each on new connections.
@@ -51,7 +51,7 @@ pub struct Page {
     #[serde(default = "number::<150_000>")]
     #[schemars(range(min = 1, max = MAX_SIZE), extend("study" = "scripts_size"))]
     pub scripts_bytes: u64,
-    /// How many scripts.
+    /// Number of scripts.
     #[serde(default = "small::<5>")]
     #[schemars(range(min = 0, max = MAX_FILES))]
     pub scripts: u32,
@@ -59,7 +59,7 @@ pub struct Page {
     #[serde(default = "number::<450_000>")]
     #[schemars(range(min = 1, max = MAX_SIZE), extend("study" = "images_size"))]
     pub images_bytes: u64,
-    /// How many images.
+    /// Number of images.
     #[serde(default = "small::<15>")]
     #[schemars(range(min = 0, max = MAX_FILES))]
     pub images: u32,
@@ -310,7 +310,7 @@ impl Loading<'_> {
     }
 }
 
-/// `total` bytes in `count` pieces, the first ones a byte larger where it does not come out even.
+/// `total` bytes in `count` pieces. Where they cannot be equal, the first ones are a byte larger.
 fn pieces(name: &'static str, total: u64, count: u32) -> impl Iterator<Item = Wanted> {
     let (count, each, rest) = (u64::from(count), total / u64::from(count.max(1)), total % u64::from(count.max(1)));
     (0..count).map(move |i| Wanted { name: format!("{name} {}", i + 1), bytes: each + u64::from(i < rest) })

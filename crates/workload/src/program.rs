@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// How long the client waits for a server to come up: it has no other sign of it than being still there.
+/// How long the client waits for a server to get ready. Nothing else tells when it is, but that it has not ended.
 const HEAD_START: Duration = Duration::from_millis(200);
-/// How often it is looked whether the client has ended.
+/// Time between two looks whether the client has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 /// How long a server may still write once the client has ended.
 const GRACE: Duration = Duration::from_millis(500);
@@ -25,9 +25,10 @@ const GRACE: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// Argument list run on the client, whose end is the cell's; {server} and {client} stand for addresses.
+    /// Argument list run on the client, whose end is the cell's; {server} and {client} stand for addresses, and in a study {python}
+    /// for the Python that runs it and {cell} for crosswind-cell.
     pub client: Vec<String>,
-    /// Argument list run on the server beside it.
+    /// Argument list run on the server, likewise; it is ended after the client.
     #[serde(default)]
     pub server: Option<Vec<String>>,
 }

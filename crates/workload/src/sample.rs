@@ -1,4 +1,4 @@
-//! What is measured: one row an exchange, and what pages are made of.
+//! The rows of the tables: exchanges, and the objects that pages are made of.
 
 use crosswind_transport::Outcome;
 use crosswind_units::Instant;
@@ -14,7 +14,7 @@ pub struct Sample {
     pub intended: Option<Instant>,
     /// When sending began.
     pub sent: Option<Instant>,
-    /// When the reply, or the last byte, was there.
+    /// When the reply, or the last byte, was received.
     pub received: Option<Instant>,
     /// How long setting up the connection took that this exchange opened.
     pub connect_ns: Option<u64>,
@@ -34,7 +34,7 @@ pub struct Sample {
     pub server_sent: Option<Instant>,
     /// Bytes handed to the transport.
     pub sent_bytes: u64,
-    /// Bytes that came back, or through.
+    /// Bytes of the reply, or of the transfer.
     pub received_bytes: u64,
     /// First to last packet with payload, as the path delivered them.
     pub wire_ns: Option<u64>,
@@ -74,15 +74,15 @@ pub struct PageObject {
     pub page: u64,
     /// What it is.
     pub object: String,
-    /// Connection that it came over.
+    /// Connection that carried it.
     pub connection: u32,
     /// When it was known to be needed.
     pub queued: Instant,
     /// When it was asked for.
     pub sent: Option<Instant>,
-    /// When its first byte came.
+    /// When its first byte was received.
     pub first: Option<Instant>,
-    /// When it was whole.
+    /// When its last byte was received.
     pub received: Option<Instant>,
     /// Bytes received.
     pub bytes: u64,

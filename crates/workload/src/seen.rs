@@ -21,7 +21,7 @@ pub struct Seen {
     pub bytes: u64,
 }
 
-/// What the server saw, to be found by port and time.
+/// What the server saw, by the port of the client.
 pub struct SeenByPort(HashMap<u16, Vec<Seen>>);
 
 impl SeenByPort {
@@ -37,7 +37,7 @@ impl SeenByPort {
         Self(by_port)
     }
 
-    /// The first that fits `trace`.
+    /// The first message or transfer that fits `trace`.
     pub fn find(&self, trace: Trace) -> Option<Seen> {
         let list = self.0.get(&trace.client_port)?;
         let from = list.partition_point(|seen| seen.received < trace.not_before);

@@ -1,6 +1,6 @@
-//! The server of a workload. On threads, each waits for a connection, serves it to its end, and waits again; before the last idle
-//! one turns to a connection it starts another, so that a stuck connection never keeps a new one waiting. On a reactor, one
-//! thread serves all.
+//! The server of a workload. Where calls block, each thread serves a connection to its end and waits for the next; before the last idle
+//! thread turns to a connection it starts another thread, so that a stuck connection never keeps a new one waiting. On a reactor,
+//! one thread serves all connections.
 
 use crate::WorkloadError;
 use crate::context::{Context, join};

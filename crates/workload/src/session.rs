@@ -1,4 +1,4 @@
-//! One run of clients against a server: the frame of every workload that uses a transport.
+//! Clients run against a server: the frame of every workload that uses a transport.
 
 use crate::context::{Context, join};
 use crate::exchange::{Exchange, first_errors};
@@ -80,7 +80,7 @@ pub fn run<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measu
     })
 }
 
-/// Runs every client to its end: what they brought back, and the CPU time of their threads.
+/// Runs every client to its end. Returns their exchanges and the CPU time of their threads.
 fn run_clients<W: ClientServer>(
     workload: &W,
     context: &Context<'_>,

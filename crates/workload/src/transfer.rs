@@ -32,9 +32,9 @@ use std::future::Future;
 const MAX_SIZE: u64 = 1 << 40;
 const MIN_DURATION_NS: u64 = 1_000_000;
 const MAX_DURATION_NS: u64 = 3_600_000_000_000;
-/// Bytes a call.
+/// Bytes that one call sends or receives.
 const CHUNK: usize = 128 * 1024;
-/// How often a receiver by duration looks at the clock while nothing comes.
+/// How often a receiver by duration looks at the clock while nothing arrives.
 const LOOK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 /// How long a sender by duration goes on after the receiver should have ended the transfer.
 const SENDER_GRACE: Duration = Duration::from_secs(60);
@@ -73,7 +73,7 @@ pub struct Transfer {
     #[serde(default = "small::<1>")]
     #[schemars(range(min = 1, max = MAX_CONNECTIONS))]
     pub connections: u32,
-    /// How long one transfer may take; of one by duration, how long nothing may come.
+    /// How long one transfer may take; of one by duration, how long nothing may arrive.
     #[serde(default)]
     #[schemars(range(min = MIN_TIMEOUT_NS, max = MAX_TIMEOUT_NS), extend("default_help" = TIMEOUT_HELP))]
     pub timeout_ns: Option<u64>,
@@ -195,7 +195,7 @@ impl ClientServer for Transfer {
     }
 }
 
-/// One end of a transfer, client or server.
+/// One end of a transfer: the client or the server.
 pub struct End {
     config: Transfer,
     clock: Clock,
@@ -360,10 +360,10 @@ impl End {
         let mut buffer = vec![0; CHUNK];
         let mut received = Received { first: None, last: None, bytes: 0, result: Ok(()) };
         let mut end = None;
-        let mut patience = self.timeout;
+        let mut wait = self.timeout;
         loop {
             let call = receiver.receive_some(&mut buffer);
-            let result = self.features.driver.within(patience, "cannot receive", call).await;
+            let result = self.features.driver.within(wait, "cannot receive", call).await;
             let now = self.clock.now();
             if end.is_some_and(|end| now > end) {
                 received.last = end;
@@ -384,7 +384,7 @@ impl End {
                         received.first = Some(now);
                         end = config.duration_ns.map(|ns| now + Duration::from_nanos(ns));
                         if end.is_some() {
-                            patience = LOOK_INTERVAL;
+                            wait = LOOK_INTERVAL;
                             // What fails here fails at the next receive too.
                             let _ = receiver.set_timeout(LOOK_INTERVAL);
                         }

@@ -1,7 +1,7 @@
 //! Where the processor time of client and server went, by what was running when it was sampled.
 //!
 //! A sample is a stack of functions. It belongs to the innermost one that is recognised: the time of `memmove` is copying,
-//! whoever called it, and that of a hash table is whoever's it is.
+//! whoever called it, and that of a hash table belongs to the function that uses it.
 
 mod symbols;
 
@@ -11,8 +11,8 @@ use serde::Serialize;
 use std::collections::HashMap;
 use symbols::{Part, part_of};
 
-/// Fewer stacks than this tell shares to no better than 10 %: the standard error of one half of 100 is 5.
-const FEWEST_STACKS: usize = 100;
+/// With fewer stacks than this, shares are known to no better than 10 %: the standard error of one half of 100 is 5.
+const MIN_STACKS: usize = 100;
 
 /// Samples by part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -43,7 +43,7 @@ pub struct Parts {
     other: u64,
 }
 
-/// One host's.
+/// Samples of the threads of one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HostProfile {
     samples: u64,
@@ -51,7 +51,7 @@ pub struct HostProfile {
     parts: Parts,
 }
 
-/// Both hosts', as a result has it.
+/// Where the processor time of both hosts went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Profile {
     /// CPU time that a sample stands for. The kernel takes them less often: one that it takes counts for the CPU time since
@@ -62,9 +62,9 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// What `profiler` sampled; `None` when no thread was. With it, what is doubtful about it.
-    pub fn new(profiler: &Sampler) -> (Option<Self>, Option<String>) {
-        let [client, server] = profiler.samples();
+    /// What `sampler` sampled, and what is doubtful about it; no profile where no thread was sampled.
+    pub fn new(sampler: &Sampler) -> (Option<Self>, Option<String>) {
+        let [client, server] = sampler.samples();
         if client.cpu_ns == 0 && server.cpu_ns == 0 {
             return (None, None);
         }
@@ -72,16 +72,18 @@ impl Profile {
         let stacks = client.samples.len() + server.samples.len();
         let mut known = HashMap::new();
         let mut sort =
-            |address: u64| *known.entry(address).or_insert_with(|| profiler.frames(address).iter().find_map(part_of));
+            |address: u64| *known.entry(address).or_insert_with(|| sampler.frames(address).iter().find_map(part_of));
         let (client, server) = (host(&client, &mut sort), host(&server, &mut sort));
         // Functions that were inlined, masking among them, are known by the debug information only.
-        let own = profiler.frames(Self::new as *const () as u64 + 1);
+        let own = sampler.frames(Self::new as *const () as u64 + 1);
         let stripped = own.iter().all(|frame| frame.file.is_empty());
         let doubt = if missed > 0 {
-            Some(format!("the profile is of the first part of the run: there was no room for {missed} stacks more"))
+            Some(format!(
+                "the profile is of the first part of the run: its memory was full, and {missed} stacks are missing"
+            ))
         } else if stripped {
             Some("crosswind-cell was stripped of its debug information: the profile cannot tell masking".to_owned())
-        } else if stacks < FEWEST_STACKS {
+        } else if stacks < MIN_STACKS {
             Some(format!("the profile rests on only {stacks} stacks: send more messages"))
         } else {
             None
@@ -90,6 +92,7 @@ impl Profile {
     }
 }
 
+/// The shares of one host; `sort` says which part the function at an address belongs to.
 fn host(samples: &Samples, sort: &mut dyn FnMut(u64) -> Option<Part>) -> HostProfile {
     let mut spent_ns = Parts::default();
     for sample in &samples.samples {
