@@ -32,11 +32,17 @@ def requires(program: str) -> str:
     return str(found)
 
 
-def requires_cell() -> Path:
-    """The built crosswind-cell, on a machine where it can run a cell."""
+def requires_binary() -> Path:
+    """The built crosswind-cell, for what it says without running a cell."""
     binary = Path(os.environ["CROSSWIND_CELL"])
     if not binary.exists():
         missing("crosswind-cell is not built: cargo build --release")
+    return binary
+
+
+def requires_cell() -> Path:
+    """The built crosswind-cell, on a machine where it can run a cell."""
+    binary = requires_binary()
     if os.geteuid() != 0:
         pytest.skip("needs root for network namespaces")
     if not Path("/dev/net/tun").exists():
@@ -54,8 +60,10 @@ def cell() -> Path:
 def fake_cell(tmp_path: Path) -> Callable[[str], Path]:
     """Makes a program that speaks the cell protocol as badly as its Python body says.
 
-    The body finds the parsed cell in `cell`, and `say(**event)` to print an event.
+    The body finds the parsed cell in `cell`, and `say(**event)` to print an event. What it is asked to check, the real
+    one does.
     """
+    real = requires_binary()
 
     def make(body: str) -> Path:
         path = tmp_path / "fake-cell"
@@ -63,8 +71,8 @@ def fake_cell(tmp_path: Path) -> Callable[[str], Path]:
             f"#!{sys.executable} -IS",
             "import json, os, signal, sys, time",
             "if sys.argv[1:] == ['--version']: print('crosswind-cell 0.0.0'); sys.exit()",
+            f"if sys.argv[1:] == ['--check']: os.execv({str(real)!r}, [{str(real)!r}, '--check'])",
             "cell = json.loads(sys.stdin.read())",
-            "if sys.argv[1:] == ['--check']: print(json.dumps(cell)); sys.exit()",
             "def say(**event): print(json.dumps(event), flush=True)",
             "def start(): say(event='started', schema='crosswind.event/1', id=cell.get('id', ''))",
             textwrap.dedent(body),

@@ -1,11 +1,107 @@
-"""Every transport that a study can name, and what about it matters here: one line a transport.
+"""What a cell can be: transports, workloads, path elements, host settings, and every key with its unit, range and help.
 
-What a transport does on the wire is `crosswind-cell`'s; this table says which keys of a workload it takes and what a
-connection of it costs before the first message, for forecasts.
+`catalog.json` is what `crosswind-cell --describe` prints; `make catalog` renews it. Whatever a study may say, its
+validation, the options of the command line, the JSON Schema and the tables of docs/study.md follow from it.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Any, TypeVar
+
+SCHEMA = "crosswind.catalogue/1"
+
+Made = TypeVar("Made")
+
+
+class KeyType(StrEnum):
+    """What kind of value a key takes."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    STRING = "string"
+    CHOICE = "choice"
+    TRANSPORT = "transport"
+    QUEUE = "queue"
+    ARGUMENTS = "arguments"
+
+
+class Unit(StrEnum):
+    """The unit of a value, in a cell."""
+
+    NANOSECONDS = "ns"
+    BYTES = "bytes"
+    BITS_PER_SECOND = "bit/s"
+    PER_SECOND = "1/s"
+    PROBABILITY = "probability"
+    SEGMENTS = "segments"
+    PACKETS = "packets"
+
+
+class Carrier(StrEnum):
+    """What a transport runs over."""
+
+    TCP = "tcp"
+    UDP = "udp"
+    QUIC = "quic"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Where a key has an effect: where another key of the same group has a value; None stands for any value."""
+
+    key: str
+    value: str | None
+
+
+@dataclass(frozen=True)
+class Key:
+    """One setting of a cell.
+
+    Attributes:
+        name: in the cell. study: in a study file and on the command line.
+        default: None where there is none, or where it depends on something, which `default_help` then says.
+        minimum, maximum: inclusive, None where there is none. choices: empty where any value in range will do.
+        varies: whether it may be a factor of a study. only_with: where it has an effect; None for everywhere.
+    """
+
+    name: str
+    study: str
+    type: KeyType
+    unit: Unit | None
+    default: object
+    default_help: str | None
+    minimum: float | None
+    maximum: float | None
+    choices: tuple[str, ...]
+    required: bool
+    varies: bool
+    help: str
+    only_with: Condition | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Keys that stand together: those of a path, of an element of it, of the hosts, of a budget."""
+
+    name: str
+    help: str
+    keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is asked of a transport. `sample` is what one row of its samples is; `transports` are those it runs over."""
+
+    kind: str
+    help: str
+    sample: str
+    transports: tuple[str, ...]
+    keys: tuple[Key, ...]
 
 
 @dataclass(frozen=True)
@@ -13,81 +109,114 @@ class Transport:
     """A way to carry messages.
 
     Attributes:
-        carrier: what is below it: tcp, udp, or quic. set_up: round trips from the first packet until a message may go.
-        secure: encrypted, with TLS 1.3. datagram: a message is a datagram, and a lost one is not sent again.
-        http: a message is a request and its response. typed: a message is either text or binary.
-        socketio: speaks Socket.IO. shares: many streams share one connection.
+        setup_round_trips: from the first packet until a message may be sent, without resumption.
+        datagram: messages can be lost, and are bounded in size. streams: one, many or per-message.
+        secure: encrypted, with TLS 1.3. early_data: a resumed connection can send in its first flight.
+        http: a message is a request and its response. text: a message is either text or binary.
+        polling: can begin with HTTP long polling. shares_connection: many streams share one connection.
     """
 
     name: str
-    carrier: str
-    set_up: int
-    secure: bool = False
-    datagram: bool = False
-    http: bool = False
-    typed: bool = False
-    socketio: bool = False
-    shares: bool = False
-
-    @property
-    def opens_streams(self) -> bool:
-        """Whether a connection may carry each message on a stream of its own, as the workload asks."""
-        return self.shares and not self.http
+    summary: str
+    carrier: Carrier
+    setup_round_trips: int
+    datagram: bool
+    streams: str
+    secure: bool
+    early_data: bool
+    http: bool
+    text: bool
+    polling: bool
+    shares_connection: bool
 
     @property
     def connects(self) -> bool:
         """Whether there is a connection to set up."""
-        return self.set_up > 0
+        return self.setup_round_trips > 0
+
+
+@dataclass(frozen=True)
+class HostProfile:
+    """A bundle of host settings with a name."""
+
+    name: str
+    help: str
+    values: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Everything that a cell can be. `elements` are in the order in which a packet meets them."""
+
+    version: str
+    path: Group
+    elements: tuple[Group, ...]
+    host: Group
+    profiles: tuple[HostProfile, ...]
+    budget: Group
+    transports: Mapping[str, Transport]
+    workloads: Mapping[str, Workload]
 
     @property
-    def quic(self) -> bool:
-        """Whether it runs over QUIC."""
-        return self.carrier == "quic"
+    def direction_keys(self) -> tuple[Key, ...]:
+        """The keys of one direction of the path."""
+        return tuple(key for element in self.elements for key in element.keys)
 
 
-# Round trips: TCP 1, TLS 1.3 over it 1 more, QUIC with its TLS 1; an upgrade to WebSocket 1; WebTransport's CONNECT 1,
-# the SETTINGS it waits for having come with the handshake; Socket.IO's handshake 1, and that of Engine.IO before it 1
-# over WebTransport, while over WebSocket the server begins it.
-_ALL = (
-    Transport("tcp", "tcp", 1),
-    Transport("tls", "tcp", 2, secure=True),
-    Transport("udp", "udp", 0, datagram=True),
-    Transport("http1", "tcp", 1, http=True),
-    Transport("https1", "tcp", 2, http=True, secure=True),
-    Transport("h2c", "tcp", 1, http=True, shares=True),
-    Transport("http2", "tcp", 2, http=True, shares=True, secure=True),
-    Transport("http3", "quic", 1, http=True, shares=True, secure=True),
-    Transport("websocket", "tcp", 2, typed=True),
-    Transport("wss", "tcp", 3, typed=True, secure=True),
-    Transport("quic", "quic", 1, shares=True, secure=True),
-    Transport("quic-datagram", "quic", 1, datagram=True, secure=True),
-    Transport("webtransport", "quic", 2, shares=True, secure=True),
-    Transport("webtransport-datagram", "quic", 2, datagram=True, secure=True),
-    Transport("socketio-websocket", "tcp", 3, typed=True, socketio=True),
-    Transport("socketio-webtransport", "quic", 4, typed=True, socketio=True, secure=True),
-)
-
-TRANSPORTS: Mapping[str, Transport] = {one.name: one for one in _ALL}
-"""Every transport by name."""
+@cache
+def catalog() -> Catalog:
+    """The catalogue of the crosswind-cell that this package was built with."""
+    return _catalog(json.loads(catalog_text()))
 
 
-def names(some: Iterable[Transport] = _ALL) -> str:
-    """Names in a sentence: "tcp, tls, http1"."""
-    return ", ".join(one.name for one in some)
+def catalog_text() -> str:
+    """`catalog.json` as it is stored."""
+    return resources.files("crosswind").joinpath("catalog.json").read_text(encoding="utf-8")
 
 
 def is_datagram(name: str | None) -> bool:
     """Whether a lost message of this transport is never sent again; False for one that is not known."""
-    known = TRANSPORTS.get(name or "")
-    return known is not None and known.datagram
+    transport = catalog().transports.get(name or "")
+    return transport is not None and transport.datagram
 
 
-def fitting(kind: str) -> tuple[Transport, ...]:
-    """The transports that can do a workload of some kind."""
-    if kind == "page":
-        return tuple(one for one in _ALL if one.http)
-    if kind == "transfer":
-        return tuple(one for one in _ALL if not one.datagram)
-    if kind == "connect":
-        return tuple(one for one in _ALL if one.connects)
-    return _ALL
+def _catalog(data: Mapping[str, Any]) -> Catalog:
+    if data.get("schema") != SCHEMA:
+        raise ValueError(f"catalog.json has schema {data.get('schema')!r}, not {SCHEMA!r}")
+    transports = (_made(Transport, {**entry, "carrier": Carrier(entry["carrier"])}) for entry in data["transports"])
+    workloads = (_made(Workload, {**entry, "keys": _keys(entry)}) for entry in data["workloads"])
+    return Catalog(
+        version=data["version"],
+        path=_group(data["path"], "path"),
+        elements=tuple(_group(entry, entry["name"]) for entry in data["elements"]),
+        host=_group(data["host"], "host"),
+        profiles=tuple(_made(HostProfile, entry) for entry in data["host"]["profiles"]),
+        budget=_group(data["budget"], "budget"),
+        transports={transport.name: transport for transport in transports},
+        workloads={workload.kind: workload for workload in workloads},
+    )
+
+
+def _group(data: Mapping[str, Any], name: str) -> Group:
+    return Group(name, data["help"], _keys(data))
+
+
+def _keys(data: Mapping[str, Any]) -> tuple[Key, ...]:
+    return tuple(_key(entry) for entry in data["keys"])
+
+
+def _key(entry: Mapping[str, Any]) -> Key:
+    condition = entry.get("only_with")
+    typed = {
+        "type": KeyType(entry["type"]),
+        "unit": None if entry["unit"] is None else Unit(entry["unit"]),
+        "choices": entry["choices"] or (),
+        "only_with": None if condition is None else Condition(condition["key"], condition.get("value")),
+    }
+    return _made(Key, {**entry, **typed})
+
+
+def _made(kind: type[Made], entry: Mapping[str, Any]) -> Made:
+    """An instance of a dataclass; fields of the entry that it does not have are for other readers."""
+    values = {field.name: entry[field.name] for field in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})

@@ -1,5 +1,6 @@
 """Whatever stands in a study file, it is read or refused with a StudyError: never anything else."""
 
+import json
 import tomllib
 from typing import Any
 
@@ -7,11 +8,12 @@ import jsonschema
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crosswind.catalog import TRANSPORTS
+from cells import checked
+from crosswind.catalog import catalog
 from crosswind.cell.spec import cell_json
 from crosswind.errors import StudyError
 from crosswind.study.design import Study, decode
-from crosswind.study.format import KIND_NAMES, KINDS
+from crosswind.study.keys import KINDS, WORKLOAD_KINDS
 from crosswind.study.plan import Plan
 from crosswind.study.schema import study_schema
 from crosswind.study.toml_text import key_lines, write_toml
@@ -95,7 +97,7 @@ def plausible(draw: st.DrawFn) -> dict[str, object]:
         "path.forward.loss": ["1%", ["2%", "3%"]],
         "host.congestion_control": ["reno", ["reno", "cubic"]],
         "path.preset": ["lan", ["localhost", "wan"]],
-        "workload.transport": ["tcp", "udp", ["tcp", "udp"], *TRANSPORTS, ["https1", "http3"]],
+        "workload.transport": ["tcp", "udp", ["tcp", "udp"], *catalog().transports, ["https1", "http3"]],
         "workload.size": [1, "64kB", [1, "66kB"], 200],
         "workload.resumption": ["session", ["none", "0-rtt"]],
         "workload.payload": ["text", ["binary", "text"]],
@@ -121,14 +123,32 @@ def plausible(draw: st.DrawFn) -> dict[str, object]:
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.sampled_from(KIND_NAMES), plausible())
+@given(st.sampled_from(WORKLOAD_KINDS), plausible())
 def test_plausible_studies(kind: str, options: dict[str, object]) -> None:
     try:
         study = Study.adhoc(kind, options)
     except StudyError as error:
-        assert error.message
+        assert names_a_place(error, options)
         return
     check_whole(study)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(WORKLOAD_KINDS), plausible())
+def test_what_crosswind_cell_refuses_of_plausible_studies_names_a_place(kind: str, options: dict[str, object]) -> None:
+    try:
+        study = Study.adhoc(kind, options)
+    except StudyError:
+        return
+    try:
+        assert len(checked(study)) == len(study)
+    except StudyError as error:
+        assert names_a_place(error, options)
+
+
+def names_a_place(error: StudyError, options: dict[str, object]) -> bool:
+    """Whether the message begins with an option, or says that it is the whole command line."""
+    return error.message.startswith(("command line", *(f"{key} " for key in options)))
 
 
 @settings(max_examples=200, deadline=None)
@@ -150,8 +170,8 @@ def check_whole(study: Study) -> None:
     plan = Plan.of(study)
     assert len(plan) == len(study) * study.repetitions
     for item in plan.items[:20]:
-        cell = cell_json(item)
-        assert cell["deadline_ns"] >= 60 * 10**9
-        assert 0 <= cell["path"]["forward"]["loss"] <= 1
+        cell = cell_json(item.cell, study.budget)
+        assert json.loads(json.dumps(cell)) == cell
+        assert 0 <= cell["path"]["forward"].get("loss", 0) <= 1
     again = Study.from_toml(study.to_toml(), name=study.name)
     assert again.digest() == study.digest()

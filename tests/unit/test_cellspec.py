@@ -1,25 +1,18 @@
-"""A planned run as the JSON of docs/cell-protocol.md: exact objects."""
+"""A cell of a study as the JSON of docs/cell-protocol.md: exact objects, and the cells that earlier versions made."""
 
 import json
-from pathlib import Path
+import subprocess
 from typing import Any
 
 import pytest
 
-from crosswind.cell.spec import cell_json, deadline_ns
-from crosswind.forecast.cost import forecast
+from cells import adhoc, checked, only_cell, only_item
+from conftest import requires_binary
+from crosswind.cell.spec import cell_json
 from crosswind.study.design import Study, builtin_studies, load_study
-from crosswind.study.plan import Plan, PlanItem
+from crosswind.study.plan import Plan
 
-
-def item_of(kind: str, **options: object) -> PlanItem:
-    (item,) = Plan.of(Study.adhoc(kind, {key.replace("__", "."): value for key, value in options.items()})).items
-    return item
-
-
-def test_a_whole_cell() -> None:
-    study = Study.from_toml(
-        """
+WHOLE = """
 [path]
 family = "ipv6"
 mtu = 1400
@@ -51,16 +44,18 @@ seed = 7
 [budget]
 delay_error_p99 = "500us"
 starvation = "1%"
-""",
-        name="whole",
-    )
-    (item,) = Plan.of(study).items
-    assert cell_json(item, output_directory=Path("/tmp/x"), packets=True, capture=False) == {
+"""
+
+
+def json_of(study: Study) -> dict[str, Any]:
+    (cell,) = study.cells()
+    return cell_json(cell, study.budget)
+
+
+def test_a_cell_has_what_the_study_sets_in_whole_numbers() -> None:
+    assert json_of(Study.from_toml(WHOLE, name="whole")) == {
         "schema": "crosswind.cell/1",
-        "id": "c000-r00",
-        "seed": 8955840711975808,
         "path": {
-            "backend": "tun",
             "family": "ipv6",
             "mtu_bytes": 1400,
             "forward": {
@@ -70,7 +65,7 @@ starvation = "1%"
                 "queue": {"bytes": 64_000},
                 "count": "ethernet",
             },
-            "reverse": {"delay_ns": 2_500_000, "loss": 0.001, "rate_bps": None, "queue": None, "count": "ethernet"},
+            "reverse": {"delay_ns": 2_500_000, "loss": 0.001, "count": "ethernet"},
         },
         "host": {
             "profile": "freebsd-8",
@@ -83,88 +78,220 @@ starvation = "1%"
         "workload": {
             "kind": "echo",
             "transport": "udp",
-            "connections": 1,
-            "timeout_ns": 1_050_000_000,
             "size_bytes": 1000,
             "messages": 500,
             "mode": "open",
             "rate_per_s": 50,
-            "connection": "kept",
         },
-        "output": {"directory": "/tmp/x", "packets": True, "capture": False},
         "budget": {"delay_error_p99_ns": 500_000, "starvation": 0.01},
-        "deadline_ns": deadline_ns(item),
     }
-
-
-def test_what_the_study_does_not_set_is_left_to_the_profile() -> None:
-    cell = cell_json(item_of("echo"))
-    assert cell["host"] == {}
-    assert "budget" not in cell
-    assert cell["output"] == {"directory": None, "packets": False, "capture": False}
 
 
 @pytest.mark.parametrize(
     ("kind", "options", "workload"),
     [
-        (
-            "transfer",
-            {"workload__size": "1MB", "workload__direction": "download"},
-            {
-                "kind": "transfer",
-                "transport": "tcp",
-                "connections": 1,
-                "timeout_ns": 60 * 10**9,
-                "size_bytes": 10**6,
-                "direction": "download",
-                "count": 1,
-            },
-        ),
-        (
-            "transfer",
-            {"workload__duration": "10s", "workload__timeout": "20s"},
-            {
-                "kind": "transfer",
-                "transport": "tcp",
-                "connections": 1,
-                "timeout_ns": 20 * 10**9,
-                "duration_ns": 10**10,
-                "direction": "upload",
-                "count": 1,
-            },
-        ),
-        (
-            "connect",
-            {"workload__connections": 4},
-            {"kind": "connect", "transport": "tcp", "connections": 4, "timeout_ns": 60 * 10**9, "count": 100},
-        ),
-        (
-            "program",
-            {"workload__client": "ping -c 3 {server}"},
-            {"kind": "program", "client": ["ping", "-c", "3", "{server}"], "server": None},
-        ),
+        ("transfer", {"size": "1MB", "direction": "download"}, {"size_bytes": 10**6, "direction": "download"}),
+        ("transfer", {"duration": "10s", "timeout": "20s"}, {"duration_ns": 10**10, "timeout_ns": 20 * 10**9}),
+        ("connect", {"connections": 4}, {"connections": 4}),
+        ("page", {"transport": "http2", "html_size": "1kB"}, {"transport": "http2", "html_bytes": 1000}),
     ],
 )
 def test_each_kind_gets_its_own_keys(kind: str, options: dict[str, object], workload: dict[str, Any]) -> None:
-    assert cell_json(item_of(kind, **options))["workload"] == workload
+    assert json_of(adhoc(kind, **options))["workload"] == {"kind": kind, "transport": "tcp"} | workload
+
+
+def test_a_program_has_no_transport() -> None:
+    workload = json_of(adhoc("program", client="ping -c 3 {server}"))["workload"]
+    assert workload == {"kind": "program", "client": ["ping", "-c", "3", "{server}"]}
+
+
+def test_a_key_is_left_out_where_it_has_no_effect() -> None:
+    paced = adhoc("echo", mode="open,closed", rate=10, path__rate="1mbit,unlimited", path__queue="9p")
+    cells = [cell_json(cell, {}) for cell in paced.cells()]
+    assert [(cell["path"]["forward"].get("queue"), cell["workload"].get("rate_per_s")) for cell in cells] == [
+        ({"packets": 9}, 10),
+        ({"packets": 9}, None),
+        (None, 10),
+        (None, None),
+    ]
+
+
+def test_a_run_of_a_cell_has_its_name_its_seed_and_what_is_kept() -> None:
+    study = Study.from_toml(WHOLE, name="whole")
+    item, (cell,) = only_item(study), checked(study)
+    run = cell.for_run(item, packets=True)
+    assert (run["id"], run["seed"], run["deadline_ns"]) == ("c000-r00", 8955840711975808, cell.deadline_ns)
+    assert run["output"] == {
+        "directory": None, "packets": True, "capture": False, "qlog": False, "profile": False,
+    }  # fmt: skip
+    assert run["workload"]["timeout_ns"] == 1_050_000_000
+
+
+# What version 0.1.0 wrote into the plans of runs.
+EARLIER = [
+    (
+        Study.from_toml(WHOLE, name="whole"),
+        {
+            "path": {
+                "backend": "tun",
+                "family": "ipv6",
+                "mtu_bytes": 1400,
+                "forward": {
+                    "delay_ns": 10_000_000,
+                    "loss": 0.05,
+                    "rate_bps": 1_500_000,
+                    "queue": {"bytes": 64_000},
+                    "count": "ethernet",
+                },
+                "reverse": {"delay_ns": 2_500_000, "loss": 0.001, "rate_bps": None, "queue": None, "count": "ethernet"},
+            },
+            "host": {
+                "profile": "freebsd-8",
+                "congestion_control": "reno",
+                "sack": False,
+                "send_buffer_bytes": 65_536,
+                "initial_window": 3,
+                "min_rto_ns": 230_000_000,
+            },
+            "workload": {
+                "kind": "echo",
+                "transport": "udp",
+                "connections": 1,
+                "timeout_ns": 1_050_000_000,
+                "size_bytes": 1000,
+                "messages": 500,
+                "mode": "open",
+                "rate_per_s": 50,
+                "connection": "kept",
+            },
+            "budget": {"delay_error_p99_ns": 500_000, "starvation": 0.01},
+        },
+    ),
+    (
+        adhoc("transfer", size="1MB", direction="download", path__preset="wan"),
+        {
+            "path": {
+                "backend": "tun",
+                "family": "ipv4",
+                "mtu_bytes": 1500,
+                "forward": {
+                    "delay_ns": 20_000_000,
+                    "loss": 0.0,
+                    "rate_bps": 5_000_000,
+                    "queue": {"bytes": 62_500},
+                    "count": "ip",
+                },
+                "reverse": {
+                    "delay_ns": 20_000_000,
+                    "loss": 0.0,
+                    "rate_bps": 20_000_000,
+                    "queue": {"bytes": 250_000},
+                    "count": "ip",
+                },
+            },
+            "host": {},
+            "workload": {
+                "kind": "transfer",
+                "transport": "tcp",
+                "connections": 1,
+                "timeout_ns": 60_000_000_000,
+                "size_bytes": 1_000_000,
+                "direction": "download",
+                "count": 1,
+            },
+        },
+    ),
+    (
+        adhoc("page", transport="https1", path__rate="6mbit", path__delay="15ms"),
+        {
+            "path": {
+                "backend": "tun",
+                "family": "ipv4",
+                "mtu_bytes": 1500,
+                **{
+                    direction: {
+                        "delay_ns": 15_000_000,
+                        "loss": 0.0,
+                        "rate_bps": 6_000_000,
+                        "queue": None,
+                        "count": "ip",
+                    }
+                    for direction in ("forward", "reverse")
+                },
+            },
+            "host": {},
+            "workload": {
+                "kind": "page",
+                "transport": "https1",
+                "connections": 6,
+                "timeout_ns": 60_000_000_000,
+                "count": 10,
+                "html_bytes": 36_000,
+                "scripts_bytes": 150_000,
+                "scripts": 5,
+                "images_bytes": 450_000,
+                "images": 15,
+                "request_bytes": 400,
+            },
+        },
+    ),
+    (
+        adhoc("multiplex", transport="quic-datagram", streams=2, payload="binary"),
+        {
+            "host": {},
+            "workload": {
+                "kind": "multiplex",
+                "transport": "quic-datagram",
+                "timeout_ns": 1_000_000_000,
+                "streams": 2,
+                "size_bytes": 200,
+                "messages": 100,
+                "rate_per_s": 20,
+            },
+        },
+    ),
+    (
+        adhoc("program", client="ping -c 3 {server}"),
+        {"workload": {"kind": "program", "client": ["ping", "-c", "3", "{server}"], "server": None}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("study", "earlier"), EARLIER, ids=lambda value: getattr(value, "name", ""))
+def test_a_study_has_the_cells_that_it_had_in_earlier_versions(study: Study, earlier: dict[str, Any]) -> None:
+    (cell,) = checked(study)
+    asked = {"schema": "crosswind.cell/1", "id": "c000", **earlier}
+    answer = subprocess.run(
+        [requires_binary(), "--check"], input=json.dumps(asked), capture_output=True, text=True, check=True
+    )
+    assert json.loads(answer.stdout)["cell"] == cell.parameters
+
+
+def test_what_crosswind_cell_fills_in_it_accepts() -> None:
+    cells = [*checked(load_study("latency-by-link")), *checked(load_study("client-profile"))]
+    lines = "\n".join(json.dumps(cell.parameters) for cell in cells)
+    answer = subprocess.run([requires_binary(), "--check"], input=lines, capture_output=True, text=True, check=True)
+    assert [json.loads(line)["cell"] for line in answer.stdout.splitlines()] == [cell.parameters for cell in cells]
 
 
 def test_deadlines_are_generous_and_bounded() -> None:
-    assert deadline_ns(item_of("echo")) == 60 * 10**9
+    assert only_cell("echo").deadline_ns == 60 * 10**9
     # Ten times what is expected ...
-    ten_seconds = item_of("transfer", workload__duration="10s")
-    assert deadline_ns(ten_seconds) == 10 * forecast(ten_seconds.cell).duration_ns
+    ten_seconds = only_cell("transfer", duration="10s")
+    assert ten_seconds.deadline_ns == 10 * ten_seconds.forecast.duration_ns
     # ... but not longer than all timeouts together,
-    slow = item_of("echo", path__delay="1s", workload__messages=100, workload__timeout="3s")
-    assert deadline_ns(slow) == 300 * 10**9
+    slow = only_cell("echo", path__delay="1s", messages=100, timeout="3s")
+    assert slow.deadline_ns == 300 * 10**9
     # nor than an hour, unless more than that was asked for.
-    assert deadline_ns(item_of("echo", path__delay="1s", workload__messages=500)) == 3600 * 10**9
-    assert deadline_ns(item_of("transfer", workload__duration="1h")) >= 2 * 3600 * 10**9
-    assert deadline_ns(item_of("program", workload__client="true")) == 3600 * 10**9
+    assert only_cell("echo", path__delay="1s", messages=500).deadline_ns == 3600 * 10**9
+    assert only_cell("transfer", duration="1h").deadline_ns >= 2 * 3600 * 10**9
+    assert only_cell("program", client="true").deadline_ns == 3600 * 10**9
 
 
 @pytest.mark.parametrize("name", [name for name, _ in builtin_studies()])
-def test_every_cell_of_the_built_in_studies_is_json(name: str) -> None:
-    for item in Plan.of(load_study(name)):
-        cell = cell_json(item, output_directory=Path("/tmp"))
+def test_every_cell_of_the_built_in_studies_is_json_that_crosswind_cell_accepts(name: str) -> None:
+    study = load_study(name)
+    cells = checked(study)
+    for item in Plan.of(study):
+        cell = cells[item.cell.index].for_run(item)
         assert json.loads(json.dumps(cell)) == cell

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from rich.console import Console
 
-from conftest import ROOT
+from conftest import BUILT_CELL, ROOT
 from crosswind import __version__
 from crosswind.cli import main
 from crosswind.cli.runs import print_runs, size_text
@@ -18,7 +18,7 @@ from crosswind.cli.settings import options, parse_set
 from crosswind.errors import UsageError
 from crosswind.store.directory import Store
 from crosswind.store.listing import list_runs
-from crosswind.study.format import KINDS
+from crosswind.study.keys import KINDS
 from runs import FINISHED, echo_samples, manifest
 
 Crosswind = Callable[..., tuple[int, str, str]]
@@ -230,16 +230,27 @@ def test_a_model_that_does_not_exist_is_refused_before_anything_runs(crosswind: 
     assert not Path("crosswind-runs").exists()
 
 
+REFUSED = json.dumps(
+    {
+        "event": "refused",
+        "index": 0,
+        "kind": "bad_cell",
+        "key": "path.mtu_bytes",
+        "message": "path.mtu_bytes 600 is too small",
+        "hint": "700 or more",
+    }
+)
+
+
 def test_a_cell_that_the_binary_refuses_is_a_usage_error(
     crosswind: Crosswind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "strict"
-    event = '{"event": "error", "kind": "bad_cell", "message": "mtu_bytes: too small", "hint": "576 or more"}'
-    program.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{event}'\nexit 2\n", encoding="utf-8")
+    program.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{REFUSED}'\nexit 2\n", encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("CROSSWIND_CELL", str(program))
-    status, _, err = crosswind("run", "echo")
-    assert (status, err) == (2, "error: mtu_bytes: too small\nhint: 576 or more\n")
+    status, _, err = crosswind("run", "echo", "--mtu", "600")
+    assert (status, err) == (2, "error: --mtu 600: path.mtu 600 is too small\nhint: 700 or more\n")
 
 
 def test_what_nobody_expected_is_one_line_and_a_file(crosswind: Crosswind, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,6 +321,12 @@ def test_a_plan_says_what_a_run_would_take_and_makes_nothing(
     assert (
         "checked  not by crosswind-cell: CROSSWIND_CELL is '/nowhere', which is not a program that can be run" in lines
     )
+    assert not any("about" in line for line in lines)
+    monkeypatch.setenv("CROSSWIND_CELL", str(BUILT_CELL))
+    status, out, err = crosswind("plan", "quickstart")
+    assert (status, err) == (0, "")
+    lines = [line.rstrip() for line in out.splitlines()]
+    assert "checked  each cell, by crosswind-cell" in lines
     assert next(line for line in lines if line.startswith("cell")).split()[-3:] == ["takes", "packets", "load"]
     assert any(line.startswith("side by side  about ") for line in lines)
     assert any("factor of two or three" in line for line in lines)
@@ -354,16 +371,11 @@ def test_a_plan_refuses_what_a_run_refuses(
     Path("s.toml").write_text('[workload]\nkind = "echo"\n[report]\nmodels = ["madison"]\n', encoding="utf-8")
     assert crosswind("plan", "s.toml")[::2] == crosswind("run", "s.toml")[::2]
     program = tmp_path / "strict"
-    event = '{"event": "error", "kind": "bad_cell", "message": "mtu_bytes: too small", "hint": "576 or more"}'
-    program.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{event}'\nexit 2\n", encoding="utf-8")
+    program.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{REFUSED}'\nexit 2\n", encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("CROSSWIND_CELL", str(program))
-    assert crosswind("plan", "echo") == (2, "", "error: mtu_bytes: too small\nhint: 576 or more\n")
-    # More cells than can be checked at once are left to the start of the run, which says so.
-    losses = ",".join(f"{number / 100}%" for number in range(501))
-    status, out, _ = crosswind("plan", "echo", "--loss", losses)
-    assert status == 0
-    assert "checked  not yet: 501 cells are checked at the start of the run" in out
+    arguments = ("echo", "--mtu", "600")
+    assert crosswind("plan", *arguments) == crosswind("run", *arguments)
 
 
 @pytest.mark.parametrize("width", [80, 40])

@@ -10,8 +10,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from cells import checked
+from conftest import requires_binary
+from crosswind.cell.check import CheckedCell
 from crosswind.execution.session import plan_entries, presentation
-from crosswind.forecast.cost import forecast
 from crosswind.models import unknown_models
 from crosswind.study import schema as study_schema
 from crosswind.study.design import Study, builtin_studies, load_study
@@ -25,8 +27,28 @@ SECOND_NS = 10**9
 NATIVE = ("socketio-websocket", "socketio-webtransport")
 
 
+def durations_ns(study: Study) -> list[int]:
+    """What each run of the plan takes."""
+    cells = checked(study)
+    return [cells[item.cell.index].forecast.duration_ns for item in Plan.of(study)]
+
+
 def duration_ns(study: Study) -> int:
-    return sum(forecast(item.cell).duration_ns for item in Plan.of(study))
+    return sum(durations_ns(study))
+
+
+def workload_of(cell: CheckedCell) -> dict[str, Any]:
+    return dict(cell.parameters["workload"])
+
+
+def rtt_ns(cell: CheckedCell) -> int:
+    return sum(cell.parameters["path"][direction]["delay_ns"] for direction in ("forward", "reverse"))
+
+
+def losses(cell: CheckedCell) -> tuple[float, float]:
+    """Forward and reverse."""
+    path = cell.parameters["path"]
+    return path["forward"]["loss"], path["reverse"]["loss"]
 
 
 def published(name: str, *keys: str) -> dict[tuple[str, ...], float]:
@@ -56,7 +78,7 @@ def test_the_quick_variant_takes_less_than_a_minute(name: str) -> None:
 
 
 def test_the_quick_variant_of_transfer_time_takes_less_than_a_minute_side_by_side() -> None:
-    expected_ns = [forecast(item.cell).duration_ns for item in Plan.of(load_study("transfer-time").quick())]
+    expected_ns = durations_ns(load_study("transfer-time").quick())
     assert len(expected_ns) >= 150
     assert sum(expected_ns) / max(expected_ns) > 40
     assert sum(expected_ns) / 20 < 60 * SECOND_NS
@@ -111,9 +133,10 @@ def test_transfer_time_is_the_whole_of_table_1() -> None:
     times = Counter((cell.levels["workload.size"] == "20MB", study.repetitions_of(cell)) for cell in study.cells())
     # 20MB: 12 cells without loss and 12 slow ones 3 times, the others 5; the rest: 60 without loss 3 times, 240 with.
     assert times == {(True, 3): 24, (True, 5): 36, (False, 3): 60, (False, 20): 240}
-    for cell in study.cells():
-        assert cell.parameters.path.forward.loss == cell.parameters.path.reverse.loss
-        assert cell.parameters.workload.timeout_ns == 3600 * SECOND_NS
+    for cell in checked(study):
+        forward, reverse = losses(cell)
+        assert forward == reverse
+        assert workload_of(cell)["timeout_ns"] == 3600 * SECOND_NS
 
 
 def test_published_times_of_transfers_under_loss() -> None:
@@ -151,10 +174,11 @@ def test_published_times_of_transfers_under_loss() -> None:
 
 def test_the_held_out_test_is_on_what_was_not_fitted() -> None:
     fitted = load_study("transfer-time").factors
-    for cell in load_study("transfer-time-held-out").cells():
+    for whole in checked(load_study("transfer-time-held-out")):
+        cell = whole.cell
         new = {key: cell.settings[key].text not in fitted[key] for key in ("path.rate", "workload.size")}
         assert new == {"path.rate": cell.part == "rate", "workload.size": cell.part == "size"}
-        assert cell.parameters.path.rtt_ns == 0
+        assert rtt_ns(whole) == 0
 
 
 def test_published_times_of_latency_by_link() -> None:
@@ -188,9 +212,9 @@ def test_published_times_of_latency_by_link() -> None:
 
 def test_what_the_notes_of_latency_by_link_say_of_its_tables() -> None:
     """The slopes and ratios in words are those of the published numbers."""
-    figures = [one for one in load_study("latency-by-link").published if one.metric == "total"]
+    figures = [figure for figure in load_study("latency-by-link").published if figure.metric == "total"]
     means = {
-        name: [one.mean for one in figures if one.levels["workload.transport"] == name]
+        name: [figure.mean for figure in figures if figure.levels["workload.transport"] == name]
         for name in ("tcp", "http1", "https1")
     }
     rtts = [0, 3, 10, 30]
@@ -201,14 +225,14 @@ def test_what_the_notes_of_latency_by_link_say_of_its_tables() -> None:
 
 
 def test_latency_by_link_has_new_and_kept_connections() -> None:
-    cells = list(load_study("latency-by-link").cells())
-    kept = Counter((cell.part, cell.parameters.workload.connection) for cell in cells)
+    cells = checked(load_study("latency-by-link"))
+    kept = Counter((cell.cell.part, workload_of(cell)["connection"]) for cell in cells)
     assert kept == {
         ("udp", "kept"): 4, ("connections", "new"): 32, ("connections", "kept"): 32, ("resumed", "new"): 16,
         ("early-data", "new"): 12,
     }  # fmt: skip
-    assert {cell.parameters.path.family for cell in cells} == {"ipv6"}
-    assert {cell.parameters.path.rtt_ns // 10**6 for cell in cells} == {0, 3, 10, 30}
+    assert {cell.parameters["path"]["family"] for cell in cells} == {"ipv6"}
+    assert {rtt_ns(cell) // 10**6 for cell in cells} == {0, 3, 10, 30}
 
 
 def test_published_times_of_message_size_are_table_2() -> None:
@@ -227,11 +251,12 @@ def test_published_times_of_message_size_are_table_2() -> None:
     }
     study = load_study("message-size")
     assert {figure.levels["part"] for figure in study.published} == {"one-packet"}
-    for cell in study.cells():
-        assert cell.parameters.path.forward.loss == cell.parameters.path.reverse.loss
-        assert cell.parameters.workload.payload == "text"
-        assert cell.parameters.workload.mode == "closed"
-        assert cell.parameters.workload.messages == (1000 if cell.part == "one-packet" else 400)
+    for cell in checked(study):
+        forward, reverse = losses(cell)
+        assert forward == reverse
+        messages = 1000 if cell.cell.part == "one-packet" else 400
+        found = {key: workload_of(cell)[key] for key in ("payload", "mode", "messages")}
+        assert found == {"payload": "text", "mode": "closed", "messages": messages}
     # What the thesis had not: no loss, and more than one packet.
     levels = {
         part: {key: {cell.levels[key] for cell in study.cells() if cell.part == part} for key in keys}
@@ -276,12 +301,11 @@ def test_pages_are_those_of_the_report() -> None:
     assert published("page-load", "path.delay", "path.loss") == {
         ("15ms", "0%"): 0.468, ("15ms", "2%"): 0.979, ("15ms", "5%"): 1.778,
     }  # fmt: skip
-    for cell in load_study("page-load").cells():
-        work = cell.parameters.workload
-        assert work.page is not None
-        assert work.page.html_bytes + work.page.scripts_bytes + work.page.images_bytes == 636_000
-        assert work.connections == (6 if work.transport == "https1" else 1)
-        assert cell.parameters.path.reverse.rate_bps == 6_000_000
+    for cell in checked(load_study("page-load")):
+        workload = workload_of(cell)
+        assert sum(workload[size] for size in ("html_bytes", "scripts_bytes", "images_bytes")) == 636_000
+        assert workload["connections"] == (6 if workload["transport"] == "https1" else 1)
+        assert cell.parameters["path"]["reverse"]["rate_bps"] == 6_000_000
 
 
 def test_multiplexing_and_its_transports() -> None:
@@ -300,7 +324,7 @@ def test_websocket_or_http_on_the_articles_networks() -> None:
     assert study.factors["workload.direction"] == ("upload", "download")
     assert study.factors["workload.size"] == ("1", "1kB", "10kB", "100kB")
     large = [cell for cell in study.cells() if cell.part == "large"]
-    assert {cell.parameters.workload.size_bytes for cell in large} == {10_000_000}
+    assert {cell.settings["workload.size"].value for cell in large} == {10_000_000}
     notes = presentation(study)["notes"]
     assert sum(note.startswith("Preset ") for note in notes) == 4
     assert any(note.startswith("Preset wan: 20ms each way, 20mbit with a queue of 250kB down, 5mbit") for note in notes)
@@ -309,17 +333,18 @@ def test_websocket_or_http_on_the_articles_networks() -> None:
 def test_client_profile_is_profiled_without_an_emulator() -> None:
     study = load_study("client-profile")
     assert study.profile
-    assert {cell.parameters.path.backend for cell in study.cells()} == {"direct"}
+    assert {cell.parameters["path"]["backend"] for cell in checked(study)} == {"direct"}
     assert set(study.factors["workload.transport"]) == {"websocket", "wss", "http1", "https1", "webtransport"}
     assert published("client-profile", "part") == {("transports",): 4.55, ("websocket-client-by-byte",): 4.55}
     (beside,) = [figure for figure in study.published if figure.levels["part"] == "transports"]
     assert (beside.levels["workload.transport"], beside.levels["workload.direction"]) == ("websocket", "upload")
-    assert all(entry["parameters"]["output"]["profile"] for entry in plan_entries(study.quick(), {}))
+    entries = plan_entries(study.quick(), {}, binary=requires_binary())
+    assert all(entry["parameters"]["output"]["profile"] for entry in entries)
 
 
 def test_client_profile_has_one_library_that_masks_in_two_ways() -> None:
-    plan = plan_entries(load_study("client-profile").quick(), {})
-    programs = {entry["levels"]["part"]: entry["parameters"]["workload"] for entry in plan}
+    cells = checked(load_study("client-profile").quick())
+    programs = {cell.cell.part: workload_of(cell) for cell in cells}
     today, by_byte = programs["websocket-client"], programs["websocket-client-by-byte"]
     assert today["server"] == by_byte["server"]
     assert [word for word in by_byte["client"] if word not in today["client"]] == ["--slow-mask"]
@@ -333,11 +358,11 @@ def test_client_profile_has_one_library_that_masks_in_two_ways() -> None:
 
 
 def test_mathis_impairs_the_forward_direction_only() -> None:
-    cells = list(load_study("mathis").cells())
+    whole = checked(load_study("mathis"))
+    cells = [cell.cell for cell in whole]
     assert len(cells) == 12
-    assert {cell.parameters.path.rtt_ns for cell in cells} == {0, 200_000_000}
-    assert {float(cell.parameters.path.forward.loss) for cell in cells} == {0.0, 0.1}
-    assert {float(cell.parameters.path.reverse.loss) for cell in cells} == {0.0}
+    assert {rtt_ns(cell) for cell in whole} == {0, 200_000_000}
+    assert {losses(cell) for cell in whole} == {(0.0, 0.0), (0.1, 0.0)}
     assert published("mathis", "path.forward.loss") == {("0%",): 94, ("10%",): 2.88}
     figure = load_study("mathis").published[0]
     assert sum(figure.matches(cell) for cell in cells) == 3
@@ -358,11 +383,10 @@ def test_published_times_of_transfers_without_loss() -> None:
 
 
 def test_no_queue_can_drop_in_transfers_without_loss() -> None:
-    for cell in load_study("transfer-time-zero-loss").cells():
-        queue = cell.parameters.path.reverse.queue
-        assert queue is not None
+    for cell in checked(load_study("transfer-time-zero-loss")):
+        queue = cell.parameters["path"]["reverse"]["queue"]
         # The whole transfer fits into the queue, so it cannot overflow.
-        assert (queue.packets or 0) * 1448 >= (cell.parameters.workload.size_bytes or 0)
+        assert queue["packets"] * 1448 >= workload_of(cell)["size_bytes"]
 
 
 def schema() -> dict[str, Any]:

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from crosswind.cell.process import check_cell, find_binary
-from crosswind.cell.spec import cell_json
+from crosswind.cell.check import CheckedCell, check_study
+from crosswind.cell.process import find_binary
 from crosswind.cli.output import plain_console
 from crosswind.cli.run import study_from
 from crosswind.cli.runs import size_text
@@ -21,18 +21,16 @@ from crosswind.errors import EngineError, UsageError
 from crosswind.execution.admission import CAPACITY
 from crosswind.execution.progress import duration_text, seconds_text
 from crosswind.execution.session import refuse_unknown_models
-from crosswind.forecast.cost import HEAVY, Forecast, disk_bytes, forecast, makespan_ns
+from crosswind.forecast.cost import HEAVY, Forecast, makespan_ns
 from crosswind.report.text.format import factor_names
 from crosswind.study.cells import Cell
+from crosswind.study.design import Study
 from crosswind.study.plan import Plan
 
 SCHEMA = "crosswind.plan/1"
 
 MOST = 500
 """Runs side by side, at most."""
-
-CHECKED_CELLS = 500
-"""Checking one takes about 4 ms, and so these two seconds. Of more, the start of the run checks every one."""
 
 _LONGEST = 10
 _FOOTNOTE = (
@@ -85,8 +83,8 @@ def command(
 ) -> None:
     """Show what `crosswind run` with the same arguments would run and take: cells, order, time, packets, disk space.
 
-    A dry run: it needs no privilege and no crosswind-cell, and leaves nothing behind. Where there is a crosswind-cell,
-    it checks every cell as at a real start.
+    A dry run: it needs no privilege and leaves nothing behind. crosswind-cell checks every cell as at a real start;
+    where there is none, the plan has no forecasts.
     """
     design = {"study.repetitions": repetitions, "study.seed": seed}
     overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
@@ -95,45 +93,42 @@ def command(
         raise UsageError("nothing to plan", hint="name a study: `crosswind studies` lists them")
     refuse_unknown_models(wanted)
     plan = Plan.of(wanted)
-    checked = _checked(plan)
-    each = {item.cell.index: forecast(item.cell) for item in plan}
-    costs = _costs(plan, each, packets=packets, capture=capture)
+    checked, remark = _checked(wanted)
+    each = {cell.cell.index: cell.forecast for cell in checked}
+    costs = _costs(plan, checked, packets=packets, capture=capture) if checked else None
     if as_json:
-        document = _as_dict(plan, each, costs, checked=checked, order=order)
+        document = _as_dict(plan, each, costs, checked=remark, order=order)
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
-    _print(plain_console(), plan, each, costs, checked)
+    _print(plain_console(), plan, each, costs, remark)
     if order:
         _print_order(plain_console(), plan, each)
 
 
-def _checked(plan: Plan) -> str:
-    """Has crosswind-cell check each cell. Returns what came of it. Raises: StudyError when one is impossible."""
-    cells = [item for item in plan if item.repetition == 0]
-    if len(cells) > CHECKED_CELLS:
-        return f"not yet: {len(cells)} cells are checked at the start of the run"
+def _checked(study: Study) -> tuple[tuple[CheckedCell, ...], str]:
+    """Every cell as crosswind-cell sees it, none without one, and what came of it.
+
+    Raises: StudyError when a cell is impossible.
+    """
     try:
-        binary = find_binary()
-        for item in cells:
-            check_cell({**cell_json(item), "output": {}}, binary=binary)
+        return check_study(study, binary=find_binary()), "each cell, by crosswind-cell"
     except EngineError as error:
-        return f"not by crosswind-cell: {error.message}"
-    return "each cell, by crosswind-cell"
+        return (), f"not by crosswind-cell: {error.message}"
 
 
-def _costs(plan: Plan, each: dict[int, Forecast], *, packets: bool, capture: bool) -> _Costs:
+def _costs(plan: Plan, checked: Sequence[CheckedCell], *, packets: bool, capture: bool) -> _Costs:
     processors = len(os.sched_getaffinity(0))
     capacity = CAPACITY * processors
-    runs = [each[item.cell.index] for item in plan]
-    space = {item.cell.index: disk_bytes(item.cell, packets=packets, capture=capture) for item in plan}
+    cells = [checked[item.cell.index] for item in plan]
+    runs = [cell.forecast for cell in cells]
     return _Costs(
-        serial_ns=sum(one.duration_ns for one in runs),
+        serial_ns=sum(run.duration_ns for run in runs),
         parallel_ns=makespan_ns(runs, capacity=capacity, most=MOST),
-        heavy_runs=sum(one.load > HEAVY for one in runs),
-        unknown_runs=sum(item.cell.parameters.workload.kind == "program" for item in plan),
-        packets=sum(one.packets for one in runs),
-        bytes=sum(one.bytes for one in runs),
-        disk_bytes=sum(space[item.cell.index] for item in plan),
+        heavy_runs=sum(run.load > HEAVY for run in runs),
+        unknown_runs=sum(not cell.is_known for cell in cells),
+        packets=sum(run.packets for run in runs),
+        bytes=sum(run.bytes for run in runs),
+        disk_bytes=sum(cell.disk_bytes(packets=packets, capture=capture) for cell in cells),
         processors=processors,
         capacity=capacity,
         most=MOST,
@@ -143,7 +138,7 @@ def _costs(plan: Plan, each: dict[int, Forecast], *, packets: bool, capture: boo
 # For people
 
 
-def _print(console: Console, plan: Plan, each: dict[int, Forecast], costs: _Costs, checked: str) -> None:
+def _print(console: Console, plan: Plan, each: dict[int, Forecast], costs: _Costs | None, checked: str) -> None:
     study = plan.study
     cells = [item.cell for item in plan if item.repetition == 0]
     console.print(study.title, style="bold")
@@ -154,6 +149,8 @@ def _print(console: Console, plan: Plan, each: dict[int, Forecast], costs: _Cost
     facts += [("factor", f"{key} = {', '.join(texts)}") for key, texts in study.factors.items()]
     facts += [("seed", str(study.seed)), ("checked", checked)]
     _print_facts(console, facts)
+    if costs is None:
+        return
     console.print()
     _print_longest(console, cells, each)
     console.print()
@@ -189,7 +186,7 @@ def _print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
 def _print_longest(console: Console, cells: Sequence[Cell], each: dict[int, Forecast]) -> None:
     longest = sorted(cells, key=lambda cell: -each[cell.index].duration_ns)[:_LONGEST]
     head = "each run of the longest cells" if len(cells) > _LONGEST else "each run of a cell"
-    table = _runs_table(head, "cell")
+    table = _runs_table(head, "cell", numbers=("takes", "packets", "load"))
     for cell in longest:
         table.add_row(str(cell.index), _levels(cell), *_numbers(each[cell.index]))
     console.print(table)
@@ -199,21 +196,19 @@ def _print_longest(console: Console, cells: Sequence[Cell], each: dict[int, Fore
 
 def _print_order(console: Console, plan: Plan, each: dict[int, Forecast]) -> None:
     console.print()
-    table = _runs_table("run", "order", "key", "block")
+    table = _runs_table("run", "order", "key", "block", numbers=("takes",) if each else ())
     for item in plan:
-        table.add_row(
-            str(item.order), item.key, str(item.block), _levels(item.cell), *_numbers(each[item.cell.index])[:1]
-        )
+        takes = _numbers(each[item.cell.index])[:1] if each else ()
+        table.add_row(str(item.order), item.key, str(item.block), _levels(item.cell), *takes)
     console.print(table)
 
 
-def _runs_table(head: str, *keys: str) -> Table:
+def _runs_table(head: str, *keys: str, numbers: Sequence[str]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for key in keys:
         table.add_column(key, no_wrap=True, justify="left" if key == "key" else "right")
     table.add_column(head, overflow="fold")
-    names = ("takes", "packets", "load") if keys == ("cell",) else ("takes",)
-    for name in names:
+    for name in numbers:
         table.add_column(name, no_wrap=True, justify="right")
     return table
 
@@ -235,7 +230,9 @@ def _time(duration_ns: int) -> str:
 # For programs
 
 
-def _as_dict(plan: Plan, each: dict[int, Forecast], costs: _Costs, *, checked: str, order: bool) -> dict[str, Any]:
+def _as_dict(
+    plan: Plan, each: dict[int, Forecast], costs: _Costs | None, *, checked: str, order: bool
+) -> dict[str, Any]:
     study = plan.study
     times: dict[int, int] = {}
     for item in plan:
@@ -250,13 +247,13 @@ def _as_dict(plan: Plan, each: dict[int, Forecast], costs: _Costs, *, checked: s
         "runs": len(plan),
         "factors": {key: list(texts) for key, texts in study.factors.items()},
         "checked": checked,
-        "total": asdict(costs),
+        "total": None if costs is None else asdict(costs),
         "cells": [
             {
                 "cell": item.cell.index,
                 "levels": dict(item.cell.levels),
                 "runs": times[item.cell.index],
-                **_expected(each[item.cell.index]),
+                **_expected(each.get(item.cell.index)),
             }
             for item in sorted(plan.items, key=lambda item: item.cell.index)
             if item.repetition == 0
@@ -272,17 +269,19 @@ def _as_dict(plan: Plan, each: dict[int, Forecast], costs: _Costs, *, checked: s
                 "block": item.block,
                 "seed": item.seed,
                 "levels": dict(item.cell.levels),
-                **_expected(each[item.cell.index]),
+                **_expected(each.get(item.cell.index)),
             }
             for item in plan
         ]
     return document
 
 
-def _expected(one: Forecast) -> dict[str, Any]:
+def _expected(costs: Forecast | None) -> dict[str, Any]:
+    if costs is None:
+        return {}
     return {
-        "expected_ns": one.duration_ns,
-        "expected_packets": one.packets,
-        "expected_bytes": one.bytes,
-        "expected_load": one.load,
+        "expected_ns": costs.duration_ns,
+        "expected_packets": costs.packets,
+        "expected_bytes": costs.bytes,
+        "expected_load": costs.load,
     }

@@ -3,13 +3,13 @@
 Names come from the key's last word (`path.loss` is `--loss`), with the exceptions below; texts from the format.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 
 from crosswind.errors import UsageError
-from crosswind.study.format import KINDS, StudyDocument
+from crosswind.study.keys import SETTINGS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,14 +28,14 @@ def option_name(key: str) -> str:
 
 def options() -> dict[str, str]:
     """Dotted key of every setting to its option."""
-    return {key: option_name(key) for key in KINDS if key not in _NOT_OPTIONS}
+    return {key: option_name(key) for key in SETTINGS if key not in _NOT_OPTIONS}
 
 
 def setting_options(function: F) -> F:
     """Gives a command all the options of `options`; it receives them by `chosen`."""
     for key, name in reversed(options().items()):
         metavar = key.rpartition(".")[2].upper().replace("-", "_")
-        click.option(name, key.replace(".", "__"), metavar=metavar, help=f"{_help(key)} [{key}]")(function)
+        click.option(name, key.replace(".", "__"), metavar=metavar, help=f"{SETTINGS[key].help} [{key}]")(function)
     return function
 
 
@@ -60,20 +60,3 @@ def parse_set(assignments: tuple[str, ...]) -> dict[str, str]:
             raise UsageError(f"--set names {key} twice", hint="several levels go in one: --set path.loss=0%,5%")
         found[key] = value.strip()
     return found
-
-
-def _help(key: str) -> str:
-    return _texts().get(key, "")
-
-
-def _texts() -> dict[str, str]:
-    return dict(_descriptions(StudyDocument, ""))
-
-
-def _descriptions(model: Any, prefix: str) -> Iterator[tuple[str, str]]:
-    for name, info in model.model_fields.items():
-        inner = getattr(info.annotation, "model_fields", None)
-        if inner is not None:
-            yield from _descriptions(info.annotation, f"{prefix}{name}.")
-        else:
-            yield prefix + name, info.description or ""

@@ -4,9 +4,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from crosswind.cell.check import CheckedCell, check_study
+from crosswind.cell.process import find_binary
 from crosswind.cli.output import plain_console
+from crosswind.errors import EngineError
 from crosswind.execution.progress import seconds_text
-from crosswind.forecast.cost import forecast
 from crosswind.study.design import Study, load_study
 from crosswind.study.plan import Plan
 
@@ -30,20 +32,30 @@ def command(study: str, quick: bool, toml: bool) -> None:
         for paragraph in chosen.description.strip().split("\n\n"):
             console.print(" ".join(paragraph.split()))
     console.print()
-    _print_design(console, chosen)
+    checked = _checked(chosen)
+    _print_design(console, chosen, checked)
     if loaded.table.quick and not quick:
-        console.print(f"quick        {_size(loaded.quick())}")
+        variant = loaded.quick()
+        console.print(f"quick        {_size(variant, _checked(variant))}")
     console.print()
-    _print_cells(console, chosen)
+    _print_cells(console, chosen, checked)
     console.print()
     console.print("source", style="bold")
     console.print(chosen.to_toml().rstrip(), soft_wrap=True)
 
 
-def _print_design(console: Console, study: Study) -> None:
+def _checked(study: Study) -> tuple[CheckedCell, ...] | None:
+    """The cells as crosswind-cell sees them; None where there is none to ask. Raises: StudyError for a bad cell."""
+    try:
+        return check_study(study, binary=find_binary())
+    except EngineError:
+        return None
+
+
+def _print_design(console: Console, study: Study, checked: tuple[CheckedCell, ...] | None) -> None:
     for key, texts in study.factors.items():
         console.print(f"factor       {key} = {', '.join(texts)}")
-    console.print(f"plan         {_size(study)}")
+    console.print(f"plan         {_size(study, checked)}")
     console.print(f"seed         {study.seed}")
     for preset in study.presets.values():
         console.print(f"preset       {preset.name}: {preset.text()}")
@@ -54,23 +66,25 @@ def _print_design(console: Console, study: Study) -> None:
         console.print(f"published    {len(study.published)} figures: {', '.join(sources)}")
 
 
-def _size(study: Study) -> str:
+def _size(study: Study, checked: tuple[CheckedCell, ...] | None) -> str:
     plan = Plan.of(study)
-    seconds = sum(forecast(item.cell).duration_ns for item in plan) / 1e9
     times = "repetition" if study.repetitions == 1 else "repetitions"
     most = "up to " if len(plan) < len(study) * study.repetitions else ""
     size = f"{len(study)} cells × {most}{study.repetitions} {times} = {len(plan)} runs"
+    if checked is None:
+        return size
+    seconds = sum(checked[item.cell.index].forecast.duration_ns for item in plan) / 1e9
     return f"{size}, about {seconds_text(seconds)} one by one"
 
 
-def _print_cells(console: Console, study: Study) -> None:
+def _print_cells(console: Console, study: Study, checked: tuple[CheckedCell, ...] | None) -> None:
     factors = list(study.factors)
-    table = Table("cell", *factors, "each takes about", box=None, pad_edge=False)
-    first = [item for item in Plan.of(study) if item.repetition == 0]
-    items = sorted(first, key=lambda item: item.cell.index)
-    for item in items[:_SHOWN_CELLS]:
-        levels = [item.cell.levels.get(key, "–") for key in factors]
-        table.add_row(str(item.cell.index), *levels, seconds_text(forecast(item.cell).duration_ns / 1e9))
+    table = Table("cell", *factors, *(["each takes about"] if checked else []), box=None, pad_edge=False)
+    cells = list(study.cells())
+    for cell in cells[:_SHOWN_CELLS]:
+        levels = [cell.levels.get(key, "–") for key in factors]
+        takes = [seconds_text(checked[cell.index].forecast.duration_ns / 1e9)] if checked else []
+        table.add_row(str(cell.index), *levels, *takes)
     console.print(table)
-    if len(items) > _SHOWN_CELLS:
-        console.print(f"and {len(items) - _SHOWN_CELLS} more")
+    if len(cells) > _SHOWN_CELLS:
+        console.print(f"and {len(cells) - _SHOWN_CELLS} more")

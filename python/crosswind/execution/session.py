@@ -1,6 +1,6 @@
 """One session of a run: from a study, or a run that is to go on, to a store with every cell in it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,12 +8,11 @@ from typing import Any
 import click
 from rich.console import Console
 
-from crosswind.cell.process import check_cell, find_binary, used_stand_ins
-from crosswind.cell.spec import cell_json
+from crosswind.cell.check import check_study
+from crosswind.cell.process import find_binary, used_stand_ins
 from crosswind.errors import CrosswindError, StudyError
 from crosswind.execution.progress import progress_for
 from crosswind.execution.scheduler import Scheduler, stopped_by_signals
-from crosswind.forecast.cost import forecast
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.directory import Store, fresh_directory, latest_run
 from crosswind.store.provenance import command_line, provenance
@@ -32,8 +31,7 @@ def start(study: Study, *, output: Path | None, options: Mapping[str, bool]) -> 
     refuse_unknown_models(study)
     binary = find_binary()
     started = utc_now()
-    plan = plan_entries(study, options)
-    _check(plan, binary)
+    plan = plan_entries(study, options, binary=binary)
     programs = used_stand_ins((entry["parameters"] for entry in plan), binary)
     manifest = {
         "name": study.name,
@@ -98,11 +96,14 @@ def resume_command(store: Store) -> str:
     return f"crosswind run --resume {store.directory}"
 
 
-def plan_entries(study: Study, options: Mapping[str, bool]) -> list[dict[str, Any]]:
-    """The plan as the manifest keeps it, each repetition with its cell as crosswind-cell takes it."""
+def plan_entries(study: Study, options: Mapping[str, bool], *, binary: Path) -> list[dict[str, Any]]:
+    """The plan as the manifest keeps it, each repetition with its cell as crosswind-cell takes it.
+
+    Raises: StudyError when a cell is impossible. EngineError when crosswind-cell cannot say.
+    """
     asked = {**options, "profile": options.get("profile", False) or study.profile}
-    plan = Plan.of(study)
-    costs = {item.cell.index: forecast(item.cell) for item in plan if item.repetition == 0}
+    checked = check_study(study, binary=binary)
+    costs = {cell.cell.index: cell.forecast for cell in checked}
     return [
         {
             "key": item.key,
@@ -116,9 +117,9 @@ def plan_entries(study: Study, options: Mapping[str, bool]) -> list[dict[str, An
             "expected_bytes": costs[item.cell.index].bytes,
             "expected_load": costs[item.cell.index].load,
             "levels": dict(item.cell.levels),
-            "parameters": cell_json(item, output_directory=None, **asked),
+            "parameters": checked[item.cell.index].for_run(item, **asked),
         }
-        for item in plan
+        for item in Plan.of(study)
     ]
 
 
@@ -135,15 +136,6 @@ def presentation(study: Study) -> dict[str, Any]:
         "models": list(study.models),
         "notes": [*study.notes, *(preset.note() for preset in study.presets.values())],
     }
-
-
-def _check(plan: Sequence[Mapping[str, Any]], binary: Path) -> None:
-    checked: set[int] = set()
-    for entry in plan:
-        if entry["cell"] not in checked:
-            checked.add(entry["cell"])
-            # Where it will write is not known yet, and no part of what is judged.
-            check_cell({**entry["parameters"], "output": {}}, binary=binary)
 
 
 def _note_end(store: Store, jumps: list[dict[str, Any]]) -> None:

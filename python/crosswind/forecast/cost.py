@@ -1,20 +1,28 @@
-"""What one run of one cell will cost: time, packets, bytes, processors. From the cell's parameters alone.
+"""What one run of one cell will cost: time, packets, bytes, processors. From the cell's demand alone.
 
 For admission, the display and `crosswind plan`; no claim about the protocol. Meant to be right within a factor of two
-or three, loss included. What the parameters cannot tell, how fast this machine is, starts from the constants below;
-whoever runs cells corrects them by what it measures.
+or three, loss included. What a cell cannot tell, how fast this machine is, starts from the constants below; whoever
+runs cells corrects them by what it measures.
 """
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crosswind.forecast import streams as traffic_streams
-from crosswind.forecast import traffic
-from crosswind.forecast.traffic import HEAVY, Traffic
-from crosswind.study.cells import Cell, Parameters
+from crosswind.forecast.demand import (
+    Demand,
+    Exchanges,
+    Handshakes,
+    Pages,
+    Streams,
+    Surroundings,
+    Transfers,
+    Unknown,
+)
+from crosswind.forecast.streams import pages, streams
+from crosswind.forecast.traffic import HEAVY, Carriage, Usage, exchanges, handshakes, transfers
 
-__all__ = ["HEAVY", "Forecast", "disk_bytes", "forecast", "makespan_ns"]
+__all__ = ["HEAVY", "Forecast", "deadline_ns", "disk_bytes", "forecast", "makespan_ns"]
 
 SETUP_NS = 60_000_000
 SETUP_CPU_NS = 15_000_000
@@ -23,8 +31,14 @@ SETUP_CPU_NS = 15_000_000
 CPU_PER_PACKET_NS = 12_000
 """Emulator and both hosts together, for each packet that enters the path. An initial value: what runs tells more."""
 
-MOST_LOAD = 2.0
+LARGEST_LOAD = 2.0
 """One cell keeps no more processors busy: the emulator has one, and its hosts hardly fill another."""
+
+PROGRAM_NS = 10_000_000_000
+"""What a program is taken to need, of which nothing is known."""
+
+SHORTEST_DEADLINE_NS = 60 * 10**9
+LONGEST_DEADLINE_NS = 3600 * 10**9
 
 SAMPLE_BYTES = 50  # a row of samples.parquet, about 100 bytes before zstd
 OBJECT_BYTES = 25  # a row of objects.parquet
@@ -47,45 +61,66 @@ class Forecast:
     load: float
 
 
-def forecast(cell: Cell) -> Forecast:
-    """What one run of this cell will cost.
+def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
+    """What one run of a cell will cost.
 
     With R the round trip plus 0.1 ms, an unlimited link taken as 2 Gbit/s, headers counted on the link, and S the
-    set-up of a connection: so many R as its transport needs (`transports.py`; 2 more with polling, 1 less with 0-RTT),
-    and for its first packets 1 s, doubling, where one of them is lost:
+    set-up of a connection: so many R as its transport needs (2 more with polling, 1 less with data in the first
+    flight), and for its first packets 1 s, doubling, where one of them is lost:
 
-    - echo, closed: exchanges of a connection x (R + time on the link + S for a new connection + what loss costs: in
-                    each direction p T / (1 - 2p), T being R plus the smallest retransmission timeout, or QUIC's probe
-                    timeout; of datagrams the timeout); of several connections the slowest counts
-    - echo, open:   messages / rate + R + one such wait
-    - transfer:     S + R + its duration; or slow start up to the first loss, and the rest at the rate that loss, window
+    - exchanges, one after another: those of a connection x (R + time on the link + S for a new connection + what loss
+                    costs: in each direction p T / (1 - 2p), T being R plus the smallest retransmission timeout, or
+                    QUIC's probe timeout; of datagrams the timeout); of several connections the slowest counts
+    - exchanges at a rate: their number / rate + R + one such wait
+    - transfers:    S + R + the duration; or slow start up to the first loss, and the rest at the rate that loss, window
                     and link allow (Cardwell, Savage & Anderson, INFOCOM 2000, with PFTK's rate)
-    - connect:      connections one after another x S
-    - multiplex:    S + messages / (streams x rate) + R + one wait as of an echo
-    - page:         pages x (S + R for the HTML + R for the rest, or as many as HTTP/1 has rounds, + S of its further
+    - handshakes:   connections one after another x S
+    - streams:      S + messages / (streams x rate) + R + one wait as of an exchange
+    - pages:        pages x (S + R for the HTML + R for the rest, or as many as HTTP/1 has rounds, + S of its further
                     connections + both parts sent as transfers are)
-    - program:      10 s, one processor
+    - unknown:      10 s, one processor
     """
-    parameters = cell.parameters
-    made = _TRAFFIC[parameters.workload.kind](parameters)
-    duration_ns = SETUP_NS + made.wall_ns
-    cpu_ns = SETUP_CPU_NS + made.packets * CPU_PER_PACKET_NS + made.cpu_ns
-    load = min(MOST_LOAD, cpu_ns / duration_ns)
+    usage = _usage(demand, surroundings)
+    duration_ns = SETUP_NS + usage.wall_ns
+    cpu_ns = SETUP_CPU_NS + usage.packets * CPU_PER_PACKET_NS + usage.cpu_ns
+    load = min(LARGEST_LOAD, cpu_ns / duration_ns)
     return Forecast(
         duration_ns=round(duration_ns),
-        packets=round(made.packets),
-        bytes=round(made.bytes),
-        load=max(1.0, load) if made.flat_out else load,
+        packets=round(usage.packets),
+        bytes=round(usage.bytes),
+        load=max(1.0, load) if usage.flat_out else load,
     )
 
 
-def disk_bytes(cell: Cell, *, packets: bool, capture: bool) -> int:
-    """What one run of this cell leaves on the disk, roughly. What programs print is not counted."""
-    work, costs = cell.parameters.workload, forecast(cell)
-    rows = work.messages or work.count or 0
-    total = RESULT_BYTES + SAMPLE_BYTES * rows
-    if work.page is not None:
-        total += OBJECT_BYTES * rows * (1 + work.page.scripts + work.page.images)
+def _usage(demand: Demand, surroundings: Surroundings) -> Usage:
+    transport, traffic = surroundings.transport, demand.traffic
+    if transport is None or isinstance(traffic, Unknown):
+        return Usage(PROGRAM_NS, 0, 0, flat_out=True)
+    carriage = Carriage.of(demand, surroundings, transport)
+    match traffic:
+        case Exchanges():
+            return exchanges(traffic, carriage)
+        case Transfers():
+            return transfers(traffic, carriage)
+        case Handshakes():
+            return handshakes(traffic, carriage)
+        case Streams():
+            return streams(traffic, carriage)
+        case Pages():
+            return pages(traffic, carriage)
+
+
+def disk_bytes(demand: Demand, costs: Forecast, *, packets: bool, capture: bool) -> int:
+    """What one run of a cell leaves on the disk, roughly. What programs print is not counted."""
+    match demand.traffic:
+        case Unknown():
+            total = RESULT_BYTES
+        case Streams(messages=rows):
+            total = RESULT_BYTES + SAMPLE_BYTES * rows
+        case Pages(count=rows, objects=objects):
+            total = RESULT_BYTES + SAMPLE_BYTES * rows + OBJECT_BYTES * rows * (1 + objects)
+        case Exchanges(count=rows) | Transfers(count=rows) | Handshakes(count=rows):
+            total = RESULT_BYTES + SAMPLE_BYTES * rows
     if packets:
         total += PACKET_RECORD_BYTES * costs.packets
     if capture:
@@ -93,38 +128,55 @@ def disk_bytes(cell: Cell, *, packets: bool, capture: bool) -> int:
     return total
 
 
+def deadline_ns(demand: Demand, costs: Forecast) -> int:
+    """When a run is given up, in nanoseconds: ten times what is expected, at least a minute, at most an hour.
+
+    Never later than when every exchange would have timed out (and its connection, where each has a new one); beyond an
+    hour only where the study itself asks for that long, and then at twice what is expected.
+    """
+    if isinstance(demand.traffic, Unknown):
+        return LONGEST_DEADLINE_NS
+    generous_ns = max(min(10 * costs.duration_ns, LONGEST_DEADLINE_NS), 2 * costs.duration_ns)
+    waits = _waits(demand)
+    if waits is not None and demand.timeout_ns is not None:
+        generous_ns = min(generous_ns, waits * demand.timeout_ns)
+    return max(generous_ns, SHORTEST_DEADLINE_NS)
+
+
+def _waits(demand: Demand) -> int | None:
+    """How many timeouts one after another a cell can take at most; None where its traffic goes by the clock."""
+    match demand.traffic:
+        case Exchanges(rate_per_s=None, count=count, new_connections=new):
+            return count * (2 if new else 1)
+        case Transfers(duration_ns=None, count=count, connections=connections):
+            return count * connections
+        case Handshakes(count=count, connections=connections) | Pages(count=count, connections=connections):
+            return count * connections
+    return None
+
+
 def makespan_ns(forecasts: Sequence[Forecast], *, capacity: float, most: int) -> int:
-    """How long runs take side by side, started in the given order as soon as there is room.
+    """How long runs take side by side, started in the given order as soon as processors are free.
 
     At any time at most `most` are under way and their loads add up to at most `capacity` processors; a run that is more
     than that starts when nothing else runs. What is HEAVY runs alone, after all others.
 
-    Raises: ValueError when there is no room for anything.
+    Raises: ValueError when nothing can ever run.
     """
     if capacity <= 0 or most < 1:
         raise ValueError(f"nothing can run on {capacity} processors, {most} at once")
     # Whole billionths of a processor, so that what is added and taken away leaves nothing behind.
-    room = round(capacity * 1e9)
+    available = round(capacity * 1e9)
     now_ns = used = 0
     under_way: list[tuple[int, int]] = []
-    for one in forecasts:
-        if one.load > HEAVY:
+    for run in forecasts:
+        if run.load > HEAVY:
             continue
-        load = round(one.load * 1e9)
-        while under_way and (len(under_way) >= most or used + load > room):
+        load = round(run.load * 1e9)
+        while under_way and (len(under_way) >= most or used + load > available):
             now_ns, ended = heapq.heappop(under_way)
             used -= ended
-        heapq.heappush(under_way, (now_ns + one.duration_ns, load))
+        heapq.heappush(under_way, (now_ns + run.duration_ns, load))
         used += load
     end_ns = max((end for end, _ in under_way), default=now_ns)
-    return end_ns + sum(one.duration_ns for one in forecasts if one.load > HEAVY)
-
-
-_TRAFFIC: Mapping[str, Callable[[Parameters], Traffic]] = {
-    "echo": traffic.echo,
-    "transfer": traffic.transfer,
-    "connect": traffic.connect,
-    "multiplex": traffic_streams.multiplex,
-    "page": traffic_streams.page,
-    "program": traffic.program,
-}
+    return end_ns + sum(run.duration_ns for run in forecasts if run.load > HEAVY)

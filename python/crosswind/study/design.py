@@ -1,8 +1,8 @@
-"""A study: the design of an experiment, read from TOML and checked whole before anything runs.
+"""A study: the design of an experiment, read from TOML and checked as far as a design can be.
 
 A list is a factor. `load_study` finds a file or a built-in study; `Study.adhoc` makes one from options;
 `with_overrides` is `--set`; `quick` is `--quick`. Every mistake is a StudyError that names its place, its value and
-what would be right.
+what would be right. Whether its cells can be run, crosswind-cell says (`crosswind.cell.check`).
 """
 
 import copy
@@ -15,20 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import StudyError
-from crosswind.study.cells import (
-    Budget,
-    Cell,
-    Part,
-    RepetitionLimit,
-    budget_of,
-    cells_of,
-    limits_of,
-    parts_of,
-)
+from crosswind.study.cells import Cell, RepetitionLimit, cells_of, limits_of
 from crosswind.study.errors import CellError, DesignError, Origin, read_document, read_toml
-from crosswind.study.format import KINDS, StudyDocument
-from crosswind.study.levels import Values, did_you_mean, text_of
+from crosswind.study.format import KINDS, StudyDocument, set_keys
+from crosswind.study.levels import Level, Values, did_you_mean, text_of
 from crosswind.study.overrides import override
+from crosswind.study.parts import Part, parts_of
 from crosswind.study.presentation import (
     Equivalence,
     Figure,
@@ -185,12 +177,12 @@ class Study:
     def presets(self) -> dict[str, Preset]:
         """The named networks among the levels, by name."""
         levels = [level for part in self.parts for level in part.settings.get("path.preset", Values()).levels]
-        return {level.value: PRESETS[level.value] for level in levels}
+        return {level.text: PRESETS[level.text] for level in levels}
 
     @property
-    def budget(self) -> Budget:
-        """The fidelity asked for."""
-        return budget_of(self.table)
+    def budget(self) -> dict[str, Level]:
+        """The fidelity that a cell must reach to be valid, by key, as far as the study sets it."""
+        return {key: values.levels[0] for key, values in set_keys(self.table.budget).items()}
 
     @property
     def factors(self) -> dict[str, tuple[str, ...]]:
@@ -206,7 +198,7 @@ class Study:
 
     def cells(self) -> Iterator[Cell]:
         """Every cell, in the order of its index."""
-        return cells_of(self.parts, self.budget)
+        return cells_of(self.parts)
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -300,7 +292,7 @@ def _check_cells(table: StudyDocument, parts: tuple[Part, ...], limits: tuple[Re
     """Makes every cell once. Returns which limits hold for none. Raises: CellError."""
     runs = 0
     idle = set(range(len(limits)))
-    for cell in cells_of(parts, budget_of(table)):
+    for cell in cells_of(parts):
         runs += _repetitions_of(cell, table.study.repetitions, limits)
         idle -= {number for number in idle if limits[number].where.matches(cell)}
     if runs > MAX_RUNS:

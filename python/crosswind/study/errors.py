@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from crosswind.errors import StudyError
-from crosswind.study.format import StudyDocument, Table
+from crosswind.study.format import StudyDocument, Table, table_of
 from crosswind.study.levels import did_you_mean
 from crosswind.study.toml_text import Location, key_lines, line_of
 from crosswind.units import UnitError, shown
@@ -152,9 +152,7 @@ def _known_keys(location: Sequence[str | int]) -> list[str]:
     model: type[Table] = StudyDocument
     for step in location:
         if isinstance(step, str):
-            annotation: Any = model.model_fields[step].annotation
-            inner = getattr(annotation, "__args__", (annotation,))[0]
-            model = inner if isinstance(inner, type) and issubclass(inner, Table) else model
+            model = table_of(model, step) or model
     return list(model.model_fields)
 
 

@@ -1,51 +1,21 @@
 """The study file's format: every table and key, its kind and its help, as pydantic models.
 
-This is the one list of keys. Validation, the JSON Schema, `--set`, the order of factors and the error messages come
-from it; to add a key, add a line. Values are defined in `levels.py`, units in `units.py`.
+The keys of `[path]`, `[host]`, `[workload]` and `[budget]` are the catalogue's (`keys.py`); the tables of the design
+and of its presentation stand here. Validation, the JSON Schema and the error messages come from these models.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, create_model
+from pydantic_core import CoreSchema
 
-from crosswind.catalog import TRANSPORTS
-from crosswind.study import levels
-from crosswind.study.levels import Kind, Values
-from crosswind.study.presets import PRESETS
+from crosswind.study.keys import KINDS, SETTINGS, WORKLOAD_KINDS, budget_settings, section_of
+from crosswind.study.levels import Values
 
-KIND_NAMES = ("echo", "transfer", "connect", "multiplex", "page", "program")
-Backends = Annotated[Values, levels.choice("tun", "direct")]
-Families = Annotated[Values, levels.choice("ipv4", "ipv6")]
-Counts = Annotated[Values, levels.choice("ip", "ethernet")]
-Profiles = Annotated[Values, levels.choice("linux", "freebsd-8")]
-Workloads = Annotated[Values, levels.choice(*KIND_NAMES, can_vary=False)]
-Transports = Annotated[Values, levels.choice(*TRANSPORTS)]
-Presets = Annotated[Values, levels.choice(*PRESETS)]
-Modes = Annotated[Values, levels.choice("closed", "open")]
-Connecting = Annotated[Values, levels.choice("kept", "new")]
-Flows = Annotated[Values, levels.choice("echo", "upload", "download")]
-Resumptions = Annotated[Values, levels.choice("none", "session", "0-rtt")]
-Payloads = Annotated[Values, levels.choice("binary", "text")]
-Streams = Annotated[Values, levels.integer(1, 100, "a number of streams")]
-Pieces = Annotated[Values, levels.integer(1, 1000, "a number of files")]
-Mtus = Annotated[Values, levels.integer(576, 65535, "an MTU (IPv4: 576 or more, IPv6: 1280 or more)")]
-Segments = Annotated[Values, levels.integer(1, 1000, "an initial window in segments")]
-Counters = Annotated[Values, levels.integer(1, 10**8, "a count")]
-Connections = Annotated[Values, levels.integer(1, 1000, "a number of connections")]
-MessageRates = Annotated[Values, levels.messages_per_second()]
-Delays = Annotated[Values, levels.duration(high_ns=600 * 10**9)]
-Durations = Annotated[Values, levels.duration(low_ns=10**6, high_ns=3600 * 10**9)]
-Punctualities = Annotated[Values, replace(levels.duration(low_ns=1000), can_vary=False)]
-Shares = Annotated[Values, replace(levels.probability(), can_vary=False)]
-Losses = Annotated[Values, levels.probability()]
-Rates = Annotated[Values, levels.rate()]
-Queues = Annotated[Values, levels.queue()]
-Sizes = Annotated[Values, levels.size()]
-Buffers = Annotated[Values, levels.size(low=256, high=2**31 - 1)]
-Switches = Annotated[Values, levels.boolean()]
-Names = Annotated[Values, levels.word("a name")]
-Commands = Annotated[Values, levels.arguments()]
+__all__ = ["KINDS", "KIND_NAMES", "StudyDocument"]
+
+KIND_NAMES = WORKLOAD_KINDS
 Where = dict[str, str | int | float | bool]
 
 
@@ -55,85 +25,49 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-def _key(help_text: str) -> Any:
-    """An optional key that may be a factor; absent is `Values()`, which is false."""
-    return Field(default_factory=Values, description=help_text)
+class SettingsTable(Table):
+    """A table whose keys the catalogue has: each is `Values`, and absent as `Values()`, which is false."""
 
 
-class DirectionTable(Table):
-    """One direction of the path, where it differs from the other."""
-
-    delay: Delays = _key("one-way delay in this direction")
-    loss: Losses = _key("probability that a packet is lost in this direction")
-    rate: Rates = _key("link rate in this direction")
-    queue: Queues = _key("waiting room before the link, 100p or 64kB")
-    count: Counts = _key("what occupies the link: the ip packet, or ethernet (plus 38 bytes)")
-
-
-class PathTable(Table):
-    """The network path. Everything is the same in both directions unless `forward` or `reverse` says otherwise."""
-
-    backend: Backends = _key("tun (the emulator) or direct (a veth pair: no loss, delay, rate or queue)")
-    family: Families = _key("ipv4 or ipv6")
-    mtu: Mtus = _key("largest IP packet in bytes")
-    preset: Presets = _key("a network with a name, as lan, wan, hsdpa+; any key set beside it overrides it")
-    delay: Delays = _key("delay each way, so that a round trip takes twice as long")
-    loss: Losses = _key("probability that a packet is lost, in each direction")
-    rate: Rates = _key("link rate in each direction")
-    queue: Queues = _key("waiting room before the link, 100p or 64kB")
-    count: Counts = _key("what occupies the link: the ip packet, or ethernet (plus 38 bytes)")
-    forward: DirectionTable = Field(default_factory=DirectionTable, description="client to server")
-    reverse: DirectionTable = Field(default_factory=DirectionTable, description="server to client")
+def _settings_table(name: str, text: str, section: str, **inner: Any) -> type[SettingsTable]:
+    """A model with every setting of a section, and inner tables."""
+    keys: dict[str, Any] = {
+        setting.name: (Annotated[Values, setting.kind], Field(default_factory=Values, description=setting.help))
+        for setting in (*SETTINGS.values(), *budget_settings())
+        if section_of(setting.key) == section
+    }
+    return create_model(name, __base__=SettingsTable, __doc__=text, **keys, **inner)
 
 
-class HostTable(Table):
-    """The two hosts. A key set here overrides the profile's."""
+@dataclass(frozen=True)
+class _Section:
+    """Has pydantic read a table as a model that was made of the catalogue, whose class no type checker can know."""
 
-    profile: Profiles = _key("linux, or freebsd-8 (reno, initial window 3, 64 kB window, minimum RTO 230 ms)")
-    congestion_control: Names = _key("TCP congestion control, as the kernel names it")
-    nodelay: Switches = _key("send small segments at once (TCP_NODELAY)")
-    sack: Switches = _key("TCP selective acknowledgements")
-    timestamps: Switches = _key("TCP timestamps")
-    window_scaling: Switches = _key("TCP window scaling")
-    tail_loss_probe: Switches = _key("TCP tail loss probes")
-    slow_start_after_idle: Switches = _key("TCP returns to slow start after an idle time")
-    send_buffer: Buffers = _key("socket send buffer")
-    receive_buffer: Buffers = _key("socket receive buffer")
-    initial_window: Segments = _key("TCP initial congestion window in segments")
-    min_rto: Durations = _key("TCP minimum retransmission timeout")
+    model: type[SettingsTable]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler.generate_schema(self.model)
 
 
-class WorkloadTable(Table):
-    """What is asked of the transport. Which keys a kind takes is in docs/study.md."""
+ForwardTable = _settings_table("ForwardTable", "The path from client to server, where it differs.", "path.forward")
+ReverseTable = _settings_table("ReverseTable", "The path from server to client, where it differs.", "path.reverse")
+PathTable = _settings_table(
+    "PathTable",
+    "The network path. Everything is the same in both directions unless `forward` or `reverse` says otherwise.",
+    "path",
+    forward=(ForwardTable, Field(default_factory=ForwardTable, description="client to server")),
+    reverse=(ReverseTable, Field(default_factory=ReverseTable, description="server to client")),
+)
+HostTable = _settings_table("HostTable", "The two hosts. A key set here overrides the profile's.", "host")
+WorkloadTable = _settings_table(
+    "WorkloadTable", "What is asked of the transport. Which keys a kind takes is in docs/study.md.", "workload"
+)
+BudgetTable = _settings_table("BudgetTable", "What fidelity a cell must reach to be valid.", "budget")
 
-    kind: Workloads = _key("echo, transfer, connect, multiplex, page or program; one a part")
-    transport: Transports = _key("tcp, tls, udp, http1, https1, h2c, http2, http3, websocket, wss, quic, ...")
-    resumption: Resumptions = _key("secure transports: none, session (TLS ticket), or 0-rtt (data in the first flight)")
-    polling: Switches = _key("socketio-*: begin with HTTP long polling and upgrade")
-    payload: Payloads = _key("websocket, wss, socketio-*: messages are binary or text")
-    size: Sizes = _key("bytes of a message, or of a transfer")
-    messages: Counters = _key("echo, multiplex: messages over all connections or streams")
-    mode: Modes = _key("echo: closed (one in flight) or open (sent at a rate)")
-    rate: MessageRates = _key("echo, open mode: messages a second; multiplex: on each stream")
-    connection: Connecting = _key("echo: a kept connection, or a new one for each message")
-    stream: Connecting = _key("echo over quic, webtransport: a kept stream, or a new one for each message")
-    streams: Streams = _key("multiplex: streams side by side")
-    duration: Durations = _key("transfer: for how long, instead of a size")
-    direction: Flows = _key("upload (client to server) or download; echo also: echo (there and back)")
-    count: Counters = _key("transfer, connect, page: how many")
-    html_size: Sizes = _key("page: bytes of the HTML, which names everything else")
-    scripts_size: Sizes = _key("page: bytes of all scripts together")
-    scripts: Pieces = _key("page: how many scripts")
-    images_size: Sizes = _key("page: bytes of all images together")
-    images: Pieces = _key("page: how many images")
-    request_size: Sizes = _key("page: bytes of the header of a request")
-    client: Commands = _key(
-        "program: argument list run on the client; {server} and {client} stand for addresses, {python} for the Python "
-        "that runs the study, {cell} for crosswind-cell"
-    )
-    server: Commands = _key("program: argument list run on the server")
-    connections: Connections = _key("connections side by side")
-    timeout: Durations = _key("timeout of one exchange")
+Path = Annotated[SettingsTable, _Section(PathTable)]
+Host = Annotated[SettingsTable, _Section(HostTable)]
+Workload = Annotated[SettingsTable, _Section(WorkloadTable)]
+Budget = Annotated[SettingsTable, _Section(BudgetTable)]
 
 
 class StudyTable(Table):
@@ -142,14 +76,6 @@ class StudyTable(Table):
     repetitions: int = Field(default=1, ge=1, le=100_000, description="how often every cell is run")
     seed: int = Field(default=1, ge=0, le=2**53 - 1, description="every random decision derives from it")
     profile: bool = Field(default=False, description="sample where the processor time of client and server goes")
-
-
-class BudgetTable(Table):
-    """What fidelity a cell must reach to be valid."""
-
-    delay_error_p99: Punctualities = _key("99 % of packets are this punctual")
-    starvation: Shares = _key("largest share of time the emulator may wait for a CPU")
-    probe_starvation: Shares = _key("largest share of time that one thread of a host may wait for a CPU")
 
 
 class ReportTable(Table):
@@ -171,9 +97,9 @@ class PartTable(Table):
 
     name: str = Field(pattern="^[a-z0-9][a-z0-9-]{0,40}$", description="shown as the level of `part`")
     description: str = ""
-    path: PathTable = Field(default_factory=PathTable)
-    host: HostTable = Field(default_factory=HostTable)
-    workload: WorkloadTable = Field(default_factory=WorkloadTable)
+    path: Path = Field(default_factory=PathTable)
+    host: Host = Field(default_factory=HostTable)
+    workload: Workload = Field(default_factory=WorkloadTable)
 
 
 class PublishedTable(Table):
@@ -259,11 +185,11 @@ class StudyDocument(Table):
 
     title: str = ""
     description: str = ""
-    path: PathTable = Field(default_factory=PathTable)
-    host: HostTable = Field(default_factory=HostTable)
-    workload: WorkloadTable = Field(default_factory=WorkloadTable)
+    path: Path = Field(default_factory=PathTable)
+    host: Host = Field(default_factory=HostTable)
+    workload: Workload = Field(default_factory=WorkloadTable)
     study: StudyTable = Field(default_factory=StudyTable)
-    budget: BudgetTable = Field(default_factory=BudgetTable)
+    budget: Budget = Field(default_factory=BudgetTable)
     report: ReportTable = Field(default_factory=ReportTable)
     quick: dict[str, Any] = Field(default_factory=dict, description="dotted keys and their values in the quick variant")
     part: list[PartTable] = Field(default_factory=list)
@@ -286,16 +212,10 @@ def set_keys(table: Table, prefix: str = "") -> dict[str, Values]:
     return found
 
 
-def _kinds(model: type[Table], prefix: str) -> dict[str, Kind]:
-    found: dict[str, Kind] = {}
-    for name, info in model.model_fields.items():
-        kind = next((item for item in info.metadata if isinstance(item, Kind)), None)
-        if kind is not None:
-            found[prefix + name] = kind
-        elif isinstance(info.annotation, type) and issubclass(info.annotation, Table):
-            found |= _kinds(info.annotation, f"{prefix}{name}.")
-    return found
-
-
-KINDS = _kinds(PathTable, "path.") | _kinds(HostTable, "host.") | _kinds(WorkloadTable, "workload.")
-"""Every key that can be a factor, dotted, in the order in which factors are shown."""
+def table_of(model: type[Table], name: str) -> type[Table] | None:
+    """The model of an inner table, or of each table of a list of them; None where the key is no table."""
+    field = model.model_fields[name]
+    section = next((item.model for item in field.metadata if isinstance(item, _Section)), None)
+    annotation: Any = field.annotation
+    inner = section or getattr(annotation, "__args__", (annotation,))[0]
+    return inner if isinstance(inner, type) and issubclass(inner, Table) else None

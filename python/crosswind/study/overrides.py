@@ -10,6 +10,7 @@ from typing import Any
 
 from crosswind.errors import StudyError
 from crosswind.study.format import KINDS, BudgetTable, StudyTable
+from crosswind.study.keys import DIRECTIONS
 from crosswind.study.levels import did_you_mean
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
@@ -75,15 +76,16 @@ def _has(table: Any, words: list[str]) -> bool:
 
 def _clear_directions(table: dict[str, Any], location: Location) -> None:
     if len(location) >= 2 and location[-2] == "path":
-        for way in ("forward", "reverse"):
-            table.get(way, {}).pop(location[-1], None)
+        for direction in DIRECTIONS:
+            table.get(direction, {}).pop(location[-1], None)
 
 
 def _raw(key: str, value: object, label: str) -> object:
     """What would stand in the file: a list where a string has commas, numbers and truth values as such."""
     if not isinstance(value, str):
         return _copied(value)
-    if key.endswith((".client", ".server")):
+    kind = next((kind for dotted, kind in KINDS.items() if key.endswith(dotted)), None)
+    if kind is not None and kind.is_list:
         try:
             return shlex.split(value)
         except ValueError as error:

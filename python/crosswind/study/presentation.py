@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crosswind.study.cells import Cell, Part, Where, meaning_of, where_of
+from crosswind.study.cells import Cell, Where, meaning_of, where_of
 from crosswind.study.errors import DesignError
 from crosswind.study.format import KINDS, EquivalenceTable, FigureTable, FitTable, PublishedTable, StudyDocument
 from crosswind.study.levels import did_you_mean, text_of
+from crosswind.study.parts import Part
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 

@@ -34,9 +34,10 @@ class Preset:
     reverse: PresetDirection
     source: str
 
-    def way(self, name: str) -> PresetDirection:
-        """`forward` or `reverse`."""
-        return self.forward if name == "forward" else self.reverse
+    def values(self, direction: str) -> Mapping[str, int | Queue | None]:
+        """What `forward` or `reverse` is set to, by the names that a study has for it."""
+        own = self.forward if direction == "forward" else self.reverse
+        return {"delay": own.delay_ns, "rate": own.rate_bps, "queue": own.queue}
 
     def note(self) -> str:
         """Its name, numbers and source as a remark."""
@@ -52,9 +53,9 @@ class Preset:
         return f"{delay}, {_link(self.reverse)} down, {_link(self.forward)} up"
 
 
-def _link(way: PresetDirection) -> str:
-    queue = "" if way.queue is None else f" with a queue of {format_queue(way.queue)}"
-    return f"{format_rate(way.rate_bps)}{queue}"
+def _link(direction: PresetDirection) -> str:
+    queue = "" if direction.queue is None else f" with a queue of {format_queue(direction.queue)}"
+    return f"{format_rate(direction.rate_bps)}{queue}"
 
 
 def _preset(
@@ -66,13 +67,13 @@ def _preset(
     """
     down, up = rates or (None, None)
 
-    def way(rate: float | None) -> PresetDirection:
+    def direction(rate: float | None) -> PresetDirection:
         if rate is None:
             return PresetDirection(each_way_ns)
         rate_bps = round(rate * MBIT)
         return PresetDirection(each_way_ns, rate_bps, Queue(size_bytes=max(15_000, rate_bps * buffer_ms // 8000)))
 
-    return Preset(name, way(up), way(down), source)
+    return Preset(name, direction(up), direction(down), source)
 
 
 _WEBPAGETEST = "the profile of that name in WebPageTest; it gives no queue, here 100 ms"
@@ -95,5 +96,5 @@ _ALL = (
     _preset("4g", 85 * MS, (9, 9), f"{_WEBPAGETEST} (4G)"),
 )  # fmt: skip
 
-PRESETS: Mapping[str, Preset] = {one.name: one for one in _ALL}
+PRESETS: Mapping[str, Preset] = {preset.name: preset for preset in _ALL}
 """Every preset by name."""

@@ -1,0 +1,218 @@
+"""Whether the cells of a study can be: one `crosswind-cell --check` judges them all, and fills in what they leave out.
+
+What it refuses becomes a StudyError in the words of whoever wrote the study: the place, the study's own key and value,
+the levels that it takes, and the hint of crosswind-cell.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from crosswind.catalog import Carrier, catalog
+from crosswind.cell.refusal import Refusal, refusal_error
+from crosswind.cell.spec import cell_json
+from crosswind.errors import EngineError
+from crosswind.forecast.cost import Forecast, deadline_ns, disk_bytes, forecast
+from crosswind.forecast.demand import Demand, HostSettings, Surroundings, Unknown
+from crosswind.study.cells import Cell
+from crosswind.study.design import Study
+from crosswind.study.plan import PlanItem
+
+START_TIMEOUT_S = 30.0
+TIMEOUT_OF_A_CELL_S = 0.01
+KEPT_STDERR_BYTES = 1000
+
+_REINSTALL = "`make install` builds it for this machine; `crosswind doctor` checks it"
+
+
+@dataclass(frozen=True)
+class _Path:
+    """What bears on forecasts of the `path` of a checked cell."""
+
+    family: Literal["ipv4", "ipv6"]
+    mtu_bytes: int
+
+
+@dataclass(frozen=True)
+class _Workload:
+    kind: str
+    transport: str | None = None
+
+
+@dataclass(frozen=True)
+class _CellView:
+    """The parts of a checked cell that bear on forecasts; its other keys are not looked at."""
+
+    path: _Path
+    host: HostSettings
+    workload: _Workload
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """The `checked` event."""
+
+    event: Literal["checked"]
+    index: int
+    cell: dict[str, Any]
+    demand: Demand
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """The `refused` event."""
+
+    event: Literal["refused"]
+    index: int
+    kind: str
+    key: str | None
+    message: str
+    hint: str | None
+
+
+_Answer = _Checked | _Refused
+
+
+@dataclass(frozen=True)
+class CheckedCell:
+    """A cell that crosswind-cell accepts.
+
+    Attributes: cell: of the study. parameters: as crosswind-cell takes it, every default filled in; nobody here looks
+        into it. demand, surroundings: what forecasts are made from.
+    """
+
+    cell: Cell
+    parameters: Mapping[str, Any] = field(repr=False)
+    demand: Demand
+    surroundings: Surroundings
+
+    @cached_property
+    def forecast(self) -> Forecast:
+        """What one run of it will cost."""
+        return forecast(self.demand, self.surroundings)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its traffic can be forecast; that of somebody's program cannot."""
+        return not isinstance(self.demand.traffic, Unknown)
+
+    @property
+    def deadline_ns(self) -> int:
+        """When a run of it is given up."""
+        return deadline_ns(self.demand, self.forecast)
+
+    def disk_bytes(self, *, packets: bool, capture: bool) -> int:
+        """What one run of it leaves on the disk, roughly."""
+        return disk_bytes(self.demand, self.forecast, packets=packets, capture=capture)
+
+    def for_run(
+        self,
+        item: PlanItem,
+        *,
+        packets: bool = False,
+        capture: bool = False,
+        qlog: bool = False,
+        profile: bool = False,
+    ) -> dict[str, Any]:
+        """The cell protocol's object for one planned run of it; where it writes, whoever starts it says.
+
+        `qlog` is asked of QUIC transports, which alone have one.
+        """
+        transport = self.surroundings.transport
+        is_quic = transport is not None and transport.carrier is Carrier.QUIC
+        return {
+            **self.parameters,
+            "id": item.key,
+            "seed": item.seed,
+            "output": {
+                "directory": None,
+                "packets": packets,
+                "capture": capture,
+                "qlog": qlog and is_quic,
+                "profile": profile,
+            },
+            "deadline_ns": self.deadline_ns,
+        }
+
+
+def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
+    """Every cell of a study, in the order of its index, as crosswind-cell fills it in.
+
+    Raises: StudyError, with its place, when one of them cannot be. EngineError when the program cannot say.
+    """
+    cells = tuple(study.cells())
+    budget = study.budget
+    lines = [json.dumps({**cell_json(cell, budget), "id": f"c{cell.index:03d}"}) for cell in cells]
+    answers = _ask(lines, binary)
+    refused = {answer.index: answer for answer in answers if isinstance(answer, _Refused)}
+    if refused:
+        raise refusal_error(
+            study, cells, {index: Refusal(said.key, said.message, said.hint) for index, said in refused.items()}
+        )
+    checked = [answer for answer in answers if isinstance(answer, _Checked)]
+    return tuple(_checked_cell(cell, answer, binary) for cell, answer in zip(cells, checked, strict=True))
+
+
+def _checked_cell(cell: Cell, answer: _Checked, binary: Path) -> CheckedCell:
+    try:
+        view = _view_reader().validate_python(answer.cell)
+    except ValidationError as error:
+        raise _unexpected(binary, str(error)) from None
+    name = view.workload.transport
+    surroundings = Surroundings(
+        transport=None if name is None else catalog().transports[name],
+        host=view.host,
+        ipv6=view.path.family == "ipv6",
+        mtu_bytes=view.path.mtu_bytes,
+    )
+    return CheckedCell(cell, answer.cell, answer.demand, surroundings)
+
+
+def _ask(lines: Sequence[str], binary: Path) -> list[_Answer]:
+    """What crosswind-cell says of each cell, one JSON value a line."""
+    try:
+        process = subprocess.run(
+            [binary, "--check"],
+            input="\n".join(lines).encode(),
+            capture_output=True,
+            timeout=START_TIMEOUT_S + TIMEOUT_OF_A_CELL_S * len(lines),
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EngineError(f"cannot run {binary} --check: {error}", hint=_REINSTALL) from error
+    try:
+        answers = list(_answers(process.stdout))
+    except ValidationError as error:
+        raise _unexpected(binary, str(error)) from None
+    if process.returncode not in (0, 2) or [answer.index for answer in answers] != list(range(len(lines))):
+        said = process.stderr[-KEPT_STDERR_BYTES:].decode(errors="replace").strip()
+        text = f"{binary} --check ended with status {process.returncode} after {len(answers)} of {len(lines)} cells"
+        raise EngineError(f"{text}: {said}" if said else text, hint=_REINSTALL)
+    return answers
+
+
+def _answers(output: bytes) -> Iterator[_Answer]:
+    reader = _answer_reader()
+    return (reader.validate_json(line) for line in output.splitlines() if line.strip())
+
+
+@cache
+def _answer_reader() -> TypeAdapter[_Answer]:
+    return TypeAdapter(Annotated[_Answer, Field(discriminator="event")])
+
+
+@cache
+def _view_reader() -> TypeAdapter[_CellView]:
+    return TypeAdapter(_CellView)
+
+
+def _unexpected(binary: Path, what: str) -> EngineError:
+    return EngineError(
+        f"{binary} --check says what this version does not read: {what.splitlines()[0]}", hint=_REINSTALL
+    )

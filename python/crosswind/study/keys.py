@@ -1,0 +1,131 @@
+"""Every key of a study that a cell is made of, from the catalogue: dotted name, kind of value, help.
+
+Keys stand in the order in which factors are shown and cells are numbered.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from crosswind.catalog import Key, KeyType, catalog
+from crosswind.study.kinds import Kind, choice, kind_of
+from crosswind.study.presets import PRESETS
+
+_DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
+DIRECTIONS = tuple(_DIRECTIONS)
+
+WORKLOAD_KINDS = tuple(catalog().workloads)
+"""What `workload.kind` may be."""
+
+# Cells are numbered by the order of their keys, and blocks are shuffled by those numbers: the order of what stands here
+# must stay, or an old study with an old seed would get another plan. Keys that it does not name follow as the
+# catalogue has them.
+_FIRST = {
+    "path": "backend family mtu preset delay loss rate queue count",
+    "host": "profile congestion_control nodelay sack timestamps window_scaling tail_loss_probe slow_start_after_idle "
+    "send_buffer receive_buffer initial_window min_rto",
+    "workload": "kind transport resumption polling payload size messages mode rate connection stream streams duration "
+    "direction count html_size scripts_size scripts images_size images request_size client server connections timeout",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One key of a study: dotted, as `path.forward.loss`."""
+
+    key: str
+    kind: Kind
+    help: str
+
+    @property
+    def name(self) -> str:
+        """Its last word."""
+        return self.key.rpartition(".")[2]
+
+
+def section_of(key: str) -> str:
+    """The table of a dotted key: `path.forward` of `path.forward.loss`."""
+    return key.rpartition(".")[0]
+
+
+def workload_keys(kind: str) -> Mapping[str, Key]:
+    """What one kind of workload takes, by the names that a study has for it."""
+    return {key.study: key for key in catalog().workloads[kind].keys}
+
+
+def direction_keys() -> Mapping[str, Key]:
+    """What one direction of the path takes, by the names that a study has for it."""
+    return {key.study: key for key in catalog().direction_keys}
+
+
+def default_transport(kind: str) -> str | None:
+    """The transport of a workload that names none; None where it takes none, or has to name one."""
+    key = next((key for key in catalog().workloads[kind].keys if key.type is KeyType.TRANSPORT), None)
+    return None if key is None or key.default is None else str(key.default)
+
+
+def budget_settings() -> tuple[Setting, ...]:
+    """The keys of `[budget]`, which are no factors."""
+    return tuple(_settings("budget", catalog().budget.keys))
+
+
+def _path_settings() -> Iterator[Setting]:
+    known = catalog()
+    text = f"a network with a name ({', '.join(PRESETS)}); any key set beside it overrides it"
+    preset = Setting("path.preset", choice(PRESETS), text)
+    both = _settings("path", known.direction_keys, note=", in each direction")
+    yield from _ordered("path", [*_settings("path", known.path.keys), preset, *both])
+    for direction, note in _DIRECTIONS.items():
+        yield from _ordered("path", _settings(f"path.{direction}", known.direction_keys, note=f", {note}"))
+
+
+def _workload_settings() -> Iterator[Setting]:
+    kind = Setting("workload.kind", choice(WORKLOAD_KINDS, can_vary=False), f"{', '.join(WORKLOAD_KINDS)}; one a part")
+    by_name: dict[str, dict[str, Key]] = {}
+    for workload in catalog().workloads.values():
+        for key in workload.keys:
+            by_name.setdefault(key.study, {})[workload.kind] = key
+    merged = [
+        Setting(f"workload.{name}", kind_of(list(keys.values())), _help_of(keys)) for name, keys in by_name.items()
+    ]
+    yield from _ordered("workload", [kind, *merged])
+
+
+def _settings(section: str, keys: Iterable[Key], *, note: str = "") -> Iterator[Setting]:
+    return (Setting(f"{section}.{key.study}", kind_of([key]), _help(key, note)) for key in keys)
+
+
+def _ordered(section: str, settings: Iterable[Setting]) -> list[Setting]:
+    first = _FIRST[section].split()
+    return sorted(settings, key=lambda setting: first.index(setting.name) if setting.name in first else len(first))
+
+
+def _help(key: Key, note: str = "") -> str:
+    """What a key means, as a clause, with its choices where the catalogue's sentence does not name them."""
+    text = key.help.removesuffix(".")
+    first = text.partition(" ")[0]
+    if first[1:] == first[1:].lower():
+        text = text[0].lower() + text[1:]
+    if key.type is KeyType.ARGUMENTS:
+        note += "; {python} stands for the Python that runs the study, {cell} for crosswind-cell"
+    is_named = all(name in text for name in key.choices)
+    return f"{text}{note}" if is_named else f"{text}{note}: {', '.join(key.choices)}"
+
+
+def _help_of(keys: Mapping[str, Key]) -> str:
+    """What a key means to the workloads that have it: said once where all of them mean the same."""
+    if all(key.type is KeyType.TRANSPORT for key in keys.values()):
+        return f"how messages are carried: {', '.join(catalog().transports)}"
+    kinds_by_help: dict[str, list[str]] = {}
+    for kind, key in keys.items():
+        kinds_by_help.setdefault(_help(key), []).append(kind)
+    return "; ".join(f"{', '.join(kinds)}: {text}" for text, kinds in kinds_by_help.items())
+
+
+SETTINGS: Mapping[str, Setting] = {
+    setting.key: setting
+    for setting in (*_path_settings(), *_ordered("host", _settings("host", catalog().host.keys)), *_workload_settings())
+}
+"""Every key that a cell is made of, by its dotted name, in the order in which factors are shown."""
+
+KINDS: Mapping[str, Kind] = {key: setting.kind for key, setting in SETTINGS.items()}
+"""How the value of each is read."""

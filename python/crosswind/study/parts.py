@@ -1,0 +1,167 @@
+"""The parts of a study: which keys each sets, where they were written, and what no part can say.
+
+A part's tables are laid over the study's. Refused here is what the catalogue rules out for a kind of workload, and a
+key that would have no effect in any cell; what depends on several values is for crosswind-cell to judge.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from crosswind.catalog import Key, KeyType, catalog
+from crosswind.study.errors import CellError
+from crosswind.study.format import KINDS, PartTable, StudyDocument, set_keys
+from crosswind.study.keys import DIRECTIONS, default_transport, direction_keys, workload_keys
+from crosswind.study.kinds import kind_of
+from crosswind.study.levels import Values
+from crosswind.study.resolve import sources_of
+from crosswind.study.toml_text import Location
+from crosswind.units import UnitError
+
+MAX_CELLS = 100_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a study: its settings, and where each was written."""
+
+    name: str
+    place: Location
+    settings: Mapping[str, Values]
+    locations: Mapping[str, Location]
+
+    @property
+    def kind(self) -> str:
+        """The kind of its workload."""
+        return str(self.settings["workload.kind"].levels[0].value)
+
+    @property
+    def factors(self) -> dict[str, tuple[str, ...]]:
+        """Dotted key to the texts of its levels, for the keys written as lists."""
+        return {key: tuple(level.text for level in v.levels) for key, v in self.settings.items() if v.is_factor}
+
+    def location_of(self, key: str) -> Location:
+        """Where a dotted key was written; where it would stand, if it was not."""
+        return self.locations.get(key, (*self.place, *key.split(".")))
+
+    def __len__(self) -> int:
+        return math.prod(len(values.levels) for values in self.settings.values())
+
+
+def parts_of(document: StudyDocument) -> tuple[Part, ...]:
+    """The parts of a study, one named "" when the file has none. Raises: CellError."""
+    base = _settings_of(document)
+    tables: list[tuple[PartTable | None, Location]] = [(None, ())]
+    if document.part:
+        tables = [(table, ("part", number)) for number, table in enumerate(document.part)]
+    parts: list[Part] = []
+    for table, place in tables:
+        part = _part(base, table, place)
+        if part.name in {other.name for other in parts}:
+            raise CellError((*place, "name"), f'two parts are named "{part.name}"', "give each part a name of its own")
+        parts.append(part)
+    count = sum(map(len, parts))
+    if count > MAX_CELLS:
+        raise CellError((), f"the study has {count:,} cells", f"at most {MAX_CELLS:,}; take fewer levels or factors")
+    return tuple(parts)
+
+
+def _part(base: Mapping[str, Values], table: PartTable | None, place: Location) -> Part:
+    own = base if table is None else _settings_of(table)
+    settings = own if table is None else {**_without_overridden(base, own), **own}
+    kind = settings.get("workload.kind")
+    if kind is None:
+        raise CellError(
+            (*place, "workload", "kind"),
+            "no workload.kind is set",
+            f'write kind = "echo" (or {", ".join(list(catalog().workloads)[1:])}) under [workload]',
+        )
+    takes = workload_keys(kind.levels[0].text).keys() | {"kind"}
+    fits = {key: v for key, v in settings.items() if not key.startswith("workload.") or key[9:] in takes}
+    for key in own.keys() - fits.keys():
+        hint = f"{kind.levels[0].text} takes {', '.join(sorted(takes - {'kind'}))}"
+        message = f"workload {kind.levels[0].text} does not take {key[9:]}"
+        raise CellError((*place, *key.split(".")), message, hint)
+    ordered = {key: fits[key] for key in KINDS if key in fits}
+    where = {key: (*place, *key.split(".")) if key in own else tuple(key.split(".")) for key in ordered}
+    part = Part("" if table is None else table.name, place, ordered, where)
+    for refusal in (_wrong_values(part), _missing(part), _idle(part)):
+        for error in refusal:
+            raise error
+    return part
+
+
+def _settings_of(tables: StudyDocument | PartTable) -> dict[str, Values]:
+    return set_keys(tables.path, "path.") | set_keys(tables.host, "host.") | set_keys(tables.workload, "workload.")
+
+
+def _without_overridden(base: Mapping[str, Values], own: Mapping[str, Values]) -> dict[str, Values]:
+    """The base without what `own` replaces: `path.loss` means both directions, whatever the base said of each."""
+    replaced = {f"path.{way}.{name}" for way in DIRECTIONS for name in direction_keys() if f"path.{name}" in own}
+    return {key: values for key, values in base.items() if key not in replaced}
+
+
+def _wrong_values(part: Part) -> Iterator[CellError]:
+    """Values that other kinds of workload take, and this one does not."""
+    for name, key in workload_keys(part.kind).items():
+        dotted = f"workload.{name}"
+        for level in part.settings.get(dotted, Values()).levels:
+            try:
+                kind_of([key]).level(level.raw)
+            except UnitError as error:
+                yield CellError(part.locations[dotted], error.message, error.hint)
+    able = catalog().workloads[part.kind].transports
+    named = part.settings.get("workload.transport", Values()).levels
+    usual = default_transport(part.kind)
+    transports = [level.text for level in named] or ([] if usual is None else [usual])
+    for transport in transports:
+        if transport not in able:
+            place = "workload.transport" if named else "workload.kind"
+            message = f"workload {part.kind} does not run over {transport}"
+            yield CellError(part.locations[place], message, f"transports that it runs over: {', '.join(able)}")
+
+
+def _missing(part: Part) -> Iterator[CellError]:
+    for name, key in workload_keys(part.kind).items():
+        if key.required and key.default is None and f"workload.{name}" not in part.settings:
+            able = catalog().workloads[part.kind].transports
+            is_transport = key.type is KeyType.TRANSPORT
+            hint = f"write {name} = {kind_of([key]).example}" if not is_transport else f"one of {', '.join(able)}"
+            yield CellError(part.locations["workload.kind"], f"workload {part.kind}: no {name} is set", hint)
+
+
+def _idle(part: Part) -> Iterator[CellError]:
+    """Keys that have no effect in any cell of a part."""
+    for name, key in workload_keys(part.kind).items():
+        yield from _idle_key(part, f"workload.{name}", key, workload_keys(part.kind), ("workload",))
+    for name, key in direction_keys().items():
+        both = tuple(f"path.{way}" for way in DIRECTIONS)
+        for dotted, groups in ((f"path.{name}", both), *((f"{group}.{name}", (group,)) for group in both)):
+            yield from _idle_key(part, dotted, key, direction_keys(), groups)
+        if all(f"{group}.{name}" in part.settings for group in ("path", *both)):
+            yield CellError(
+                part.locations[f"path.{name}"],
+                f"path.{name} has no effect: forward and reverse both set their own",
+                f"remove path.{name} or one of the two",
+            )
+
+
+def _idle_key(
+    part: Part, dotted: str, key: Key, keys: Mapping[str, Key], groups: tuple[str, ...]
+) -> Iterator[CellError]:
+    """The error of a key that has an effect only beside a value of another, which it has in none of some groups."""
+    condition = key.only_with
+    if condition is None or dotted not in part.settings:
+        return
+    other = next(key for key in keys.values() if key.name == condition.key)
+    sources = [source for group in groups for source in sources_of(group, other.study)]
+    levels = [level for source in sources for level in part.settings.get(source, Values()).levels]
+    if condition.value is None:
+        idle = not levels
+        message, hint = f"no {other.study} is set", f"add {other.study} = {kind_of([other]).example}"
+    else:
+        values = [level.value for level in levels] if levels else [other.default]
+        idle = condition.value not in values
+        message, hint = f"{other.study} is not {condition.value}", f'add {other.study} = "{condition.value}"'
+    if idle:
+        yield CellError(part.locations[dotted], f"{dotted} has no effect: {message}", hint)

@@ -1,0 +1,29 @@
+"""Cells of studies as crosswind-cell sees them, for tests: every default filled in."""
+
+from conftest import requires_binary
+from crosswind.cell.check import CheckedCell, check_study
+from crosswind.study.design import Study
+from crosswind.study.plan import Plan, PlanItem
+
+
+def checked(study: Study) -> tuple[CheckedCell, ...]:
+    """Every cell of a study."""
+    return check_study(study, binary=requires_binary())
+
+
+def adhoc(kind: str, **options: object) -> Study:
+    """A study of options: `transport=...` is workload.transport, `path__delay=...` path.delay."""
+    keys = {key.replace("__", ".") if "__" in key else f"workload.{key}": value for key, value in options.items()}
+    return Study.adhoc(kind, keys)
+
+
+def only_cell(kind: str, **options: object) -> CheckedCell:
+    """The one cell of a study of options."""
+    (cell,) = checked(adhoc(kind, **options))
+    return cell
+
+
+def only_item(study: Study) -> PlanItem:
+    """The one run of a study."""
+    (item,) = Plan.of(study).items
+    return item

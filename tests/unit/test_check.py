@@ -1,0 +1,181 @@
+"""Cells that crosswind-cell refuses: each refusal names the place, the study's key and value, and the levels."""
+
+import json
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cells import adhoc, checked, only_cell
+from crosswind.cell.check import check_study
+from crosswind.errors import EngineError, StudyError
+from crosswind.study.design import Study
+
+ECHO = '[workload]\nkind = "echo"\n'
+Recorded = Callable[..., Path]
+
+
+def study(text: str) -> Study:
+    return Study.from_toml(text, name="my", file="my.toml")
+
+
+def refused(wanted: Study) -> StudyError:
+    with pytest.raises(StudyError) as caught:
+        checked(wanted)
+    assert caught.value.exit_code == 2
+    assert caught.value.hint
+    return caught.value
+
+
+REFUSED = [
+    ('[path]\nmtu = 1279\nfamily = "ipv6"', "4: path.mtu 1279 is not between 1280 and 65535"),
+    ('[path]\nbackend = "direct"\nloss = "1%"', "4: path.backend "),
+    ('[path]\nbackend = "direct"\npreset = "lan"', "4: path.backend "),
+    ('transport = "udp"\nsize = 65508', "4: workload.size 65508 "),
+    ('transport = "udp"\nsize = 65528\n[path]\nfamily = "ipv6"', "4: workload.size 65528 "),
+    ('transport = "quic-datagram"\nsize = "1200B"', "4: workload.size (1200B) "),
+    ('transport = "http1"\nconnection = "new"\nresumption = "session"', "5: workload.resumption (session) "),
+    ('transport = "wss"\nconnection = "new"\nresumption = "0-rtt"', "5: workload.resumption "),
+    ('transport = "tls"\nresumption = "session"', "4: workload.resumption (session) "),
+    ('transport = "quic"\npayload = "text"', "4: workload.payload is text"),
+    ('transport = "http3"\nstream = "new"', "4: workload.stream is new"),
+    ('transport = "socketio-webtransport"\npolling = true', "4: workload.polling (true) "),
+    ('mode = "open"', "1: workload.rate is missing"),
+    ('mode = "open"\nrate = 5\nconnection = "new"', "5: workload.connection is new"),
+    ('mode = "open"\nrate = 5\ndirection = "upload"', "5: workload.direction "),
+]
+
+
+@pytest.mark.parametrize(("more", "message"), REFUSED)
+def test_a_refusal_names_file_line_key_and_value(more: str, message: str) -> None:
+    assert refused(study(ECHO + more + "\n")).message.startswith(f"my.toml:{message}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("transfer", {}, "command line: workload.size is missing"),
+        ("transfer", {"size": 1, "duration": "1s"}, "workload.duration 1s: workload.duration "),
+        ("page", {"transport": "http2", "connections": 6}, "workload.connections 6: workload.connections (6) "),
+        ("page", {"transport": "http1", "scripts": 3, "scripts_size": 2}, "workload.scripts 3: workload.scripts 3 "),
+        ("connect", {"transport": "h2c", "resumption": "session"}, "workload.resumption session: workload.resumption "),
+        ("echo", {"host__congestion_control": "vegas"}, "host.congestion_control vegas: host.congestion_control "),
+    ],
+)
+def test_a_refusal_names_the_option(kind: str, options: dict[str, object], message: str) -> None:
+    assert refused(adhoc(kind, **options)).message.startswith(message)
+
+
+def test_what_is_refused_in_some_cells_names_the_levels_that_decide() -> None:
+    text = ECHO + 'transport = ["tcp", "udp"]\nsize = [1, 65508, 65509]\n[path]\nloss = ["0%", "1%"]\n'
+    said = refused(study(text)).message
+    assert said.startswith("my.toml:4: workload.size 65508 ")
+    # Loss decides nothing, and the size is named already.
+    assert said.endswith(", where workload.transport = udp (2 of 12 cells)")
+
+
+def test_a_refusal_in_a_part_names_the_part() -> None:
+    text = """
+[[part]]
+name = "small"
+[part.workload]
+kind = "echo"
+[[part]]
+name = "large"
+[part.workload]
+kind = "echo"
+transport = ["tcp", "udp"]
+size = "66kB"
+"""
+    said = refused(study(text)).message
+    assert said.startswith("my.toml:11: part.large.workload.size: workload.size (66kB) ")
+    assert said.endswith(", where workload.transport = udp (1 of 3 cells)")
+
+
+def test_the_largest_datagrams_fit() -> None:
+    for size, family in ((65507, "ipv4"), (65527, "ipv6")):
+        cell = only_cell("echo", transport="udp", size=size, path__family=family)
+        assert cell.parameters["workload"]["size_bytes"] == size
+
+
+def test_a_path_without_an_emulator_has_no_distance() -> None:
+    assert only_cell("echo", path__backend="direct", path__preset="localhost").parameters["path"]["backend"] == "direct"
+    assert "direct" in refused(adhoc("echo", path__backend="direct", path__preset="lan")).message
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Recorded:
+    """Makes a crosswind-cell that answers with recorded lines, whatever it is asked to check."""
+
+    def make(*answers: dict[str, Any] | str, status: int = 2, errors: str = "") -> Path:
+        lines = "\n".join(answer if isinstance(answer, str) else json.dumps(answer) for answer in answers)
+        body = f"import sys\nsys.stdin.read()\nprint({lines!r})\nsys.stderr.write({errors!r})\nsys.exit({status})\n"
+        path = tmp_path / "recorded"
+        path.write_text(f"#!{sys.executable} -IS\n{body}", encoding="utf-8")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    return make
+
+
+def refusal(key: str | None, message: str, hint: str | None = None, kind: str = "bad_cell") -> dict[str, Any]:
+    return {"event": "refused", "index": 0, "kind": kind, "key": key, "message": message, "hint": hint}
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "message"),
+    [
+        # A key of both directions, of one, of a preset, and of nobody.
+        ('[path]\ndelay = "5ms"', "path.forward.delay_ns", ":4: path.delay (5ms) is odd"),
+        (
+            '[path]\nforward.delay = "5ms"\ndelay = "1ms"',
+            "path.forward.delay_ns",
+            ":4: path.forward.delay (5ms) is odd",
+        ),
+        ('[path]\nforward.delay = "5ms"\ndelay = "1ms"', "path.reverse.delay_ns", ":5: path.delay (1ms) is odd"),
+        ('[path]\npreset = "lan"', "path.reverse.queue", ":4: path.preset (lan) is odd"),
+        ('[path]\npreset = "lan"\nqueue = "9p"', "path.reverse.queue", ":5: path.queue (9p) is odd"),
+        ('[path]\nloss = "1%"', "path.reverse.rate_bps", ":3: path.rate is odd"),
+        ('[host]\nmin_rto = "1s"', "host.min_rto_ns", ":4: host.min_rto (1s) is odd"),
+        ('[budget]\nstarvation = "1%"', "budget.starvation", ":4: budget.starvation (1%) is odd"),
+        ("", "workload.kind", ":2: workload.kind (echo) is odd"),
+        ("", "deadline_ns", ": deadline_ns is odd"),
+    ],
+)
+def test_a_key_of_the_cell_becomes_one_of_the_study(recorded: Recorded, text: str, key: str, message: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        check_study(study(ECHO + text + "\n"), binary=recorded(refusal(key, f"{key} is odd")))
+    assert caught.value.message == f"my.toml{message}"
+
+
+def test_other_names_of_a_cell_in_a_refusal_become_those_of_a_study(recorded: Recorded) -> None:
+    said = refusal(None, "rate_per_s goes with path.forward.delay_ns", "see host.min_rto_ns, not deadline_ns")
+    with pytest.raises(StudyError) as caught:
+        check_study(study(ECHO), binary=recorded(said))
+    assert caught.value.message == "my.toml: rate goes with path.delay"
+    assert caught.value.hint == "see host.min_rto, not deadline_ns"
+
+
+@pytest.mark.parametrize(
+    ("answers", "status", "message"),
+    [
+        ([], 0, "ended with status 0 after 0 of 1 cells: what it said last"),
+        (["{}"], 0, "says what this version does not read"),
+        (["thread panicked"], 101, "says what this version does not read"),
+        ([refusal(None, "no") | {"index": 1}], 2, "ended with status 2 after 1 of 1 cells"),
+        ([refusal(None, "no")], 1, "ended with status 1 after 1 of 1 cells"),
+        ([{"event": "checked", "index": 0, "cell": {}, "demand": {}}], 0, "says what this version does not read"),
+    ],
+)
+def test_what_no_crosswind_cell_says_is_an_error_of_the_program(
+    recorded: Recorded, answers: list[dict[str, Any] | str], status: int, message: str
+) -> None:
+    with pytest.raises(EngineError) as caught:
+        check_study(study(ECHO), binary=recorded(*answers, status=status, errors="what it said last"))
+    assert message in caught.value.message
+    assert "make install" in (caught.value.hint or "")
+    with pytest.raises(EngineError, match="cannot run /nowhere"):
+        check_study(study(ECHO), binary=Path("/nowhere"))
