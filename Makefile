@@ -14,7 +14,7 @@ STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
 .PHONY: help demo install build test test-rust test-python check check-rust check-python licences advisories bench fuzz \
-        lock clean
+        catalog lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "make bench       speed and fidelity, each beside its reference"
 	@echo "make fuzz        the parsers, with what strangers might send"
 	@echo "make advisories  known vulnerabilities of dependencies (network)"
+	@echo "make catalog     what a cell can be, as crosswind-cell describes it: for the Python package and docs/study.md"
 	@echo "make lock        the lock files, from pyproject.toml (network)"
 	@echo "make clean       removes what was built; runs are kept"
 
@@ -101,6 +102,18 @@ fuzz: $(DEV)/.locked
 	    cargo +nightly fuzz run "$$target" fuzz/corpus/$$target fuzz/seeds/$$target -- \
 	        -max_total_time=$(FUZZ_SECONDS) -max_len=1000 || exit 1; \
 	done
+
+# What crosswind-cell says of itself, and everything that is made of it. Tests say whether it is current.
+CATALOG := python/crosswind/catalog.json
+catalog: $(DEV)/.locked $(CELL)
+	$(CELL) --describe | $(DEV)/bin/python -m json.tool --indent 1 --no-ensure-ascii > $(CATALOG).new
+	@mv $(CATALOG).new $(CATALOG)
+	PYTHONPATH=python $(DEV)/bin/python -m crosswind.study.schema > docs/study.schema.json
+	PYTHONPATH=python $(DEV)/bin/python -m crosswind.study.reference docs/study.md
+
+$(CELL): $(RUST_SOURCES)
+	cargo build --release --locked --quiet -p crosswind-cell
+	@touch $@
 
 lock: $(DEV)/.locked
 	packaging/lock

@@ -1,0 +1,179 @@
+"""The tables of docs/study.md that the catalogue gives: keys with ranges and defaults, workloads, transports.
+
+    python -m crosswind.study.reference docs/study.md
+
+writes them anew between their markers, `<!-- catalogue: NAME -->` and `<!-- end -->`. The rest of the page is written
+by hand.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+from crosswind.catalog import Carrier, Key, KeyType, Transport, Unit, catalog
+from crosswind.study.keys import SETTINGS, direction_keys, workload_keys
+from crosswind.units import format_duration, format_probability, format_rate, format_size
+
+_SECTION = re.compile(r"(<!-- catalogue: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def with_tables(page: str) -> str:
+    """A page with the tables between its markers written anew. Raises: KeyError for a table that does not exist."""
+    return _SECTION.sub(lambda found: f"{found[1]}{TABLES[found['name']]()}{found[3]}", page)
+
+
+def path_table() -> str:
+    """The keys of `[path]`, which are those of both directions too."""
+    known = {**{key.study: key for key in catalog().path.keys}, **direction_keys()}
+    settings = [setting for setting in SETTINGS.values() if setting.key.rpartition(".")[0] == "path"]
+    rows = []
+    for setting in settings:
+        key = known.get(setting.name)
+        default, values = ("", "a name, below") if key is None else (_default(key), _values(key))
+        rows.append((f"`{setting.name}`", default, values, setting.help))
+    return _table(("key", "default", "values", "meaning"), rows)
+
+
+def host_table() -> str:
+    """The keys of `[host]`, and what each profile makes of them."""
+    profiles = {profile.name: profile.values for profile in catalog().profiles}
+    rows = []
+    for key in _in_order("host", catalog().host.keys):
+        defaults = [_code(key, values.get(key.name)) for values in profiles.values()]
+        rows.append((f"`{key.study}`", *defaults, _values(key), key.help))
+    return _table(("key", *(f"`{name}`" for name in profiles), "values", "meaning"), rows)
+
+
+def workload_table() -> str:
+    """Each kind of workload: what it does, what one sample of it is, which keys it takes."""
+    rows = [
+        (f"`{kind}`", workload.help, workload.sample, ", ".join(f"`{key.study}`" for key in _own_keys(kind)))
+        for kind, workload in catalog().workloads.items()
+    ]
+    return _table(("`kind`", "does", "one sample is", "keys"), rows)
+
+
+def key_table() -> str:
+    """Every key of `[workload]`, by the kinds that mean the same by it."""
+    rows = []
+    for setting in SETTINGS.values():
+        name = setting.name
+        by_meaning: dict[tuple[str, str, str], list[str]] = {}
+        for kind in catalog().workloads if setting.key.startswith("workload.") else ():
+            key = workload_keys(kind).get(name)
+            if key is not None:
+                by_meaning.setdefault((_default(key), _values(key), key.help), []).append(f"`{kind}`")
+        rows += [(f"`{name}`", ", ".join(kinds), *meaning) for meaning, kinds in by_meaning.items()]
+    return _table(("key", "of", "default", "values", "meaning"), rows)
+
+
+def transport_table() -> str:
+    """Every transport, what it runs over, what it costs to set up, and which workloads it carries."""
+    rows = [
+        (f"`{name}`", transport.summary, _carrier(transport), "TLS 1.3" if transport.secure else "",
+         str(transport.setup_round_trips), _runs(name))
+        for name, transport in catalog().transports.items()
+    ]  # fmt: skip
+    return _table(("`transport`", "messages go", "over", "secure", "round trips until it can send", "runs"), rows)
+
+
+def budget_table() -> str:
+    """The keys of `[budget]`."""
+    rows = [(f"`{key.study}`", _default(key), _values(key), key.help) for key in catalog().budget.keys]
+    return _table(("key", "default", "values", "meaning"), rows)
+
+
+TABLES: Mapping[str, Callable[[], str]] = {
+    "path": path_table,
+    "host": host_table,
+    "workloads": workload_table,
+    "keys": key_table,
+    "transports": transport_table,
+    "budget": budget_table,
+}
+"""Every table by the name in its marker."""
+
+
+def _own_keys(kind: str) -> list[Key]:
+    return _in_order("workload", catalog().workloads[kind].keys)
+
+
+def _in_order(section: str, keys: Iterable[Key]) -> list[Key]:
+    order = list(SETTINGS)
+    return sorted(keys, key=lambda key: order.index(f"{section}.{key.study}"))
+
+
+def _carrier(transport: Transport) -> str:
+    return {Carrier.TCP: "TCP", Carrier.UDP: "UDP", Carrier.QUIC: "QUIC"}[transport.carrier]
+
+
+def _runs(name: str) -> str:
+    carried = {kind: workload.transports for kind, workload in catalog().workloads.items() if workload.transports}
+    able = [kind for kind, transports in carried.items() if name in transports]
+    if len(able) == len(carried):
+        return "all"
+    unable = [kind for kind in carried if kind not in able]
+    return f"all but `{unable[0]}`" if len(unable) == 1 else ", ".join(f"`{kind}`" for kind in able)
+
+
+def _default(key: Key) -> str:
+    return _code(key, key.default) or key.default_help or ("needed" if key.required else "")
+
+
+def _code(key: Key, value: object) -> str:
+    text = written(key, value)
+    return f"`{text}`" if text else ""
+
+
+def written(key: Key, value: object) -> str:
+    """A value of a cell as a study has it; empty where it is none."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return _number(key, value)
+    return str(value)
+
+
+def _number(key: Key, number: float) -> str:
+    if key.unit is Unit.NANOSECONDS:
+        return format_duration(int(number)) if number else "0"
+    if key.unit is Unit.BYTES:
+        text = format_size(int(number))
+        return f"{int(number)}B" if "." in text else text
+    if key.unit is Unit.BITS_PER_SECOND:
+        return format_rate(int(number))
+    if key.unit is Unit.PROBABILITY:
+        return format_probability(Decimal(repr(number)))
+    return str(int(number)) if float(number).is_integer() else str(number)
+
+
+def _values(key: Key) -> str:
+    if key.type is KeyType.BOOLEAN:
+        return "`true`, `false`"
+    if key.choices:
+        return ", ".join(f"`{choice}`" for choice in key.choices)
+    words = {
+        KeyType.TRANSPORT: "below",
+        KeyType.QUEUE: "packets or bytes",
+        KeyType.ARGUMENTS: "an argument list",
+        KeyType.STRING: "a name",
+    }
+    if key.type in words:
+        return words[key.type]
+    if key.minimum is None or key.maximum is None:
+        return "" if key.minimum is None else f"from {_number(key, key.minimum)}"
+    return f"{_number(key, key.minimum)} to {_number(key, key.maximum)}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    file = Path(sys.argv[1])
+    file.write_text(with_tables(file.read_text(encoding="utf-8")), encoding="utf-8")
