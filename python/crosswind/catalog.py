@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, TypeVar
 
 SCHEMA = "crosswind.catalogue/1"
@@ -171,7 +171,7 @@ def catalog() -> Catalog:
 
 def catalog_text() -> str:
     """`catalog.json` as it is stored."""
-    return resources.files("crosswind").joinpath("catalog.json").read_text(encoding="utf-8")
+    return Path(__file__).with_name("catalog.json").read_text(encoding="utf-8")
 
 
 def is_datagram(name: str | None) -> bool:

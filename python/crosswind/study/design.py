@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,7 @@ from crosswind.units import shown
 SCHEMA = "crosswind.study/1"
 MAX_FILE_BYTES = 1_000_000
 MAX_RUNS = 1_000_000
+_BUILTIN = Path(__file__).parents[1] / "studies"
 _MEASURING_TABLES = ("path", "host", "workload", "part", "study", "repetitions", "budget")
 
 
@@ -254,8 +254,7 @@ def builtin_studies() -> tuple[tuple[str, str], ...]:
 
 
 def _builtin_paths() -> list[Path]:
-    with resources.as_file(resources.files("crosswind") / "studies") as folder:
-        return sorted(folder.glob("*.toml"))
+    return sorted(_BUILTIN.glob("*.toml"))
 
 
 def _builtin(path: Path) -> Study:

@@ -22,7 +22,8 @@ Where = dict[str, str | int | float | bool]
 class Table(BaseModel):
     """A table of the file: unknown keys are errors, and nothing is converted silently."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    # Deferred: only the model of the whole document is ever built, the inner ones as parts of it.
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
 class SettingsTable(Table):

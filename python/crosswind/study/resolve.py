@@ -7,6 +7,7 @@ can be together, crosswind-cell says.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from crosswind.catalog import Key, catalog
 from crosswind.study.keys import DIRECTIONS
@@ -36,6 +37,7 @@ def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
     return {group: tuple(_in_effect(group, keys, settings)) for group, keys in groups.items()}
 
 
+@cache
 def sources_of(group: str, name: str) -> tuple[str, ...]:
     """The dotted keys of a study that can set a key of a group, by its name in a study; what counts first is first."""
     if group in {f"path.{direction}" for direction in DIRECTIONS}:
