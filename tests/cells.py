@@ -2,8 +2,10 @@
 
 from conftest import requires_binary
 from crosswind.cell.check import CheckedCell, check_study
+from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan, PlanItem
+from crosswind.study.resolve import resolve
 
 
 def checked(study: Study) -> tuple[CheckedCell, ...]:
@@ -27,3 +29,9 @@ def only_item(study: Study) -> PlanItem:
     """The one run of a study."""
     (item,) = Plan.of(study).items
     return item
+
+
+def delays_ns(cell: Cell) -> dict[str, object]:
+    """The delay of each direction that has one."""
+    groups = resolve(cell.settings)
+    return {group: setting.value for group in groups for setting in groups[group] if setting.key.name == "delay_ns"}

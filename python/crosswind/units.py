@@ -8,7 +8,7 @@
 | probability | `5%`, `0.05` | Decimal in [0, 1] |
 | queue | `100p`, `64kB`, `64KiB` | Queue |
 
-Decimal and binary are told apart by the `i` alone: `kB` is 1000 bytes, `KiB` is 1024; `mbit` is 10^6 bit/s, `Mibit`
+Only the `i` distinguishes binary from decimal: `kB` is 1000 bytes, `KiB` is 1024; `mbit` is 10^6 bit/s, `Mibit`
 2^20. Durations and sizes are case-sensitive, because `m` and `M`, `b` and `B` mean different things; `KB`, `K` and `kb`
 are refused because people read them in more than one way. Rates spell `bit` out, so their case does not matter
 (`10mbit`, `10Mbit`, `10Mbit/s`); `mbps` is refused: it is megabits to some tools and megabytes to others. A space
@@ -55,14 +55,14 @@ BYTES: Mapping[str, int] = {
     "GiB": 2**30,
 }
 
-# What strangers write, by the letters alone. The digits stay theirs.
-_RATE_SLIPS = {
+# Units that people write by habit from elsewhere, in lower case, and the unit that is suggested instead.
+_RATE_SUGGESTIONS = {
     "bps": "bit", "b": "bit", "bits": "bit", "b/s": "bit",
     "k": "kbit", "kb": "kbit", "kbps": "kbit", "kb/s": "kbit", "kbits": "kbit", "kbits/s": "kbit",
     "m": "mbit", "mb": "mbit", "mbps": "mbit", "mb/s": "mbit", "mbits": "mbit", "mbits/s": "mbit",
     "g": "gbit", "gb": "gbit", "gbps": "gbit", "gb/s": "gbit", "gbits": "gbit", "gbits/s": "gbit",
 }  # fmt: skip
-_DURATION_SLIPS = {
+_DURATION_SUGGESTIONS = {
     "msec": "ms", "millis": "ms", "usec": "us", "nsec": "ns", "sec": "s", "secs": "s", "seconds": "s",
     "second": "s", "minutes": "m", "minute": "m", "mins": "m", "hour": "h", "hours": "h",
 }  # fmt: skip
@@ -91,7 +91,7 @@ class UnitError(ValueError):
 
 @dataclass(frozen=True)
 class Queue:
-    """The waiting room of a link: exactly one of `packets` and `size_bytes` is set."""
+    """The limit of a link's queue: exactly one of `packets` and `size_bytes` is set."""
 
     packets: int | None = None
     size_bytes: int | None = None
@@ -117,8 +117,8 @@ def parse_duration(value: object) -> int:
             f"{shown(value)} has no unit", hint=f'write "{_plain(number)}ms" for milliseconds; {DURATION_HINT}'
         )
     if unit not in NANOSECONDS:
-        meant = _meant(number, _DURATION_SLIPS.get(unit.lower(), unit.lower()), NANOSECONDS)
-        raise _unknown_unit(value, unit, DURATION_HINT, meant)
+        suggestion = _suggestion(number, _DURATION_SUGGESTIONS.get(unit.lower(), unit.lower()), NANOSECONDS)
+        raise _unknown_unit(value, unit, DURATION_HINT, suggestion)
     return _whole(value, number * NANOSECONDS[unit], "nanoseconds")
 
 
@@ -133,8 +133,8 @@ def parse_rate(value: object) -> int | None:
     if unit == "":
         raise UnitError(f"{shown(value)} has no unit", hint=f'write "{_plain(number)}mbit" for Mbit/s; {RATE_HINT}')
     if letters not in BITS_PER_SECOND:
-        meant = _meant(number, _RATE_SLIPS.get(letters, letters), BITS_PER_SECOND)
-        raise _unknown_unit(value, unit, RATE_HINT, meant)
+        suggestion = _suggestion(number, _RATE_SUGGESTIONS.get(letters, letters), BITS_PER_SECOND)
+        raise _unknown_unit(value, unit, RATE_HINT, suggestion)
     return _whole(value, number * BITS_PER_SECOND[letters], "bits a second")
 
 
@@ -155,8 +155,8 @@ def parse_size(value: object) -> int:
                 f'or "{written}{binary}" ({BYTES[binary]:,})',
             )
         same = {name.lower(): name for name in BYTES}
-        meant = _meant(number, same.get(unit.lower(), "?"), BYTES)
-        raise _unknown_unit(value, unit, SIZE_HINT, meant)
+        suggestion = _suggestion(number, same.get(unit.lower(), "?"), BYTES)
+        raise _unknown_unit(value, unit, SIZE_HINT, suggestion)
     return _whole(value, number * BYTES[unit], "bytes")
 
 
@@ -175,8 +175,8 @@ def parse_probability(value: object) -> Decimal:
     if probability < 0:
         raise UnitError(f"{shown(value)} is negative", hint=PROBABILITY_HINT)
     if probability > 1:
-        meant = "" if percent or probability > 100 else f'; did you mean "{format(probability, "f")}%"?'
-        raise UnitError(f"{shown(value)} is more than 100%", hint=PROBABILITY_HINT + meant)
+        suggestion = "" if percent or probability > 100 else f'; did you mean "{format(probability, "f")}%"?'
+        raise UnitError(f"{shown(value)} is more than 100%", hint=PROBABILITY_HINT + suggestion)
     return probability
 
 
@@ -194,7 +194,7 @@ def parse_queue(value: object) -> Queue:
         except UnitError as error:
             raise UnitError(error.message, hint=f"{error.hint}; {QUEUE_HINT}") from None
     if not (queue.packets or queue.size_bytes):
-        raise UnitError(f"a queue of {shown(value)} has no room", hint=QUEUE_HINT)
+        raise UnitError(f"a queue of {shown(value)} holds nothing", hint=QUEUE_HINT)
     return queue
 
 
@@ -250,16 +250,16 @@ def _whole(value: object, amount: Fraction, what: str) -> int:
     return int(amount)
 
 
-def _unknown_unit(value: object, unit: str, hint: str, meant: str) -> UnitError:
-    return UnitError(f'{shown(value)}: "{unit}" is not a unit here', hint=f"{meant}{hint}")
+def _unknown_unit(value: object, unit: str, hint: str, suggestion: str) -> UnitError:
+    return UnitError(f'{shown(value)}: "{unit}" is not a unit here', hint=f"{suggestion}{hint}")
 
 
-def _meant(number: Fraction, unit: str, units: Mapping[str, int]) -> str:
+def _suggestion(number: Fraction, unit: str, units: Mapping[str, int]) -> str:
     return f'did you mean "{_plain(number)}{unit}"? ' if unit in units else ""
 
 
 def _plain(number: Fraction) -> str:
-    """The decimal text of a fraction that came from one."""
+    """The decimal text of a fraction whose denominator has no prime factors but 2 and 5."""
     places = 0
     while (number * 10**places).denominator != 1:
         places += 1

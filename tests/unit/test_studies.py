@@ -1,13 +1,11 @@
 """The built-in studies: they hold together, keep their time, and carry the published figures."""
 
 import json
-import tomllib
 from collections import Counter
 from pathlib import Path
 from statistics import linear_regression
 from typing import Any
 
-import jsonschema
 import pytest
 
 from cells import checked
@@ -15,7 +13,6 @@ from conftest import requires_binary
 from crosswind.cell.check import CheckedCell
 from crosswind.execution.session import plan_entries, presentation
 from crosswind.models import unknown_models
-from crosswind.study import schema as study_schema
 from crosswind.study.design import Study, builtin_studies, load_study
 from crosswind.study.format import KINDS
 from crosswind.study.plan import Plan
@@ -387,46 +384,6 @@ def test_no_queue_can_drop_in_transfers_without_loss() -> None:
         queue = cell.parameters["path"]["reverse"]["queue"]
         # The whole transfer fits into the queue, so it cannot overflow.
         assert queue["packets"] * 1448 >= workload_of(cell)["size_bytes"]
-
-
-def schema() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads((ROOT / "docs/study.schema.json").read_text(encoding="utf-8"))
-    return loaded
-
-
-def test_the_published_schema_is_current() -> None:
-    written = (ROOT / "docs/study.schema.json").read_text(encoding="utf-8")
-    assert written == study_schema.schema_text(), "run: python -m crosswind.study.schema > docs/study.schema.json"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_built_in_studies_fit_the_schema(name: str) -> None:
-    jsonschema.Draft202012Validator.check_schema(schema())
-    study = load_study(name)
-    jsonschema.validate(study.document, schema())
-    jsonschema.validate(tomllib.loads(study.to_toml()), schema())
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"path": {"los": "1%"}},
-        {"path": {"loss": []}},
-        {"path": {"loss": "5ms"}},
-        {"path": {"delay": 5}},
-        {"path": {"mtu": 500}},
-        {"workload": {"kind": ["echo", "connect"]}},
-        {"workload": {"size": [1, 1]}},
-        {"study": {"repetitions": 0}},
-        {"part": [{}]},
-        {"repetitions": [{"at_most": 5}]},
-        {"figure": [{"title": "t", "metric": "rtt", "x": "path.loss", "scale": "cubic"}]},
-        {"fit": [{"title": "t", "model": "line", "metric": "rtt", "x": "path.loss", "by": "a", "over": "b"}]},
-    ],
-)
-def test_the_schema_refuses(document: dict[str, Any]) -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document, schema())
 
 
 def test_the_example_of_the_reference_is_a_study() -> None:

@@ -106,7 +106,7 @@ def test_queues(written: str, queue: Queue) -> None:
         (units.parse_probability, float("nan"), "NaN is not a number", "from 0% to 100%"),
         (units.parse_probability, "5ms", '"5ms": "ms" is not a unit of probability', "from 0% to 100%"),
         (units.parse_queue, 100, "100 has no unit", 'write "100p" for packets or "100B" for bytes'),
-        (units.parse_queue, "0p", 'a queue of "0p" has no room', "a queue is"),
+        (units.parse_queue, "0p", 'a queue of "0p" holds nothing', "a queue is"),
         (units.parse_queue, "1.5p", '"1.5p" is not a whole number of packets', "the nearest are 1 and 2"),
     ],
 )

@@ -11,14 +11,14 @@ def streams(traffic: Streams, carriage: Carriage) -> Usage:
     """Streams that each send at a rate; every message comes back."""
     connection, opening = carriage.connection, carriage.opening
     sender, messages = connection.sender, traffic.messages
-    parts, size_bytes = carriage.packets_of(traffic.size_bytes)
-    packets = 2.0 * messages * parts
+    packets_each, size_bytes = carriage.packets_of(traffic.size_bytes)
+    packets = 2.0 * messages * packets_each
     if 1e9 * traffic.connections / (traffic.streams * traffic.rate_per_s) > DELAYED_ACK_NS:
         packets += messages  # The next message comes too late to carry the ACK.
     packets = carriage.resent(packets) + traffic.connections * (opening.packets + YOUNG_ACKS)
     timeout_ns = connection.timeout_ns if carriage.transport.datagram else sender.timeout_ns
     last_ns = timeout_ns if connection.mean_loss else 0.0
-    beside = max(0.0, packets - 2 * messages * parts)
+    beside = max(0.0, packets - 2 * messages * packets_each)
     return Usage(
         wall_ns=opening.wall_ns + messages * 1e9 / (traffic.streams * traffic.rate_per_s) + sender.rtt_ns + last_ns,
         packets=packets,

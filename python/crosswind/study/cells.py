@@ -1,7 +1,7 @@
 """The cells of a study: one combination of levels each.
 
 Every key written as a list is a factor; the cells of a part are the product of its factors, in the order in which
-`keys.py` lists the keys. What values mean together is in `resolve.py`.
+`keys.py` lists the keys. What several values come to together is in `resolve.py`.
 """
 
 import itertools
@@ -40,13 +40,13 @@ class Where:
     """Some of a study's cells: those in which every key named here has this value. `texts` is what was written."""
 
     texts: Mapping[str, str]
-    _meant: Mapping[str, Value]
+    _values: Mapping[str, Value]
 
     def matches(self, cell: Cell) -> bool:
         """Whether a cell is one of them, however its levels are written: `5000us` is `5ms`."""
         return all(
             cell.part == value if key == "part" else key in cell.settings and cell.settings[key].value == value
-            for key, value in self._meant.items()
+            for key, value in self._values.items()
         )
 
 
@@ -59,13 +59,13 @@ class RepetitionLimit:
 
 
 def where_of(raw: Mapping[str, object], place: Location, parts: Iterable[Part]) -> Where:
-    """The cells that dotted keys (or `part`) and their values tell; none of them is all cells.
+    """The cells in which dotted keys (or `part`) have the given values; without any, all cells.
 
     Raises: CellError for a key or part that does not exist, or a value that the key cannot have.
     """
     names = [part.name for part in parts if part.name]
-    meant = {key: meaning_of(key, value, (*place, key), names) for key, value in raw.items()}
-    return Where({key: text_of(value) for key, value in raw.items()}, meant)
+    values = {key: meaning_of(key, value, (*place, key), names) for key, value in raw.items()}
+    return Where({key: text_of(value) for key, value in raw.items()}, values)
 
 
 def meaning_of(key: str, raw: object, place: Location, parts: Sequence[str]) -> Value:

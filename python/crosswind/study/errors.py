@@ -18,7 +18,7 @@ from crosswind.study.levels import did_you_mean
 from crosswind.study.toml_text import Location, key_lines, line_of
 from crosswind.units import UnitError, shown
 
-# pydantic's words are for programmers; these are its error types that a study file can meet.
+# The hints of pydantic are for programmers. These replace them, for the types of error that a study file can cause.
 _HINTS = {
     "string_type": "write text in quotes",
     "int_type": "write a whole number, without quotes",
@@ -39,7 +39,7 @@ class DesignError(ValueError):
 
 
 class CellError(DesignError):
-    """A combination that cannot be run, or cells that cannot be told by what was written."""
+    """A combination that cannot be run, or a choice of cells that names what does not exist."""
 
 
 @dataclass(frozen=True)

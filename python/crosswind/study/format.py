@@ -89,7 +89,7 @@ class ReportTable(Table):
 class RepetitionsTable(Table):
     """Cells that are run less often than `study.repetitions`; where several tables fit a cell, the least counts."""
 
-    where: Where = Field(description="dotted keys (or part) and the value each has in the cells that are meant")
+    where: Where = Field(description="dotted keys (or part) and the value each has in these cells")
     at_most: int = Field(ge=1, le=100_000, description="how often these cells are run at most")
 
 
@@ -104,7 +104,7 @@ class PartTable(Table):
 
 
 class PublishedTable(Table):
-    """One published figure, shown beside the measured one."""
+    """One published number, shown beside the measured one."""
 
     source: str = Field(description="the document and its table")
     metric: str = Field(description="rtt, total, response, connect, request, reply, transfer_time, goodput, ...")
@@ -127,7 +127,7 @@ class FigureTable(Table):
     """One figure of the report: a metric over the levels of a factor."""
 
     title: str = Field(description="shown above the figure")
-    metric: str = Field(description="what is drawn, as of a published figure")
+    metric: str = Field(description="what is drawn, as of a published number")
     x: str = Field(description="dotted key of the factor along the axis")
     series: str | None = Field(default=None, description="dotted key of the factor that has a line for each level")
     where: Where = Field(
@@ -154,7 +154,7 @@ class FitTable(Table):
 
     title: str = Field(description="shown above the results")
     model: Literal["caia-exponential"] = Field(description="caia-exponential: t = a + b e^(c p), p the loss")
-    metric: str = Field(description="what is fitted, as of a published figure")
+    metric: str = Field(description="what is fitted, as of a published number")
     x: str = Field(description="dotted key of the factor along the curve: path.loss, or that of one direction")
     by: str = Field(description="dotted key of the factor that has a result for each level")
     over: str = Field(description="dotted key of the factor whose levels are fitted one by one, and then averaged")
@@ -169,7 +169,7 @@ class EquivalenceTable(Table):
     """One claim that the levels of a factor make no difference that matters, tested for every two of them."""
 
     title: str = Field(description="shown above the results")
-    metric: str = Field(description="what is compared, as of a published figure")
+    metric: str = Field(description="what is compared, as of a published number")
     factor: str = Field(description="dotted key of the factor whose levels are compared, two at a time")
     margin: str = Field(
         description="the smallest difference of means that matters: 5ms, 100kbit/s; 25% is from 1/1.25 to 1.25 times, "

@@ -96,8 +96,9 @@ def _settings_of(tables: StudyDocument | PartTable) -> dict[str, Values]:
 
 
 def _without_overridden(base: Mapping[str, Values], own: Mapping[str, Values]) -> dict[str, Values]:
-    """The base without what `own` replaces: `path.loss` means both directions, whatever the base said of each."""
-    replaced = {f"path.{way}.{name}" for way in DIRECTIONS for name in direction_keys() if f"path.{name}" in own}
+    """The base without what `own` replaces: `path.loss` means both directions, whatever the base sets for each."""
+    names = [name for name in direction_keys() if f"path.{name}" in own]
+    replaced = {f"path.{direction}.{name}" for direction in DIRECTIONS for name in names}
     return {key: values for key, values in base.items() if key not in replaced}
 
 
@@ -135,7 +136,7 @@ def _idle(part: Part) -> Iterator[CellError]:
     for name, key in workload_keys(part.kind).items():
         yield from _idle_key(part, f"workload.{name}", key, workload_keys(part.kind), ("workload",))
     for name, key in direction_keys().items():
-        both = tuple(f"path.{way}" for way in DIRECTIONS)
+        both = tuple(f"path.{direction}" for direction in DIRECTIONS)
         for dotted, groups in ((f"path.{name}", both), *((f"{group}.{name}", (group,)) for group in both)):
             yield from _idle_key(part, dotted, key, direction_keys(), groups)
         if all(f"{group}.{name}" in part.settings for group in ("path", *both)):

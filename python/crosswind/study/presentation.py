@@ -1,7 +1,7 @@
 """What a report sets beside the measurement or makes of it, each tied to its cells.
 
-Published figures (numbers from a document), figures to draw, curves to fit, and claims of equivalence. Nothing here
-decides what is measured.
+Published numbers from documents, figures to draw, curves to fit, and claims of equivalence. Nothing here decides what
+is measured.
 """
 
 import math
@@ -51,7 +51,7 @@ class PublishedError(DesignError):
 
 @dataclass(frozen=True)
 class Published:
-    """One published figure. `mean`, `sd` and `ci` (half width) are in `unit`; times `scale`, in the metric's own.
+    """One published number. `mean`, `sd` and `ci` (half width) are in `unit`; times `scale`, in the metric's own.
 
     `inferred`: not printed as a number in the source. `n`: the sample size, where the source gives it.
     """
@@ -79,7 +79,7 @@ class Published:
         return _SCALES[METRICS[self.metric]][self.unit]
 
     def matches(self, cell: Cell) -> bool:
-        """Whether this figure belongs beside a cell: every level it names is the cell's, however each is written."""
+        """Whether this number belongs beside a cell: every level it names is the cell's, however each is written."""
         return self.where.matches(cell)
 
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
@@ -149,12 +149,12 @@ class Equivalence:
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`; `margin` is as written, `bound` its number."""
         plain = self._table.model_dump(exclude_none=True)
-        meant = {"is_ratio": self.is_ratio, "bound": self.margin}
-        return {**plain, **meant, "where": dict(self.where.texts), "cells": _indices(cells, self.where)}
+        bound = {"is_ratio": self.is_ratio, "bound": self.margin}
+        return {**plain, **bound, "where": dict(self.where.texts), "cells": _indices(cells, self.where)}
 
 
 def published_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Published, ...]:
-    """The published figures of a study. Raises: PublishedError, CellError."""
+    """The published numbers of a study. Raises: PublishedError, CellError."""
     return tuple(_published(table, ("published", number), parts) for number, table in enumerate(document.published))
 
 
@@ -218,8 +218,8 @@ def _fit(table: FitTable, place: Location, parts: Sequence[Part]) -> Fit:
     names = [part.name for part in parts if part.name]
     levels = []
     for number, entry in enumerate(table.published):
-        meant = meaning_of(table.by, entry.level, (*place, "published", number, "level"), names)
-        levels.append(Where({table.by: text_of(entry.level)}, {table.by: meant}))
+        value = meaning_of(table.by, entry.level, (*place, "published", number, "level"), names)
+        levels.append(Where({table.by: text_of(entry.level)}, {table.by: value}))
     where = where_of(table.where, (*place, "where"), parts)
     return Fit(x=table.x, by=table.by, over=table.over, where=where, levels=tuple(levels), _table=table)
 

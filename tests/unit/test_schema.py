@@ -1,0 +1,54 @@
+"""The JSON Schema of study files: current, and neither stricter nor looser than the studies that there are."""
+
+import json
+import tomllib
+from typing import Any
+
+import jsonschema
+import pytest
+
+from conftest import ROOT
+from crosswind.study import schema as study_schema
+from crosswind.study.design import builtin_studies, load_study
+
+NAMES = [name for name, _ in builtin_studies()]
+
+
+def schema() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((ROOT / "docs/study.schema.json").read_text(encoding="utf-8"))
+    return loaded
+
+
+def test_the_published_schema_is_current() -> None:
+    written = (ROOT / "docs/study.schema.json").read_text(encoding="utf-8")
+    assert written == study_schema.schema_text(), "run: make catalog"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_built_in_studies_fit_the_schema(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+    study = load_study(name)
+    jsonschema.validate(study.document, schema())
+    jsonschema.validate(tomllib.loads(study.to_toml()), schema())
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"path": {"los": "1%"}},
+        {"path": {"loss": []}},
+        {"path": {"loss": "5ms"}},
+        {"path": {"delay": 5}},
+        {"path": {"mtu": 500}},
+        {"workload": {"kind": ["echo", "connect"]}},
+        {"workload": {"size": [1, 1]}},
+        {"study": {"repetitions": 0}},
+        {"part": [{}]},
+        {"repetitions": [{"at_most": 5}]},
+        {"figure": [{"title": "t", "metric": "rtt", "x": "path.loss", "scale": "cubic"}]},
+        {"fit": [{"title": "t", "model": "line", "metric": "rtt", "x": "path.loss", "by": "a", "over": "b"}]},
+    ],
+)
+def test_the_schema_refuses(document: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, schema())
