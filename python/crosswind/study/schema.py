@@ -1,4 +1,4 @@
-"""The JSON Schema of a study file, generated from `study_format.py`.
+"""The JSON Schema of a study file, generated from the models of `format.py`.
 
     python -m crosswind.study.schema > docs/study.schema.json
 
