@@ -1,4 +1,4 @@
-"""The real command line in a process of its own, with the real crosswind-cell."""
+"""The command line with the real crosswind-cell: in this process, or in one of its own for tests about processes."""
 
 import json
 import os
@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from conftest import ROOT
+from crosswind.cli import main
 
 # A crowded machine makes cells invalid, rightly. These tests ask other things, and so take any fidelity.
 ANY_FIDELITY = (
@@ -42,19 +45,33 @@ class Cli:
     """Runs command lines in an empty directory."""
 
     cwd: Path
+    capture: pytest.CaptureFixture[str]
     running: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def __call__(self, *arguments: str) -> Ended:
+        """Runs one to its end, in this process: what is imported once need not be imported again."""
+        self.capture.readouterr()
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as exited:
+            patch.chdir(self.cwd)
+            for name, value in self.env.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "argv", ["crosswind", *arguments])
+            main(arguments)
+        out, err = self.capture.readouterr()
+        assert isinstance(exited.value.code, int)
+        return Ended(exited.value.code, out, err)
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment they run in."""
+        """The environment that they run in; programs in their cells find Crosswind by it."""
         return {**os.environ, "PYTHONPATH": str(ROOT / "python"), "NO_COLOR": "1"}
 
     def command(self, *arguments: str) -> list[str]:
-        """A whole command line."""
+        """The argument list of one that has a process of its own."""
         return [sys.executable, "-m", "crosswind.cli", *arguments]
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Starts one and does not wait."""
+        """Starts one in a process of its own and does not wait."""
         process = subprocess.Popen(
             self.command(*arguments),
             cwd=self.cwd,
@@ -72,9 +89,12 @@ class Cli:
         out, err = process.communicate()
         return Ended(process.returncode, out, err)
 
-    def __call__(self, *arguments: str) -> Ended:
-        """Runs one to its end."""
-        return self.end(self.start(*arguments))
+    def stop(self) -> None:
+        """Ends whatever still runs."""
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
 
     def cells(self, run: str) -> Path:
         """Where a run keeps its cells."""
@@ -95,21 +115,25 @@ def wait_until(condition: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-def cell_of(process: subprocess.Popen[str]) -> int:
-    """The crosswind-cell that a running command line runs its cell in, once there is one."""
-    found: list[int] = []
-
-    def look() -> bool:
+def running_cells(process: subprocess.Popen[str]) -> list[int]:
+    """The processes in which a running command line runs its cells at this moment."""
+    found = []
+    try:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
-        for child in children:
-            try:
-                words = Path(f"/proc/{child}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            # --version and --check run before the first cell.
-            if len(words) == 1 and words[0].endswith(b"crosswind-cell"):
-                found.append(int(child))
-        return bool(found)
+    except FileNotFoundError:
+        return []
+    for child in children:
+        try:
+            words = Path(f"/proc/{child}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        # It has no option, unlike --version and --check, which run before the first cell. A script is its last word.
+        if words[-1] == os.fsencode(os.environ["CROSSWIND_CELL"]):
+            found.append(int(child))
+    return found
 
-    wait_until(look)
-    return found[0]
+
+def cell_of(process: subprocess.Popen[str]) -> int:
+    """The process in which a running command line runs its cell, once there is one."""
+    wait_until(lambda: running_cells(process) or process.poll() is not None)
+    return running_cells(process)[0]

@@ -10,12 +10,9 @@ from e2e_cli import Cli
 
 
 @pytest.fixture
-def crosswind(tmp_path: Path) -> Iterator[Cli]:
+def crosswind(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Cli]:
     """The command line in an empty directory. Needs a machine that can run cells."""
     requires_cell()
-    cli = Cli(tmp_path)
+    cli = Cli(tmp_path, capfd)
     yield cli
-    for process in cli.running:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
+    cli.stop()

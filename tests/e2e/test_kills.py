@@ -3,46 +3,78 @@
 import hashlib
 import os
 import random
-import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from e2e_cli import ANY_FIDELITY, Cli
+from e2e_cli import ANY_FIDELITY, Cli, running_cells
+from runs import FINISHED, echo_samples
 
-STUDY = """
+MESSAGES = 20
+STUDY = f"""
 [path]
 delay = ["2ms", "3ms"]
 loss = ["0%", "10%"]
 
 [study]
-repetitions = 4
+repetitions = 2
 
 [[part]]
 name = "echo"
 [part.workload]
 kind = "echo"
 transport = ["tcp", "udp"]
-messages = 100
+messages = {MESSAGES}
 timeout = "100ms"
 
 [[part]]
 name = "program"
 [part.workload]
 kind = "program"
-client = ["sh", "-c", "sleep 0.3; echo {server}"]
+client = ["sh", "-c", "sleep 0.1; echo {{server}}"]
 server = ["sleep", "5"]
 """
-CELLS, REPETITIONS, MESSAGES = 12, 4, 100
+CELLS, REPETITIONS = 12, 2
 KEYS = {f"c{cell:03d}-r{repetition:02d}" for cell in range(CELLS) for repetition in range(REPETITIONS)}
-MOST_ROUNDS = 60
+MAX_SESSIONS = 60
+
+# It has a child and tells of its progress, as the real one does, and ends with whoever started it.
+FAKE_CELL = """
+import ctypes, random, shutil
+PR_SET_PDEATHSIG = 1
+def end_with_parent(): ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+end_with_parent()
+start()
+child = os.fork()
+if child == 0:
+    end_with_parent()
+    time.sleep(20)
+    os._exit(0)
+for done in range(random.Random(cell['seed']).randrange(2, 20)):
+    time.sleep(0.02)
+    say(event='progress', done=done, total=20, lost=0, elapsed_ns=20_000_000 * done, median_ns=None, fidelity=None)
+os.kill(child, signal.SIGKILL)
+shutil.copy({samples!r}, cell['output']['directory'])
+say(**{{**{finished!r}, 'id': cell['id']}})
+"""
 
 
-def family(pid: int) -> list[int]:
+@pytest.fixture
+def fake_cells(fake_cell: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells that only wait, and then leave samples behind."""
+    samples = tmp_path / "samples.arrow"
+    echo_samples(MESSAGES).write_ipc(samples)
+    binary = fake_cell(FAKE_CELL.format(samples=str(samples), finished=FINISHED))
+    monkeypatch.setenv("CROSSWIND_CELL", str(binary))
+
+
+def descendants(pid: int) -> list[int]:
     """A process's descendants, nearest first, as far as they can be seen."""
     found: list[int] = []
     waiting = [pid]
@@ -82,7 +114,7 @@ def failed_cells(crosswind: Cli) -> set[str]:
 def strike(chance: random.Random, process: subprocess.Popen[str], disk: Path) -> str:
     """Does something bad to a run, and says what."""
     kind = chance.choice(["kill", "kill", "cell", "grandchild", "interrupt", "terminate", "twice", "disk"])
-    below = family(process.pid)
+    below = descendants(process.pid)
     match kind:
         case "kill":
             process.kill()
@@ -91,12 +123,8 @@ def strike(chance: random.Random, process: subprocess.Popen[str], disk: Path) ->
         case "grandchild" if below:
             _kill(below[-1])
         case "disk":
-            ballast = disk / "ballast"
-            free = shutil.disk_usage(disk).free
-            with ballast.open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, max(1, free - 4096))
-            time.sleep(0.3)
-            ballast.unlink()
+            with full(disk):
+                time.sleep(0.3)
         case "terminate":
             process.terminate()
         case "twice":
@@ -107,23 +135,42 @@ def strike(chance: random.Random, process: subprocess.Popen[str], disk: Path) ->
     return kind
 
 
+@contextmanager
+def full(disk: Path) -> Iterator[None]:
+    """Leaves no byte free, whatever the run writes meanwhile."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(1 << 16))
+    yield
+    ballast.unlink()
+
+
 def _kill(pid: int) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def ended_within(process: subprocess.Popen[str], seconds: float) -> bool:
     """Whether a process ends within a time."""
-    until = time.monotonic() + seconds
-    while process.poll() is None and time.monotonic() < until:
-        time.sleep(0.01)
-    return process.poll() is not None
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def wait_for_a_moment(chance: random.Random, process: subprocess.Popen[str]) -> None:
+    """Returns while the command line starts up, one time in four, or else when it has begun to run cells."""
+    if chance.random() < 0.25:
+        ended_within(process, chance.uniform(0, 1))
+        return
+    while process.poll() is None and not running_cells(process):
+        time.sleep(0.005)
 
 
 @pytest.fixture
-def disk(crosswind: Cli) -> Path:
+def disk(crosswind: Cli) -> Iterator[Path]:
     """A file system of its own for the run, so that filling it harms nobody."""
     place = crosswind.cwd / "disk"
     place.mkdir()
@@ -131,33 +178,39 @@ def disk(crosswind: Cli) -> Path:
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
         pytest.skip("cannot mount a tmpfs")
     (crosswind.cwd / "run").symlink_to(place / "run")
-    return place
+    yield place
+    # What may hold the file system has to end first.
+    crosswind.stop()
+    subprocess.run(["umount", "--lazy", place], check=True)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_run_survives_whatever_happens_to_it(crosswind: Cli, disk: Path, seed: int) -> None:
-    chance = random.Random(seed)
+def kill_until_done(crosswind: Cli, disk: Path, chance: random.Random) -> list[str]:
+    """Starts the run and resumes it until every cell is whole, and strikes meanwhile. Returns the strikes."""
     (crosswind.cwd / "hard.toml").write_text(STUDY, encoding="utf-8")
-    arguments = ["run", "hard.toml", *ANY_FIDELITY, "--output", "disk/run", "--no-report"]
+    arguments = ["run", "hard.toml", *ANY_FIDELITY, "--jobs", "3", "--output", "disk/run", "--no-report"]
     kept: dict[str, str] = {}
-    strikes = []
-    for _ in range(MOST_ROUNDS):
+    strikes: list[str] = []
+    for _ in range(MAX_SESSIONS):
         process = crosswind.start(*arguments)
-        # Start-up takes about a second, the whole run some seconds more: anywhere in them.
-        while not ended_within(process, chance.uniform(0.5, 4.0)):
+        wait_for_a_moment(chance, process)
+        while not ended_within(process, chance.uniform(0, 0.6)):
             strikes.append(strike(chance, process, disk))
         ended = crosswind.end(process)
         assert "Traceback" not in ended.err, ended.err
         if not (disk / "run" / "manifest.json").exists():
             continue
-        arguments = ["run", "--resume", "disk/run", "--no-report"]
+        arguments = ["run", "--resume", "disk/run", "--jobs", "3", "--no-report"]
         now = whole_cells(crosswind)
         failed = failed_cells(crosswind)
         assert {key: now.get(key) for key in kept} == kept, f"a cell that was whole has changed after {strikes}"
         kept = {key: digest for key, digest in now.items() if key not in failed}
         if set(kept) == KEYS:
             break
-    assert len(strikes) >= 5, "the run was over before anything happened to it"
+    return strikes
+
+
+def assert_whole(crosswind: Cli) -> None:
+    """Every repetition is there once, with all its samples, and nothing is left of those that were cut short."""
     last = crosswind("run", "--resume", "disk/run", "--no-report")
     assert last.status == 0, last.err
     assert set(whole_cells(crosswind)) == KEYS
@@ -169,14 +222,15 @@ def test_a_run_survives_whatever_happens_to_it(crosswind: Cli, disk: Path, seed:
         assert numbers in ([], list(range(MESSAGES)))
 
 
-@pytest.fixture(autouse=True)
-def unmounted(crosswind: Cli) -> object:
-    """Unmounts when everything that may hold the file system has ended."""
-    yield
-    place = crosswind.cwd / "disk"
-    for process in crosswind.running:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
-    if place.is_mount():
-        subprocess.run(["umount", "--lazy", place], check=True)
+@pytest.mark.usefixtures("fake_cells")
+@pytest.mark.parametrize("seed", range(4))
+def test_a_run_of_fake_cells_survives_whatever_happens_to_it(crosswind: Cli, disk: Path, seed: int) -> None:
+    strikes = kill_until_done(crosswind, disk, random.Random(seed))
+    assert len(strikes) >= 5, "the run was over before anything happened to it"
+    assert_whole(crosswind)
+
+
+def test_a_run_of_real_cells_survives_whatever_happens_to_it(crosswind: Cli, disk: Path) -> None:
+    strikes = kill_until_done(crosswind, disk, random.Random(1))
+    assert len(strikes) >= 5, "the run was over before anything happened to it"
+    assert_whole(crosswind)
