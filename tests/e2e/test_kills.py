@@ -193,7 +193,7 @@ def kill_until_done(crosswind: Cli, disk: Path, chance: random.Random) -> list[s
     for _ in range(MAX_SESSIONS):
         process = crosswind.start(*arguments)
         wait_for_a_moment(chance, process)
-        while not ended_within(process, chance.uniform(0, 0.6)):
+        while not ended_within(process, chance.uniform(0.1, 1)):
             strikes.append(strike(chance, process, disk))
         ended = crosswind.end(process)
         assert "Traceback" not in ended.err, ended.err
