@@ -60,26 +60,33 @@ def built(name: str, sources: list[Path], build: Callable[[Path], None]) -> Iter
     for source in sorted(sources):
         key.update(source.name.encode() + b"\0" + source.read_bytes())
     BUILT.mkdir(parents=True, exist_ok=True)
+    directory, stamp = BUILT / name, BUILT / f"{name}.built"
+
+    def current() -> bool:
+        return stamp.exists() and stamp.read_text("ascii") == key.hexdigest()
+
     with (BUILT / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        directory, stamp = BUILT / name, BUILT / f"{name}.built"
-        if not stamp.exists() or stamp.read_text("ascii") != key.hexdigest():
-            stamp.unlink(missing_ok=True)
-            shutil.rmtree(directory, ignore_errors=True)
-            directory.mkdir()
-            for source in sources:
-                shutil.copy(source, directory)
-            build(directory)
-            stamp.write_text(key.hexdigest(), "ascii")
-        # Shared, so that nobody builds anew under a test that runs.
+        # Shared among all who test, so that nobody builds anew meanwhile; exclusive only for who has to build.
         fcntl.flock(lock, fcntl.LOCK_SH)
+        while not current():
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not current():
+                stamp.unlink(missing_ok=True)
+                shutil.rmtree(directory, ignore_errors=True)
+                directory.mkdir()
+                for source in sources:
+                    shutil.copy(source, directory)
+                build(directory)
+                stamp.write_text(key.hexdigest(), "ascii")
+            fcntl.flock(lock, fcntl.LOCK_SH)
         yield directory
 
 
 def _run(command: list[str], directory: Path, **environment: str) -> None:
     try:
         ended = subprocess.run(
-            command,
+            # The tests that run meanwhile come first.
+            ["nice", *command],
             cwd=directory,
             env={**os.environ, **environment},
             capture_output=True,

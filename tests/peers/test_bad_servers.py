@@ -32,7 +32,7 @@ from peers.python.frames import BINARY, CLOSE, CONTINUATION, TEXT, Frame, Wire, 
 RAW = ["tcp", "tls"]
 SPOKEN = ["http1", "h2c", "https1", "http2", "websocket", "wss", "socketio-websocket"]
 ALPN = {"https1": "http/1.1", "http2": "h2", "wss": "http/1.1"}
-SHORT_NS = 1_000_000_000
+SHORT_NS = 300_000_000
 """The timeout of a client that waits for what never comes."""
 MEMORY = 128 * 2**20
 """A client that buffers what it was promised would need 2**62 bytes. Ours holds a few MB, whatever it is told."""
