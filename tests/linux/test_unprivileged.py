@@ -1,7 +1,6 @@
 """Without root: a clear error where /dev/net/tun is closed, and a cell in a user namespace where it is open."""
 
 import shutil
-import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -13,14 +12,14 @@ from conftest import requires
 from linux.lab import DIRECTIONS, Ended, Lab, Object, cell_of
 
 NOBODY = 65534
-TUN = Path("/dev/net/tun")
 ECHO: Object = {"kind": "echo", "transport": "udp", "messages": 50}
-OPEN_TUN = """
+OWN_TUN = """
 set -e
 mount -t tmpfs tmpfs "$0"
 mknod "$0/tun" c 10 200
-chmod 666 "$0/tun"
+chmod "$1" "$0/tun"
 mount --bind "$0/tun" /dev/net/tun
+shift
 exec "$@"
 """
 
@@ -44,23 +43,32 @@ def as_nobody() -> list[str]:
     return [requires("setpriv"), f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 
 
+def with_tun(ordinary: Path, mode: str) -> list[str]:
+    """The start of a command line with a device node of its own at /dev/net/tun, which no other process sees."""
+    private = [requires("unshare"), "--mount", "--propagation", "private"]
+    return [*private, "sh", "-c", OWN_TUN, str(ordinary / "tun"), mode]
+
+
+@pytest.fixture
+def with_closed_tun(ordinary: Path, as_nobody: list[str]) -> list[str]:
+    """The start of a command line that runs as an ordinary user, to whom the device is closed."""
+    return [*with_tun(ordinary, "600"), *as_nobody]
+
+
 @pytest.fixture
 def with_open_tun(ordinary: Path, as_nobody: list[str]) -> list[str]:
-    """The same, with a device node of its own at /dev/net/tun, which the machine's other processes do not see."""
+    """The start of a command line that runs as an ordinary user, to whom the device is open."""
     if int(Path("/proc/sys/user/max_user_namespaces").read_text("ascii")) == 0:
         pytest.skip("user.max_user_namespaces is 0")
-    private = [requires("unshare"), "--mount", "--propagation", "private", "sh", "-c", OPEN_TUN, str(ordinary / "tun")]
-    command = [*private, *as_nobody]
+    command = [*with_tun(ordinary, "666"), *as_nobody]
     tried = subprocess.run([*command, "unshare", "--user", "true"], capture_output=True, text=True, check=False)
     if tried.returncode != 0:
         pytest.skip(f"this machine allows no user namespaces: {tried.stderr.strip()}")
     return command
 
 
-def test_a_closed_tun_device_is_a_privilege_error(lab: Lab, ordinary: Path, as_nobody: list[str]) -> None:
-    if TUN.stat().st_mode & stat.S_IROTH:
-        pytest.skip("/dev/net/tun is open to everyone here")
-    ended = lab.end(lab.start(cell_of(ECHO), command=as_nobody))
+def test_a_closed_tun_device_is_a_privilege_error(lab: Lab, with_closed_tun: list[str]) -> None:
+    ended = lab.end(lab.start(cell_of(ECHO), command=with_closed_tun))
     assert (ended.status, ended.error["kind"]) == (1, "privilege")
     assert "/dev/net/tun" in ended.error["message"]
     assert "ermission denied" in ended.error["message"]
@@ -97,11 +105,9 @@ def test_a_program_runs_without_root_where_the_device_is_open(
         assert ended.book(direction)["delivered"] == 5
 
 
-def test_probe_says_what_an_ordinary_user_lacks(lab: Lab, ordinary: Path, as_nobody: list[str]) -> None:
-    if TUN.stat().st_mode & stat.S_IROTH:
-        pytest.skip("/dev/net/tun is open to everyone here")
+def test_probe_says_what_an_ordinary_user_lacks(lab: Lab, with_closed_tun: list[str]) -> None:
     done = subprocess.run(
-        [*as_nobody, str(lab.binary), "--probe"], capture_output=True, text=True, check=False, timeout=60
+        [*with_closed_tun, str(lab.binary), "--probe"], capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert '"ok": false' in done.stdout
