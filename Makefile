@@ -13,8 +13,8 @@ PYTHON_SOURCES := pyproject.toml README.md LICENSE $(shell find packaging python
 STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install build test test-rust test-python check check-rust check-python licences advisories bench fuzz \
-        catalog lock clean
+.PHONY: help demo install build build-tests test test-rust test-python check check-rust check-python licences advisories \
+        bench catalog fuzz lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -57,11 +57,18 @@ endif
 
 test: test-rust test-python
 
+build-tests: $(DEV)/.locked
+	cargo test --workspace --locked --quiet --no-run
+
 test-rust: $(DEV)/.locked
 	cargo test --workspace --locked --quiet
 
+# How many tests run at a time. Most of them wait, so there are more than processors.
+WORKERS ?= 4
+PYTEST := $(DEV)/bin/python -m pytest --durations=10
 test-python: dist/.built
-	$(DEV)/bin/python -m pytest
+	$(PYTEST) -m "not alone" -n $(WORKERS) --dist worksteal
+	$(PYTEST) -m alone
 
 check: check-rust check-python licences
 

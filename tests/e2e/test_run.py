@@ -2,11 +2,9 @@
 
 import json
 import subprocess
-from pathlib import Path
 
 import jsonschema
 import polars as pl
-import pytest
 
 from conftest import ROOT, requires
 from e2e_cli import ANY_FIDELITY, Cli
@@ -93,13 +91,3 @@ def test_a_study_file_with_factors_and_repetitions(crosswind: Cli) -> None:
     assert ended.json["study"] == "mine"
     assert [cell["repetitions"] for cell in ended.json["cells"]] == [3, 3]
     assert len(crosswind.finished(str(next((crosswind.cwd / "crosswind-runs").iterdir())))) == 6
-
-
-@pytest.mark.timeout(180)
-def test_the_demo_study_runs_in_its_quick_variant(crosswind: Cli) -> None:
-    ended = crosswind("run", "quickstart", "--quick", *ANY_FIDELITY)
-    assert ended.status == 0, ended.err
-    page = Path(ended.err.rpartition("report: ")[2].strip())
-    assert "</html>" in (crosswind.cwd / page).read_text(encoding="utf-8")
-    again = crosswind("report", str(page.parent))
-    assert (again.status, again.out) == (0, ended.out)
