@@ -15,6 +15,7 @@ BUILT_CELL = ROOT / "target" / "release" / "crosswind-cell"
 
 # A test must never pick up whatever crosswind-cell happens to lie on PATH.
 os.environ.setdefault("CROSSWIND_CELL", str(BUILT_CELL))
+REAL_CELL = Path(os.environ["CROSSWIND_CELL"])  # whatever a test sets in its place later
 
 
 def missing(what: str) -> None:
@@ -34,10 +35,9 @@ def requires(program: str) -> str:
 
 def requires_binary() -> Path:
     """The built crosswind-cell, for what it says without running a cell."""
-    binary = Path(os.environ["CROSSWIND_CELL"])
-    if not binary.exists():
+    if not REAL_CELL.exists():
         missing("crosswind-cell is not built: cargo build --release")
-    return binary
+    return REAL_CELL
 
 
 def requires_cell() -> Path:

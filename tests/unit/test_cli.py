@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from rich.console import Console
 
-from conftest import BUILT_CELL, ROOT
+from conftest import ROOT, requires_binary
 from crosswind import __version__
 from crosswind.cli import main
 from crosswind.cli.runs import print_runs, size_text
@@ -322,7 +322,7 @@ def test_a_plan_says_what_a_run_would_take_and_makes_nothing(
         "checked  not by crosswind-cell: CROSSWIND_CELL is '/nowhere', which is not a program that can be run" in lines
     )
     assert not any("about" in line for line in lines)
-    monkeypatch.setenv("CROSSWIND_CELL", str(BUILT_CELL))
+    monkeypatch.setenv("CROSSWIND_CELL", str(requires_binary()))
     status, out, err = crosswind("plan", "quickstart")
     assert (status, err) == (0, "")
     lines = [line.rstrip() for line in out.splitlines()]

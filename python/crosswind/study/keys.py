@@ -19,7 +19,7 @@ WORKLOAD_KINDS = tuple(catalog().workloads)
 # Cells are numbered by the order of their keys, and blocks are shuffled by those numbers: the order of what stands here
 # must stay, or an old study with an old seed would get another plan. Keys that it does not name follow as the
 # catalogue has them.
-_FIRST = {
+_NUMBERED_FIRST = {
     "path": "backend family mtu preset delay loss rate queue count",
     "host": "profile congestion_control nodelay sack timestamps window_scaling tail_loss_probe slow_start_after_idle "
     "send_buffer receive_buffer initial_window min_rto",
@@ -95,7 +95,7 @@ def _settings(section: str, keys: Iterable[Key], *, note: str = "") -> Iterator[
 
 
 def _ordered(section: str, settings: Iterable[Setting]) -> list[Setting]:
-    first = _FIRST[section].split()
+    first = _NUMBERED_FIRST[section].split()
     return sorted(settings, key=lambda setting: first.index(setting.name) if setting.name in first else len(first))
 
 

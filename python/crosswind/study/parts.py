@@ -5,7 +5,7 @@ key that would have no effect in any cell; what depends on several values is for
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from crosswind.catalog import Key, KeyType, catalog
@@ -85,9 +85,9 @@ def _part(base: Mapping[str, Values], table: PartTable | None, place: Location) 
     ordered = {key: fits[key] for key in KINDS if key in fits}
     where = {key: (*place, *key.split(".")) if key in own else tuple(key.split(".")) for key in ordered}
     part = Part("" if table is None else table.name, place, ordered, where)
-    for refusal in (_wrong_values(part), _missing(part), _idle(part)):
-        for error in refusal:
-            raise error
+    _refuse_wrong_values(part)
+    _refuse_missing_keys(part)
+    _refuse_idle_keys(part)
     return part
 
 
@@ -102,15 +102,15 @@ def _without_overridden(base: Mapping[str, Values], own: Mapping[str, Values]) -
     return {key: values for key, values in base.items() if key not in replaced}
 
 
-def _wrong_values(part: Part) -> Iterator[CellError]:
-    """Values that other kinds of workload take, and this one does not."""
+def _refuse_wrong_values(part: Part) -> None:
+    """Refuses values that other kinds of workload take, and this one does not."""
     for name, key in workload_keys(part.kind).items():
         dotted = f"workload.{name}"
         for level in part.settings.get(dotted, Values()).levels:
             try:
                 kind_of([key]).level(level.raw)
             except UnitError as error:
-                yield CellError(part.locations[dotted], error.message, error.hint)
+                raise CellError(part.locations[dotted], error.message, error.hint) from None
     able = catalog().workloads[part.kind].transports
     named = part.settings.get("workload.transport", Values()).levels
     usual = default_transport(part.kind)
@@ -119,38 +119,36 @@ def _wrong_values(part: Part) -> Iterator[CellError]:
         if transport not in able:
             place = "workload.transport" if named else "workload.kind"
             message = f"workload {part.kind} does not run over {transport}"
-            yield CellError(part.locations[place], message, f"transports that it runs over: {', '.join(able)}")
+            raise CellError(part.locations[place], message, f"transports that it runs over: {', '.join(able)}")
 
 
-def _missing(part: Part) -> Iterator[CellError]:
+def _refuse_missing_keys(part: Part) -> None:
     for name, key in workload_keys(part.kind).items():
         if key.required and key.default is None and f"workload.{name}" not in part.settings:
             able = catalog().workloads[part.kind].transports
             is_transport = key.type is KeyType.TRANSPORT
             hint = f"write {name} = {kind_of([key]).example}" if not is_transport else f"one of {', '.join(able)}"
-            yield CellError(part.locations["workload.kind"], f"workload {part.kind}: no {name} is set", hint)
+            raise CellError(part.locations["workload.kind"], f"workload {part.kind}: no {name} is set", hint)
 
 
-def _idle(part: Part) -> Iterator[CellError]:
-    """Keys that have no effect in any cell of a part."""
+def _refuse_idle_keys(part: Part) -> None:
+    """Refuses keys that have no effect in any cell of a part."""
     for name, key in workload_keys(part.kind).items():
-        yield from _idle_key(part, f"workload.{name}", key, workload_keys(part.kind), ("workload",))
+        _refuse_idle_key(part, f"workload.{name}", key, workload_keys(part.kind), ("workload",))
     for name, key in direction_keys().items():
         both = tuple(f"path.{direction}" for direction in DIRECTIONS)
         for dotted, groups in ((f"path.{name}", both), *((f"{group}.{name}", (group,)) for group in both)):
-            yield from _idle_key(part, dotted, key, direction_keys(), groups)
+            _refuse_idle_key(part, dotted, key, direction_keys(), groups)
         if all(f"{group}.{name}" in part.settings for group in ("path", *both)):
-            yield CellError(
+            raise CellError(
                 part.locations[f"path.{name}"],
                 f"path.{name} has no effect: forward and reverse both set their own",
                 f"remove path.{name} or one of the two",
             )
 
 
-def _idle_key(
-    part: Part, dotted: str, key: Key, keys: Mapping[str, Key], groups: tuple[str, ...]
-) -> Iterator[CellError]:
-    """The error of a key that has an effect only beside a value of another, which it has in none of some groups."""
+def _refuse_idle_key(part: Part, dotted: str, key: Key, keys: Mapping[str, Key], groups: tuple[str, ...]) -> None:
+    """Refuses a key that has an effect only beside a value of another, where that other never has this value."""
     condition = key.only_with
     if condition is None or dotted not in part.settings:
         return
@@ -165,4 +163,4 @@ def _idle_key(
         idle = condition.value not in values
         message, hint = f"{other.study} is not {condition.value}", f'add {other.study} = "{condition.value}"'
     if idle:
-        yield CellError(part.locations[dotted], f"{dotted} has no effect: {message}", hint)
+        raise CellError(part.locations[dotted], f"{dotted} has no effect: {message}", hint)
