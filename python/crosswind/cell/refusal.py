@@ -14,7 +14,7 @@ from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.keys import DIRECTIONS
 from crosswind.study.parts import Part
-from crosswind.study.resolve import resolve, sources_of
+from crosswind.study.resolve import resolve
 
 _DOTTED = re.compile(r"\b(path\.forward|path\.reverse|path|host|workload|budget)\.([a-z0-9_]+)\b")
 _NAME = re.compile(r"\b[a-z0-9]+(_[a-z0-9]+)+\b")
@@ -67,7 +67,8 @@ def _source_of(dotted: str, cell: Cell) -> str | None:
     if key is None:
         return None
     given = (setting.source for setting in resolve(cell.settings).get(group, ()) if setting.key.name == name)
-    return next(given, sources_of(group, key.study)[-1 if group not in _DIRECTION_GROUPS else 1])
+    section = "path" if group in _DIRECTION_GROUPS else group
+    return next(given, f"{section}.{key.study}")
 
 
 _DIRECTION_GROUPS = tuple(f"path.{direction}" for direction in DIRECTIONS)
