@@ -21,12 +21,9 @@ pub struct CellResult {
     pub schema: &'static str,
     /// Name of the cell.
     pub id: String,
-    /// Whether the result can be used.
-    pub valid: bool,
-    /// Why it cannot.
-    pub reasons: Vec<String>,
-    /// What a reader should know.
-    pub warnings: Vec<String>,
+    /// Whether it can be used.
+    #[serde(flatten)]
+    pub verdict: Verdict,
     /// How the exchanges ended.
     pub samples: SampleCounts,
     /// What became of every packet.
@@ -47,7 +44,26 @@ pub struct CellResult {
     pub program: Option<ProgramEnd>,
     /// What the cell ran on.
     pub versions: Versions,
-    /// From the moment when the path was up to its end.
+    /// How the process itself did.
+    #[serde(flatten)]
+    pub process: ProcessFacts,
+}
+
+/// Whether a result can be used.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Verdict {
+    /// Whether the result can be used.
+    pub valid: bool,
+    /// Why it cannot.
+    pub reasons: Vec<String>,
+    /// What a reader should know.
+    pub warnings: Vec<String>,
+}
+
+/// How the process that ran a cell did.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ProcessFacts {
+    /// From the moment when the path was up until the workload had ended.
     pub elapsed_ns: u64,
     /// Whether processors were kept from sleeping.
     pub processors_awake: bool,
@@ -134,9 +150,7 @@ pub struct Finished {
     pub readback: [Readback; 2],
     pub all_traffic: Traffic,
     pub profile: Option<Profile>,
-    pub elapsed_ns: u64,
-    pub processors_awake: bool,
-    pub peak_memory_bytes: Option<u64>,
+    pub process: ProcessFacts,
 }
 
 impl CellResult {
@@ -168,9 +182,7 @@ impl CellResult {
         Self {
             schema: SCHEMA,
             id: cell.id.clone(),
-            valid: reasons.is_empty(),
-            reasons,
-            warnings: measured.warnings,
+            verdict: Verdict { valid: reasons.is_empty(), reasons, warnings: measured.warnings },
             samples,
             ledger,
             fidelity,
@@ -187,9 +199,7 @@ impl CellResult {
                 crosswind_cell: env!("CARGO_PKG_VERSION"),
                 kernel: sysctl::get("kernel.osrelease").unwrap_or_default(),
             },
-            elapsed_ns: finished.elapsed_ns,
-            processors_awake: finished.processors_awake,
-            peak_memory_bytes: finished.peak_memory_bytes,
+            process: finished.process,
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::event::{FidelitySoFar, Progress, write_last_event};
 use crate::files::Files;
 use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
-use crate::result::{CellResult, Finished};
+use crate::result::{CellResult, Finished, ProcessFacts};
 use crate::table::{write_objects, write_samples};
 use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, TestbedSettings, Threads, realtime};
@@ -57,9 +57,11 @@ pub fn run_cell(cell: &Cell, listener: &mut Listener<'_>) -> Result<CellResult, 
         readback,
         all_traffic,
         profile,
-        elapsed_ns: elapsed.as_nanos(),
-        processors_awake: awake.is_some(),
-        peak_memory_bytes: realtime::peak_memory_bytes().ok(),
+        process: ProcessFacts {
+            elapsed_ns: elapsed.as_nanos(),
+            processors_awake: awake.is_some(),
+            peak_memory_bytes: realtime::peak_memory_bytes().ok(),
+        },
     };
     Ok(CellResult::new(cell, finished, |report, kernel_drops| {
         observed(report, kernel_drops, &threads, memory_locked, &cpus)

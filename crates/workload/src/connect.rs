@@ -120,6 +120,6 @@ async fn set_up(lane: &Lane<'_>, number: u64) -> Exchange {
         }
         Err(error) => Err(error),
     };
-    lane.context.progress.exchange_done(sample.connect_ns);
+    lane.context.progress.exchange_done(sample.setup.map(|setup| setup.total_ns));
     Exchange::new(sample, result)
 }

@@ -1,9 +1,9 @@
 //! What a client works with: it opens connections, and bounds how long it waits.
 
-use crate::Sample;
 use crate::context::Context;
 use crate::message::{Messages, Sizes};
 use crate::workload::ConnectionNeeds;
+use crate::{Sample, SetupTimes};
 use crosswind_transport::{
     Connection, Driver, Features, Phases, Purpose, Resumption, SocketReadback, Stream, Streams, TransportError,
 };
@@ -126,10 +126,12 @@ impl Opened {
     /// Writes how the connection was set up into the sample of the exchange that opened it.
     pub fn note_phases(&self, sample: &mut Sample) {
         let ns = |phase: Option<Duration>| phase.map(|phase| phase.as_nanos() as u64);
-        sample.connect_ns = Some(self.took_ns);
-        sample.transport_ns = ns(self.phases.transport);
-        sample.security_ns = ns(self.phases.security);
-        sample.upgrade_ns = ns(self.phases.upgrade);
+        sample.setup = Some(SetupTimes {
+            total_ns: self.took_ns,
+            transport_ns: ns(self.phases.transport),
+            security_ns: ns(self.phases.security),
+            upgrade_ns: ns(self.phases.upgrade),
+        });
     }
 }
 

@@ -40,5 +40,5 @@ pub use error::WorkloadError;
 pub use measured::{Measured, OutcomeCount, ProgramEnd};
 pub use progress::{Progress, Snapshot};
 pub use registry::{Kind, WorkloadConfig, kinds};
-pub use sample::{PageObject, Sample};
+pub use sample::{PageObject, Sample, SetupTimes};
 pub use workload::{ConnectionNeeds, PathFacts, Settings, Workload};

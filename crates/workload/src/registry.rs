@@ -1,11 +1,5 @@
 //! Every workload there is: one line each. And the workload of a cell, read and checked.
 
-use crate::connect::Connect;
-use crate::echo::Echo;
-use crate::multiplex::Multiplex;
-use crate::page::Page;
-use crate::program::Program;
-use crate::transfer::Transfer;
 use crate::workload::{ConnectionNeeds, PathFacts, Settings, Workload};
 use crosswind_settings::{Group, KeyType, SettingError, describe, read};
 use crosswind_transport::{Features, Payload, Resumption, TransportRef, all, find};
@@ -15,13 +9,13 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-static KINDS: [Kind; 6] = [
-    Kind::of::<Echo>(),
-    Kind::of::<Transfer>(),
-    Kind::of::<Connect>(),
-    Kind::of::<Multiplex>(),
-    Kind::of::<Page>(),
-    Kind::of::<Program>(),
+static KINDS: &[Kind] = &[
+    Kind::of::<crate::echo::Echo>(),
+    Kind::of::<crate::transfer::Transfer>(),
+    Kind::of::<crate::connect::Connect>(),
+    Kind::of::<crate::multiplex::Multiplex>(),
+    Kind::of::<crate::page::Page>(),
+    Kind::of::<crate::program::Program>(),
 ];
 
 /// A kind of workload.

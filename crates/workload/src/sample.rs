@@ -17,13 +17,7 @@ pub struct Sample {
     /// When the reply, or the last byte, was received.
     pub received: Option<Instant>,
     /// How long setting up the connection took that this exchange opened.
-    pub connect_ns: Option<u64>,
-    /// Of that, TCP's connect.
-    pub transport_ns: Option<u64>,
-    /// Of that, the TLS or QUIC handshake.
-    pub security_ns: Option<u64>,
-    /// Of that, the upgrade to the protocol proper.
-    pub upgrade_ns: Option<u64>,
+    pub setup: Option<SetupTimes>,
     /// Stream or channel of a multiplex, else 0.
     pub stream: u32,
     /// Packets of the message and its reply that the path dropped, where that is known.
@@ -51,10 +45,7 @@ impl Sample {
             intended: None,
             sent: None,
             received: None,
-            connect_ns: None,
-            transport_ns: None,
-            security_ns: None,
-            upgrade_ns: None,
+            setup: None,
             stream: 0,
             own_drops: None,
             server_received: None,
@@ -65,6 +56,19 @@ impl Sample {
             outcome: Outcome::Error,
         }
     }
+}
+
+/// How long setting up a connection took. A step that its transport does not have is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetupTimes {
+    /// All of it.
+    pub total_ns: u64,
+    /// Of that, TCP's connect.
+    pub transport_ns: Option<u64>,
+    /// Of that, the TLS or QUIC handshake.
+    pub security_ns: Option<u64>,
+    /// Of that, the upgrade to the protocol proper.
+    pub upgrade_ns: Option<u64>,
 }
 
 /// One object that a page is made of.
