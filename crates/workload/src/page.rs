@@ -121,11 +121,13 @@ impl Workload for Page {
     }
 
     fn traffic(&self) -> Traffic {
+        // Where there are no files, their size is not sent.
+        let bytes = |files: u32, bytes: u64| if files > 0 { bytes } else { 0 };
         Traffic::Pages {
             count: self.count,
             connections: self.connections.unwrap_or(1),
             html_bytes: self.html_bytes,
-            objects_bytes: self.scripts_bytes + self.images_bytes,
+            objects_bytes: bytes(self.scripts, self.scripts_bytes) + bytes(self.images, self.images_bytes),
             objects: self.scripts + self.images,
             request_bytes: self.request_bytes,
         }
