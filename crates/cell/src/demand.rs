@@ -2,7 +2,7 @@
 
 use crosswind_path::{Effect, PathConfig};
 use crosswind_transport::Resumption;
-use crosswind_workload::{Traffic, WorkloadConfig};
+use crosswind_workload::{TrafficPattern, WorkloadConfig};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct Demand {
     /// What the path does to traffic from server to client.
     pub reverse: Effect,
     /// What the workload sends.
-    pub traffic: Traffic,
+    pub traffic: TrafficPattern,
     /// Whether Socket.IO begins with HTTP long polling.
     pub polling: bool,
     /// Whether connections carry data in their first flight.

@@ -27,7 +27,7 @@ pub enum Event {
         setup_ns: u64,
     },
     /// How far the cell is.
-    Progress(Progress),
+    Progress(ProgressReport),
     /// The end, with the result.
     Finished(Box<CellResult>),
     /// The end, without a result.
@@ -36,7 +36,7 @@ pub enum Event {
 
 /// How far a cell is.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Progress {
+pub struct ProgressReport {
     /// Exchanges that have ended.
     pub done: u64,
     /// Exchanges in all.

@@ -1,6 +1,6 @@
 //! Packet records and captures of a cell, written by a thread of their own.
 
-use crate::table::Part;
+use crate::table::UnfinishedFile;
 use crate::{Cell, CellError};
 use crosswind_host::Testbed;
 use crosswind_ledger::{Capture, CaptureOptions, LedgerError, PacketTable, Sink, SinkReport};
@@ -11,17 +11,17 @@ use std::thread::JoinHandle;
 /// Files that are being written.
 pub struct Files {
     recorder: JoinHandle<Result<SinkReport, LedgerError>>,
-    parts: Vec<Part>,
+    unfinished: Vec<UnfinishedFile>,
 }
 
 impl Files {
     /// Begins the files that `cell` asks for; `sink` is what they are written from. Times count from `zero`.
     pub fn start(cell: &Cell, testbed: &Testbed, zero: Instant, sink: Sink) -> Result<Self, CellError> {
-        let mut parts = Vec::new();
+        let mut unfinished = Vec::new();
         let mut begin = |name| -> Result<Option<File>, CellError> {
             let Some(directory) = &cell.output.directory else { return Ok(None) };
-            let (part, file) = Part::create(directory, name)?;
-            parts.push(part);
+            let (started, file) = UnfinishedFile::create(directory, name)?;
+            unfinished.push(started);
             Ok(Some(file))
         };
         let mut packets = None;
@@ -41,14 +41,14 @@ impl Files {
             .name("recorder".into())
             .spawn(move || sink.run(packets, captures))
             .map_err(|cause| CellError::no_thread(&cause))?;
-        Ok(Self { recorder, parts })
+        Ok(Self { recorder, unfinished })
     }
 
     /// Waits until everything is written, and gives the files their names.
     pub fn finish(self) -> Result<SinkReport, CellError> {
         let report = self.recorder.join().map_err(|_| CellError::internal("the recorder panicked"))??;
-        for part in self.parts {
-            part.complete()?;
+        for file in self.unfinished {
+            file.complete()?;
         }
         Ok(report)
     }

@@ -20,6 +20,6 @@ pub use check::{Answer, Checked, Refused, check_cells};
 pub use demand::Demand;
 pub use describe::Catalogue;
 pub use error::{CellError, ErrorKind};
-pub use event::{ErrorReport, Event, FidelitySoFar, Progress, write_last_event, write_line};
+pub use event::{ErrorReport, Event, FidelitySoFar, ProgressReport, write_last_event, write_line};
 pub use result::CellResult;
 pub use run::run_cell;

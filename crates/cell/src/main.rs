@@ -68,10 +68,10 @@ fn run() -> Result<(), CellError> {
     end_on_signals()?;
     end_with_the_reader()?;
     let mut output = std::io::stdout();
-    let mut listener = |event: &Event| write_line(&mut output, event).map_err(|cause| CellError::unheard(&cause));
-    listener(&Event::started(&cell.id))?;
-    let result = run_cell(&cell, &mut listener)?;
-    listener(&Event::Finished(Box::new(result)))
+    let mut on_event = |event: &Event| write_line(&mut output, event).map_err(|cause| CellError::unheard(&cause));
+    on_event(&Event::started(&cell.id))?;
+    let result = run_cell(&cell, &mut on_event)?;
+    on_event(&Event::Finished(Box::new(result)))
 }
 
 fn check() -> Result<ExitCode, CellError> {

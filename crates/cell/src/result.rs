@@ -143,7 +143,7 @@ pub struct Versions {
 }
 
 /// What is known once a cell has run.
-pub struct Finished {
+pub struct CellRun {
     pub measured: Measured,
     pub report: Option<EmulatorReport>,
     pub devices: [DeviceCounters; 2],
@@ -155,8 +155,8 @@ pub struct Finished {
 
 impl CellResult {
     /// The result of `cell`. `observed` says what was measured of an emulation, given the packets that the kernel dropped.
-    pub fn new(cell: &Cell, finished: Finished, observed: impl FnOnce(&EmulatorReport, u64) -> Observed) -> Self {
-        let Finished { measured, report, devices: [client, server], readback, all_traffic, .. } = finished;
+    pub fn new(cell: &Cell, run: CellRun, observed: impl FnOnce(&EmulatorReport, u64) -> Observed) -> Self {
+        let CellRun { measured, report, devices: [client, server], readback, all_traffic, .. } = run;
         let samples = SampleCounts::new(&measured);
         let emulator_ns = report.as_ref().map_or(0, |report| report.cpu_ns);
         let traffic = report.as_ref().map(|_| TrafficPhases::new(measured.setup.unwrap_or_default(), all_traffic));
@@ -192,14 +192,14 @@ impl CellResult {
             },
             cpu: CpuTimes { client_ns: measured.cpu_ns[0], server_ns: measured.cpu_ns[1], emulator_ns },
             traffic,
-            profile: finished.profile,
+            profile: run.profile,
             queueing_ns,
             program: measured.program,
             versions: Versions {
                 crosswind_cell: env!("CARGO_PKG_VERSION"),
                 kernel: sysctl::get("kernel.osrelease").unwrap_or_default(),
             },
-            process: finished.process,
+            process: run.process,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Runs one cell: builds the hosts and the path, runs the workload, closes the books.
 
-use crate::event::{FidelitySoFar, Progress, write_last_event};
+use crate::event::{FidelitySoFar, ProgressReport, write_last_event};
 use crate::files::Files;
 use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
-use crate::result::{CellResult, Finished, ProcessFacts};
+use crate::result::{CellResult, CellRun, ProcessFacts};
 use crate::table::{write_objects, write_samples};
 use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, TestbedSettings, Threads, realtime};
@@ -16,11 +16,11 @@ use crosswind_workload::{Context, Measured};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Takes an event. Its error ends the cell.
-pub type Listener<'a> = dyn FnMut(&Event) -> Result<(), CellError> + 'a;
+/// What is called with every event. Its error ends the cell.
+pub type OnEvent<'a> = dyn FnMut(&Event) -> Result<(), CellError> + 'a;
 
-/// Runs `cell`, and reports its progress to `listener`.
-pub fn run_cell(cell: &Cell, listener: &mut Listener<'_>) -> Result<CellResult, CellError> {
+/// Runs `cell`, and calls `on_event` with its progress.
+pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, CellError> {
     let memory_locked = realtime::lock_memory();
     // Beside others there is enough to do; processors that poll instead of sleeping use up a virtual machine's share of its
     // host, which then stops them all for milliseconds.
@@ -29,14 +29,14 @@ pub fn run_cell(cell: &Cell, listener: &mut Listener<'_>) -> Result<CellResult, 
     let wants_own_drops = cell.workload.wants_own_drops();
     let (recorder, sink) = Recorder::new(cell.output.packets || wants_own_drops, cell.output.capture);
     let started = std::time::Instant::now();
-    let testbed = Testbed::build(plan(cell, recorder))?;
+    let testbed = Testbed::build(testbed_settings(cell, recorder))?;
     let zero = testbed.clock.now();
     let files = Files::start(cell, &testbed, zero, sink.keeping_packets(wants_own_drops))?;
-    listener(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
+    on_event(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
 
     let threads = Threads::sampled_by(if cell.output.profile { Some(Sampler::start()?) } else { None });
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
-    let mut measured = Run { cell, testbed: &testbed, threads: &threads, zero, deadline }.measure(listener)?;
+    let mut measured = Run { cell, testbed: &testbed, threads: &threads, zero, deadline }.measure(on_event)?;
     let (readback, cpus) = (testbed.readback.clone(), testbed.cpus.clone());
     let elapsed = testbed.clock.now() - zero;
     let counters = Arc::clone(&testbed.traffic);
@@ -50,7 +50,7 @@ pub fn run_cell(cell: &Cell, listener: &mut Listener<'_>) -> Result<CellResult, 
     let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
     measured.warnings.extend(doubt);
     write_tables(cell, &measured, zero)?;
-    let finished = Finished {
+    let run = CellRun {
         measured,
         report: ended.report,
         devices: ended.devices,
@@ -63,12 +63,12 @@ pub fn run_cell(cell: &Cell, listener: &mut Listener<'_>) -> Result<CellResult, 
             peak_memory_bytes: realtime::peak_memory_bytes().ok(),
         },
     };
-    Ok(CellResult::new(cell, finished, |report, kernel_drops| {
+    Ok(CellResult::new(cell, run, |report, kernel_drops| {
         observed(report, kernel_drops, &threads, memory_locked, &cpus)
     }))
 }
 
-fn plan(cell: &Cell, recorder: Recorder) -> TestbedSettings {
+fn testbed_settings(cell: &Cell, recorder: Recorder) -> TestbedSettings {
     TestbedSettings {
         backend: cell.path.backend,
         family: cell.path.family,
@@ -140,7 +140,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Runs the workload on a thread of its own, and reports its progress meanwhile.
-    fn measure(&self, listener: &mut Listener<'_>) -> Result<Measured, CellError> {
+    fn measure(&self, on_event: &mut OnEvent<'_>) -> Result<Measured, CellError> {
         let progress = crosswind_workload::Progress::default();
         let context = Context::new(self.testbed, settings(self.cell)?, &progress, self.threads)
             .with_output(self.cell.output.directory.as_deref());
@@ -154,7 +154,7 @@ impl Run<'_> {
             });
             while !running.is_finished() {
                 std::thread::park_timeout(pause);
-                if let Err(error) = self.heartbeat(progress.snapshot(), listener) {
+                if let Err(error) = self.heartbeat(progress.snapshot(), on_event) {
                     // The workload's threads still wait for packets; only the end of the process ends them.
                     write_last_event(&Event::from(&error));
                     std::process::exit(error.exit_status().into());
@@ -164,12 +164,12 @@ impl Run<'_> {
         })
     }
 
-    fn heartbeat(&self, now: crosswind_workload::Snapshot, listener: &mut Listener<'_>) -> Result<(), CellError> {
+    fn heartbeat(&self, now: crosswind_workload::Snapshot, on_event: &mut OnEvent<'_>) -> Result<(), CellError> {
         let testbed = self.testbed;
         let fidelity = testbed
             .is_emulated()
             .then(|| FidelitySoFar::new(testbed.punctuality.snapshot(), self.threads.longest_wait_ns()));
-        listener(&Event::Progress(Progress {
+        on_event(&Event::Progress(ProgressReport {
             done: now.done,
             total: self.cell.workload.exchanges(),
             lost: now.lost,

@@ -14,23 +14,23 @@ use std::sync::Arc;
 const ROWS_PER_BATCH: usize = 16_384;
 
 /// A file that is not yet whole.
-pub struct Part {
+pub struct UnfinishedFile {
     name: &'static str,
-    unfinished: PathBuf,
-    whole: PathBuf,
+    path: PathBuf,
+    final_path: PathBuf,
 }
 
-impl Part {
+impl UnfinishedFile {
     /// Begins `name` in `directory`.
     pub fn create(directory: &Path, name: &'static str) -> Result<(Self, File), CellError> {
-        let part = Self { name, unfinished: directory.join(format!("{name}.part")), whole: directory.join(name) };
-        let file = File::create(&part.unfinished).map_err(|e| CellError::disk(name, &e))?;
-        Ok((part, file))
+        let unfinished = Self { name, path: directory.join(format!("{name}.part")), final_path: directory.join(name) };
+        let file = File::create(&unfinished.path).map_err(|e| CellError::disk(name, &e))?;
+        Ok((unfinished, file))
     }
 
     /// Everything is written: gives the file its name.
     pub fn complete(self) -> Result<(), CellError> {
-        fs::rename(&self.unfinished, &self.whole).map_err(|e| CellError::disk(self.name, &e))
+        fs::rename(&self.path, &self.final_path).map_err(|e| CellError::disk(self.name, &e))
     }
 }
 
@@ -51,7 +51,7 @@ fn write<T>(
     all: &[T],
     columns: impl Fn(&[T]) -> Vec<ArrayRef>,
 ) -> Result<(), CellError> {
-    let (part, file) = Part::create(directory, name)?;
+    let (unfinished, file) = UnfinishedFile::create(directory, name)?;
     let write = || -> Result<(), ArrowError> {
         let schema = Arc::new(schema);
         let mut writer = FileWriter::try_new_buffered(file, &schema)?;
@@ -66,7 +66,7 @@ fn write<T>(
         ArrowError::IoError(_, cause) => CellError::disk(name, &cause),
         other => CellError::internal(format!("cannot encode {name}: {other}")),
     })?;
-    part.complete()
+    unfinished.complete()
 }
 
 fn schema() -> Schema {

@@ -2,7 +2,7 @@
 
 use crate::answers::Answers;
 use crate::context::Context;
-use crate::demand::Traffic;
+use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
 use crate::lane::Lane;
 use crate::measured::Measured;
@@ -68,8 +68,8 @@ impl Workload for Connect {
         self.count
     }
 
-    fn traffic(&self) -> Traffic {
-        Traffic::Handshakes { count: self.count, connections: self.connections }
+    fn traffic(&self) -> TrafficPattern {
+        TrafficPattern::Handshakes { count: self.count, connections: self.connections }
     }
 
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {

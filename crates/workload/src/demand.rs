@@ -6,7 +6,7 @@ use serde::Serialize;
 /// What a workload sends, by pattern.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "pattern", rename_all = "lowercase")]
-pub enum Traffic {
+pub enum TrafficPattern {
     /// Messages that are answered.
     Exchanges {
         /// Messages over all connections.

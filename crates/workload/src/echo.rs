@@ -2,7 +2,7 @@
 
 use crate::answers::Answers;
 use crate::context::Context;
-use crate::demand::Traffic;
+use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
 use crate::lane::Lane;
 use crate::measured::Measured;
@@ -168,9 +168,9 @@ impl Workload for Echo {
         self.messages
     }
 
-    fn traffic(&self) -> Traffic {
+    fn traffic(&self) -> TrafficPattern {
         let Sizes { request, reply } = self.sizes();
-        Traffic::Exchanges {
+        TrafficPattern::Exchanges {
             count: self.messages,
             connections: self.connections,
             request_bytes: request as u64,

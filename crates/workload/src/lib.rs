@@ -35,7 +35,7 @@ mod transfer;
 mod workload;
 
 pub use context::Context;
-pub use demand::Traffic;
+pub use demand::TrafficPattern;
 pub use error::WorkloadError;
 pub use measured::{Measured, OutcomeCount, ProgramEnd};
 pub use progress::{Progress, Snapshot};

@@ -6,7 +6,7 @@
 use crate::WorkloadError;
 use crate::answers::Answers;
 use crate::context::Context;
-use crate::demand::Traffic;
+use crate::demand::TrafficPattern;
 use crate::echo::add_times;
 use crate::exchange::Exchange;
 use crate::flow::{self, Flow};
@@ -156,8 +156,8 @@ impl Workload for Multiplex {
         self.messages
     }
 
-    fn traffic(&self) -> Traffic {
-        Traffic::Streams {
+    fn traffic(&self) -> TrafficPattern {
+        TrafficPattern::Streams {
             messages: self.messages,
             streams: self.streams,
             connections: self.connection_count(),

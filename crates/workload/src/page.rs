@@ -2,7 +2,7 @@
 //! names at once, as far as the protocol lets it: one request after another on each connection (HTTP/1.1), or all on one.
 
 use crate::context::Context;
-use crate::demand::Traffic;
+use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
 use crate::lane::Lane;
 use crate::measured::Measured;
@@ -120,10 +120,10 @@ impl Workload for Page {
         self.count
     }
 
-    fn traffic(&self) -> Traffic {
+    fn traffic(&self) -> TrafficPattern {
         // Where there are no files, their size is not sent.
         let bytes = |files: u32, bytes: u64| if files > 0 { bytes } else { 0 };
-        Traffic::Pages {
+        TrafficPattern::Pages {
             count: self.count,
             connections: self.connections.unwrap_or(1),
             html_bytes: self.html_bytes,

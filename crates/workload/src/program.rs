@@ -2,7 +2,7 @@
 
 use crate::WorkloadError;
 use crate::context::Context;
-use crate::demand::Traffic;
+use crate::demand::TrafficPattern;
 use crate::measured::{Measured, ProgramEnd};
 use crate::workload::{ConnectionNeeds, Settings, Workload};
 use crosswind_host::program::{Programs, output_file};
@@ -66,8 +66,8 @@ impl Workload for Program {
         0
     }
 
-    fn traffic(&self) -> Traffic {
-        Traffic::Unknown {}
+    fn traffic(&self) -> TrafficPattern {
+        TrafficPattern::Unknown {}
     }
 
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {

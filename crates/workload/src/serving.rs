@@ -10,7 +10,7 @@ use std::time::Duration;
 pub const FOREVER: Duration = Duration::from_hours(24);
 
 /// What a server on a reactor was waiting for.
-enum Event {
+enum Awaited {
     Stopped,
     Accepted(Result<Box<dyn Connection>, TransportError>),
     Served,
@@ -23,24 +23,24 @@ pub async fn serve_connections<S: Future<Output = ()>>(
     stop: impl Future<Output = ()>,
     serve: impl Fn(Box<dyn Connection>) -> S,
 ) {
-    let mut waiting = FuturesUnordered::<Pin<Box<dyn Future<Output = Event> + '_>>>::new();
+    let mut waiting = FuturesUnordered::<Pin<Box<dyn Future<Output = Awaited> + '_>>>::new();
     waiting.push(Box::pin(async {
         stop.await;
-        Event::Stopped
+        Awaited::Stopped
     }));
-    let next = || Box::pin(async { Event::Accepted(listener.accept(FOREVER).await) });
+    let next = || Box::pin(async { Awaited::Accepted(listener.accept(FOREVER).await) });
     waiting.push(next());
-    while let Some(event) = waiting.next().await {
-        match event {
-            Event::Stopped => return,
-            Event::Served => {}
-            Event::Accepted(accepted) => {
+    while let Some(awaited) = waiting.next().await {
+        match awaited {
+            Awaited::Stopped => return,
+            Awaited::Served => {}
+            Awaited::Accepted(accepted) => {
                 match accepted {
                     Ok(connection) => {
                         let serving = serve(connection);
                         waiting.push(Box::pin(async {
                             serving.await;
-                            Event::Served
+                            Awaited::Served
                         }));
                     }
                     // A connection that went before it was accepted, or no file descriptors: the client sees it.

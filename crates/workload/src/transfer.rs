@@ -4,7 +4,7 @@
 //! for that long from the first byte that it received, and both ends then drop the connection.
 
 use crate::context::Context;
-use crate::demand::Traffic;
+use crate::demand::TrafficPattern;
 use crate::exchange::{Exchange, Trace};
 use crate::lane::Lane;
 use crate::measured::Measured;
@@ -121,8 +121,8 @@ impl Workload for Transfer {
         self.count
     }
 
-    fn traffic(&self) -> Traffic {
-        Traffic::Transfers {
+    fn traffic(&self) -> TrafficPattern {
+        TrafficPattern::Transfers {
             count: self.count,
             connections: self.connections,
             size_bytes: self.size_bytes,

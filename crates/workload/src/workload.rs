@@ -1,7 +1,7 @@
 //! What a workload is: the settings that a cell may give it, and what it then does.
 
 use crate::context::Context;
-use crate::demand::Traffic;
+use crate::demand::TrafficPattern;
 use crate::error::WorkloadError;
 use crate::measured::Measured;
 use crosswind_settings::SettingError;
@@ -44,7 +44,7 @@ pub trait Workload: fmt::Debug + Send + Sync {
     fn exchanges(&self) -> u64;
 
     /// What a forecast is made from.
-    fn traffic(&self) -> Traffic;
+    fn traffic(&self) -> TrafficPattern;
 
     /// Whether the samples are to say how many of each message's own packets the path dropped.
     fn wants_own_drops(&self) -> bool {

@@ -67,7 +67,7 @@ struct Exchanged {
 /// What is printed at the end.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
-enum Event {
+enum ClientEvent {
     /// The connection is closed, or never was there.
     Closed { outcome: Outcome, error: Option<String> },
 }
@@ -102,7 +102,7 @@ pub fn call(text: &str) -> Result<(), CellError> {
         Ok(()) => (Outcome::Ok, None),
         Err(error) => (error.outcome, Some(error.to_string())),
     };
-    print(&Event::Closed { outcome, error });
+    print(&ClientEvent::Closed { outcome, error });
     if result.is_err() {
         // The lines say it all: an outcome is no failure of the program.
         std::process::exit(1);

@@ -33,7 +33,7 @@ struct Wanted {
 /// What the server prints.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
-enum Event {
+enum ServerEvent {
     /// It can be connected to.
     Listening { address: SocketAddr, certificate_pem: Option<String>, certificate_sha256: Option<String> },
 }
@@ -65,7 +65,7 @@ impl Server {
     async fn listen(&self) -> Result<Box<dyn Listener>, TransportError> {
         let listener = self.wanted.transport.listen(self.wanted.address, &self.settings).await?;
         let (certificate_pem, certificate_sha256) = self.certificate.clone().unzip();
-        print(&Event::Listening { address: listener.address()?, certificate_pem, certificate_sha256 });
+        print(&ServerEvent::Listening { address: listener.address()?, certificate_pem, certificate_sha256 });
         Ok(listener)
     }
 
