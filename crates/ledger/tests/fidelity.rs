@@ -86,7 +86,7 @@ fn a_budget_in_a_cell_has_defaults_and_is_checked() {
         (json!({"starvation": 1.5}), "starvation 1.5 is not between 0 and 1"),
         (json!({"starvation": -0.1}), "starvation -0.1 is not between 0 and 1"),
         (json!({"probe_starvation": 2}), "probe_starvation 2 is not between 0 and 1"),
-        (json!({"delay_error_p99_ns": -1}), "delay_error_p99_ns -1 is less than 0"),
+        (json!({"delay_error_p99_ns": -1}), "delay_error_p99_ns -1 is not between 1000 and 86400000000000"),
         (json!({"delay": 1}), "delay is not a known key"),
     ] {
         assert_eq!(parse(bad), Err(why.to_owned()));
