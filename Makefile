@@ -23,7 +23,8 @@ help:
 	@echo "make check       formatting, lints, types, import contracts, licences"
 	@echo "make install     the wheel into VENV (default .venv)"
 	@echo "make build       the wheel, in dist/"
-	@echo "make bench       speed and fidelity, each beside its reference"
+	@echo "make bench       speed and fidelity, each beside its reference; BENCH=forwarding for one of:"
+	@echo "                 $(filter-out common,$(basename $(notdir $(wildcard benches/*.py))))"
 	@echo "make fuzz        the parsers, with what strangers might send"
 	@echo "make advisories  known vulnerabilities of dependencies (network)"
 	@echo "make catalog     what a cell can be, as crosswind-cell describes it: for the Python package and docs/study.md"
@@ -65,7 +66,8 @@ test-rust: $(DEV)/.locked
 
 # How many tests run at a time. Most of them wait, so there are more than processors.
 WORKERS ?= 4
-PYTEST := $(DEV)/bin/python -m pytest --durations=10
+# It writes bytecode, so that a command line that a test starts in a process of its own need not compile Crosswind first.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(DEV)/bin/python -m pytest --durations=10
 test-python: dist/.built
 	$(PYTEST) -m "not alone" -n $(WORKERS) --dist worksteal
 	$(PYTEST) -m alone
@@ -91,12 +93,13 @@ advisories:
 	    echo "error: cargo-deny is missing"; echo "hint: cargo install --locked cargo-deny"; exit 1; } >&2
 	cargo deny check advisories
 
-# Each program in benches/ prints what it measured beside its reference from the same run. The example is the transports'.
+# Each program in benches/ prints what it measured beside its reference from the same run; BENCH names one of them.
+BENCH ?= $(filter-out common,$(basename $(notdir $(wildcard benches/*.py))))
 bench: install
+ifneq ($(filter transports,$(BENCH)),)
 	cargo build --release --locked --quiet --example minimal -p crosswind-transport
-	@for bench in benches/*; do \
-	    if test -f "$$bench" -a -x "$$bench"; then PATH="$(CURDIR)/$(VENV)/bin:$$PATH" "$$bench" || exit 1; fi; \
-	done
+endif
+	@for bench in $(BENCH); do PATH="$(CURDIR)/$(VENV)/bin:$$PATH" "benches/$$bench.py" || exit 1; done
 
 # fuzz/README.md. Each Rust target gets FUZZ_SECONDS; the study parser has its examples drawn anew.
 FUZZ_SECONDS ?= 60

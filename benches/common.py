@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,9 @@ import polars as pl
 
 HERE = Path(__file__).parent
 CELL = os.environ.get("CROSSWIND_CELL", str(HERE.parent / "target" / "release" / "crosswind-cell"))
+INSTALLED = shutil.which("crosswind")
+CROSSWIND = [INSTALLED] if INSTALLED else [sys.executable, "-m", "crosswind.cli"]
+"""The installed command, as a user has it; without one, the source tree's (PYTHONPATH=python)."""
 ROUNDS = 5
 MILLISECOND = 1_000_000
 Json = dict[str, Any]
@@ -69,15 +74,17 @@ def stolen() -> float:
 
 
 def main(benches: dict[str, Bench]) -> None:
-    """All of them, or what is named on the command line and is here."""
-    wanted = [name for name in sys.argv[1:] if name in benches] if sys.argv[1:] else list(benches)
-    if not wanted:
-        sys.exit(f"error: no such bench: {', '.join(sys.argv[1:])}\nhint: there are {', '.join(benches)}")
+    """All of a program's benches, or those that are named on its command line."""
+    wanted = sys.argv[1:] or list(benches)
+    if unknown := [name for name in wanted if name not in benches]:
+        sys.exit(f"error: no such bench: {', '.join(unknown)}\nhint: there are {', '.join(benches)}")
     load = os.getloadavg()[0]
     print(
         f"load before the start: {load:.2f}"
         + ("   (not idle: absolute figures will be worse)\n" if load > 0.5 else "\n")
     )
+    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="crosswind-bench-") as directory:
         for name in wanted:
             benches[name](Path(directory))
+    print(f"{Path(sys.argv[0]).stem}: {time.monotonic() - started:.0f} s\n")
