@@ -1,0 +1,262 @@
+"""What a result says of a cell: one row for each unit, for each metric and for each statistic.
+
+A row is all there is to a metric. Analysis, tables, charts, exports, the study format and the table in docs/result.md
+read it, so adding a metric is adding its row. Importing this module imports nothing heavy: a formula is text.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from crosswind.units import NANOSECONDS
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit in which results hold numbers, and those in which people write and read them.
+
+    Attributes:
+        name: as results have it. scales: each unit that a number may be written in, and how many of `name` it is.
+        shown: the scales in which reports show numbers, the largest first; empty where they show `name` itself.
+    """
+
+    name: str
+    scales: Mapping[str, float]
+    shown: tuple[str, ...] = ()
+
+    def scale_for(self, values: Iterable[float | None]) -> tuple[float, str]:
+        """The scale in which the median of some values reads best.
+
+        Returns: (divisor, label): values are divided by the divisor and followed by the label.
+        """
+        if not self.shown:
+            return 1.0, self.name
+        sizes = sorted(abs(value) for value in values if value)
+        smallest = self.shown[-1]
+        middle = sizes[len(sizes) // 2] if sizes else 0.0
+        label = next((scale for scale in self.shown if middle >= self.scales[scale]), smallest)
+        return self.scales[label], label
+
+
+TIME = Unit(
+    "ns", {scale: float(NANOSECONDS[scale]) for scale in ("ns", "us", "ms", "s", "µs")}, ("s", "ms", "µs", "ns")
+)
+RATE = Unit(
+    "bit/s",
+    {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
+    ("Gbit/s", "Mbit/s", "kbit/s", "bit/s"),
+)
+SIZE = Unit("bytes", {"bytes": 1, "kB": 1e3})
+COUNT = Unit("packets", {"packets": 1})
+SHARE = Unit("1", {"1": 1, "%": 0.01}, ("%",))
+
+UNITS: dict[str, Unit] = {unit.name: unit for unit in (TIME, RATE, SIZE, COUNT, SHARE)}
+"""Every unit by the name that results have."""
+
+
+class Per(Enum):
+    """What a metric has one value for, and what its formula is about."""
+
+    EXCHANGE = "exchange"
+    """One for each exchange that went well. The formula is about one row of the samples table."""
+    REPETITION = "repetition"
+    """One for each repetition. The formula sums up the samples table of a repetition."""
+    MESSAGE = "message"
+    """One for each repetition, a mean over its messages. The formula is about what was counted in the repetition."""
+
+
+class Place(Enum):
+    """Where reports show a metric."""
+
+    MAIN = "main"
+    """In charts and a table of its own."""
+    DETAIL = "detail"
+    """In a table of its own, which is folded away on the page. A terminal shows it only when a study asks for it."""
+    WIRE = "wire"
+    """In a column of the table of bytes and packets."""
+    PROCESSOR = "processor"
+    """In a column of the table of processor time."""
+    PROGRAMS = "programs"
+    """In the table of client programs."""
+
+
+class Axis(Enum):
+    """How charts draw a metric's values."""
+
+    AUTOMATIC = "automatic"
+    """Logarithmic where the values are all above 0 and far apart, else linear."""
+    LINEAR = "linear"
+    LOGARITHMIC = "logarithmic"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of a cell.
+
+    Attributes:
+        name: key in results and exports. title: its heading. unit: of its values.
+        help: what it covers, in one sentence.
+        formula: a value as an SQL expression over columns (Per); null where there is none. Columns of the samples table
+            are those of docs/cell-protocol.md and those that `crosswind.analysis.samples` adds; those of what was
+            counted in a repetition are in `crosswind.analysis.counters`.
+        per: what has a value. workloads: the kinds of workload that have it, each with the settings it must have
+            (None: not set); None for all kinds. compared_in: kinds of workload in which levels are compared by it.
+        is_share: whether each value is 0 or 1, so that their mean is a share and quantiles mean nothing.
+        part_of: the metric that this one is a phase of. place: where reports show it. column: its heading in a table
+            that it shares. axis: how charts draw it.
+    """
+
+    name: str
+    title: str
+    unit: Unit
+    help: str
+    formula: str
+    per: Per = Per.EXCHANGE
+    workloads: Mapping[str, Mapping[str, object]] | None = None
+    compared_in: tuple[str, ...] = ()
+    is_share: bool = False
+    part_of: str | None = None
+    place: Place = Place.MAIN
+    column: str = ""
+    axis: Axis = Axis.AUTOMATIC
+
+    @property
+    def is_wait(self) -> bool:
+        """Whether it is a time in which retransmissions are waited for, where there are any."""
+        return self.unit is TIME and self.per is not Per.MESSAGE
+
+    def applies(self, workload: Mapping[str, object]) -> bool:
+        """Whether a workload, given by its settings, has this metric."""
+        if self.workloads is None:
+            return True
+        needed = self.workloads.get(str(workload.get("kind")))
+        return needed is not None and all(workload.get(key) == value for key, value in needed.items())
+
+
+_ECHO_OR_MULTIPLEX: Mapping[str, Mapping[str, object]] = {"echo": {}, "multiplex": {}}
+_TRANSFER_OF_A_SIZE: Mapping[str, Mapping[str, object]] = {"transfer": {"duration_ns": None}}
+_ROUND_TRIP = "received_ns - sent_ns"
+
+# A message that is sent again takes a whole round trip more at least; QUIC's pacing took up to 0.75 of one. Punctual
+# cells stay below 2 ms: the default budget lets a packet leave the path 1 ms late, and a round trip has two packets.
+_DELAYED = f"{_ROUND_TRIP} > 1.9 * shortest_ns AND {_ROUND_TRIP} > shortest_ns + 2e6"
+
+_ALL_METRICS = (
+    Metric("rtt", "Round-trip time", TIME, "From sending a message to having its whole reply.",
+           _ROUND_TRIP, workloads=_ECHO_OR_MULTIPLEX, compared_in=("echo", "multiplex")),
+    Metric("total", "Time with connection set-up", TIME,
+           "From asking for a connection to having the reply to the first message on it.",
+           f"connect_ns + ({_ROUND_TRIP})", workloads={"echo": {"connection": "new"}}, compared_in=("echo",)),
+    Metric("response", "Response time", TIME,
+           "From the moment a message was due to having its whole reply: waiting behind slower messages counts.",
+           "received_ns - intended_ns", workloads={"echo": {"mode": "open"}, "multiplex": {}},
+           compared_in=("echo", "multiplex")),
+    Metric("delayed_share", "Share of exchanges delayed", SHARE,
+           "Of the exchanges that were answered, those whose round trip was longer than the shortest by nine tenths of "
+           "it and by 2 ms. The shortest is that of all cells that differ in loss alone.",
+           _DELAYED, workloads={"echo": {"mode": "closed"}}, is_share=True, place=Place.DETAIL),
+    Metric("completion", "Completion time", TIME,
+           "From sending the first message to having the last reply, in repetitions that lost none.",
+           "CASE WHEN MIN(outcome) = 'ok' AND MAX(outcome) = 'ok' THEN MAX(received_ns) - MIN(sent_ns) END",
+           per=Per.REPETITION, workloads={"multiplex": {}}, compared_in=("multiplex",)),
+    Metric("head_of_line", "Head-of-line blocking", TIME,
+           "Round trip beyond the usual one, of messages that lost no packet while another stream of their connection "
+           "recovered from a loss.",
+           "extra_ns", workloads={"multiplex": {}}, compared_in=("multiplex",)),
+    Metric("blocked_share", "Share of messages blocked", SHARE,
+           "Of the messages that lost no packet, those that were sent or answered while another stream recovered from "
+           "a loss, and that were slower than messages at other times usually are (Tukey's fence).",
+           "AVG(blocked)", per=Per.REPETITION, workloads={"multiplex": {}}),
+    Metric("page_load", "Page load time", TIME, "From asking for the first connection to having the last object.",
+           _ROUND_TRIP, workloads={"page": {}}, compared_in=("page",)),
+    Metric("connect", "Connection set-up", TIME, "From asking for a connection to having it.",
+           "connect_ns", compared_in=("connect",), place=Place.DETAIL),
+    Metric("handshake_transport", "TCP handshake", TIME, "From the first SYN to an open TCP connection.",
+           "transport_ns", part_of="connect", place=Place.DETAIL),
+    Metric("handshake_security", "TLS or QUIC handshake", TIME, "From its first byte to agreed keys.",
+           "security_ns", part_of="connect", place=Place.DETAIL),
+    Metric("handshake_upgrade", "Upgrade", TIME,
+           "From an open connection to WebSocket, WebTransport or Socket.IO on it, with the polling before it.",
+           "upgrade_ns", part_of="connect", place=Place.DETAIL),
+    Metric("request", "Request, one way", TIME, "From the client to the server, by one clock.",
+           "request_ns", workloads=_ECHO_OR_MULTIPLEX, place=Place.DETAIL),
+    Metric("reply", "Reply, one way", TIME, "From the server to the client, by one clock.",
+           "reply_ns", workloads=_ECHO_OR_MULTIPLEX, place=Place.DETAIL),
+    Metric("goodput", "Goodput", RATE, "Bits that the application received over the time it took.",
+           f"8e9 * received_bytes / ({_ROUND_TRIP})", workloads={"transfer": {}}, compared_in=("transfer",)),
+    Metric("transfer_time", "Transfer time on the wire", TIME, "From the first to the last packet with payload.",
+           "wire_ns", workloads=_TRANSFER_OF_A_SIZE, compared_in=("transfer",)),
+    Metric("transfer_time_app", "Transfer time of the application", TIME,
+           "From asking for the transfer to having its last byte.",
+           _ROUND_TRIP, workloads=_TRANSFER_OF_A_SIZE, place=Place.DETAIL),
+    Metric("wire_bytes_forward", "On the wire to the server, a message", SIZE,
+           "IP bytes that the client sent for each message.",
+           "bytes_forward / messages", per=Per.MESSAGE, place=Place.WIRE, column="bytes to server"),
+    Metric("wire_bytes_reverse", "On the wire to the client, a message", SIZE,
+           "IP bytes that the server sent for each message.",
+           "bytes_reverse / messages", per=Per.MESSAGE, place=Place.WIRE, column="to client"),
+    Metric("overhead_forward", "Overhead to the server, a message", SIZE,
+           "IP bytes that the client sent for each message beyond its payload.",
+           "(bytes_forward - payload_forward) / messages", per=Per.MESSAGE, place=Place.WIRE,
+           column="overhead to server"),
+    Metric("overhead_reverse", "Overhead to the client, a message", SIZE,
+           "IP bytes that the server sent for each message beyond its payload.",
+           "(bytes_reverse - payload_reverse) / messages", per=Per.MESSAGE, place=Place.WIRE, column="to client"),
+    Metric("wire_packets_forward", "Packets to the server, a message", COUNT,
+           "Packets that the client sent for each message.",
+           "packets_forward / messages", per=Per.MESSAGE, place=Place.WIRE, column="packets to server"),
+    Metric("wire_packets_reverse", "Packets to the client, a message", COUNT,
+           "Packets that the server sent for each message.",
+           "packets_reverse / messages", per=Per.MESSAGE, place=Place.WIRE, column="to client"),
+    Metric("cpu_client", "Client's processor time, a message", TIME,
+           "Time that the client's threads ran for each message.",
+           "cpu_client_ns / messages", per=Per.MESSAGE, place=Place.PROCESSOR, column="client"),
+    Metric("cpu_server", "Server's processor time, a message", TIME,
+           "Time that the server's threads ran for each message.",
+           "cpu_server_ns / messages", per=Per.MESSAGE, place=Place.PROCESSOR, column="server"),
+    Metric("send_time", "Sending time of a message", TIME,
+           "How long the client program says that sending a message took.",
+           "program_ns / program_messages", per=Per.MESSAGE, workloads={"program": {}}, place=Place.PROGRAMS),
+)  # fmt: skip
+
+METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL_METRICS}
+"""Every metric by name, in the order of reports."""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A statistic that is estimated of every metric.
+
+    Attributes:
+        name: key in results and exports, and heading of its column. quantile: which one it is; None for the mean.
+        method: how its interval is made, as an estimate says that was refused. is_central: whether it says where the
+            middle of the values is, so that narrow tables have it too.
+    """
+
+    name: str
+    quantile: float | None
+    method: str
+    is_central: bool = False
+
+
+_ORDER_STATISTICS = "order statistics (exact binomial)"
+
+_ALL_STATISTICS = (
+    Statistic("median", 0.5, _ORDER_STATISTICS, is_central=True),
+    Statistic("mean", None, "studentised bootstrap", is_central=True),
+    Statistic("p95", 0.95, _ORDER_STATISTICS),
+    Statistic("p99", 0.99, _ORDER_STATISTICS),
+)
+
+STATISTICS: dict[str, Statistic] = {statistic.name: statistic for statistic in _ALL_STATISTICS}
+"""Every statistic by name, in the order of reports."""
+
+
+def metrics_at(place: Place) -> list[Metric]:
+    """The metrics that reports show at a place, in order."""
+    return [metric for metric in METRICS.values() if metric.place is place]
+
+
+def phases_of(name: str) -> list[Metric]:
+    """The metrics that are phases of another one, in order."""
+    return [metric for metric in METRICS.values() if metric.part_of == name]
