@@ -11,7 +11,7 @@ from crosswind.models.mathis import mathis
 from crosswind.models.pftk import pftk, pftk_approximate, pftk_goodput
 from crosswind.models.ping_pong import ping_pong
 from crosswind.models.slow_start import slow_start
-from crosswind.report.charts.charts import curve
+from crosswind.report.charts.distributions import curve
 from crosswind.stats import (
     TooFewSamples,
     cliffs_delta,

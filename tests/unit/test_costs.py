@@ -5,13 +5,11 @@ from typing import Any
 import pytest
 
 from crosswind.analysis import analyse
-from crosswind.analysis.metrics import METRICS
-from crosswind.analysis.published import SCALES
 from crosswind.report import estimates_frame
-from crosswind.report.tables.costs import cpu_table, drops_table, overhead_table
-from crosswind.report.tables.tables import is_connecting, metric_tables
+from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
+from crosswind.report.tables.metrics import metric_tables
+from crosswind.report.tables.table import Shown
 from crosswind.report.text.terminal import render
-from crosswind.study.presentation import METRICS as PUBLISHED_METRICS
 from records import MS, finished, record, run, table
 
 WSS = {"workload": {"kind": "echo", "transport": "wss", "connection": "kept"}}
@@ -102,14 +100,14 @@ def test_processor_time_has_a_mean_where_times_have_none() -> None:
 
 def test_costs_are_two_tables_and_rows_of_the_csv() -> None:
     result = two_repetitions()
-    assert [name for name, _ in metric_tables(result)] == ["rtt"]
-    wire = overhead_table(result)
+    assert list(metric_tables(result)) == ["rtt"]
+    (wire,) = wire_tables(result)
     assert wire.title == "Overhead per message"
-    assert wire.columns == [
+    assert wire.headings == [
         "t", "n", "bytes to server", "to client", "overhead to server", "to client", "packets to server", "to client",
     ]  # fmt: skip
     assert [cell.split(" ")[0] for cell in wire.rows[0]] == ["wss", "2", "400", "300", "300", "210", "2", "2"]
-    cpu = cpu_table(result)
+    (cpu,) = processor_tables(result)
     assert cpu.title == "CPU per message, µs"
     assert [cell.split(" ")[0] for cell in cpu.rows[0]] == ["wss", "2", "6", "3.000"]
     text = render(result)
@@ -125,14 +123,14 @@ def test_packets_dropped_are_counted_by_direction() -> None:
                 for way, (packets, lost) in {"forward": forward, "reverse": reverse}.items()}  # fmt: skip
         return run(index, echoed(10), {"t": str(index)}, parameters=WSS, end=ended(ledger={**ways, "closed": True}))
 
-    table = drops_table(analyse(record(cell(0, (40, 5), (20, 0)), cell(1, (1200, 0), (0, 0)))))
-    assert table.columns == ["t", "to server", "share", "to client", "share"]
+    (table,) = drop_tables(analyse(record(cell(0, (40, 5), (20, 0)), cell(1, (1200, 0), (0, 0)))))
+    assert table.headings == ["t", "to server", "share", "to client", "share"]
     assert table.rows == [
         ["0", "5 of 40", "12.5 %", "0 of 20", "0 %"], ["1", "0 of 1\u202f200", "0 %", "0 of 0", "–"],
     ]  # fmt: skip
     assert table.narrow.rows == [["0", "12.5 %", "0 %"], ["1", "0 %", "–"]]
-    assert drops_table(analyse(record(cell(0, (40, 0), (20, 0))))) is None
-    assert drops_table(analyse(record(run(0, None)))) is None
+    assert drop_tables(analyse(record(cell(0, (40, 0), (20, 0))))) == []
+    assert drop_tables(analyse(record(run(0, None)))) == []
 
 
 CONNECT = {"workload": {"kind": "connect", "transport": "wss"}}
@@ -164,9 +162,10 @@ def test_a_connection_by_its_phases() -> None:
 def test_what_a_run_is_about_is_shown_though_processors_were_counted_too() -> None:
     end = ended(cpu={"client_ns": 30, "server_ns": 60})
     result = analyse(record(run(0, connected(), parameters=CONNECT, end=end)))
-    assert is_connecting(result)
     assert "TLS or QUIC handshake, ms" in render(result)
-    assert not is_connecting(two_repetitions())
+    assert metric_tables(result)["handshake_security"].shown is Shown.EVERYWHERE
+    echoed_once = run(0, connected(), parameters={"workload": {"kind": "echo", "transport": "wss"}}, end=end)
+    assert metric_tables(analyse(record(echoed_once)))["handshake_security"].shown is Shown.FOLDED
 
 
 def test_pages_are_independent_of_each_other() -> None:
@@ -191,8 +190,3 @@ def test_profiles_are_added_up() -> None:
     assert cell.profile.server.parts == {"masking": 4, "system calls": 0}
     (plain,) = analyse(record(run(0, echoed(10), parameters=WSS, end=ended(profile=None)))).cells
     assert plain.profile is None
-
-
-def test_every_metric_can_be_published_in_its_unit() -> None:
-    assert dict(PUBLISHED_METRICS) == {name: metric.unit for name, metric in METRICS.items()}
-    assert {metric.unit for metric in METRICS.values()} <= {unit for unit, _ in SCALES.values()}

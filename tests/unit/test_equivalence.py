@@ -9,8 +9,8 @@ from crosswind.errors import StudyError
 from crosswind.execution.session import presentation
 from crosswind.report import estimates_frame
 from crosswind.report.html import render as render_html
-from crosswind.report.tables.equivalence import equivalence_tables
-from crosswind.report.tables.tables import metric_table
+from crosswind.report.tables.equivalences import equivalence_tables
+from crosswind.report.tables.metrics import metric_table
 from crosswind.report.text.headline import sentences
 from crosswind.report.text.terminal import render
 from crosswind.stats import clopper_pearson
@@ -139,7 +139,7 @@ def test_claims_are_in_every_report() -> None:
     said += "0 that differ by more, 0 that cannot be told"
     assert f"Does size delay? {said}." in sentences(result)
     (table,) = equivalence_tables(result)
-    assert table.columns == ["at", "size", "n", "difference of shares, % [90 %]", "p (Holm)", "verdict"]
+    assert table.headings == ["at", "size", "n", "difference of shares, % [90 %]", "p (Holm)", "verdict"]
     (row,) = table.rows
     assert (row[:3], row[-1]) == (["0%", "50 against 1", "4\u202f000"], "equivalent")
     assert row[3].startswith("0.1 [−2.0, ")
@@ -151,7 +151,7 @@ def test_claims_are_in_every_report() -> None:
     plain = analyse(record(cell(0, 380, "1")))
     assert "Share of exchanges delayed" not in render(plain)
     assert "Share of exchanges delayed, %" in render(result)
-    assert metric_table("delayed_share", plain).columns[-1] == "mean [95 %]"
+    assert metric_table("delayed_share", plain).headings[-1] == "mean [95 %]"
     assert metric_table("delayed_share", plain).footnotes == ["mean: Clopper-Pearson (exact binomial)"]
     assert estimates_frame(plain).filter(metric="delayed_share", statistic="mean")["value"].to_list() == [0.19]
 

@@ -9,11 +9,12 @@ import pytest
 
 from crosswind.analysis import analyse, collect
 from crosswind.record import OBJECT_SCHEMA, CellRun, RunRecord
-from crosswind.report.charts.charts import Panels
-from crosswind.report.charts.phases import phase_charts, phases_of
-from crosswind.report.charts.profiles import profile_charts, profile_table
+from crosswind.report.charts.panels import Panels
+from crosswind.report.charts.phases import Phase, phase_charts, phases_of
+from crosswind.report.charts.profiles import profile_charts
 from crosswind.report.charts.waterfall import median_page, spans_of, waterfalls
 from crosswind.report.html import render
+from crosswind.report.tables.profiles import profile_tables
 from crosswind.report.text.terminal import render as render_text
 from records import MS, finished, record, run, table
 
@@ -21,9 +22,9 @@ from records import MS, finished, record, run, table
 def rows_of(panels: Panels) -> list[list[dict[str, Any]]]:
     """The data of each chart."""
     return [
-        [row for values in chart.spec["datasets"].values() for row in values]
-        if "datasets" in chart.spec
-        else chart.spec["data"]["values"]
+        [row for values in chart.specification["datasets"].values() for row in values]
+        if "datasets" in chart.specification
+        else chart.specification["data"]["values"]
         for chart in panels.charts
     ]
 
@@ -62,10 +63,10 @@ def test_phases_and_the_exchange_are_stacked() -> None:
     made = opening()
     data = collect(made)
     assert phases_of(data[1]) == [
-        ("TCP handshake", 20 * MS, 30),
-        ("TLS or QUIC handshake", 22 * MS, 30),
-        ("Upgrade", 21 * MS, 30),
-        ("Exchange", 20 * MS, 30),
+        Phase("TCP handshake", 20 * MS, 30),
+        Phase("TLS or QUIC handshake", 22 * MS, 30),
+        Phase("Upgrade", 21 * MS, 30),
+        Phase("Exchange", 20 * MS, 30),
     ]
     panels = phase_charts(analyse(made), data)
     assert (len(panels.charts), panels.total) == (1, 1)
@@ -175,8 +176,8 @@ def test_processor_time_is_parted_as_its_samples_are() -> None:
 
 
 def test_shares_have_intervals() -> None:
-    shares = profile_table(analyse(profiled()))
-    assert shares.columns == ["cell", "host", "n", "system calls", "masking", "other"]
+    (shares,) = profile_tables(analyse(profiled()))
+    assert shares.headings == ["cell", "host", "n", "system calls", "masking", "other"]
     # Clopper-Pearson: 100 and 300 of 400; 0 of 200 ends at 1 - 0.025^(1/200)
     assert shares.rows[0][:4] == ["websocket", "client", "400", "25 % [20.8 %, 29.5 %]"]
     assert shares.rows[1][4:] == ["0 % [0 %, 1.83 %]", "0 % [0 %, 1.83 %]"]

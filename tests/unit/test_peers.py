@@ -9,13 +9,15 @@ from crosswind.analysis import analyse
 from crosswind.analysis.result import Result
 from crosswind.record import CellRun
 from crosswind.report.html import render as html
-from crosswind.report.tables.peers import peers_table, readable
-from crosswind.report.tables.tables import metric_tables, published_table
+from crosswind.report.tables.metrics import metric_tables
+from crosswind.report.tables.programs import program_tables, readable
+from crosswind.report.tables.published import published_tables
 from crosswind.report.text.terminal import render
 from records import echoes, empty_samples, finished, record, run
 
 PROGRAM = {"workload": {"kind": "program", "client": ["{python}"], "server": None}}
-ENDED = "the client program ended with exit status: 2"
+ENDED = "the client program ended with exit status 2"
+FAILED = {"exit_code": 2, "signal": None}
 PUBLISHED = {
     "source": "An article",
     "metric": "send_time",
@@ -33,13 +35,10 @@ def told(seconds: object, messages: int, *functions: tuple[str, int, float], **c
     return json.dumps({"seconds": seconds, "messages": messages, "functions": listed, "version": "1.9"} | changes)
 
 
-def program(
-    out: str, *, cell: int = 0, repetition: int = 0, part: str = "slow", err: str = "", warnings: tuple[str, ...] = ()
-) -> CellRun:
-    made = run(
-        cell, empty_samples(), {"part": part}, repetition=repetition, parameters=PROGRAM,
-        end=finished() | {"warnings": list(warnings)},
-    )  # fmt: skip
+def program(out: str, *, cell: int = 0, repetition: int = 0, part: str = "slow", err: str = "", **end: Any) -> CellRun:
+    """A repetition whose client printed `out` and `err`. end: how it ended, in its `finished` event."""
+    ended = finished() | {"program": {"exit_code": 0, "signal": None}} | end
+    made = run(cell, empty_samples(), {"part": part}, repetition=repetition, parameters=PROGRAM, end=ended)
     return CellRun(**{**vars(made), "client_out": out, "client_err": err})
 
 
@@ -67,18 +66,17 @@ def test_the_time_of_a_message_is_a_metric_of_one_value_a_repetition() -> None:
     assert (time.mean.value, time.mean.n) == (2.5e9, 2)
     # Student's t with one degree of freedom: 12.706 x 0.5 s
     assert time.mean.high == pytest.approx(2.5e9 + 12.7062 * 0.5e9, rel=1e-5)
-    assert metric_tables(result) == []
+    assert metric_tables(result) == {}
     (figure,) = result.published
     assert (figure.theirs, figure.functions) == (4.5e9, {"mask": 4.41e9, "send": 0.045e9})
     assert figure.ratio == pytest.approx(2.5 / 4.5)
-    assert published_table(result) is not None
+    assert [table.title for table in published_tables(result)] == ["Published numbers"]
 
 
 def test_the_table_adds_up_beside_the_published_profile() -> None:
-    table = peers_table(two_repetitions(published=[PUBLISHED]))
-    assert table is not None
-    assert table.title == "Peer programs"
-    assert table.columns == ["program", "function", "n", "s a message [95 %]", "share"]
+    (table,) = program_tables(two_repetitions(published=[PUBLISHED]))
+    assert table.title == "Client programs"
+    assert table.headings == ["program", "function", "n", "s a message [95 %]", "share"]
     assert [(row[0], row[1], row[2], row[3].split(" [")[0], row[4]) for row in table.rows] == [
         ("slow · 1.9", "in all", "4", "2", "100 %"),
         ("", "mask, frames.py:12", "", "2.250", "90 %"),
@@ -100,20 +98,19 @@ def test_terminal_page_and_json_have_it() -> None:
     assert "\nslow · 1.9 " in text
     assert "mask, frames.py:12 " in text
     page = html(record(program(told(4.0, 2, ("mask", 2, 3.5))), **given), result)
-    assert "<h2>Peer programs</h2>" in page
+    assert "<h2>Client programs</h2>" in page
     assert json.loads(result.to_json())["peers"][0]["functions"][0]["share"] == 0.9
 
 
 def test_one_repetition_has_no_interval() -> None:
-    table = peers_table(analyse(record(program(told(0.5, 10, ("mask", 10, 0.4))))))
-    assert table is not None
+    (table,) = program_tables(analyse(record(program(told(0.5, 10, ("mask", 10, 0.4))))))
     assert [row[3] for row in table.rows] == ["50.00 (no interval)", "40.00", "10.00"]
-    assert table.columns[3] == "ms a message [95 %]"
+    assert table.headings[3] == "ms a message [95 %]"
 
 
 def test_a_client_that_did_not_run_says_what_is_missing() -> None:
     err = "error: websocket-client is not installed\nhint: pip install websocket-client\n"
-    runs = [program("", cell=cell, part=part, err=err, warnings=(ENDED,)) for cell, part in enumerate(("slow", "fast"))]
+    runs = [program("", cell=cell, part=part, err=err, program=FAILED) for cell, part in enumerate(("slow", "fast"))]
     result = analyse(record(*runs))
     said = f"{ENDED}: websocket-client is not installed (pip install websocket-client)"
     assert result.valid
@@ -121,8 +118,7 @@ def test_a_client_that_did_not_run_says_what_is_missing() -> None:
     assert [(peer.messages, peer.time_ns, peer.functions, peer.problem) for peer in result.peers] == [
         (0, None, [], said)
     ] * 2
-    table = peers_table(result)
-    assert table is not None
+    (table,) = program_tables(result)
     assert table.rows[0] == ["slow", "it sent nothing: see below", "0", "–", "–"]
     assert f"slow, fast: {said}" in table.footnotes
     assert "pip install" in render(result)
@@ -138,8 +134,21 @@ def test_a_client_that_did_not_run_says_what_is_missing() -> None:
     ],
 )
 def test_the_last_words_of_any_program(err: str, words: str) -> None:
-    (cell,) = analyse(record(program("", err=err, warnings=(ENDED, "another")))).cells
+    (cell,) = analyse(record(program("", err=err, program=FAILED, warnings=["another"]))).cells
     assert cell.warnings == [words, "another"]
+
+
+def test_a_client_that_was_killed_is_a_field_of_the_result() -> None:
+    killed = program("", program={"exit_code": None, "signal": 9}, repetition=1)
+    result = analyse(record(program(told(4.0, 2, ("mask", 2, 3.5))), killed))
+    (peer,) = result.peers
+    text = "the client program ended with signal 9 (SIGKILL)"
+    assert [problem.model_dump() for problem in peer.problems] == [
+        {"repetition": 1, "exit_code": None, "signal": 9, "text": text}
+    ]
+    assert (peer.problem, result.cells[0].warnings) == (text, [text])
+    unknown = analyse(record(program("", program={"exit_code": None, "signal": 99}))).peers[0]
+    assert unknown.problem == "the client program ended with signal 99"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +164,7 @@ def test_what_is_no_report_is_none(out: str) -> None:
     result = analyse(record(program(out)))
     assert result.peers == []
     assert result.cells[0].estimates == {}
-    assert peers_table(result) is None
+    assert program_tables(result) == []
     json.loads(result.to_json())
 
 

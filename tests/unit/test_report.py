@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -22,13 +23,16 @@ from crosswind.report import (
     write_json,
     write_parquet,
 )
-from crosswind.report.charts.charts import PANELS, POINTS, curve, distribution, roles_of
-from crosswind.report.charts.intervals import ROWS, intervals, parted_by
+from crosswind.report.charts.distributions import CURVE_POINTS, curve, distribution
+from crosswind.report.charts.intervals import intervals
+from crosswind.report.charts.panels import MOST_BARS, MOST_PANELS, panel_factors, roles_of
 from crosswind.report.files import whole
 from crosswind.report.html import render
-from crosswind.report.tables.tables import COMPARISONS, comparisons_table, fit_tables, trust_table
+from crosswind.report.tables.comparisons import MOST_ROWS, comparison_tables
+from crosswind.report.tables.fits import fit_tables
+from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval, number, quantity, scale_of
-from crosswind.report.text.headline import sentences, verdict
+from crosswind.report.text.headline import Trust, Verdict, sentences, verdict
 from crosswind.report.text.terminal import render as render_text
 from records import MS, echoes, finished, path, record, run, timed, transfers
 
@@ -55,7 +59,7 @@ def test_terminal_text() -> None:
     assert text[:4] == [
         "A title",
         "✓ Every packet is accounted for, and emulation kept its budget in every cell.",
-        "  2 cells, 2 repetitions, 200 exchanges, 10 of them lost.",
+        "  2 cells, 2 repetitions, 200 exchanges, 10 of them lost (timeout 10).",
         "  Round-trip time: no difference shown between levels of loss.",
     ]
     start = text.index("Round-trip time, ms")
@@ -63,7 +67,7 @@ def test_terminal_text() -> None:
     assert text[start + 2].startswith("0%    100  20.049 [20.039, 20.060]  20.049 [")
     assert text[start + 3].startswith("5%     90  20.049 [20.039, 20.060]  20.049 [")
     lost = text.index("Exchanges lost")
-    assert re.sub(" +", " ", text[lost + 3]) == "5% 100 10 10 % [4.9 %, 17.6 %] ok 90, timeout 10"
+    assert re.sub(" +", " ", text[lost + 3]) == "5% 100 10 10 % [4.9 %, 17.6 %] timeout 10"
     assert any("p99: not enough samples: p99 at 95% needs 368 (2 cells)" in line for line in text)
 
 
@@ -172,18 +176,18 @@ def test_throughput_is_drawn_beside_the_models() -> None:
 
 
 def test_curves_keep_every_sample_up_to_a_limit_and_the_tail_beyond() -> None:
-    values, shares = curve(pl.Series(range(POINTS)).to_numpy().astype(float))
-    assert len(values) == POINTS
+    values, shares = curve(pl.Series(range(CURVE_POINTS)).to_numpy().astype(float))
+    assert len(values) == CURVE_POINTS
     values, shares = curve(pl.Series(range(100_000)).to_numpy().astype(float))
-    assert len(values) <= POINTS
+    assert len(values) <= CURVE_POINTS
     assert (values[0], values[-1], shares[-1]) == (0, 99_999, 1)
-    assert sum(share > 0.9 for share in shares) == pytest.approx(POINTS / 2, abs=2)
+    assert sum(share > 0.9 for share in shares) == pytest.approx(CURVE_POINTS / 2, abs=2)
 
 
 def test_a_wide_spread_gets_a_logarithmic_axis() -> None:
     def scale(slowest: int) -> str:
         data = collect(record(run(0, echoes([20 * MS] * 40 + [slowest]))))
-        return distribution("rtt", data).charts[0].spec["encoding"]["x"]["scale"]["type"]
+        return distribution("rtt", data).charts[0].specification["encoding"]["x"]["scale"]["type"]
 
     assert scale(390 * MS) == "linear"
     assert scale(410 * MS) == "log"
@@ -226,9 +230,10 @@ def test_an_estimate_without_a_number_is_a_dash() -> None:
 
 def test_verdict_and_sentences() -> None:
     result = analyse(two_cells(planned=5))
-    assert verdict(result) == ("doubtful", "Incomplete: 2 of 5 repetitions were executed; those are valid.")
-    assert verdict(analyse(record()))[0] == "bad"
-    assert verdict(analyse(record(run(0, echoes([MS] * 20)))))[0] == "good"
+    sentence = "Incomplete: 2 of 5 repetitions were executed; those are valid."
+    assert verdict(result) == Verdict(Trust.DOUBTFUL, sentence)
+    assert verdict(analyse(record())).trust is Trust.BAD
+    assert verdict(analyse(record(run(0, echoes([MS] * 20))))).trust is Trust.GOOD
     assert sentences(analyse(record(run(0, echoes([MS] * 20))))) == [
         "1 cell, 1 repetition, 20 exchanges, 0 of them lost."
     ]
@@ -338,33 +343,34 @@ def test_a_figure_marks_what_must_not_be_trusted_and_what_is_single() -> None:
 
 def test_many_cells_are_parted_by_the_factors_with_the_fewest_levels() -> None:
     cells = [{"a": str(a), "b": str(b), "c": str(c)} for a in range(2) for b in range(5) for c in range(36)]
-    assert parted_by(cells, ROWS) == ("a", "b")
-    assert parted_by(cells[:ROWS], ROWS) == ()
-    assert parted_by(cells, 1) == ("a", "b")
-    assert parted_by([{}] * 50, ROWS) == ()
+    assert panel_factors(cells, MOST_BARS) == ("a", "b")
+    assert panel_factors(cells[:MOST_BARS], MOST_BARS) == ()
+    assert panel_factors(cells, 1) == ("a", "b")
+    assert panel_factors([{}] * 50, MOST_BARS) == ()
 
 
 def test_what_is_not_drawn_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crosswind.report.charts.intervals.ROWS", 4)
+    by_four = partial(intervals, most=4)
+    monkeypatch.setattr("crosswind.report.page.intervals", by_four)
     made = grid(14, 4)  # 14 sizes at each of 4 losses, cut into 4 + 4 + 4 + 2
     result = analyse(made)
-    panels = intervals("transfer_time", result, collect(made))
-    assert (len(panels.charts), panels.total) == (PANELS, 16)
+    panels = by_four("transfer_time", result, collect(made))
+    assert (len(panels.charts), panels.total) == (MOST_PANELS, 16)
     assert [chart.caption for chart in panels.charts[3:5]] == ["loss 0% · cells 13 to 14", "loss 1% · cells 1 to 4"]
     text = render(made, result)
-    assert f"Drawn: {PANELS} of 16 panels. The table has every cell." in text
-    assert f"<summary>{PANELS - 4} more panels</summary>" in text
+    assert f"Drawn: {MOST_PANELS} of 16 panels. The table has every cell." in text
+    assert f"<summary>{MOST_PANELS - 4} more panels</summary>" in text
 
 
 def test_a_long_table_of_comparisons_keeps_the_largest_of_each_family() -> None:
     result = analyse(grid(10, 10))
-    table = comparisons_table(result)
-    assert len(table.rows) == COMPARISONS
-    assert table.footnotes[0].startswith(f"Shown: {COMPARISONS} of 360")
+    table = comparison_tables(result)[0]
+    assert len(table.rows) == MOST_ROWS
+    assert table.footnotes[0].startswith(f"Shown: {MOST_ROWS} of 360")
     families = {(one.metric, one.factor) for one in result.comparisons}
     assert len(families) == 4
     by_family = [(row[0], row[1].split()[0]) for row in table.rows]
-    assert {by_family.count(family) for family in set(by_family)} == {COMPARISONS // 4}
+    assert {by_family.count(family) for family in set(by_family)} == {MOST_ROWS // 4}
     size = [row for row in table.rows if row[1].startswith("size") and row[0] == "Transfer time on the wire"]
     assert size[0][1] == "size 10kB against 1kB"
 
@@ -377,8 +383,8 @@ FIT = {"title": "Table II", "model": "caia-exponential", "metric": "transfer_tim
 def test_fitted_coefficients_stand_beside_the_published_ones() -> None:
     made = grid(2, 5, fits=[FIT])
     result = analyse(made)
-    ((table, curves),) = fit_tables(result)
-    assert table.columns[:4] == ["size", "b, s [95 %]", "published", "ratio"]
+    table, curves = fit_tables(result)
+    assert table.headings[:4] == ["size", "b, s [95 %]", "published", "ratio"]
     assert [row[0] for row in table.rows] == ["1kB", "2kB"]
     assert (table.rows[0][2], table.rows[0][5]) == ("0.5", "30")
     assert (table.rows[1][2], table.rows[1][3]) == ("–", "–")
@@ -390,22 +396,22 @@ def test_fitted_coefficients_stand_beside_the_published_ones() -> None:
 
 
 def test_a_refused_coefficient_is_a_dash_with_its_reason_below() -> None:
-    ((table, _),) = fit_tables(analyse(grid(1, 3, fits=[FIT])))
+    table, _ = fit_tables(analyse(grid(1, 3, fits=[FIT])))
     assert table.rows[0][1] == "–"
     assert any("needs 4, there are 3" in note for note in table.footnotes)
 
 
 def test_attempts_probes_and_kernel_drops_have_columns_where_there_are_any() -> None:
-    plain = trust_table(analyse(two_cells())).columns
+    plain = trust_tables(analyse(two_cells()))[0].headings
     end = finished()
     end["fidelity"] |= {"probe_starvation": {"client": {"fraction": 0.02}}, "kernel_drops": 7}
-    table = trust_table(analyse(record(run(0, echoes(RTTS), attempts=2, end=end))))
-    assert table.columns == [*plain, "attempts", "hosts waited", "kernel drops"]
+    (table,) = trust_tables(analyse(record(run(0, echoes(RTTS), attempts=2, end=end))))
+    assert table.headings == [*plain, "attempts", "hosts waited", "kernel drops"]
     assert table.rows[0][-3:] == ["2", "2 %", "7"]
 
 
 def test_a_warning_of_many_cells_is_said_once() -> None:
     end = finished() | {"warnings": ["the clock was set"]}
     runs = [run(index, echoes(RTTS), {"path.loss": f"{index}%"}, end=end) for index in range(8)]
-    notes = [note for note in trust_table(analyse(record(*runs))).footnotes if "clock" in note]
+    notes = [note for note in trust_tables(analyse(record(*runs)))[0].footnotes if "clock" in note]
     assert notes == ["0%, 1%, 2%, 3%, 4%, 5% and 2 more: the clock was set"]

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from crosswind.analysis.cells import CellData
+from crosswind.analysis.settings import CellSettings, DirectionSettings
+from crosswind.metrics import RATE, SHARE, SIZE, TIME, Unit
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,18 @@ def axis_of(key: str, cells: Sequence[CellData]) -> Axis:
     A factor without numbers, or an unlimited rate, is counted: 0, 1, 2 in the order of its levels.
     """
     name = key.rsplit(".", 1)[-1]
-    known = _numbers(key, cells) if name in _SCALES else None
-    if known is None:
+    numbers = _numbers(key, cells)
+    if numbers is None:
         order: dict[str, int] = {}
-        for one in cells:
-            order.setdefault(one.levels.get(key, ""), len(order))
-        return Axis(name.replace("_", " "), None, {one.cell: float(order[one.levels.get(key, "")]) for one in cells})
-    unit, scale = _SCALES[name]
+        for cell in cells:
+            order.setdefault(cell.levels.get(key, ""), len(order))
+        places = {cell.cell: float(order[cell.levels.get(key, "")]) for cell in cells}
+        return Axis(name.replace("_", " "), None, places)
+    unit, label = _UNITS[name]
     title = "round trip of the path (twice the delay each way)" if key == "path.delay" else name
-    # To twelve digits: 100 * 0.07 is 7, not 7.000000000000001.
-    return Axis(title, unit, {cell: float(f"{number * scale:.12g}") for cell, number in known.items()})
+    # To twelve digits: 0.07 in percent is 7, not 7.000000000000001.
+    places = {cell: float(f"{number / unit.scales[label]:.12g}") for cell, number in numbers.items()}
+    return Axis(title, label, places)
 
 
 def losses_of(key: str, cells: Sequence[CellData]) -> dict[int, float]:
@@ -45,30 +48,44 @@ def losses_of(key: str, cells: Sequence[CellData]) -> dict[int, float]:
     return _numbers(key, cells) or {}
 
 
-_SCALES: Mapping[str, tuple[str, float]] = {
-    "loss": ("%", 100.0), "delay": ("ms", 1e-6), "rate": ("Mbit/s", 1e-6), "size": ("bytes", 1.0),
-}  # fmt: skip
-_FIELDS = {"loss": "loss", "delay": "delay_ns", "rate": "rate_bps"}
+_UNITS: Mapping[str, tuple[Unit, str]] = {
+    "loss": (SHARE, "%"),
+    "delay": (TIME, "ms"),
+    "rate": (RATE, "Mbit/s"),
+    "size": (SIZE, "bytes"),
+}
+"""By the last word of a key: the unit in which its numbers are sent, and that of its axis."""
+
+_OF_DIRECTION: Mapping[str, Callable[[DirectionSettings], float | None]] = {
+    "loss": lambda direction: direction.loss,
+    "delay": lambda direction: direction.delay_ns,
+    "rate": lambda direction: direction.rate_bps,
+}
 
 
 def _numbers(key: str, cells: Sequence[CellData]) -> dict[int, float] | None:
-    """Each cell's number as sent; None where one has none, as an unlimited rate."""
-    table, *way, name = key.split(".")
-    if key == "workload.size":
-        readings: list[Callable[[CellData], Any]] = [lambda one: one.workload.get("size_bytes")]
-    elif table != "path" or name not in _FIELDS:
+    """Each cell's number as sent; None where a cell has none, as an unlimited rate."""
+    rows = [{cell.cell: reading(cell.settings) for cell in cells} for reading in _readings(key)]
+    if not rows:
         return None
-    elif key == "path.delay":
-        readings = [lambda one: _way(one, "forward", "delay_ns") + _way(one, "reverse", "delay_ns")]
-    else:
-        # `path.loss` may be overridden in one direction: then the other one is what varies.
-        ways = way or ["forward", "reverse"]
-        readings = [lambda one, way=way: _way(one, way, _FIELDS[name]) for way in ways]  # type: ignore[misc]
-    rows = [{one.cell: reading(one) for one in cells} for reading in readings]
     found = next((row for row in rows if len(set(row.values())) > 1), rows[0])
-    return None if None in found.values() else {cell: float(number) for cell, number in found.items()}
+    known = {cell: float(number) for cell, number in found.items() if number is not None}
+    return known if len(known) == len(found) else None
 
 
-def _way(one: CellData, way: str, field: str) -> Any:
-    number = ((one.parameters.get("path") or {}).get(way) or {}).get(field)
-    return 0 if number is None and field != "rate_bps" else number
+def _readings(key: str) -> list[Callable[[CellSettings], float | None]]:
+    """How a factor's number is read from a cell. Of several ways, the first in which cells differ counts."""
+    table, *direction, name = key.split(".")
+    if key == "workload.size":
+        return [lambda settings: settings.number("size_bytes")]
+    if table != "path" or name not in _OF_DIRECTION:
+        return []
+    if key == "path.delay":
+        return [lambda settings: settings.forward.delay_ns + settings.reverse.delay_ns]
+    number = _OF_DIRECTION[name]
+    both: dict[str, Callable[[CellSettings], float | None]] = {
+        "forward": lambda settings: number(settings.forward),
+        "reverse": lambda settings: number(settings.reverse),
+    }
+    # `path.loss` may be overridden in one direction: then the other one is what varies.
+    return [both[direction[0]]] if direction else list(both.values())

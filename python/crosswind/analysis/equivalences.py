@@ -1,70 +1,98 @@
 """Whether the levels of a factor make a difference that matters: a study's claims, each against its margin."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
-from crosswind.analysis.cells import CellData, mean_of
-from crosswind.analysis.comparisons import fixed_of
-from crosswind.analysis.metrics import METRICS
-from crosswind.analysis.result import Equivalence, EquivalencePair, Interval
-from crosswind.record import RunRecord
-from crosswind.stats import Equivalence as Tested
-from crosswind.stats import TooFewSamples, holm, margin_of_ratio, refused, tost, tost_ratio, tost_shares
+from crosswind.analysis.asked import AskedEquivalence
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.comparisons import other_levels
+from crosswind.analysis.estimates import mean_of
+from crosswind.analysis.result import EquivalenceClaim, EquivalencePair, Interval
+from crosswind.metrics import METRICS, Metric
+from crosswind.stats import (
+    EquivalenceTest,
+    TooFewSamples,
+    holm,
+    margin_of_ratio,
+    refused,
+    tost,
+    tost_ratio,
+    tost_shares,
+)
 
 ALPHA = 0.05
 
 
-def equivalences_of(record: RunRecord, data: Sequence[CellData]) -> list[Equivalence]:
+def equivalences_of(asked: Sequence[AskedEquivalence], data: Sequence[CellData]) -> list[EquivalenceClaim]:
     """The claims of a run. One whose factor does not vary, as in a quick variant, is left out."""
-    made = (_equivalence(entry, data) for entry in record.equivalences)
+    made = (_claim(claim, data) for claim in asked)
     return [claim for claim in made if claim.pairs]
 
 
-def _equivalence(entry: Mapping[str, Any], data: Sequence[CellData]) -> Equivalence:
-    metric, factor, wanted = str(entry["metric"]), str(entry["factor"]), set(entry["cells"])
-    is_ratio, bound = bool(entry["is_ratio"]), float(entry["bound"])
+def _claim(claim: AskedEquivalence, data: Sequence[CellData]) -> EquivalenceClaim:
+    metric = METRICS[claim.metric]
+    test = _Test(metric, claim.is_ratio, claim.bound)
     groups: dict[tuple[tuple[str, str], ...], list[CellData]] = {}
-    for one in data:
-        if one.cell in wanted and factor in one.levels and METRICS[metric].applies(one.workload):
-            groups.setdefault(tuple(fixed_of(one, factor).items()), []).append(one)
+    for cell in data:
+        if cell.cell in claim.cells and claim.factor in cell.levels and metric.applies(cell.settings.workload):
+            groups.setdefault(tuple(other_levels(cell, claim.factor).items()), []).append(cell)
     pairs = [
-        _pair(metric, factor, reference, other, bound=bound, is_ratio=is_ratio)
+        _pair(test, claim.factor, reference, other)
         for group in groups.values()
         for reference, other in combinations(group, 2)
     ]
-    low, high = margin_of_ratio(bound) if is_ratio else (-bound, bound)
-    return Equivalence(
-        title=str(entry["title"]),
-        metric=metric,
-        factor=factor,
-        margin=str(entry["margin"]),
-        scale="ratio" if is_ratio else "difference",
-        unit="1" if is_ratio else METRICS[metric].unit,
+    low, high = margin_of_ratio(claim.bound) if claim.is_ratio else (-claim.bound, claim.bound)
+    return EquivalenceClaim(
+        title=claim.title,
+        metric=claim.metric,
+        factor=claim.factor,
+        margin=claim.margin,
+        scale="ratio" if claim.is_ratio else "difference",
+        unit="1" if claim.is_ratio else metric.unit.name,
         low=low,
         high=high,
         alpha=ALPHA,
-        note=entry.get("note") or None,
+        note=claim.note,
         pairs=_corrected(pairs),
     )
 
 
-def _pair(
-    metric: str, factor: str, reference: CellData, other: CellData, *, bound: float, is_ratio: bool
-) -> EquivalencePair:
-    tested: Tested | None = None
+@dataclass(frozen=True)
+class _Test:
+    """What two cells are tested for: whether their means of a metric are within `bound`, by ratio or difference."""
+
+    metric: Metric
+    is_ratio: bool
+    bound: float
+
+    def of(self, reference: CellData, other: CellData) -> EquivalenceTest:
+        """Raises: TooFewSamples."""
+        name = self.metric.name
+        if name not in reference.samples or name not in other.samples:
+            raise TooFewSamples("not enough samples: a cell has none")
+        if self.metric.is_share:
+            return tost_shares(reference.shares[name], other.shares[name], margin=self.bound, alpha=ALPHA)
+        means = mean_of(reference.resampled[name]), mean_of(other.resampled[name])
+        if self.is_ratio:
+            return tost_ratio(*means, margin=self.bound, alpha=ALPHA)
+        return tost(*means, margin=self.bound, unit=self.metric.unit.name, alpha=ALPHA)
+
+
+def _pair(test: _Test, factor: str, reference: CellData, other: CellData) -> EquivalencePair:
+    tested: EquivalenceTest | None = None
     try:
-        tested = _tested(metric, reference, other, bound=bound, is_ratio=is_ratio)
+        tested = test.of(reference, other)
         effect = Interval.of(tested.estimate)
     except TooFewSamples as error:
-        n = sum(one.samples[metric].values.size for one in (reference, other) if metric in one.samples)
-        effect = Interval.of(
-            refused(error.message, n=n, level=1 - 2 * ALPHA, method="two one-sided tests", unit=METRICS[metric].unit)
-        )
+        name, unit = test.metric.name, test.metric.unit.name
+        n = sum(cell.samples[name].values.size for cell in (reference, other) if name in cell.samples)
+        effect = Interval.of(refused(error.message, n=n, level=1 - 2 * ALPHA, method="two one-sided tests", unit=unit))
     return EquivalencePair(
         reference=reference.levels[factor],
         other=other.levels[factor],
-        fixed=fixed_of(reference, factor),
+        fixed=other_levels(reference, factor),
         reference_cell=reference.cell,
         other_cell=other.cell,
         effect=effect,
@@ -76,36 +104,17 @@ def _pair(
     )
 
 
-def _tested(metric: str, reference: CellData, other: CellData, *, bound: float, is_ratio: bool) -> Tested:
-    absent = [one for one in (reference, other) if metric not in one.samples]
-    if absent:
-        raise TooFewSamples("not enough samples: a cell has none")
-    if METRICS[metric].share:
-        return tost_shares(reference.shares[metric], other.shares[metric], margin=bound, alpha=ALPHA)
-    pair = mean_of(reference.resampled[metric]), mean_of(other.resampled[metric])
-    if is_ratio:
-        return tost_ratio(*pair, margin=bound, alpha=ALPHA)
-    return tost(*pair, margin=bound, unit=METRICS[metric].unit, alpha=ALPHA)
-
-
-def _corrected(pairs: list[EquivalencePair]) -> list[EquivalencePair]:
+def _corrected(pairs: Sequence[EquivalencePair]) -> list[EquivalencePair]:
     """With Holm's correction, each of the two claims by itself: of a pair only one of them can be wrong."""
-    known = [one for one in pairs if one.p is not None]
-    within = holm([one.p or 0.0 for one in known])
-    beyond = holm([one.p_beyond or 0.0 for one in known])
-    adjusted = {id(one): both for one, *both in zip(known, within, beyond, strict=True)}
-    return [
-        one.model_copy(
-            update={"p_holm": adjusted[id(one)][0], "p_beyond_holm": adjusted[id(one)][1]}
-            | {"verdict": _verdict(*adjusted[id(one)])}
-        )
-        if id(one) in adjusted
-        else one
-        for one in pairs
-    ]
+    within = iter(holm([pair.p for pair in pairs if pair.p is not None]))
+    beyond = iter(holm([pair.p_beyond for pair in pairs if pair.p_beyond is not None]))
+    return [pair if pair.p is None else _judged(pair, next(within), next(beyond)) for pair in pairs]
 
 
-def _verdict(within: float, beyond: float) -> Literal["equivalent", "differs", "cannot tell"]:
+def _judged(pair: EquivalencePair, within: float, beyond: float) -> EquivalencePair:
+    verdict: Literal["equivalent", "differs", "cannot tell"] = "cannot tell"
     if within < ALPHA:
-        return "equivalent"
-    return "differs" if beyond < ALPHA else "cannot tell"
+        verdict = "equivalent"
+    elif beyond < ALPHA:
+        verdict = "differs"
+    return pair.model_copy(update={"p_holm": within, "p_beyond_holm": beyond, "verdict": verdict})

@@ -1,128 +1,135 @@
-"""Figures that a study asks for: estimates over the levels of a factor, models and published figures beside them."""
+"""Figures that a study asks for: estimates over the levels of a factor, beside models and published numbers."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
+from crosswind.analysis.asked import AskedFigure
 from crosswind.analysis.axes import Axis, axis_of
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.metrics import METRICS
-from crosswind.analysis.predictions import predictions
+from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import (
-    Cell,
+    CellResult,
     Figure,
     FigureCurve,
     FigurePoint,
-    FigurePublished,
     Interval,
     PublishedComparison,
+    PublishedPoint,
 )
-from crosswind.record import RunRecord
+from crosswind.metrics import METRICS
 
 
 def figures_of(
-    record: RunRecord, data: Sequence[CellData], cells: Sequence[Cell], published: Sequence[PublishedComparison]
+    asked: Iterable[AskedFigure],
+    data: Sequence[CellData],
+    cells: Sequence[CellResult],
+    published: Sequence[PublishedComparison],
 ) -> list[Figure]:
     """The figures of a run. One in which x does not vary, as in a quick variant, is left out.
 
     Args: cells: the result's, whose estimates are drawn. published: the result's, shown at their cells.
     """
-    made = (_figure(entry, data, {cell.cell: cell for cell in cells}, published) for entry in record.figures)
+    results = {cell.cell: cell for cell in cells}
+    made = (_figure(figure, data, results, published) for figure in asked)
     return [figure for figure in made if len({point.x for point in figure.points}) > 1]
 
 
+@dataclass(frozen=True)
+class _Places:
+    """Where cells stand in a figure, by cell index: along its axis, and in which series."""
+
+    axis: Axis
+    series: Mapping[int, str | None]
+
+
 def _figure(
-    entry: Mapping[str, Any],
+    asked: AskedFigure,
     data: Sequence[CellData],
-    cells: Mapping[int, Cell],
+    cells: Mapping[int, CellResult],
     published: Iterable[PublishedComparison],
 ) -> Figure:
-    metric, x = str(entry["metric"]), str(entry["x"])
-    series = entry.get("series")
-    wanted = set(entry["cells"])
-    own = [one for one in data if one.cell in wanted]
-    drawn = [one for one in own if metric in cells[one.cell].estimates]
-    axis = axis_of(x, drawn)
-    along = _Along(axis, _names(series, x, drawn, axis))
-    unit = METRICS[metric].unit
-    beside: dict[int, list[FigurePublished]] = {}
-    for one in published:
-        if one.cell is not None and one.metric == metric and one.unit == unit:
-            beside.setdefault(one.cell, []).append(
-                FigurePublished(source=one.source, value=one.theirs, ci=one.theirs_ci)
-            )
-    points = [_point(cells[one.cell], metric, x, along, beside.get(one.cell, [])) for one in drawn]
-    scale: Literal["linear", "log"] = "log" if entry.get("scale") == "log" else "linear"
+    metric = METRICS[asked.metric]
+    own = [cell for cell in data if cell.cell in asked.cells]
+    drawn = [cell for cell in own if metric.name in cells[cell.cell].estimates]
+    axis = axis_of(asked.x, drawn)
+    places = _Places(axis, _series_names(asked, drawn, axis))
+    beside = _published_points(asked.metric, published)
     return Figure(
-        title=str(entry["title"]),
-        metric=metric,
-        unit=unit,
-        x=x,
+        title=asked.title,
+        metric=asked.metric,
+        unit=metric.unit.name,
+        x=asked.x,
         x_title=axis.title,
         x_unit=axis.unit,
-        series=series,
-        scale=scale,
-        note=entry.get("note") or None,
-        points=points,
-        curves=_curves(list(entry.get("models") or []), metric, drawn, cells, along),
-        absent=[one.cell for one in own if metric not in cells[one.cell].estimates],
+        series=asked.series,
+        scale=asked.scale,
+        note=asked.note,
+        points=[_point(cells[cell.cell], asked, places, beside.get(cell.cell, [])) for cell in drawn],
+        curves=_curves(asked, drawn, cells, places),
+        absent=[cell.cell for cell in own if metric.name not in cells[cell.cell].estimates],
     )
 
 
-@dataclass(frozen=True)
-class _Along:
-    """Where cells stand in a drawing: along which axis, and in which series, by cell index."""
+def _published_points(metric: str, published: Iterable[PublishedComparison]) -> dict[int, list[PublishedPoint]]:
+    """The published numbers of a metric at each cell."""
+    points: dict[int, list[PublishedPoint]] = {}
+    for number in published:
+        if number.cell is not None and number.metric == metric and number.unit == METRICS[metric].unit.name:
+            point = PublishedPoint(source=number.source, value=number.theirs, ci=number.theirs_ci)
+            points.setdefault(number.cell, []).append(point)
+    return points
 
-    axis: Axis
-    names: Mapping[int, str | None]
 
-
-def _point(cell: Cell, metric: str, x: str, along: _Along, published: list[FigurePublished]) -> FigurePoint:
-    found = cell.estimates[metric]
-    estimate, statistic = estimate_of(found.mean, found.median)
+def _point(cell: CellResult, asked: AskedFigure, places: _Places, published: list[PublishedPoint]) -> FigurePoint:
+    estimates = cell.estimates[asked.metric]
+    estimate, statistic = _estimate(estimates.mean, estimates.median)
+    x = places.axis.places[cell.cell]
     return FigurePoint(
         cell=cell.cell,
-        series=along.names[cell.cell],
-        x=along.axis.places[cell.cell],
-        x_text=cell.levels.get(x, f"{along.axis.places[cell.cell]:g}"),
+        series=places.series[cell.cell],
+        x=x,
+        x_text=cell.levels.get(asked.x, f"{x:g}"),
         statistic=statistic,
         estimate=estimate,
-        observed=(found.smallest, found.largest),
+        observed=(estimates.smallest, estimates.largest),
         published=published,
     )
 
 
-def estimate_of(mean: Interval, median: Interval) -> tuple[Interval, str]:
-    """What is drawn of a metric: the mean, else the median, else the mean's refusal."""
+def _estimate(mean: Interval, median: Interval) -> tuple[Interval, str]:
+    """What is drawn of a metric: the mean, else the median, else the refused mean."""
     return (median, "median") if mean.value is None and median.value is not None else (mean, "mean")
 
 
-def _names(series: str | None, x: str, cells: Sequence[CellData], axis: Axis) -> dict[int, str | None]:
-    """Each cell's series: its level, and where two cells would share a place, the other levels that tell them apart."""
-    names = {one.cell: one.levels.get(series) if series else None for one in cells}
-    crowded = Counter((names[one.cell], axis.places[one.cell]) for one in cells)
-    if any(count > 1 for count in crowded.values()):
-        levels = {key: {one.levels.get(key) for one in cells} for one in cells for key in one.levels}
-        others = [key for key, found in levels.items() if key not in (series, x) and len(found) > 1]
-        for one in cells:
-            told = [names[one.cell], *(one.levels.get(key) for key in others)]
-            names[one.cell] = " · ".join(filter(None, told)) or None
-    return names
+def _series_names(asked: AskedFigure, cells: Sequence[CellData], axis: Axis) -> dict[int, str | None]:
+    """Each cell's series: its level, and where two cells would share a place, the other levels that differ too."""
+    names = {cell.cell: cell.levels.get(asked.series) if asked.series else None for cell in cells}
+    shared = Counter((names[cell.cell], axis.places[cell.cell]) for cell in cells)
+    if all(count == 1 for count in shared.values()):
+        return names
+    levels = {key: {cell.levels.get(key) for cell in cells} for cell in cells for key in cell.levels}
+    others = [key for key, found in levels.items() if key not in (asked.series, asked.x) and len(found) > 1]
+    return {
+        cell.cell: " · ".join(filter(None, [names[cell.cell], *(cell.levels.get(key) for key in others)])) or None
+        for cell in cells
+    }
 
 
 def _curves(
-    models: list[str], metric: str, drawn: Sequence[CellData], cells: Mapping[int, Cell], along: _Along
+    asked: AskedFigure, drawn: Sequence[CellData], cells: Mapping[int, CellResult], places: _Places
 ) -> list[FigureCurve]:
+    """The models' predictions for each series, at the places of its cells."""
     rows: dict[tuple[str | None, str, str], list[tuple[float, float]]] = {}
-    for one in drawn:
-        for made in predictions(models, cells[one.cell], one):
-            if made.metric == metric and made.value is not None:
-                curve = rows.setdefault((along.names[one.cell], made.model, made.title), [])
-                curve.append((along.axis.places[one.cell], made.value))
+    for cell in drawn:
+        for made in predictions_of(asked.models, cells[cell.cell].estimates, cell):
+            if made.metric == asked.metric and made.value is not None:
+                curve = rows.setdefault((places.series[cell.cell], made.model, made.title), [])
+                curve.append((places.axis.places[cell.cell], made.value))
     return [
-        FigureCurve(series=series, model=model, label=label, xs=[x for x, _ in ordered], ys=[y for _, y in ordered])
+        FigureCurve(
+            series=series, model=model, label=label, xs=[x for x, _ in sorted(found)], ys=[y for _, y in sorted(found)]
+        )
         for (series, model, label), found in rows.items()
-        for ordered in [sorted(found)]
-        if len(ordered) > 1
+        if len(found) > 1
     ]

@@ -1,8 +1,8 @@
-"""Head-of-line blocking: how messages fare that lost nothing themselves, while another stream recovers a loss.
+"""Head-of-line blocking: how long messages take that lost no packet, while another stream recovers from a loss.
 
-The ledger knows whose packets were dropped (`own_drops`). A message meets a recovery when none of its own packets was
-dropped and a message of another stream of the same connection, of which one was, is in flight at the same time: from
-when that was sent until it was received, or for good until its timeout. What meets none is the reference.
+The ledger knows whose packets were dropped (`own_drops`). A message meets a recovery when it lost no packet, and a
+message of another stream of its connection that did is in flight at the same time: from when that one was sent until
+its answer came, or until its timeout where none came. Messages that meet no recovery are the reference.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ import polars as pl
 from crosswind.stats.estimate import Array
 
 FEWEST_UNDISTURBED = 6
-"""Messages that a reference takes: as many as the median needs for an interval."""
+"""The fewest messages that are a reference: as many as the median needs for an interval."""
 
 FENCE = 1.5
 """Interquartile ranges above the third quartile: beyond is what Tukey calls outside (Exploratory Data Analysis, 1977).
@@ -23,48 +23,58 @@ A quantile further out would be moved by the few undisturbed messages that are l
 _Flags = npt.NDArray[np.bool_]
 
 
-def with_recovery(rows: pl.DataFrame, timeout_ns: int) -> pl.DataFrame:
+def with_recovery(rows: pl.DataFrame, timeout_ns: float) -> pl.DataFrame:
     """The samples of a cell with two columns more; both null throughout where there is no reference.
 
     `extra_ns`: round trip of a message that meets a recovery, beyond the median of those that meet none; else null.
     `blocked`: 1 when it was also slower than those usually are (FENCE), else 0; null for messages that lost packets.
 
-    Args: rows: samples of multiplex of all repetitions, told apart by the column `run`. timeout_ns: of a message.
+    Args:
+        rows: samples of multiplex of all repetitions, which are numbered in the column `run`.
+        timeout_ns: of a message.
     """
     nothing = rows.with_columns(extra_ns=pl.lit(None, dtype=pl.Float64), blocked=pl.lit(None, dtype=pl.Float64))
     if rows["own_drops"].null_count() == rows.height:
         return nothing
-    sent, received = _floats(rows, "sent_ns"), _floats(rows, "received_ns")
-    drops = _floats(rows, "own_drops")
-    whole = (rows["outcome"] == "ok").fill_null(value=False).to_numpy() & (drops == 0) & np.isfinite(received - sent)
-    until = np.where(np.isfinite(received), received, sent + timeout_ns)
-    met, undisturbed = np.zeros(rows.height, dtype=np.bool_), np.ones(rows.height, dtype=np.bool_)
-    for members in rows.with_row_index("row").group_by("run", "connection", maintain_order=True).agg("row")["row"]:
-        inside = members.to_numpy()
-        others, own = _meets(sent[inside], until[inside], _floats(rows, "stream")[inside], drops[inside] > 0)
-        met[inside], undisturbed[inside] = others, ~(others | own)
-    rtt = received - sent
-    reference = rtt[whole & undisturbed]
+    round_trip = _floats(rows, "received_ns") - _floats(rows, "sent_ns")
+    lost_nothing = (rows["outcome"] == "ok").fill_null(value=False).to_numpy() & (_floats(rows, "own_drops") == 0)
+    lost_nothing &= np.isfinite(round_trip)
+    meets, undisturbed = _recoveries(rows, timeout_ns)
+    reference = round_trip[lost_nothing & undisturbed]
     if reference.size < FEWEST_UNDISTURBED:
         return nothing
-    extra = np.where(whole & met, rtt - np.median(reference), np.nan)
+    extra = np.where(lost_nothing & meets, round_trip - np.median(reference), np.nan)
     lower, upper = np.quantile(reference, [0.25, 0.75])
-    slow = rtt > upper + FENCE * (upper - lower)
-    blocked = np.where(whole, (met & slow).astype(np.float64), np.nan)
+    is_slow = round_trip > upper + FENCE * (upper - lower)
+    blocked = np.where(lost_nothing, (meets & is_slow).astype(np.float64), np.nan)
     return rows.with_columns(extra_ns=pl.Series(extra, nan_to_null=True), blocked=pl.Series(blocked, nan_to_null=True))
 
 
-def _meets(sent: Array, until: Array, stream: Array, lossy: _Flags) -> tuple[_Flags, _Flags]:
-    """Which messages of one connection are in flight while one that lost a packet is: of another stream, of their own.
+def _recoveries(rows: pl.DataFrame, timeout_ns: float) -> tuple[_Flags, _Flags]:
+    """Which messages are in flight during another stream's recovery, and which during none, each shape (rows,)."""
+    sent, received = _floats(rows, "sent_ns"), _floats(rows, "received_ns")
+    until = np.where(np.isfinite(received), received, sent + timeout_ns)
+    stream, lost_packets = _floats(rows, "stream"), _floats(rows, "own_drops") > 0
+    meets, undisturbed = np.zeros(rows.height, dtype=np.bool_), np.ones(rows.height, dtype=np.bool_)
+    connections = rows.with_row_index("row").group_by("run", "connection", maintain_order=True).agg("row")["row"]
+    for members in connections:
+        inside = members.to_numpy()
+        of_others, of_own = _of_connection(sent[inside], until[inside], stream[inside], lost_packets[inside])
+        meets[inside], undisturbed[inside] = of_others, ~(of_others | of_own)
+    return meets, undisturbed
 
-    Args: of the messages of one connection, each shape (n,); `lossy`: a packet of it was dropped.
+
+def _of_connection(sent: Array, until: Array, stream: Array, lost_packets: _Flags) -> tuple[_Flags, _Flags]:
+    """Which messages of one connection are in flight during a recovery: of another stream, and of their own.
+
+    Args: of the messages of the connection, each shape (n,).
     """
-    others, own = np.zeros(sent.size, dtype=np.bool_), np.zeros(sent.size, dtype=np.bool_)
-    for at in np.flatnonzero(lossy & np.isfinite(sent)):
-        together = (sent < until[at]) & (until > sent[at])
-        others |= together & (stream != stream[at])
-        own |= together & (stream == stream[at])
-    return others, own
+    of_others, of_own = np.zeros(sent.size, dtype=np.bool_), np.zeros(sent.size, dtype=np.bool_)
+    for lossy in np.flatnonzero(lost_packets & np.isfinite(sent)):
+        together = (sent < until[lossy]) & (until > sent[lossy])
+        of_others |= together & (stream != stream[lossy])
+        of_own |= together & (stream == stream[lossy])
+    return of_others, of_own
 
 
 def _floats(rows: pl.DataFrame, column: str) -> Array:

@@ -1,33 +1,49 @@
 """Models beside the measurement of a cell."""
 
+from collections.abc import Iterable, Mapping
+
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.result import Cell, ModelPrediction
-from crosswind.models import predict
+from crosswind.analysis.result import Interval, MetricEstimates, ModelPrediction
+from crosswind.models import Prediction, predict
 
 
-def predictions(names: list[str], cell: Cell, data: CellData) -> list[ModelPrediction]:
+def predictions_of(
+    models: Iterable[str], estimates: Mapping[str, MetricEstimates], data: CellData
+) -> list[ModelPrediction]:
     """What each named model says of a cell; models that do not apply to its workload are left out.
 
     Raises: KeyError for an unknown model.
     """
-    found = []
-    for name in names:
-        made = predict(name, data.parameters, measured_rtt_ns=data.smallest_round_trip_ns)
-        if made is None:
-            continue
-        metric = cell.estimates.get(made.metric)
-        measured = metric.mean if metric else None
-        ours = measured.value if measured else None
-        ratio = ours / made.value if ours is not None and made.value else None
-        inside = None
-        if made.value is not None and measured and measured.low is not None and measured.high is not None:
-            inside = measured.low <= made.value <= measured.high
-        found.append(
-            ModelPrediction(
-                model=made.model, title=made.title, metric=made.metric, statistic=made.statistic, unit=made.unit,
-                value=made.value, uncapped=made.uncapped, measured=measured, ratio=ratio, inside=inside,
-                observed=(metric.smallest, metric.largest) if metric else None,
-                inputs=made.inputs, violated=list(made.violated), notes=list(made.notes), source=made.source,
-            )
-        )  # fmt: skip
-    return found
+    made = (predict(name, data.parameters, measured_rtt_ns=data.smallest_round_trip_ns) for name in models)
+    return [_beside(prediction, estimates.get(prediction.metric)) for prediction in made if prediction is not None]
+
+
+def _beside(prediction: Prediction, estimates: MetricEstimates | None) -> ModelPrediction:
+    measured = estimates.mean if estimates else None
+    return ModelPrediction(
+        model=prediction.model,
+        title=prediction.title,
+        metric=prediction.metric,
+        statistic=prediction.statistic,
+        unit=prediction.unit,
+        value=prediction.value,
+        uncapped=prediction.uncapped,
+        measured=measured,
+        observed=(estimates.smallest, estimates.largest) if estimates else None,
+        ratio=_ratio(measured, prediction.value),
+        inside=_inside(measured, prediction.value),
+        inputs=prediction.inputs,
+        violated=list(prediction.violated),
+        notes=list(prediction.notes),
+        source=prediction.source,
+    )
+
+
+def _ratio(measured: Interval | None, predicted: float | None) -> float | None:
+    return measured.value / predicted if measured and measured.value is not None and predicted else None
+
+
+def _inside(measured: Interval | None, predicted: float | None) -> bool | None:
+    if predicted is None or measured is None or measured.low is None or measured.high is None:
+        return None
+    return measured.low <= predicted <= measured.high

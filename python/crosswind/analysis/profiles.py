@@ -1,29 +1,28 @@
 """Where processor time went: the profiles of a cell's repetitions put together."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+from crosswind.analysis.recorded import Finished
+from crosswind.analysis.recorded import HostProfile as RecordedProfile
 from crosswind.analysis.result import HostProfile, Profile
 
 
-def profile_of(finished: Sequence[Mapping[str, Any]]) -> Profile | None:
-    """The sum of the profiles in some `finished` events; None where there are none."""
-    kept = [one["profile"] for one in finished if one.get("profile")]
-    if not kept:
+def profile_of(finished: Iterable[Finished]) -> Profile | None:
+    """The sum of the profiles of some repetitions; None where there are none."""
+    profiles = [end.profile for end in finished if end.profile]
+    if not profiles:
         return None
     return Profile(
-        client=_summed([one.get("client") or {} for one in kept]),
-        server=_summed([one.get("server") or {} for one in kept]),
+        client=_summed([profile.client for profile in profiles]),
+        server=_summed([profile.server for profile in profiles]),
     )
 
 
-def _summed(hosts: Sequence[Mapping[str, Any]]) -> HostProfile:
+def _summed(hosts: Sequence[RecordedProfile]) -> HostProfile:
     parts: dict[str, int] = {}
-    for one in hosts:
-        for name, count in (one.get("parts") or {}).items():
-            parts[name] = parts.get(name, 0) + int(count)
+    for host in hosts:
+        for name, count in host.parts.items():
+            parts[name] = parts.get(name, 0) + count
     return HostProfile(
-        samples=sum(int(one.get("samples") or 0) for one in hosts),
-        cpu_ns=sum(int(one.get("cpu_ns") or 0) for one in hosts),
-        parts=parts,
+        samples=sum(host.samples for host in hosts), cpu_ns=sum(host.cpu_ns for host in hosts), parts=parts
     )

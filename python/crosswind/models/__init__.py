@@ -4,6 +4,16 @@ One file a model: a function whose docstring gives units, and `valid`, which nam
 `registry` reads a cell's parameters and sets a prediction beside the measurement.
 """
 
-from crosswind.models.registry import MODELS, Prediction, predict, unknown_models
+from crosswind.models.registry import MODELS, Prediction, model_named, predict, predict_situation, unknown_models
+from crosswind.models.situation import Situation, situation
 
-__all__ = ["MODELS", "Prediction", "predict", "unknown_models"]
+__all__ = [
+    "MODELS",
+    "Prediction",
+    "Situation",
+    "model_named",
+    "predict",
+    "predict_situation",
+    "situation",
+    "unknown_models",
+]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.metrics import METRICS
 from crosswind.models import caia as caia_model
 from crosswind.models import cubic as cubic_model
 from crosswind.models import mathis as mathis_model
@@ -51,10 +52,14 @@ class Model:
     title: str
     source: str
     metric: str
-    unit: str
     applies: Callable[[Situation], bool]
-    rate: Callable[[Situation], float]
+    predicted: Callable[[Situation], float]
     violated: Callable[[Situation], list[str]]
+
+    @property
+    def unit(self) -> str:
+        """The unit of what it predicts."""
+        return METRICS[self.metric].unit.name
 
 
 def unknown_models(names: Iterable[str]) -> list[str]:
@@ -62,49 +67,77 @@ def unknown_models(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.replace("_", "-") not in MODELS]
 
 
+def model_named(name: str) -> Model:
+    """A model by its name; underscores may stand for hyphens. Raises: KeyError for an unknown name."""
+    return MODELS[name.replace("_", "-")]
+
+
 def predict(name: str, parameters: Mapping[str, Any], *, measured_rtt_ns: float | None = None) -> Prediction | None:
     """The prediction of one model for one cell, or None when the model does not apply to the workload.
 
-    Args:   name: key of MODELS; underscores may stand for hyphens. parameters: the cell (docs/cell-protocol.md).
+    Args:   name: as of `model_named`. parameters: the cell (docs/cell-protocol.md).
             measured_rtt_ns: smallest round trip seen in the cell, used where the path has no delay.
     Raises: KeyError for an unknown name.
     """
-    model = MODELS[name.replace("_", "-")]
-    cell = situation(parameters, measured_rtt_ns)
+    return predict_situation(name, situation(parameters, measured_rtt_ns))
+
+
+def predict_situation(name: str, cell: Situation) -> Prediction | None:
+    """As `predict`, for a cell in the models' terms."""
+    model = model_named(name)
     if not model.applies(cell):
         return None
     uncapped, notes = _formula(model, cell)
-    value = uncapped
-    limit = cell.link_goodput_bps
-    if model.unit == "bit/s" and limit is not None:
-        if uncapped is None and cell.loss == 0:
-            value = limit
-            notes.append("without loss the model is silent: the link is the limit")
-        elif uncapped is not None and uncapped > limit:
-            value = limit
-            notes.append("capped by the link")
-    violated = tuple(model.violated(cell)) if uncapped is not None else ()
-    inputs = {"loss": cell.loss, "rtt_s": cell.rtt_s, "mss_bytes": cell.mss_bytes, "timeout_s": cell.timeout_s}
-    if cell.rate_bps is not None:
-        inputs["rate_bps"] = cell.rate_bps
-    known = {key: float(part) for key, part in inputs.items() if part is not None}
-    statistic = "mean"
+    value, more = _capped(model, cell, uncapped)
     return Prediction(
-        model.name, model.title, model.source, model.metric, statistic, model.unit,
-        value, uncapped, known, violated, tuple(notes),
-    )  # fmt: skip
+        model=model.name,
+        title=model.title,
+        source=model.source,
+        metric=model.metric,
+        statistic="mean",
+        unit=model.unit,
+        value=value,
+        uncapped=uncapped,
+        inputs=_inputs(cell),
+        violated=tuple(model.violated(cell)) if uncapped is not None else (),
+        notes=(*notes, *more),
+    )
+
+
+def _capped(model: Model, cell: Situation, uncapped: float | None) -> tuple[float | None, list[str]]:
+    """A throughput as the link allows it, and what the link has to do with it."""
+    limit = cell.link_goodput_bps
+    if model.metric != "goodput" or limit is None:
+        return uncapped, []
+    if uncapped is None and cell.loss == 0:
+        return limit, ["without loss the model is silent: the link is the limit"]
+    if uncapped is not None and uncapped > limit:
+        return limit, ["capped by the link"]
+    return uncapped, []
+
+
+def _inputs(cell: Situation) -> dict[str, float]:
+    """The numbers that a prediction rests on, as far as they are known, with units in their names."""
+    inputs = {
+        "loss": cell.loss,
+        "rtt_s": cell.rtt_s,
+        "mss_bytes": cell.mss_bytes,
+        "timeout_s": cell.timeout_s,
+        "rate_bps": cell.rate_bps,
+    }
+    return {name: float(number) for name, number in inputs.items() if number is not None}
 
 
 def _formula(model: Model, cell: Situation) -> tuple[float | None, list[str]]:
     notes = list(cell.notes)
     if cell.rtt_s is None:
         return None, [*notes, "the model needs a round-trip time"]
-    if model.unit == "bit/s" and cell.congestion_control.startswith("bbr"):
+    if model.metric == "goodput" and cell.congestion_control.startswith("bbr"):
         return None, [*notes, "the model does not speak of BBR, which does not back off at each loss"]
-    if model.unit == "bit/s" and cell.loss == 0:
+    if model.metric == "goodput" and cell.loss == 0:
         return None, notes
     try:
-        return model.rate(cell), notes
+        return model.predicted(cell), notes
     except ValueError as error:
         return None, [*notes, str(error)]
 
@@ -199,22 +232,22 @@ def _size(cell: Situation) -> int:
 
 
 _ALL = (
-    Model("mathis", "Mathis, C = sqrt(3/2)", mathis_model.SOURCE, "goodput", "bit/s",
+    Model("mathis", "Mathis, C = sqrt(3/2)", mathis_model.SOURCE, "goodput",
           _transfer, _mathis(mathis_model.C_EVERY_SEGMENT), _mathis_violated),
-    Model("mathis-c1", "Mathis, C = 1", mathis_model.SOURCE, "goodput", "bit/s",
+    Model("mathis-c1", "Mathis, C = 1", mathis_model.SOURCE, "goodput",
           _transfer, _mathis(1.0), _mathis_violated),
-    Model("pftk", "PFTK, sending rate", pftk_model.SOURCE, "goodput", "bit/s",
+    Model("pftk", "PFTK, sending rate", pftk_model.SOURCE, "goodput",
           _transfer, _pftk(pftk_model.pftk), _pftk_violated),
-    Model("pftk-goodput", "PFTK, goodput", pftk_model.SOURCE, "goodput", "bit/s",
+    Model("pftk-goodput", "PFTK, goodput", pftk_model.SOURCE, "goodput",
           _transfer, _pftk(pftk_model.pftk_goodput), _pftk_violated),
-    Model("pftk-approximate", "PFTK, short form", pftk_model.SOURCE, "goodput", "bit/s",
+    Model("pftk-approximate", "PFTK, short form", pftk_model.SOURCE, "goodput",
           _transfer, _pftk(pftk_model.pftk_approximate), _pftk_violated),
-    Model("cubic", "CUBIC, RFC 9438", cubic_model.SOURCE, "goodput", "bit/s",
+    Model("cubic", "CUBIC, RFC 9438", cubic_model.SOURCE, "goodput",
           _transfer, lambda cell: cubic_model.cubic(cell.mss_bytes, _known(cell.rtt_s), cell.loss), _cubic_violated),
-    Model("slow-start", "Slow start, no loss", slow_start_model.SOURCE, "transfer_time", "ns",
+    Model("slow-start", "Slow start, no loss", slow_start_model.SOURCE, "transfer_time",
           _lossless, _slow_start, lambda cell: slow_start_model.valid(cell.loss, cell.congestion_control == "cubic")),
-    Model("caia", "CAIA exponential", caia_model.SOURCE, "transfer_time", "ns", _sized, _caia, _caia_violated),
-    Model("ping-pong", "Doubling timer", ping_pong_model.SOURCE, "rtt", "ns", _echo, _ping_pong, _ping_pong_violated),
+    Model("caia", "CAIA exponential", caia_model.SOURCE, "transfer_time", _sized, _caia, _caia_violated),
+    Model("ping-pong", "Doubling timer", ping_pong_model.SOURCE, "rtt", _echo, _ping_pong, _ping_pong_violated),
 )  # fmt: skip
 
 MODELS: dict[str, Model] = {model.name: model for model in _ALL}

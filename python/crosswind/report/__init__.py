@@ -1,8 +1,15 @@
-"""Reports: a result as terminal text, one HTML file, JSON, CSV or Parquet. Renders anywhere, starts nothing."""
+"""Reports: a result as terminal text, one HTML file, JSON, CSV or Parquet. Renders anywhere, starts nothing.
 
-from crosswind.report.export import estimates_frame, samples_frame, write_csv, write_json, write_parquet
-from crosswind.report.html import write_html
-from crosswind.report.text.terminal import print_result
+What a function needs (altair, polars, rich) is imported when the function is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crosswind.report.export import estimates_frame, samples_frame, write_csv, write_json, write_parquet
+    from crosswind.report.html import write_html
+    from crosswind.report.text.terminal import print_result
 
 __all__ = [
     "estimates_frame",
@@ -13,3 +20,11 @@ __all__ = [
     "write_json",
     "write_parquet",
 ]
+
+_MODULES = dict.fromkeys(__all__, "export") | {"print_result": "text.terminal", "write_html": "html"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

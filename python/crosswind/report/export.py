@@ -6,10 +6,24 @@ from typing import Any
 import polars as pl
 
 from crosswind.analysis.result import Result
+from crosswind.metrics import STATISTICS
 from crosswind.record import RunRecord
 from crosswind.report.files import whole, write_text
 
-_STATISTICS = ("median", "mean", "p95", "p99")
+_COLUMNS: dict[str, type[pl.DataType]] = {
+    "cell": pl.Int64,
+    "valid": pl.Boolean,
+    "metric": pl.String,
+    "statistic": pl.String,
+    "unit": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "n": pl.Int64,
+    "level": pl.Float64,
+    "method": pl.String,
+    "reason": pl.String,
+}
 
 
 def estimates_frame(result: Result) -> pl.DataFrame:
@@ -17,28 +31,25 @@ def estimates_frame(result: Result) -> pl.DataFrame:
 
     Columns after the factors: cell, valid, metric, statistic, unit, value, low, high, n, level, method, reason.
     """
-    factors = list(dict.fromkeys(key for cell in result.cells for key in cell.levels))
+    factors = dict.fromkeys((key for cell in result.cells for key in cell.levels), pl.String)
     rows: list[dict[str, Any]] = []
     for cell in result.cells:
         for name, metric in cell.estimates.items():
-            for statistic in _STATISTICS:
-                head: dict[str, Any] = {key: cell.levels.get(key) for key in factors}
-                head |= {"cell": cell.cell, "valid": cell.valid, "metric": name, "statistic": statistic}
-                rows.append(head | {"unit": metric.unit} | getattr(metric, statistic).model_dump())
-    numbers = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "level": pl.Float64}
-    words = dict.fromkeys([*factors, "metric", "statistic", "unit", "method", "reason"], pl.String)
-    order = [*factors, "cell", "valid", "metric", "statistic", "unit", "value", "low", "high", "n", "level", "method"]
-    schema = {**words, **numbers, "cell": pl.Int64, "valid": pl.Boolean, "n": pl.Int64}
-    return pl.DataFrame(rows, schema={key: schema[key] for key in [*order, "reason"]})
+            for statistic in STATISTICS:
+                row: dict[str, Any] = {key: cell.levels.get(key) for key in factors}
+                row |= {"cell": cell.cell, "valid": cell.valid, "metric": name, "statistic": statistic}
+                rows.append(row | {"unit": metric.unit} | metric.statistic(statistic).model_dump())
+    return pl.DataFrame(rows, schema={**factors, **_COLUMNS})
 
 
 def samples_frame(record: RunRecord) -> pl.DataFrame:
     """Every sample of a run: a column for each factor, cell, repetition and block, then those of the samples table."""
     factors = list(dict.fromkeys(key for run in record.cells for key in run.levels))
     frames = []
-    for run in sorted(record.cells, key=lambda one: (one.cell, one.repetition)):
+    for run in sorted(record.cells, key=lambda run: (run.cell, run.repetition)):
         head = [pl.lit(run.levels.get(key), dtype=pl.String).alias(key) for key in factors]
-        head += [pl.lit(getattr(run, key)).cast(pl.Int64).alias(key) for key in ("cell", "repetition", "block")]
+        numbers = {"cell": run.cell, "repetition": run.repetition, "block": run.block}
+        head += [pl.lit(number).cast(pl.Int64).alias(name) for name, number in numbers.items()]
         frames.append(run.samples.select(*head, pl.all()))
     return pl.concat(frames, how="vertical") if frames else pl.DataFrame()
 

@@ -3,7 +3,7 @@
 from crosswind.stats.binomial import Share, clopper_pearson, share_interval, share_of, wilson
 from crosswind.stats.bootstrap import Resampled, design_effect, resample
 from crosswind.stats.compare import Comparison, cliffs_delta, difference_of_means, hodges_lehmann, ratio_of_means
-from crosswind.stats.equivalence import Equivalence, margin_of_ratio, tost, tost_ratio, tost_shares
+from crosswind.stats.equivalence import EquivalenceTest, margin_of_ratio, tost, tost_ratio, tost_shares
 from crosswind.stats.estimate import Estimate, TooFewSamples, refused
 from crosswind.stats.exponential import Exponential, aicc, fit_exponential
 from crosswind.stats.mean import mean_interval
@@ -12,7 +12,7 @@ from crosswind.stats.quantile import median_interval, quantile_interval, quantil
 
 __all__ = [
     "Comparison",
-    "Equivalence",
+    "EquivalenceTest",
     "Estimate",
     "Exponential",
     "Resampled",

@@ -22,7 +22,7 @@ _HALVINGS = 40
 
 
 @dataclass(frozen=True)
-class Equivalence:
+class EquivalenceTest:
     """An effect beside a margin.
 
     Attributes:
@@ -49,7 +49,7 @@ def margin_of_ratio(margin: float) -> tuple[float, float]:
     return 1 / (1 + margin), 1 + margin
 
 
-def tost(reference: Resampled, other: Resampled, *, margin: float, unit: str, alpha: float = ALPHA) -> Equivalence:
+def tost(reference: Resampled, other: Resampled, *, margin: float, unit: str, alpha: float = ALPHA) -> EquivalenceTest:
     """Is other - reference within ±margin?
 
     Args:   margin: the smallest difference of means that would matter, in `unit`, above 0.
@@ -59,10 +59,10 @@ def tost(reference: Resampled, other: Resampled, *, margin: float, unit: str, al
     effect = difference(reference, other)
     low, high = effect.limits(1 - 2 * alpha)
     estimate = Estimate(effect.value, low, high, effect.n, 1 - 2 * alpha, effect.method, unit)
-    return Equivalence(estimate, -margin, margin, *_p_values(effect, -margin, margin))
+    return EquivalenceTest(estimate, -margin, margin, *_p_values(effect, -margin, margin))
 
 
-def tost_ratio(reference: Resampled, other: Resampled, *, margin: float, alpha: float = ALPHA) -> Equivalence:
+def tost_ratio(reference: Resampled, other: Resampled, *, margin: float, alpha: float = ALPHA) -> EquivalenceTest:
     """Is other / reference within `margin_of_ratio(margin)`?
 
     Args:   margin: the smallest relative difference of means that would matter, above 0: 0.25 for 25 %.
@@ -71,10 +71,12 @@ def tost_ratio(reference: Resampled, other: Resampled, *, margin: float, alpha: 
     _check(margin)
     effect = log_ratio(reference, other)
     low, high = margin_of_ratio(margin)
-    return Equivalence(as_ratio(effect, 1 - 2 * alpha), low, high, *_p_values(effect, math.log(low), math.log(high)))
+    return EquivalenceTest(
+        as_ratio(effect, 1 - 2 * alpha), low, high, *_p_values(effect, math.log(low), math.log(high))
+    )
 
 
-def tost_shares(reference: Share, other: Share, *, margin: float, alpha: float = ALPHA) -> Equivalence:
+def tost_shares(reference: Share, other: Share, *, margin: float, alpha: float = ALPHA) -> EquivalenceTest:
     """Is other - reference within ±margin, of two shares? p-values are those at which the limits meet the margin.
 
     Args:   margin: the smallest difference that would matter, a fraction: 0.04 for 4 percentage points.
@@ -95,7 +97,7 @@ def tost_shares(reference: Share, other: Share, *, margin: float, alpha: float =
     )
     beyond = min(_least(lambda tail: limits(tail)[0] > margin), _least(lambda tail: limits(tail)[1] < -margin))
     estimate = Estimate(value, low, high, n, 1 - 2 * alpha, method, "1")
-    return Equivalence(estimate, -margin, margin, max(above_lower, below_upper), min(1.0, 2 * beyond))
+    return EquivalenceTest(estimate, -margin, margin, max(above_lower, below_upper), min(1.0, 2 * beyond))
 
 
 def _p_values(effect: Effect, low: float, high: float) -> tuple[float, float]:

@@ -1,111 +1,107 @@
 """Throughput against loss with the models' curves beside what was measured."""
 
-import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
 import numpy as np
 
 from crosswind.analysis import CellData
-from crosswind.analysis.result import Cell, Result
-from crosswind.models import MODELS, predict
-from crosswind.report.charts.charts import DASHES, LOG_SPREAD, PALETTE, PANELS, Chart, Panels, spec_of
-from crosswind.report.text.format import factor_name, scale_of
+from crosswind.analysis.result import CellResult, Result
+from crosswind.metrics import METRICS
+from crosswind.models import model_named, predict_situation, situation
+from crosswind.report.charts.panels import MOST_PANELS, NO_PANELS, Chart, Panels
+from crosswind.report.charts.style import GREY, PALETTE, dash_by_model, is_log, scale_type, specification
+from crosswind.report.text.format import factor_name
 
+_METRIC = METRICS["goodput"]
 _CURVE_POINTS = 40
-_GREY = "#888888"
+_COLOUR_FACTOR = "host.congestion_control"
+_LOWEST_SHARE = 1 / 20  # of its value, to which a logarithmic axis shows an interval that goes to 0 or below
+
+_Row = dict[str, Any]
 
 
-def goodput_by_loss(result: Result, data: list[CellData], models: list[str]) -> Panels:
+def goodput_by_loss(result: Result, data: Sequence[CellData], models: Sequence[str]) -> Panels:
     """A panel for each path that differs in something else than loss and congestion control.
 
     Measured means stand at their loss with intervals; curves are the models', capped by the link, at the panel's delay.
     """
-    by_cell = {one.cell: one for one in data}
-    cells = [cell for cell in result.cells if "goodput" in cell.estimates]
-    losses = {cell.cell: _loss(by_cell[cell.cell]) for cell in cells}
-    names = [name for name in models if MODELS[name.replace("_", "-")].metric == "goodput"]
+    by_cell = {cell.cell: cell for cell in data}
+    cells = [cell for cell in result.cells if _METRIC.name in cell.estimates]
+    losses = {cell.cell: by_cell[cell.cell].settings.data_direction.loss for cell in cells}
+    names = [name for name in models if model_named(name).metric == _METRIC.name]
     if not names or len(set(losses.values())) < 2 or not any(losses.values()):
-        return Panels([], 0)
-    panels: dict[str, list[Cell]] = {}
+        return NO_PANELS
+    panels: dict[str, list[CellResult]] = {}
     for cell in cells:
-        panels.setdefault(_panel(cell), []).append(cell)
-    lossy = [(panel, members) for panel, members in panels.items() if any(losses[cell.cell] for cell in members)]
-    drawn = [Chart(panel, _draw(members, by_cell, losses, names)) for panel, members in lossy[:PANELS]]
-    return Panels(drawn, len(lossy))
+        panels.setdefault(_caption(cell), []).append(cell)
+    lossy = [(caption, members) for caption, members in panels.items() if any(losses[cell.cell] for cell in members)]
+    charts = []
+    for caption, members in lossy[:MOST_PANELS]:
+        divisor, unit = _METRIC.unit.scale_for([max(_centre(cell) for cell in members)])
+        curves = _curves(members, by_cell[members[0].cell], losses, names, divisor)
+        points = [_point(cell, losses[cell.cell], divisor) for cell in members]
+        charts.append(Chart(caption, _drawing(points, curves, unit)))
+    return Panels(charts, len(lossy))
 
 
-def _draw(cells: list[Cell], data: dict[int, CellData], losses: dict[int, float], models: list[str]) -> dict[str, Any]:
-    divisor, unit = scale_of([max(centre(cell) for cell in cells)], "bit/s")
-    points: list[dict[str, Any]] = []
-    for cell in cells:
-        mean, value = cell.estimates["goodput"].mean, centre(cell)
-        # An interval may reach below 0, where a logarithmic axis does not.
-        low, high = max(mean.low or value, value / 20), mean.high or value
-        numbers = {"value": value / divisor, "low": low / divisor, "high": high / divisor}
-        points.append({"loss": 100 * losses[cell.cell], "who": _who(cell), **numbers})
-    curves = _curves(cells, data, losses, models, divisor)
-    values = [row["value"] for row in points + curves if row["value"] > 0]
-    log = max(values) / min(values) > LOG_SPREAD
-    title = f"goodput, {unit}{', log scale' if log else ''}"
-    scale = alt.Scale(type="log" if log else "linear", nice=True)
-    y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="~g", tickCount=5))
-    x = alt.X("loss:Q", title="loss, %", scale=alt.Scale(nice=False, padding=12))
-    who = list(dict.fromkeys(str(row["who"]) for row in points))
-    titles = list(dict.fromkeys(str(row["model"]) for row in curves))
-    who_scale = alt.Scale(domain=who, range=PALETTE[: len(who)])
-    colour = alt.Color("who:N", scale=who_scale, legend=alt.Legend(title="measured", orient="top"))
-    dash_scale = alt.Scale(domain=titles, range=(DASHES[1:] + DASHES[:1])[: len(titles)])
-    dash_legend = alt.Legend(title="model", orient="bottom", columns=2, symbolStrokeColor=_GREY, symbolType="stroke")
-    dash = alt.StrokeDash("model:N", scale=dash_scale, legend=dash_legend)
-    measured = alt.Chart(alt.InlineData(values=points)).encode(x=x, color=colour)
-    tips = ["who:N", "loss:Q", "value:Q", "low:Q", "high:Q"]
-    drawn = alt.Chart(alt.InlineData(values=curves)).mark_line(color=_GREY, strokeWidth=1.6)
-    layers = [
-        drawn.encode(x=x, y=y, strokeDash=dash, tooltip=["model:N", "loss:Q", "value:Q"]),
-        measured.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2="high:Q"),
-        measured.mark_line(strokeWidth=1.2, opacity=0.8).encode(y=y),
-        measured.mark_point(size=60, filled=True, opacity=1).encode(y=y, tooltip=tips),
-    ]
-    return spec_of(alt.layer(*(layers if curves else layers[1:])), 300)
+def _point(cell: CellResult, loss: float, divisor: float) -> _Row:
+    mean, value = cell.estimates[_METRIC.name].mean, _centre(cell)
+    low, high = max(mean.low or value, value * _LOWEST_SHARE), mean.high or value
+    numbers = {"value": value / divisor, "low": low / divisor, "high": high / divisor}
+    return {"loss": 100 * loss, "measured": cell.levels.get(_COLOUR_FACTOR, "measured"), **numbers}
 
 
-def centre(cell: Cell) -> float:
+def _centre(cell: CellResult) -> float:
     """Where a cell's goodput is drawn: its mean, or the middle of too few samples."""
-    found = cell.estimates["goodput"]
+    found = cell.estimates[_METRIC.name]
     return found.mean.value if found.mean.value is not None else (found.smallest + found.largest) / 2
 
 
 def _curves(
-    cells: list[Cell], data: dict[int, CellData], losses: dict[int, float], models: list[str], divisor: float
-) -> list[dict[str, Any]]:
-    """Each model at the panel's delay, from a tenth of the smallest loss to the largest."""
+    cells: Sequence[CellResult], first: CellData, losses: Mapping[int, float], models: Sequence[str], divisor: float
+) -> list[_Row]:
+    """Each model at the delay of the panel's first cell, from a tenth of the smallest loss to the largest."""
     lossy = [loss for loss in losses.values() if loss > 0]
-    parameters = copy.deepcopy(data[cells[0].cell].parameters)
-    parameters.setdefault("host", {})["congestion_control"] = "reno"  # what the curves describe, whatever was measured
     rtts = [one.inputs["rtt_s"] * 1e9 for cell in cells for one in cell.models if "rtt_s" in one.inputs]
+    # Reno is what the curves describe, whatever was measured.
+    here = replace(situation(first.parameters, min(rtts, default=None)), congestion_control="reno")
     rows = []
     for name in models:
-        for loss in np.geomspace(min(lossy) / 10, max(lossy), _CURVE_POINTS):
-            for way in ("forward", "reverse"):
-                parameters.setdefault("path", {}).setdefault(way, {})["loss"] = float(loss)
-            made = predict(name, parameters, measured_rtt_ns=min(rtts, default=None))
-            if made is not None and made.value:
-                rows.append({"model": made.title, "loss": 100 * float(loss), "value": made.value / divisor})
+        for loss in map(float, np.geomspace(min(lossy) / 10, max(lossy), _CURVE_POINTS)):
+            prediction = predict_situation(name, replace(here, loss=loss, loss_back=loss))
+            if prediction is not None and prediction.value:
+                rows.append({"model": prediction.title, "loss": 100 * loss, "value": prediction.value / divisor})
     return rows
 
 
-def _loss(one: CellData) -> float:
-    path = one.parameters.get("path") or {}
-    way = "reverse" if one.workload.get("direction") == "download" else "forward"
-    return float((path.get(way) or {}).get("loss") or 0.0)
+def _drawing(points: list[_Row], curves: list[_Row], unit: str) -> dict[str, Any]:
+    values = [row["value"] for row in points + curves if row["value"] > 0]
+    log = is_log(min(values), max(values), _METRIC.axis)
+    title = f"{_METRIC.title.lower()}, {unit}{', log scale' if log else ''}"
+    scale = alt.Scale(type=scale_type(log=log), nice=True)
+    x = alt.X("loss:Q", title="loss, %", scale=alt.Scale(nice=False, padding=12))
+    y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="~g", tickCount=5))
+    names = list(dict.fromkeys(str(row["measured"]) for row in points))
+    colours = alt.Scale(domain=names, range=PALETTE[: len(names)])
+    colour = alt.Color("measured:N", scale=colours, legend=alt.Legend(title="measured", orient="top"))
+    measured = alt.Chart(alt.InlineData(values=points)).encode(x=x, color=colour)
+    layers = [
+        measured.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2="high:Q"),
+        measured.mark_line(strokeWidth=1.2, opacity=0.8).encode(y=y),
+        measured.mark_point(size=60, filled=True, opacity=1).encode(
+            y=y, tooltip=["measured:N", "loss:Q", "value:Q", "low:Q", "high:Q"]
+        ),
+    ]
+    if curves:
+        lines = alt.Chart(alt.InlineData(values=curves)).mark_line(color=GREY, strokeWidth=1.6)
+        dash = dash_by_model(str(row["model"]) for row in curves)
+        layers.insert(0, lines.encode(x=x, y=y, strokeDash=dash, tooltip=["model:N", "loss:Q", "value:Q"]))
+    return specification(alt.layer(*layers), 300)
 
 
-def _who(cell: Cell) -> str:
-    return cell.levels.get("host.congestion_control", "measured")
-
-
-def _panel(cell: Cell) -> str:
-    told = "host.congestion_control"
-    kept = {key: value for key, value in cell.levels.items() if not key.endswith(".loss") and key != told}
-    return " · ".join(f"{factor_name(key)} {value}" for key, value in kept.items())
+def _caption(cell: CellResult) -> str:
+    kept = {key: level for key, level in cell.levels.items() if not key.endswith(".loss") and key != _COLOUR_FACTOR}
+    return " · ".join(f"{factor_name(key)} {level}" for key, level in kept.items())

@@ -1,67 +1,58 @@
-"""Where the processor time of client and server went: stacked bars, and a table of shares with their intervals."""
+"""Where the processor time of client and server went, as stacked bars."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
 from crosswind.analysis import CellData
-from crosswind.analysis.result import Cell, HostProfile, Result
-from crosswind.report.charts.charts import PALETTE, PANELS, Chart, Panels, spec_of
-from crosswind.report.charts.intervals import ROWS, parted, parted_by
-from crosswind.report.tables.tables import Table
-from crosswind.report.text.format import levels, percent, scale_of
-from crosswind.report.text.headline import number_of
-from crosswind.stats import clopper_pearson
-
-HOSTS = ("client", "server")
-
-
-def profile_table(result: Result) -> Table | None:
-    """The share of each part in the samples of each host, with its interval."""
-    parts = _parts(result)
-    if not parts:
-        return None
-    rows: list[list[str]] = []
-    marked: list[int] = []
-    for cell in result.cells:
-        for name, host in _hosts(cell):
-            if not cell.valid:
-                marked.append(len(rows))
-            rows.append([levels(cell.levels), name, number_of(host.samples), *(_share(host, part) for part in parts)])
-    notes = [
-        "Shares of the samples (n) of a host's threads, over all repetitions, with exact binomial 95 % intervals "
-        "(Clopper-Pearson), as if samples were independent of each other."
-    ]
-    columns = ["cell", "host", "n", *parts]
-    return Table("Where processor time goes", columns, rows, 2, frozenset(marked), notes)
+from crosswind.analysis.counters import messages_of
+from crosswind.analysis.result import CellResult, HostProfile, Result
+from crosswind.metrics import TIME
+from crosswind.report.charts.panels import (
+    MOST_BARS,
+    MOST_PANELS,
+    NO_PANELS,
+    Chart,
+    Panels,
+    into_panels,
+    other_levels,
+    panel_factors,
+)
+from crosswind.report.charts.style import PALETTE, specification
+from crosswind.report.tables.profiles import hosts_of, parts_of
+from crosswind.report.text.format import count_range, levels, percent
 
 
-def profile_charts(result: Result, data: list[CellData]) -> Panels:
-    """Processor time of a message, a bar for client and server of each cell, parted by what it was spent on."""
-    by_cell = {one.cell: one for one in data}
-    cells = [cell for cell in result.cells if cell.profile is not None]
-    spent = {(cell.cell, name): _each_ns(by_cell[cell.cell], host) for cell in cells for name, host in _hosts(cell)}
-    if not spent:
-        return Panels([], 0)
-    divisor, unit = scale_of(list(spent.values()), "ns")
-    parting = parted_by([cell.levels for cell in cells], ROWS // 2)
-    panels = parted(cells, parting)
-    parts = _parts(result)
+def profile_charts(result: Result, data: Sequence[CellData]) -> Panels:
+    """Processor time of a message, a bar for client and server of each cell, divided by what it was spent on."""
+    messages = {cell.cell: max(1, sum(messages_of(run) for run in cell.runs)) for cell in data}
+    cells = [cell for cell in result.cells if hosts_of(cell)]
+    if not cells:
+        return NO_PANELS
+    spent = [host.cpu_ns / messages[cell.cell] for cell in cells for host in hosts_of(cell).values()]
+    divisor, unit = TIME.scale_for(spent)
+    factors = panel_factors([cell.levels for cell in cells], MOST_BARS // 2)
+    panels = into_panels(cells, factors)
+    parts = parts_of(result)
     charts = []
-    for panel, members in panels[:PANELS]:
-        rows: list[dict[str, Any]] = []
-        for cell in members:
-            short = levels({key: of for key, of in cell.levels.items() if key not in parting})
-            for name, host in _hosts(cell):
-                head = {"bar": f"{short} · {name}" + ("" if cell.valid else " ✗"), "n": host.samples}
-                time = spent[cell.cell, name] / divisor
-                rows += [{**head, **row} for row in _bars(host, parts, time)]
-        bars = len({row["bar"] for row in rows})
-        charts.append(Chart(panel, _drawing(rows, parts, unit, bars), _notes(members)))
+    for caption, members in panels[:MOST_PANELS]:
+        rows = [row for cell in members for row in _rows(cell, parts, factors, divisor * messages[cell.cell])]
+        charts.append(Chart(caption, _drawing(rows, parts, unit), _notes(members)))
     return Panels(charts, len(panels))
 
 
-def _bars(host: HostProfile, parts: list[str], time: float) -> list[dict[str, Any]]:
+def _rows(cell: CellResult, parts: Sequence[str], factors: tuple[str, ...], divisor: float) -> list[dict[str, Any]]:
+    short = levels(other_levels(cell, factors))
+    mark = "" if cell.valid else " ✗"
+    return [
+        {"bar": f"{short} · {name}{mark}", "n": host.samples, **row}
+        for name, host in hosts_of(cell).items()
+        for row in _bars(host, parts, host.cpu_ns / divisor)
+    ]
+
+
+def _bars(host: HostProfile, parts: Sequence[str], time: float) -> list[dict[str, Any]]:
     total = sum(host.parts.values()) or 1
     return [
         {"part": part, "order": parts.index(part), "time": time * count / total, "share": percent(count / total)}
@@ -70,8 +61,9 @@ def _bars(host: HostProfile, parts: list[str], time: float) -> list[dict[str, An
     ]
 
 
-def _drawing(rows: list[dict[str, Any]], parts: list[str], unit: str, bars: int) -> dict[str, Any]:
+def _drawing(rows: list[dict[str, Any]], parts: Sequence[str], unit: str) -> dict[str, Any]:
     colours = alt.Scale(domain=parts, range=[PALETTE[index % len(PALETTE)] for index in range(len(parts))])
+    bars = len({row["bar"] for row in rows})
     drawing = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_bar()
@@ -83,31 +75,9 @@ def _drawing(rows: list[dict[str, Any]], parts: list[str], unit: str, bars: int)
             tooltip=[alt.Tooltip(f"{name}:N") for name in ("bar", "part", "share", "n")] + [alt.Tooltip("time:Q")],
         )
     )
-    return spec_of(drawing, 90 + 20 * bars)
+    return specification(drawing, 90 + 20 * bars)
 
 
-def _notes(cells: list[Cell]) -> tuple[str, ...]:
-    counts = sorted({host.samples for cell in cells for _, host in _hosts(cell)})
-    n = number_of(counts[0]) + (f" to {number_of(counts[-1])}" if len(counts) > 1 else "")
-    return (f"Mean processor time, parted as n = {n} samples of each host were; the table has the intervals.",)
-
-
-def _hosts(cell: Cell) -> list[tuple[str, HostProfile]]:
-    found = cell.profile
-    return [] if found is None else [(name, host) for name in HOSTS if (host := getattr(found, name)).samples]
-
-
-def _parts(result: Result) -> list[str]:
-    """The parts in the order in which cells name them."""
-    return list(dict.fromkeys(part for cell in result.cells for _, host in _hosts(cell) for part in host.parts))
-
-
-def _share(host: HostProfile, part: str) -> str:
-    count = host.parts.get(part, 0)
-    share = clopper_pearson(count, host.samples)
-    return f"{percent(share.value)} [{percent(share.low)}, {percent(share.high)}]"
-
-
-def _each_ns(one: CellData, host: HostProfile) -> float:
-    messages = sum(run.samples.height - run.samples["sent_ns"].null_count() for run in one.runs)
-    return host.cpu_ns / max(1, messages)
+def _notes(cells: Sequence[CellResult]) -> tuple[str, ...]:
+    n = count_range(host.samples for cell in cells for host in hosts_of(cell).values())
+    return (f"Mean processor time, divided as n = {n} samples of each host were; the table has the intervals.",)

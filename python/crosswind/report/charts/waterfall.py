@@ -1,5 +1,6 @@
 """The page of median load time as a waterfall: each object waiting, asked for, and arriving."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,15 +8,27 @@ import altair as alt
 import polars as pl
 
 from crosswind.analysis import CellData
+from crosswind.metrics import TIME
 from crosswind.record import CellRun
-from crosswind.report.charts.charts import PALETTE, PANELS, Chart, Panels, spec_of
-from crosswind.report.text.format import levels, quantity, scale_of
-from crosswind.report.text.headline import number_of
+from crosswind.report.charts.panels import MOST_PANELS, Chart, Panels
+from crosswind.report.charts.style import PALETTE, specification
+from crosswind.report.text.format import count, levels, quantity
+
+
+@dataclass(frozen=True)
+class _Span:
+    """A span of an object's loading: its name, the columns of its ends, and its colour."""
+
+    name: str
+    begin: str
+    end: str
+    colour: str
+
 
 _SPANS = (
-    ("waiting", "queued_ns", "sent_ns", "#A6A6A6"),
-    ("until its first byte", "sent_ns", "first_ns", PALETTE[0]),
-    ("arriving", "first_ns", "received_ns", PALETTE[1]),
+    _Span("waiting", "queued_ns", "sent_ns", "#A6A6A6"),
+    _Span("until its first byte", "sent_ns", "first_ns", PALETTE[0]),
+    _Span("arriving", "first_ns", "received_ns", PALETTE[1]),
 )
 
 
@@ -34,7 +47,7 @@ class MedianPage:
     objects: pl.DataFrame
 
 
-def median_page(runs: list[CellRun]) -> MedianPage | None:
+def median_page(runs: Sequence[CellRun]) -> MedianPage | None:
     """The median page of some repetitions; None where no page with objects loaded whole."""
     found: list[tuple[int, int, int, int, CellRun]] = []
     for run in runs:
@@ -51,10 +64,10 @@ def median_page(runs: list[CellRun]) -> MedianPage | None:
     return MedianPage(repetition, page, load_ns, len(found), start_ns, objects)
 
 
-def waterfalls(data: list[CellData]) -> Panels:
+def waterfalls(data: Sequence[CellData]) -> Panels:
     """A waterfall for each cell that loaded pages."""
-    found = [(one, page) for one in data if (page := median_page(one.runs)) is not None]
-    charts = [Chart(levels(one.levels), _drawing(page), _notes(page)) for one, page in found[:PANELS]]
+    found = [(cell, page) for cell in data if (page := median_page(cell.runs)) is not None]
+    charts = [Chart(levels(cell.levels), _drawing(page), _notes(page)) for cell, page in found[:MOST_PANELS]]
     return Panels(charts, len(found))
 
 
@@ -62,25 +75,25 @@ def spans_of(page: MedianPage) -> list[dict[str, Any]]:
     """Every span of every object in ns from the page's beginning; objects in the order in which they were asked for."""
     rows = []
     ordered = page.objects.sort("queued_ns", "sent_ns", "received_ns", nulls_last=True)
-    for one in ordered.iter_rows(named=True):
-        for name, begin, end, _ in _SPANS:
-            if one[begin] is not None and one[end] is not None:
+    for loaded in ordered.iter_rows(named=True):
+        for span in _SPANS:
+            if loaded[span.begin] is not None and loaded[span.end] is not None:
                 rows.append({
-                    "object": one["object"],
-                    "span": name,
-                    "from": one[begin] - page.start_ns,
-                    "to": one[end] - page.start_ns,
-                    "connection": one["connection"],
-                    "bytes": one["bytes"],
+                    "object": loaded["object"],
+                    "span": span.name,
+                    "from": loaded[span.begin] - page.start_ns,
+                    "to": loaded[span.end] - page.start_ns,
+                    "connection": loaded["connection"],
+                    "bytes": loaded["bytes"],
                 })  # fmt: skip
     return rows
 
 
 def _drawing(page: MedianPage) -> dict[str, Any]:
-    divisor, unit = scale_of([page.load_ns], "ns")
+    divisor, unit = TIME.scale_for([page.load_ns])
     rows = [{**row, "from": row["from"] / divisor, "to": row["to"] / divisor} for row in spans_of(page)]
     order = list(dict.fromkeys(row["object"] for row in rows))
-    colours = alt.Scale(domain=[name for name, *_ in _SPANS], range=[colour for *_, colour in _SPANS])
+    colours = alt.Scale(domain=[span.name for span in _SPANS], range=[span.colour for span in _SPANS])
     fields = ("object:N", "span:N", "connection:N", "bytes:Q", "from:Q", "to:Q")
     drawing = (
         alt.Chart(alt.InlineData(values=rows))
@@ -93,12 +106,11 @@ def _drawing(page: MedianPage) -> dict[str, Any]:
             tooltip=[alt.Tooltip(field) for field in fields],
         )
     )
-    return spec_of(drawing, 60 + 14 * len(order))
+    return specification(drawing, 60 + 14 * len(order))
 
 
 def _notes(page: MedianPage) -> tuple[str, ...]:
-    said = (
+    return (
         f"Page {page.page + 1} of repetition {page.repetition + 1}: {quantity(page.load_ns, 'ns')}, the median of "
-        f"n = {number_of(page.pages)} pages."
+        f"n = {count(page.pages)} pages.",
     )
-    return (said,)

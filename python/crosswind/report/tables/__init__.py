@@ -1,1 +1,45 @@
-"""The tables of a report."""
+"""The tables of a report, in their order. Each module declares what its tables show and where (Shown)."""
+
+from collections.abc import Callable
+
+from crosswind.analysis.result import Result
+from crosswind.report.tables.comparisons import comparison_tables
+from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
+from crosswind.report.tables.equivalences import equivalence_tables
+from crosswind.report.tables.fits import fit_tables
+from crosswind.report.tables.metrics import metric_tables
+from crosswind.report.tables.models import model_tables
+from crosswind.report.tables.outcomes import outcome_tables
+from crosswind.report.tables.profiles import profile_tables
+from crosswind.report.tables.programs import program_tables
+from crosswind.report.tables.published import published_tables
+from crosswind.report.tables.table import Table
+from crosswind.report.tables.trust import trust_tables
+
+__all__ = ["AFTER_METRICS", "BEFORE_METRICS", "metric_tables", "model_tables", "profile_tables", "tables_of"]
+
+BEFORE_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
+    fit_tables,
+    equivalence_tables,
+    profile_tables,
+    program_tables,
+)
+"""What only some studies ask for, and therefore comes first."""
+
+AFTER_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
+    outcome_tables,
+    model_tables,
+    published_tables,
+    drop_tables,
+    wire_tables,
+    processor_tables,
+    comparison_tables,
+    trust_tables,
+)
+
+
+def tables_of(result: Result) -> list[Table]:
+    """Every table of a report."""
+    before = [table for make in BEFORE_METRICS for table in make(result)]
+    after = [table for make in AFTER_METRICS for table in make(result)]
+    return [*before, *metric_tables(result).values(), *after]

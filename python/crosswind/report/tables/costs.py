@@ -1,109 +1,91 @@
-"""What a message cost, each kind of cost in one table: on the wire, and of the processors."""
+"""What a message cost: packets dropped, bytes and packets on the wire, processor time."""
 
-from crosswind.analysis.metrics import METRICS
-from crosswind.analysis.result import Cell, Direction, Result
-from crosswind.report.tables.tables import Table, factor_columns
-from crosswind.report.text.format import NOTHING, factor_names, interval, levels, observed, percent, scale_of
-from crosswind.report.text.headline import number_of
+from collections.abc import Sequence
 
-_COLUMNS = {
-    "wire_bytes_forward": "bytes to server",
-    "wire_bytes_reverse": "to client",
-    "overhead_forward": "overhead to server",
-    "overhead_reverse": "to client",
-    "wire_packets_forward": "packets to server",
-    "wire_packets_reverse": "to client",
-    "cpu_client": "client",
-    "cpu_server": "server",
-}
-_MESSAGE = "A message is one row of the samples: a connection, a transfer or a page in workloads of these."
+from crosswind.analysis.result import CellResult, Direction, Result
+from crosswind.metrics import Metric, Place, metrics_at
+from crosswind.report.tables.table import FEW_ROWS, CellNames, Table, invalid_rows, numbers
+from crosswind.report.text.format import NOTHING, count, levels, mean_or_observed, percent
+
+_MESSAGE = "A message is one row of the samples: a connection, a transfer or a page in the workloads of these."
 _WIRE = (
-    "On the wire are the IP packets that a host handed to the path, resent ones and acknowledgements too; overhead is "
-    "what is beyond the payload. The set-up of the one kept connection of an echo, or of a multiplex's, is left out."
+    "On the wire are the IP packets that a host handed to the path, also those that were sent again and "
+    "acknowledgements. Overhead is what is not payload. The set-up of the connections that an echo or a multiplex "
+    "keeps is not counted."
 )
+_PROCESSOR = "Processor time of each host's own threads."
+_DROPPED = "Of all packets that entered the path in all repetitions, those that were dropped for any cause."
 
 
-_DROPPED = "Of all packets that entered the path in all repetitions: by loss, queue and device together."
-
-
-def drops_table(result: Result) -> Table | None:
+def drop_tables(result: Result) -> list[Table]:
     """Packets that the path dropped on the way to the server and to the client, where it dropped any."""
-    kept = [(cell, cell.ledger) for cell in result.cells if cell.ledger]
-    if not any(_lost(way) for _, ledger in kept for way in (ledger.forward, ledger.reverse)):
-        return None
-    factors = factor_columns([cell for cell, _ in kept])
-    short = factor_names(factors)
+    cells = [cell for cell in result.cells if cell.ledger]
     rows, narrow = [], []
-    for cell, ledger in kept:
-        said = [*_dropped(ledger.forward), *_dropped(ledger.reverse)]
-        rows.append([*([cell.levels.get(key, NOTHING) for key in factors] or ["the only cell"]), *said])
-        narrow.append([levels(cell.levels), said[1], said[3]])
-    columns = [short[key] for key in factors] or ["cell"]
-    marked = frozenset(row for row, (cell, _) in enumerate(kept) if not cell.valid)
-    small = Table("Packets dropped", [" · ".join(columns), "to server", "to client"], narrow, 1, marked, [_DROPPED])
-    heads = [*columns, "to server", "share", "to client", "share"]
-    return Table("Packets dropped", heads, rows, len(columns), marked, [_DROPPED], small)
+    naming = CellNames.of(cells)
+    dropped = 0
+    for cell in cells:
+        if cell.ledger is None:
+            continue
+        forward, reverse = cell.ledger.forward, cell.ledger.reverse
+        dropped += forward.dropped.total + reverse.dropped.total
+        rows.append([*naming.row(cell), _dropped(forward), _share(forward), _dropped(reverse), _share(reverse)])
+        narrow.append([levels(cell.levels), _share(forward), _share(reverse)])
+    if not dropped:
+        return []
+    marked, title = invalid_rows(cells), "Packets dropped"
+    small = Table(title, [*naming.joined, *numbers("to server", "to client")], narrow, marked, [_DROPPED])
+    columns = [*naming.columns, *numbers("to server", "share", "to client", "share")]
+    return [Table(title, columns, rows, marked, [_DROPPED], small, terminal_rows=FEW_ROWS)]
 
 
-def overhead_table(result: Result) -> Table | None:
-    """Bytes and packets a message, to and fro, where the path counted them."""
-    return _table(result, "overhead", "Overhead per message", [_WIRE, _MESSAGE])
+def wire_tables(result: Result) -> list[Table]:
+    """Bytes and packets of a message in both directions, where the path counted them."""
+    return _cost_tables(result, metrics_at(Place.WIRE), "Overhead per message", [_WIRE, _MESSAGE])
 
 
-def cpu_table(result: Result) -> Table | None:
-    """Processor time a message, of client and server."""
-    return _table(result, "cpu", "CPU per message", ["Processor time of each host's own threads.", _MESSAGE])
+def processor_tables(result: Result) -> list[Table]:
+    """Processor time of a message, of client and server."""
+    return _cost_tables(result, metrics_at(Place.PROCESSOR), "CPU per message", [_PROCESSOR, _MESSAGE])
 
 
-def _table(result: Result, table: str, title: str, notes: list[str]) -> Table | None:
-    names = [name for name, metric in METRICS.items() if metric.table == table]
-    names = [name for name in _COLUMNS if name in names]
+def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: list[str]) -> list[Table]:
+    """A column for each metric. Numbers of the first one's unit share one scale, which the title names."""
+    names = [metric.name for metric in metrics]
     cells = [cell for cell in result.cells if any(name in cell.estimates for name in names)]
     if not cells:
-        return None
-    factors = factor_columns(cells)
-    short = factor_names(factors)
-    unit = METRICS[names[0]].unit
-    found = [_middle(cell, name) for cell in cells for name in names if METRICS[name].unit == unit]
-    divisor, label = scale_of(found, unit)
+        return []
+    unit = metrics[0].unit
+    divisor, label = unit.scale_for(
+        _middle(cell, metric) for cell in cells for metric in metrics if metric.unit is unit
+    )
+    naming = CellNames.of(cells)
     rows, narrow = [], []
     for cell in cells:
-        heads = [cell.levels.get(key, NOTHING) for key in factors] or ["the only cell"]
-        said = [_said(cell, name, divisor if METRICS[name].unit == unit else 1.0) for name in names]
-        repetitions = number_of(max(cell.estimates[name].mean.n for name in names if name in cell.estimates))
-        rows.append([*heads, repetitions, *said])
-        narrow.append([levels(cell.levels), repetitions, *said[:2]])
-    columns = [short[key] for key in factors] or ["cell"]
-    told = [_COLUMNS[name] for name in names]
+        means = [
+            mean_or_observed(cell.estimates.get(metric.name), divisor if metric.unit is unit else 1.0)
+            for metric in metrics
+        ]
+        n = count(max(cell.estimates[name].mean.n for name in names if name in cell.estimates))
+        rows.append([*naming.row(cell), n, *means])
+        narrow.append([levels(cell.levels), n, *means[:2]])
     reasons = {cell.estimates[name].mean.reason for cell in cells for name in names if name in cell.estimates}
-    notes = [
-        "Means over repetitions (n), with 95 % intervals by Student's t.",
-        *sorted(filter(None, reasons)),
-        *notes,
-    ]
-    title = f"{title}, {label}" if table == "cpu" else title
-    marked = frozenset(row for row, cell in enumerate(cells) if not cell.valid)
-    small = Table(title, [" · ".join(columns), "n", *told[:2]], narrow, 1, marked, notes)
-    return Table(title, [*columns, "n", *told], rows, len(columns), marked, notes, small)
+    notes = ["Means over repetitions (n), with 95 % intervals by Student's t.", *sorted(filter(None, reasons)), *notes]
+    title = f"{title}, {label}" if unit.shown else title
+    heads, marked = [metric.column for metric in metrics], invalid_rows(cells)
+    small = Table(title, [*naming.joined, *numbers("n", *heads[:2])], narrow, marked, notes)
+    return [Table(title, [*naming.columns, *numbers("n", *heads)], rows, marked, notes, small, terminal_rows=FEW_ROWS)]
 
 
-def _lost(way: Direction) -> int:
-    return way.dropped.loss + way.dropped.queue + way.dropped.device
+def _dropped(direction: Direction) -> str:
+    return f"{count(direction.dropped.total)} of {count(direction.in_)}"
 
 
-def _dropped(way: Direction) -> tuple[str, str]:
-    return f"{number_of(_lost(way))} of {number_of(way.in_)}", percent(_lost(way) / way.in_) if way.in_ else NOTHING
+def _share(direction: Direction) -> str:
+    return percent(direction.dropped.total / direction.in_) if direction.in_ else NOTHING
 
 
-def _middle(cell: Cell, name: str) -> float | None:
-    metric = cell.estimates.get(name)
-    return None if metric is None else metric.mean.value if metric.mean.value is not None else metric.smallest
-
-
-def _said(cell: Cell, name: str, divisor: float) -> str:
-    metric = cell.estimates.get(name)
-    if metric is None:
-        return NOTHING
-    if metric.mean.value is None:
-        return observed((metric.smallest, metric.largest), divisor)
-    return interval(metric.mean, divisor)
+def _middle(cell: CellResult, metric: Metric) -> float | None:
+    estimates = cell.estimates.get(metric.name)
+    if estimates is None:
+        return None
+    return estimates.smallest if estimates.mean.value is None else estimates.mean.value

@@ -1,17 +1,17 @@
-"""Numbers as people read them: one unit for a row, as many digits as the interval supports."""
+"""Numbers, levels and cells as people read them: one unit for a row, as many digits as the interval supports."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from crosswind.analysis.result import Interval
+from crosswind.metrics import UNITS
 
-_SCALES: dict[str, tuple[tuple[float, str], ...]] = {
-    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")),
-    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
-    "1": ((0.01, "%"),),
-}
+if TYPE_CHECKING:
+    from crosswind.analysis.result import Interval, MetricEstimates
+
 MINUS = "−"
 NOTHING = "–"
+_THIN_SPACE = "\u202f"
 
 
 def scale_of(values: Iterable[float | None], unit: str) -> tuple[float, str]:
@@ -19,11 +19,8 @@ def scale_of(values: Iterable[float | None], unit: str) -> tuple[float, str]:
 
     Returns: (divisor, label): values are divided by the divisor; (1, unit) for a unit without scales.
     """
-    sizes = sorted(abs(value) for value in values if value)
-    if unit not in _SCALES or not sizes:
-        return 1.0, _SCALES[unit][-1][1] if unit in _SCALES else ("" if unit == "1" else unit)
-    middle = sizes[len(sizes) // 2]
-    return next((scale for scale in _SCALES[unit] if middle >= scale[0]), _SCALES[unit][-1])
+    known = UNITS.get(unit)
+    return known.scale_for(values) if known else (1.0, unit)
 
 
 def number(value: float | None, divisor: float = 1.0, *, resolution: float | None = None) -> str:
@@ -37,28 +34,24 @@ def number(value: float | None, divisor: float = 1.0, *, resolution: float | Non
     fine = resolution / divisor if resolution else 0.0
     digits = math.ceil(-math.log10(fine / 3)) if fine > 0 else 3 - math.floor(math.log10(abs(scaled) or 1.0))
     digits = max(0, min(digits, 3 - math.floor(math.log10(abs(scaled) or 1.0)) + 2, 6))
-    text = f"{abs(scaled):,.{digits}f}".replace(",", "\u202f")
+    text = f"{abs(scaled):,.{digits}f}".replace(",", _THIN_SPACE)
     return f"{MINUS}{text}" if scaled < 0 and text.strip("0.") else text
 
 
-def interval(one: Interval | None, divisor: float = 1.0) -> str:
+def three_digits(value: float | None) -> str:
+    """A ratio or a coefficient: three significant digits, or a dash."""
+    return NOTHING if value is None else f"{value:.3g}".replace("-", MINUS)
+
+
+def interval(estimate: "Interval | None", divisor: float = 1.0) -> str:
     """An estimate with its limits: "20.11 [20.09, 20.14]", or a dash."""
-    if one is None or one.value is None:
+    if estimate is None or estimate.value is None or estimate.low is None or estimate.high is None:
         return NOTHING
-    return f"{number(one.value, divisor, resolution=half_width(one))} {limits(one, divisor)}"
-
-
-def limits(one: Interval | None, divisor: float = 1.0) -> str:
-    """The limits alone: "[20.09, 20.14]", or a dash."""
-    if one is None or one.low is None or one.high is None:
-        return NOTHING
-    half = half_width(one)
-    return f"[{number(one.low, divisor, resolution=half)}, {number(one.high, divisor, resolution=half)}]"
-
-
-def point(one: Interval | None, divisor: float = 1.0) -> str:
-    """The value alone, with the digits its interval deserves."""
-    return NOTHING if one is None else number(one.value, divisor, resolution=half_width(one))
+    half = (estimate.high - estimate.low) / 2 or None
+    value, low, high = (
+        number(part, divisor, resolution=half) for part in (estimate.value, estimate.low, estimate.high)
+    )
+    return f"{value} [{low}, {high}]"
 
 
 def observed(extremes: tuple[float, float] | None, divisor: float = 1.0) -> str:
@@ -69,9 +62,20 @@ def observed(extremes: tuple[float, float] | None, divisor: float = 1.0) -> str:
     return f"{' … '.join(ends)} (no interval)"
 
 
-def half_width(one: Interval) -> float | None:
-    """Half the width of the interval, None when there is none."""
-    return None if one.low is None or one.high is None else (one.high - one.low) / 2 or None
+def interval_or_observed(
+    estimate: "Interval | None", extremes: tuple[float, float] | None, divisor: float = 1.0
+) -> str:
+    """An estimate with its limits, else the samples that were too few for one, else a dash."""
+    if estimate is None or estimate.value is None:
+        return observed(extremes, divisor)
+    return interval(estimate, divisor)
+
+
+def mean_or_observed(estimates: "MetricEstimates | None", divisor: float = 1.0) -> str:
+    """The mean of a metric with its limits, else its smallest and largest sample, else a dash."""
+    if estimates is None:
+        return NOTHING
+    return interval_or_observed(estimates.mean, (estimates.smallest, estimates.largest), divisor)
 
 
 def quantity(value: float | None, unit: str) -> str:
@@ -85,11 +89,37 @@ def percent(share: float | None) -> str:
     return NOTHING if share is None else f"{100 * share:.3g} %"
 
 
+def percent_interval(share: "Interval") -> str:
+    """A fraction with its limits as percentages: "6 % [4.24 %, 8.21 %]"."""
+    return f"{percent(share.value)} [{percent(share.low)}, {percent(share.high)}]"
+
+
 def p_value(p: float | None) -> str:
     """A p-value: three digits, never 0."""
     if p is None:
         return NOTHING
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def count(number_of_things: int) -> str:
+    """A count with thin spaces: 24 000."""
+    return f"{number_of_things:,}".replace(",", _THIN_SPACE)
+
+
+def count_of(number_of_things: int, noun: str) -> str:
+    """A count of things: 1 cell, 24 000 cells."""
+    return f"{count(number_of_things)} {noun}{'' if number_of_things == 1 else 's'}"
+
+
+def count_range(counts: Iterable[int]) -> str:
+    """The least and the largest of some counts: "30", or "30 to 1 200"."""
+    ordered = sorted(set(counts))
+    return count(ordered[0]) + (f" to {count(ordered[-1])}" if len(ordered) > 1 else "")
+
+
+def listed(names: list[str], most: int = 6) -> str:
+    """Names in a row, of more than `most` the first ones and how many there are besides."""
+    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def factor_name(factor: str) -> str:
@@ -104,6 +134,6 @@ def factor_names(factors: Iterable[str]) -> dict[str, str]:
     return {key: name if short.count(name) == 1 else key for key, name in zip(keys, short, strict=True)}
 
 
-def levels(of: dict[str, str]) -> str:
+def levels(of_cell: Mapping[str, str]) -> str:
     """A cell in words: "tcp · 5%"; "the only cell" without factors."""
-    return " · ".join(of.values()) or "the only cell"
+    return " · ".join(of_cell.values()) or "the only cell"

@@ -1,0 +1,113 @@
+"""What a study asks its report to show: published numbers, figures, fits and claims of equivalence.
+
+A record holds them as the plan's manifest does (crosswind.study.presentation); this module alone reads that JSON.
+`cells` are the indices of the cells that each of them is about.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from crosswind.record import RunRecord
+
+Level = Annotated[str, BeforeValidator(str)]
+"""A level as a study has it, which may be a number or a truth value there."""
+
+Note = Annotated[str | None, BeforeValidator(lambda text: text or None)]
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class AskedNumber(_Asked):
+    """A published number to set beside ours. `mean`, `sd`, `ci` and `functions` are in `unit`.
+
+    `cells` is None in runs of an early version: then `levels` have to be those of a cell.
+    """
+
+    source: str
+    metric: str
+    statistic: str = "mean"
+    unit: str
+    levels: dict[str, Level]
+    mean: float
+    sd: float | None = None
+    ci: float | None = None
+    note: str | None = None
+    functions: dict[str, float] = {}
+    cells: frozenset[int] | None = None
+
+
+class AskedFigure(_Asked):
+    """A metric to draw over the levels of `x`, a line for each level of `series`."""
+
+    title: str
+    metric: str
+    x: str
+    series: str | None = None
+    models: tuple[str, ...] = ()
+    scale: Literal["linear", "log"] = "linear"
+    note: Note = None
+    cells: frozenset[int]
+
+
+class AskedFitLevel(_Asked):
+    """Published coefficients for a level of a fit's `by`."""
+
+    source: str
+    level: Level
+    a: float | None = None
+    b: float | None = None
+    c: float | None = None
+    note: Note = None
+    cells: frozenset[int] | None = None
+
+
+class AskedFit(_Asked):
+    """A curve to fit over `x`, once for each level of `over`, a row for each level of `by`."""
+
+    title: str
+    model: str
+    metric: str
+    x: str
+    by: str
+    over: str
+    note: Note = None
+    published: tuple[AskedFitLevel, ...] = ()
+    cells: frozenset[int]
+
+
+class AskedEquivalence(_Asked):
+    """A claim that the levels of `factor` differ by less than a margin.
+
+    `margin` is as written, `bound` its number: in the metric's unit, or of a ratio what is above 1.
+    """
+
+    title: str
+    metric: str
+    factor: str
+    margin: str
+    is_ratio: bool
+    bound: float
+    note: Note = None
+    cells: frozenset[int]
+
+
+class Asked(_Asked):
+    """All that a study asks for."""
+
+    published: tuple[AskedNumber, ...]
+    figures: tuple[AskedFigure, ...]
+    fits: tuple[AskedFit, ...]
+    equivalences: tuple[AskedEquivalence, ...]
+
+
+def asked_of(record: RunRecord) -> Asked:
+    """What the study of a run asks for."""
+    return Asked.model_validate({
+        "published": record.published,
+        "figures": record.figures,
+        "fits": record.fits,
+        "equivalences": record.equivalences,
+    })  # fmt: skip

@@ -1,0 +1,56 @@
+"""What was counted in each repetition: messages, bytes and packets on the wire, processor time, a program's report.
+
+A message is one row of the samples table, so it is a connection, a transfer or a page in the workloads of these. On the
+wire are all IP packets that a host handed to its path once the kept connection of an echo, or those of a multiplex,
+were open: packets that were sent again, acknowledgements and the ends of connections too. Where connections are new or
+several, their beginnings count as well.
+"""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from crosswind.analysis.programs import report_of
+from crosswind.analysis.recorded import finished_of
+from crosswind.record import CellRun
+
+_COLUMNS = (
+    "messages",
+    "bytes_forward", "bytes_reverse",
+    "packets_forward", "packets_reverse",
+    "payload_forward", "payload_reverse",
+    "cpu_client_ns", "cpu_server_ns",
+    "program_ns", "program_messages",
+)  # fmt: skip
+
+
+def counters_of(runs: Sequence[CellRun]) -> pl.DataFrame:
+    """A row for each repetition, in the order given; null is what was not counted.
+
+    Columns: `messages` that were sent (null for none), `bytes_*` and `packets_*` on the wire and `payload_*` bytes in
+    each direction, processor time of both hosts, and of a client program's report its time and its messages.
+    """
+    return pl.DataFrame([_row(run) for run in runs], schema=dict.fromkeys(_COLUMNS, pl.Float64))
+
+
+def messages_of(run: CellRun) -> int:
+    """How many messages of a repetition were sent at all."""
+    return run.samples.height - run.samples["sent_ns"].null_count()
+
+
+def _row(run: CellRun) -> dict[str, float | None]:
+    finished, report = finished_of(run), report_of(run)
+    row: dict[str, float | None] = {
+        "messages": messages_of(run) or None,
+        "payload_forward": float(run.samples["sent_bytes"].sum()),
+        "payload_reverse": float(run.samples["received_bytes"].sum()),
+    }
+    if finished and finished.traffic:
+        carried = finished.traffic.exchanges
+        for direction, counted in (("forward", carried.forward), ("reverse", carried.reverse)):
+            row |= {f"bytes_{direction}": counted.bytes, f"packets_{direction}": counted.packets}
+    if finished and finished.cpu:
+        row |= {"cpu_client_ns": finished.cpu.client_ns, "cpu_server_ns": finished.cpu.server_ns}
+    if report:
+        row |= {"program_ns": 1e9 * report.seconds, "program_messages": report.messages}
+    return row

@@ -1,0 +1,180 @@
+"""One exponential curve through some cells of a run, and how sure its coefficients are.
+
+Least squares on means, each weighted by its samples, has the same solution as on the samples themselves.
+"""
+
+import math
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.result import FitCurve, Interval
+from crosswind.metrics import METRICS, TIME
+from crosswind.stats import Exponential, TooFewSamples, aicc, fit_exponential
+from crosswind.stats.estimate import Array
+
+RESAMPLES = 999
+FEWEST_REPETITIONS = 3
+METHOD = (
+    f"Least squares on every sample of a curve. Intervals are percentiles of {RESAMPLES} fits to resampled "
+    "repetitions, drawn within each cell, n − 1 of n (Rao & Wu 1988)."
+)
+_BY_PERCENTILE = "least squares; percentile bootstrap over repetitions"
+_CLEAR_DIFFERENCE = 2.0  # AICc of models less than 2 apart: both have substantial support (Burnham & Anderson 2002)
+_NO_SPREAD = 1e-24  # of the squares: what rounding leaves of equal values
+
+
+@dataclass(frozen=True)
+class FittedCurve:
+    """One curve.
+
+    Attributes:
+        curve: as the result has it. best, resampled: the fits to its samples and to resamples of them; None where the
+            fit was refused. n: samples.
+    """
+
+    curve: FitCurve
+    best: Exponential | None
+    resampled: Exponential | None
+    n: int
+
+
+def fit_curve(
+    name: str | None, cells: Sequence[CellData], metric: str, losses: Mapping[int, float], *, level: float
+) -> FittedCurve:
+    """A curve through cells, over their loss.
+
+    Args: name: the level that distinguishes the curve. losses: of each cell, a fraction. level: of the intervals.
+    """
+    n = sum(cell.samples[metric].values.size for cell in cells if metric in cell.samples)
+    try:
+        _check_cells(cells, metric, losses)
+        means = [_Repetitions.of(cell, metric) for cell in cells]
+        best, resampled = _fits([losses[cell.cell] for cell in cells], means)
+    except TooFewSamples as error:
+        nothing = refused_coefficient(error.message, n, level)
+        curve = FitCurve(level=name, a=nothing, b=nothing, c=nothing, r_squared=None, aicc_straight=None, shape=None)
+        return FittedCurve(curve, None, None, n)
+    straight = _aicc_straight(best, sum(repetitions.within for repetitions in means), n)
+    curve = FitCurve(
+        level=name,
+        **average_coefficients([best], [resampled], n, level),
+        r_squared=1 - float(best.unexplained[0] / best.total[0]),
+        aicc_straight=straight,
+        shape=shape_of(straight),
+    )
+    return FittedCurve(curve, best, resampled, n)
+
+
+def average_coefficients(
+    best: Sequence[Exponential], resampled: Sequence[Exponential], n: int, level: float
+) -> dict[str, Interval]:
+    """a, b and c averaged over curves, each with the percentiles of the same average of resamples.
+
+    c is refused where the search for it ended at an end of its range, a and b also where c may be 0: of a straight line
+    they have no value.
+    """
+    unbounded = np.any([fit.at_end for fit in resampled], axis=0)
+    share = float(unbounded.mean())
+    if any(bool(fit.at_end[0]) for fit in best) or share > 1 - level:
+        nothing = refused_coefficient(
+            f"the samples do not bound c: in {share:.0%} of the resamples no curve between a step at the least loss "
+            "and a step at the largest fits best",
+            n, level,
+        )  # fmt: skip
+        return {"a": nothing, "b": nothing, "c": nothing}
+    tails = (1 - level) / 2, (1 + level) / 2
+
+    def averaged(part: Callable[[Exponential], Array]) -> Interval:
+        value = float(np.mean([part(fit)[0] for fit in best]))
+        low, high = (float(q) for q in np.quantile(np.mean([part(fit) for fit in resampled], axis=0), tails))
+        return Interval(
+            value=value, low=min(low, value), high=max(high, value), n=n, level=level, method=_BY_PERCENTILE
+        )
+
+    c = averaged(lambda fit: fit.c)
+    crossing = sum(bool(np.quantile(fit.c, tails[0]) <= 0 <= np.quantile(fit.c, tails[1])) for fit in resampled)
+    if crossing:
+        some = "" if len(resampled) == 1 else f" in {crossing} of {len(resampled)} curves"
+        nothing = refused_coefficient(f"c may be 0{some}: of a straight line a and b have no value", n, level)
+        return {"a": nothing, "b": nothing, "c": c}
+    return {"a": averaged(lambda fit: fit.a), "b": averaged(lambda fit: fit.b), "c": c}
+
+
+def refused_coefficient(reason: str, n: int, level: float) -> Interval:
+    """A coefficient without a number."""
+    return Interval(value=None, low=None, high=None, n=n, level=level, method=_BY_PERCENTILE, reason=reason)
+
+
+def shape_of(straight: float | None) -> str | None:
+    """What AICc prefers: `straight` is the straight line's less the curve's."""
+    if straight is None:
+        return None
+    if straight >= _CLEAR_DIFFERENCE:
+        return "exponential"
+    return "straight line" if straight <= -_CLEAR_DIFFERENCE else "undecided"
+
+
+@dataclass(frozen=True)
+class _Repetitions:
+    """Sum and number of a cell's samples in each of its repetitions, shape (repetitions,).
+
+    Times are in seconds. within: squares of the samples about the cell's mean.
+    """
+
+    sums: Array
+    counts: Array
+    within: float
+    seed: int
+
+    @classmethod
+    def of(cls, cell: CellData, metric: str) -> "_Repetitions":
+        samples = cell.samples[metric]
+        values = samples.values * (1e-9 if METRICS[metric].unit is TIME else 1.0)
+        _, member = np.unique(samples.repetitions, return_inverse=True)
+        within = float(np.sum((values - values.mean()) ** 2))
+        seed = zlib.crc32(f"fit {cell.cell} {metric}".encode())
+        sums = np.bincount(member, weights=values).astype(np.float64, copy=False)
+        return cls(sums, np.bincount(member).astype(np.float64), within, seed)
+
+    def resampled_means(self) -> Array:
+        """Means of resamples, shape (RESAMPLES,): n - 1 of n, so that their variance is that of the mean."""
+        n = self.sums.size
+        drawn = np.random.default_rng(self.seed).integers(0, n, size=(RESAMPLES, n - 1))
+        return np.asarray(self.sums[drawn].sum(axis=1) / self.counts[drawn].sum(axis=1))
+
+
+def _fits(losses: Sequence[float], cells: Sequence[_Repetitions]) -> tuple[Exponential, Exponential]:
+    """The fit to the cells' means, and those to resamples of them. Raises: TooFewSamples."""
+    weights = [cell.counts.sum() for cell in cells]
+    means = np.array([cell.sums.sum() / cell.counts.sum() for cell in cells])
+    best = fit_exponential(losses, means[None, :], weights)
+    if best.total[0] <= _NO_SPREAD * float(means @ means):
+        raise TooFewSamples("the times are the same at every loss")
+    fewest = min(cell.sums.size for cell in cells)
+    if fewest < FEWEST_REPETITIONS:
+        raise TooFewSamples(
+            f"an interval needs {FEWEST_REPETITIONS} repetitions of each cell, one has {fewest}",
+            needed=FEWEST_REPETITIONS,
+        )
+    return best, fit_exponential(losses, np.stack([cell.resampled_means() for cell in cells], axis=1), weights)
+
+
+def _check_cells(cells: Sequence[CellData], metric: str, losses: Mapping[int, float]) -> None:
+    """Raises: TooFewSamples where no curve goes through these cells."""
+    empty = sum(metric not in cell.samples for cell in cells)
+    if empty:
+        raise TooFewSamples(f"{empty} of {len(cells)} cells have no samples")
+    if len({losses[cell.cell] for cell in cells}) < len(cells):
+        raise TooFewSamples("cells of the same loss differ in something else: name one level of it in `where`")
+
+
+def _aicc_straight(best: Exponential, within: float, n: int) -> float | None:
+    """By how much AICc prefers the curve (3 parameters) to the straight line (2)."""
+    least = _NO_SPREAD * float(best.total[0])
+    curve = aicc(max(float(best.unexplained[0]) + within, least), n, 3)
+    line = aicc(max(float(best.straight[0]) + within, least), n, 2)
+    return line - curve if math.isfinite(line) and math.isfinite(curve) else None

@@ -1,0 +1,88 @@
+"""From a run's record to its result: estimates for each cell, comparisons, models and published numbers beside them.
+
+    record -> samples of each cell -> estimates
+           -> comparisons, equivalences, models, published numbers, figures, fits -> Result
+
+Nothing here starts a process or reads a clock, and every interval is seeded: the same record gives the same result.
+"""
+
+from collections.abc import Sequence
+
+from crosswind.analysis.asked import asked_of
+from crosswind.analysis.cells import CellData, collect
+from crosswind.analysis.comparisons import compare_levels
+from crosswind.analysis.equivalences import equivalences_of
+from crosswind.analysis.estimates import estimates_of
+from crosswind.analysis.figures import figures_of
+from crosswind.analysis.fits import fits_of
+from crosswind.analysis.predictions import predictions_of
+from crosswind.analysis.profiles import profile_of
+from crosswind.analysis.programs import program_of
+from crosswind.analysis.published import compare_published
+from crosswind.analysis.recorded import finished_of
+from crosswind.analysis.result import CellResult, Interval, Result
+from crosswind.analysis.trust import failures_of, fidelity_of, ledger_of, reason_of, warnings_of
+from crosswind.record import RunRecord
+from crosswind.stats import clopper_pearson
+
+
+def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
+    """Analyse a whole run.
+
+    Args:    record: the run. level: confidence level of every interval.
+    Returns: the result, serialisable as `crosswind.result/1`; what the samples do not support is null with a reason.
+    """
+    asked, data = asked_of(record), collect(record)
+    cells = [summarise(cell, record.models, level=level) for cell in data]
+    executed = len(record.cells)
+    complete = executed >= record.planned
+    warnings = [] if complete else [f"the run is incomplete: {executed} of {record.planned} repetitions were executed"]
+    published = compare_published(asked.published, cells, record.study)
+    programs = (program_of(cell.cell, cell.runs) for cell in data)
+    return Result(
+        study=record.name,
+        title=record.title,
+        valid=bool(cells) and all(cell.valid for cell in cells),
+        complete=complete,
+        planned=record.planned,
+        executed=executed,
+        cells=cells,
+        comparisons=compare_levels(data, level=level),
+        published=published,
+        figures=figures_of(asked.figures, data, cells, published),
+        fits=fits_of(asked.fits, data, level=level),
+        equivalences=equivalences_of(asked.equivalences, data),
+        peers=[program for program in programs if program is not None],
+        notes=list(record.notes),
+        warnings=warnings,
+        design=record.study,
+        provenance=record.provenance,
+    )
+
+
+def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellResult:
+    """A cell's part of the result. Args: models: names of those to set beside it."""
+    finished = [end for end in map(finished_of, data.runs) if end is not None]
+    n = sum(data.outcomes.values())
+    lost = n - data.outcomes.get("ok", 0)
+    reason = reason_of(data.runs)
+    estimates = estimates_of(data, level=level)
+    return CellResult(
+        cell=data.cell,
+        levels=data.levels,
+        valid=reason is None,
+        reason=reason,
+        warnings=warnings_of(data.runs),
+        repetitions=len(data.runs),
+        attempts=sum(run.attempts for run in data.runs),
+        n=n,
+        lost=lost,
+        loss=Interval.of(clopper_pearson(lost, n, level=level)) if n else None,
+        outcomes=dict(sorted(data.outcomes.items())),
+        failures=failures_of(data.runs),
+        estimates=estimates,
+        ledger=ledger_of(finished),
+        fidelity=fidelity_of(finished),
+        models=predictions_of(models, estimates, data),
+        profile=profile_of(finished),
+    )

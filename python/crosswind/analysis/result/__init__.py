@@ -1,0 +1,62 @@
+"""What a run's result is made of: the objects of `crosswind.result/1` (docs/result.md).
+
+Result -> CellResult -> MetricEstimates -> Interval
+       -> LevelComparison, EquivalenceClaim, PublishedComparison, Figure, Fit, ClientProgram
+"""
+
+from crosswind.analysis.result.cells import (
+    CellResult,
+    DelayError,
+    Direction,
+    Dropped,
+    FailureCount,
+    Fidelity,
+    HostProfile,
+    Ledger,
+    ModelPrediction,
+    Profile,
+)
+from crosswind.analysis.result.comparisons import (
+    EquivalenceClaim,
+    EquivalencePair,
+    LevelComparison,
+    PublishedComparison,
+)
+from crosswind.analysis.result.estimates import Interval, MetricEstimates
+from crosswind.analysis.result.figures import Figure, FigureCurve, FigurePoint, PublishedPoint
+from crosswind.analysis.result.fits import Fit, FitCurve, FitRow, PublishedFit
+from crosswind.analysis.result.programs import ClientProgram, ProgramFunction, ProgramProblem
+from crosswind.analysis.result.result import SCHEMA, Result, schema_text
+
+__all__ = [
+    "SCHEMA",
+    "CellResult",
+    "ClientProgram",
+    "DelayError",
+    "Direction",
+    "Dropped",
+    "EquivalenceClaim",
+    "EquivalencePair",
+    "FailureCount",
+    "Fidelity",
+    "Figure",
+    "FigureCurve",
+    "FigurePoint",
+    "Fit",
+    "FitCurve",
+    "FitRow",
+    "HostProfile",
+    "Interval",
+    "Ledger",
+    "LevelComparison",
+    "MetricEstimates",
+    "ModelPrediction",
+    "Profile",
+    "ProgramFunction",
+    "ProgramProblem",
+    "PublishedComparison",
+    "PublishedFit",
+    "PublishedPoint",
+    "Result",
+    "schema_text",
+]

@@ -1,0 +1,140 @@
+"""A cell of a result: its estimates, and what says whether to trust them."""
+
+from pydantic import ConfigDict, Field
+
+from crosswind.analysis.result.estimates import Interval, MetricEstimates, ResultModel
+
+
+class Dropped(ResultModel):
+    """Packets dropped, by cause. Each further element of the path that drops packets is a further cause."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, int]
+
+    loss: int = 0
+    queue: int = 0
+    device: int = 0
+
+    @property
+    def by_cause(self) -> dict[str, int]:
+        """Every cause, also those that dropped nothing."""
+        return {"loss": self.loss, "queue": self.queue, "device": self.device, **self.__pydantic_extra__}
+
+    @property
+    def total(self) -> int:
+        """Packets dropped for any cause."""
+        return sum(self.by_cause.values())
+
+
+class Direction(ResultModel):
+    """Packets of one direction, summed over repetitions: in = delivered + dropped + queued."""
+
+    in_: int = Field(alias="in")
+    delivered: int
+    dropped: Dropped
+    queued: int
+    in_bytes: int | None = None
+    delivered_bytes: int | None = None
+
+
+class Ledger(ResultModel):
+    """Where every packet went. `closed` is whether it adds up in every repetition."""
+
+    forward: Direction
+    reverse: Direction
+    closed: bool
+
+
+class DelayError(ResultModel):
+    """Actual minus intended release time, ns: each the worst of the repetitions."""
+
+    p50: float
+    p99: float
+    max: float
+
+
+class Fidelity(ResultModel):
+    """How close the emulation came to what was asked; null for a path without an emulator.
+
+    `starvation` and `probe_starvation` are shares of the time in which the emulator, or either host's probe, waited for
+    a processor; `kernel_drops` are packets that the kernel dropped, summed over repetitions. Null: not measured.
+    """
+
+    delay_error: DelayError
+    starvation: float | None = None
+    realtime: bool | None = None
+    within_budget: bool
+    probe_starvation: float | None = None
+    kernel_drops: int | None = None
+
+
+class HostProfile(ResultModel):
+    """Where one host's processor time went: how many of `samples` fell into each part; `cpu_ns` is all of it."""
+
+    samples: int
+    cpu_ns: int
+    parts: dict[str, int]
+
+
+class Profile(ResultModel):
+    """Where processor time went, summed over repetitions."""
+
+    client: HostProfile
+    server: HostProfile
+
+
+class FailureCount(ResultModel):
+    """Exchanges that did not go well, by their outcome. `first_error` is what the first of them said, where it did."""
+
+    outcome: str
+    count: int
+    first_error: str | None = None
+
+
+class ModelPrediction(ResultModel):
+    """What a model says of a cell, beside what was measured. `value` is null where the model is silent.
+
+    `ratio` is measured / predicted; `inside` whether the prediction lies in the measured interval; `observed` the
+    smallest and the largest sample, which is all there is where samples are too few for an interval.
+    """
+
+    model: str
+    title: str
+    metric: str
+    statistic: str
+    unit: str
+    value: float | None
+    uncapped: float | None
+    measured: Interval | None
+    observed: tuple[float, float] | None
+    ratio: float | None
+    inside: bool | None
+    inputs: dict[str, float]
+    violated: list[str]
+    notes: list[str]
+    source: str
+
+
+class CellResult(ResultModel):
+    """One cell: its repetitions together. `attempts` counts those that were run again as well.
+
+    `lost` exchanges are those that did not go well; `failures` are the same by cause, the most frequent first.
+    """
+
+    cell: int
+    levels: dict[str, str]
+    valid: bool
+    reason: str | None
+    warnings: list[str]
+    repetitions: int
+    attempts: int
+    n: int
+    lost: int
+    loss: Interval | None
+    outcomes: dict[str, int]
+    failures: list[FailureCount] = Field(default=[])
+    estimates: dict[str, MetricEstimates]
+    ledger: Ledger | None
+    fidelity: Fidelity | None
+    models: list[ModelPrediction]
+    profile: Profile | None = None

@@ -1,0 +1,95 @@
+"""Cells beside each other, and beside numbers that a document published."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from crosswind.analysis.result.estimates import Interval, ResultModel
+
+
+class LevelComparison(ResultModel):
+    """Two cells that differ in one factor: `other` against `reference`, the factor's first level.
+
+    `p_holm` is corrected within the family: one factor and one metric.
+    """
+
+    factor: str
+    reference: str
+    other: str
+    fixed: dict[str, str]
+    reference_cell: int
+    other_cell: int
+    metric: str
+    unit: str
+    difference: Interval
+    ratio: Interval
+    shift: Interval
+    cliffs_delta: Interval
+    p: float | None
+    p_holm: float | None
+    verdict: str
+
+
+class EquivalencePair(ResultModel):
+    """Two cells that differ in one factor, and whether they differ by more than a margin.
+
+    `effect` is a difference or a ratio (EquivalenceClaim), with its interval of level 1 - 2 alpha. `p`: of it being
+    beyond the margin, `p_beyond`: of it being within; each corrected by Holm's method over the table.
+    """
+
+    reference: str
+    other: str
+    fixed: dict[str, str]
+    reference_cell: int
+    other_cell: int
+    effect: Interval
+    p: float | None
+    p_holm: float | None
+    p_beyond: float | None
+    p_beyond_holm: float | None
+    verdict: Literal["equivalent", "differs", "cannot tell"]
+
+
+class EquivalenceClaim(ResultModel):
+    """A claim that the levels of `factor` make no difference that matters, tested for every two of them.
+
+    `scale` says what `low` and `high`, the margin around no effect, are: a difference of means in `unit`, or a ratio,
+    with the unit 1. `margin` is as the study has it. `alpha`: of each of the two claims, over all pairs together.
+    """
+
+    title: str
+    metric: str
+    factor: str
+    margin: str
+    scale: Literal["difference", "ratio"]
+    unit: str
+    low: float
+    high: float
+    alpha: float
+    note: str | None
+    pairs: list[EquivalencePair]
+
+
+class PublishedComparison(ResultModel):
+    """A published number beside ours.
+
+    `ratio` is ours / theirs, `inside` whether theirs lies in our interval, `observed` our smallest and largest sample.
+    `functions`: the functions of a program among which the source divides it, in `unit`.
+    """
+
+    source: str
+    metric: str
+    statistic: str
+    unit: str
+    levels: dict[str, str]
+    cell: int | None
+    theirs: float
+    theirs_sd: float | None
+    theirs_ci: float | None
+    ours: Interval | None
+    observed: tuple[float, float] | None
+    ratio: float | None
+    inside: bool | None
+    remark: str
+    note: str | None
+    functions: dict[str, float] = Field(default={})

@@ -1,0 +1,61 @@
+"""Curves that a study asks to be fitted, with their coefficients."""
+
+from crosswind.analysis.result.estimates import Interval, ResultModel
+
+
+class PublishedFit(ResultModel):
+    """Published coefficients beside ours. ratio: ours / theirs; inside: whether theirs lies in our interval."""
+
+    source: str
+    a: float | None
+    b: float | None
+    c: float | None
+    b_ratio: float | None
+    c_ratio: float | None
+    b_inside: bool | None
+    c_inside: bool | None
+    note: str | None
+
+
+class FitCurve(ResultModel):
+    """One fitted curve, or the average of several.
+
+    Attributes:
+        level: of the factor that distinguishes the curves, null without one.
+        a, b: in the fit's unit. c: per unit of loss.
+        r_squared: share of the differences between the cells' means that the curve explains.
+        aicc_straight: AICc of the best straight line less that of the curve: above 0 speaks for the curve.
+        shape: "exponential", "straight line" or "undecided", where the two are less than 2 apart; null without a fit.
+    """
+
+    level: str | None
+    a: Interval
+    b: Interval
+    c: Interval
+    r_squared: float | None
+    aicc_straight: float | None
+    shape: str | None
+
+
+class FitRow(FitCurve):
+    """The average over the levels of `over`; `series` are the curves averaged."""
+
+    published: list[PublishedFit]
+    series: list[FitCurve]
+
+
+class Fit(ResultModel):
+    """A curve fitted to cells: over `x`, once for each level of `over`, a row for each level of `by` (keys all)."""
+
+    title: str
+    model: str
+    formula: str
+    metric: str
+    unit: str
+    x: str
+    by: str
+    over: str
+    method: str
+    published_method: str
+    note: str | None
+    rows: list[FitRow]

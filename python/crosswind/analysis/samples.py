@@ -1,0 +1,108 @@
+"""The values of each metric in a cell, computed by the metric's formula (crosswind.metrics)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from crosswind.analysis.counters import counters_of
+from crosswind.analysis.head_of_line import with_recovery
+from crosswind.analysis.settings import CellSettings
+from crosswind.metrics import METRICS, Metric, Per
+from crosswind.record import CellRun
+from crosswind.stats.estimate import Array
+
+_OK = pl.col("outcome") == "ok"
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Values of one metric in one cell, all repetitions, in time order within each.
+
+    Attributes:
+        values: float64, shape (n,), in the metric's unit. clusters: int64, shape (n,), equal for exchanges that are not
+            independent: those of one kept connection in one repetition; otherwise meaningless.
+        repetitions: int64, shape (n,).
+    """
+
+    values: Array
+    clusters: npt.NDArray[np.int64]
+    repetitions: npt.NDArray[np.int64]
+
+
+def read_samples(runs: Iterable[CellRun], *, shortest_ns: float | None) -> dict[str, Samples]:
+    """Values of every metric that the repetitions of a cell have, by the metric's name.
+
+    Args: shortest_ns: a round trip that nothing delayed, which formulas know as `shortest_ns`.
+    """
+    used = sorted((run for run in runs if not run.samples.is_empty() or run.client_out), key=lambda run: run.repetition)
+    if not used:
+        return {}
+    settings = CellSettings.of(used[0].parameters)
+    wanted = [metric for metric in METRICS.values() if metric.applies(settings.workload)]
+    rows = _rows(used, settings).with_columns(shortest_ns=pl.lit(shortest_ns, dtype=pl.Float64))
+    counted = counters_of(used)
+    exchanges = [metric for metric in wanted if metric.per is Per.EXCHANGE]
+    found = _of_exchanges(exchanges, used, rows, independent=settings.opens_for_each)
+    for metric in wanted:
+        if metric.per is Per.REPETITION:
+            found[metric.name] = _of_repetitions(_summed(metric, rows, len(used)), used)
+        elif metric.per is Per.MESSAGE:
+            found[metric.name] = _of_repetitions(counted.select(_value(metric)).to_series().to_list(), used)
+    return {metric.name: found[metric.name] for metric in wanted if found[metric.name].values.size}
+
+
+def shortest_round_trip(runs: Iterable[CellRun]) -> float | None:
+    """The shortest round trip of some repetitions, ns; None without one."""
+    round_trip = pl.col("received_ns") - pl.col("sent_ns")
+    found = (run.samples.filter(_OK).select(round_trip.min()).item() for run in runs)
+    return min((float(value) for value in found if value is not None), default=None)
+
+
+def _rows(used: Sequence[CellRun], settings: CellSettings) -> pl.DataFrame:
+    """The samples of all repetitions, numbered by `run`; those of multiplex with `extra_ns` and `blocked` besides."""
+    heights = [run.samples.height for run in used]
+    rows = pl.concat([run.samples for run in used], rechunk=False).with_columns(
+        pl.Series("run", np.repeat(np.arange(len(used)), heights))
+    )
+    return with_recovery(rows, settings.number("timeout_ns") or 0.0) if settings.kind == "multiplex" else rows
+
+
+def _value(metric: Metric) -> pl.Expr:
+    return pl.sql_expr(metric.formula).cast(pl.Float64).alias(metric.name)
+
+
+def _of_exchanges(
+    wanted: Sequence[Metric], used: Sequence[CellRun], rows: pl.DataFrame, *, independent: bool
+) -> dict[str, Samples]:
+    """Values of the exchanges that went well. independent: whether each had a connection of its own."""
+    rows = (
+        rows.filter(_OK)
+        .sort("run", "intended_ns", "exchange", nulls_last=True)
+        .select("run", pl.col("connection").cast(pl.Int64), *(_value(metric) for metric in wanted))
+    )
+    run_of, connection = rows["run"].to_numpy(), rows["connection"].fill_null(-1).to_numpy()
+    cluster = np.arange(rows.height) if independent else connection
+    clusters = run_of * (int(cluster.max(initial=0)) + 2) + cluster
+    repetitions = np.array([run.repetition for run in used])[run_of]
+    found = {}
+    for metric in wanted:
+        values = rows[metric.name].to_numpy()
+        known = np.isfinite(values)
+        found[metric.name] = Samples(values[known], clusters[known], repetitions[known])
+    return found
+
+
+def _summed(metric: Metric, rows: pl.DataFrame, count: int) -> list[float | None]:
+    """The metric's value in each of `count` repetitions; None for those without samples."""
+    values: dict[int, float | None] = dict(rows.group_by("run").agg(_value(metric)).iter_rows())
+    return [values.get(run) for run in range(count)]
+
+
+def _of_repetitions(values: Sequence[float | None], used: Sequence[CellRun]) -> Samples:
+    """One value for each repetition, each independent of the others."""
+    known = [(value, run.repetition) for value, run in zip(values, used, strict=True) if value is not None]
+    found, repetitions = np.array([value for value, _ in known]), np.array([number for _, number in known])
+    return Samples(found.astype(np.float64), np.arange(found.size), repetitions.astype(np.int64))

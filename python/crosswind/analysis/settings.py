@@ -1,0 +1,72 @@
+"""What analysis reads of a cell as it was sent to crosswind-cell (docs/cell-protocol.md)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.catalog import is_datagram
+
+
+@dataclass(frozen=True)
+class DirectionSettings:
+    """One direction of the path. loss: per packet, a fraction. rate_bps: None for unlimited."""
+
+    loss: float
+    delay_ns: int
+    rate_bps: int | None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> "DirectionSettings":
+        """Reads a direction of a cell, whose keys may be absent."""
+        return cls(float(settings.get("loss") or 0.0), settings.get("delay_ns") or 0, settings.get("rate_bps"))
+
+
+@dataclass(frozen=True)
+class CellSettings:
+    """A cell: its path in both directions, and its workload with every key that was sent."""
+
+    forward: DirectionSettings
+    reverse: DirectionSettings
+    workload: Mapping[str, object]
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> "CellSettings":
+        """Reads a cell, whose keys may be absent."""
+        path = parameters.get("path") or {}
+        forward, reverse = (DirectionSettings.of(path.get(direction) or {}) for direction in ("forward", "reverse"))
+        return cls(forward, reverse, parameters.get("workload") or {})
+
+    @property
+    def kind(self) -> str:
+        """The kind of its workload."""
+        return str(self.workload.get("kind") or "")
+
+    @property
+    def opens_for_each(self) -> bool:
+        """Whether every exchange has a connection of its own."""
+        return self.kind in ("transfer", "connect", "page") or self.workload.get("connection") == "new"
+
+    @property
+    def data_direction(self) -> DirectionSettings:
+        """The direction in which a transfer's data goes; from the client to the server where neither is the data's."""
+        return self.reverse if self.workload.get("direction") == "download" else self.forward
+
+    @property
+    def retransmitted_loss(self) -> float:
+        """Loss of the direction that loses more, where the transport sends again what was lost; else 0."""
+        if is_datagram(str(self.workload.get("transport"))):
+            return 0.0
+        return max(self.forward.loss, self.reverse.loss)
+
+    def number(self, key: str) -> float | None:
+        """A number of the workload; None where it was not sent."""
+        found = self.workload.get(key)
+        return float(found) if isinstance(found, int | float) else None
+
+
+def without_loss(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The path, the host and the workload of a cell, less the loss in either direction."""
+    path = dict(parameters.get("path") or {})
+    for direction in ("forward", "reverse"):
+        path[direction] = {key: value for key, value in (path.get(direction) or {}).items() if key != "loss"}
+    return {"path": path, "host": parameters.get("host"), "workload": parameters.get("workload")}

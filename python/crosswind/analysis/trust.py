@@ -1,0 +1,127 @@
+"""Whether to trust a cell: why it is not valid, its warnings, its failures by cause, its ledger and its fidelity."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from crosswind.analysis.programs import program_problems
+from crosswind.analysis.recorded import DirectionLedger, Finished, OutcomeCount, failure_of, finished_of
+from crosswind.analysis.recorded import Fidelity as RecordedFidelity
+from crosswind.analysis.result import DelayError, Direction, FailureCount, Fidelity, Ledger
+from crosswind.record import CellRun
+
+
+def reason_of(runs: Sequence[CellRun]) -> str | None:
+    """Why a cell is not valid, each cause once with the repetitions that it befell; None where it is valid."""
+    causes: dict[str, list[int]] = {}
+    for run in runs:
+        for cause in _causes(run):
+            causes.setdefault(cause, []).append(run.repetition + 1)
+    return "; ".join(f"{_repetitions(numbers)}{cause}" for cause, numbers in causes.items()) or None
+
+
+def warnings_of(runs: Sequence[CellRun]) -> list[str]:
+    """The warnings of a cell, each once."""
+    finished = (finished_of(run) for run in runs)
+    given = [warning for end in finished if end is not None for warning in end.warnings]
+    return list(dict.fromkeys([*program_problems(runs), *given]))
+
+
+def failures_of(runs: Iterable[CellRun]) -> list[FailureCount]:
+    """The exchanges of some repetitions that did not go well, by their outcome, the most frequent first."""
+    counts: dict[str, int] = {}
+    errors: dict[str, str] = {}
+    for counted in (count for run in runs for count in _failures(run)):
+        counts[counted.outcome] = counts.get(counted.outcome, 0) + counted.count
+        if counted.first_error:
+            errors.setdefault(counted.outcome, counted.first_error)
+    return [
+        FailureCount(outcome=outcome, count=count, first_error=errors.get(outcome))
+        for outcome, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ]
+
+
+def ledger_of(finished: Iterable[Finished]) -> Ledger | None:
+    """The ledgers of some repetitions added up; None where there are none."""
+    ledgers = [end.ledger for end in finished if end.ledger]
+    if not ledgers:
+        return None
+    return Ledger(
+        forward=_direction([ledger.forward for ledger in ledgers]),
+        reverse=_direction([ledger.reverse for ledger in ledgers]),
+        closed=all(ledger.closed for ledger in ledgers),
+    )
+
+
+def fidelity_of(finished: Iterable[Finished]) -> Fidelity | None:
+    """The worst of the fidelities of some repetitions; None for a path without an emulator."""
+    parts = [end.fidelity for end in finished if end.fidelity]
+    if not parts:
+        return None
+    errors = [part.delay_error_ns for part in parts]
+    drops = [part.kernel_drops for part in parts if part.kernel_drops is not None]
+    return Fidelity(
+        delay_error=DelayError(
+            p50=max(error.p50 for error in errors),
+            p99=max(error.p99 for error in errors),
+            max=max(error.max for error in errors),
+        ),
+        starvation=max(part.starvation.fraction or 0.0 for part in parts),
+        realtime=all(part.realtime for part in parts),
+        within_budget=all(part.within_budget for part in parts),
+        probe_starvation=max(_probes(parts), default=None),
+        kernel_drops=sum(drops) if drops else None,
+    )
+
+
+def _causes(run: CellRun) -> list[str]:
+    """Why a repetition is not valid."""
+    finished = finished_of(run)
+    if finished is None:
+        return [f" failed: {failure_of(run)}"]
+    if not finished.valid:
+        return [f": {', '.join(finished.reasons) or 'marked invalid'}"]
+    if run.samples.height and not (run.samples["outcome"] == "ok").any():
+        counts = ", ".join(map(_counted, _failures(run)))
+        return [f": no exchange succeeded: {counts}"]
+    return []
+
+
+def _counted(failures: OutcomeCount) -> str:
+    error = f" ({failures.first_error})" if failures.first_error else ""
+    return f"{failures.count} x {failures.outcome}{error}"
+
+
+def _failures(run: CellRun) -> Sequence[OutcomeCount]:
+    """The failures that a repetition counted. Earlier versions counted none: then those of its samples."""
+    finished = finished_of(run)
+    if finished and finished.samples.outcomes:
+        return finished.samples.outcomes
+    outcomes = run.samples["outcome"].drop_nulls()
+    counts: Mapping[str, int] = dict(outcomes.filter(outcomes != "ok").value_counts(sort=True).iter_rows())
+    return [OutcomeCount(outcome=outcome, count=count, first_error=None) for outcome, count in counts.items()]
+
+
+def _repetitions(numbers: Sequence[int]) -> str:
+    """Numbers as words: "repetition 3", "repetitions 1, 2 and 5", "repetitions 1 to 5"."""
+    if len(numbers) == 1:
+        return f"repetition {numbers[0]}"
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"repetitions {numbers[0]} to {numbers[-1]}"
+    return f"repetitions {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+
+
+def _direction(ledgers: Sequence[DirectionLedger]) -> Direction:
+    causes = dict.fromkeys(cause for ledger in ledgers for cause in ledger.dropped)
+    dropped = {cause: sum(ledger.dropped.get(cause, 0) for ledger in ledgers) for cause in causes}
+    return Direction.model_validate({
+        "in": sum(ledger.in_ for ledger in ledgers),
+        "delivered": sum(ledger.delivered for ledger in ledgers),
+        "dropped": dropped,
+        "queued": sum(ledger.queued for ledger in ledgers),
+        "in_bytes": sum(ledger.in_bytes for ledger in ledgers),
+        "delivered_bytes": sum(ledger.delivered_bytes for ledger in ledgers),
+    })  # fmt: skip
+
+
+def _probes(parts: Iterable[RecordedFidelity]) -> list[float]:
+    hosts = (host for part in parts for host in (part.probe_starvation.client, part.probe_starvation.server))
+    return [host.fraction for host in hosts if host.fraction is not None]

@@ -1,0 +1,96 @@
+"""Empirical distribution functions of a metric."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from crosswind.analysis import CellData
+from crosswind.metrics import METRICS
+from crosswind.report.charts.panels import MOST_PANELS, NO_PANELS, Chart, Panels, Roles, roles_of
+from crosswind.report.charts.style import DASHES, axis, axis_title, colour_by, is_log, scale_type, specification
+from crosswind.report.text.format import factor_name
+from crosswind.stats.estimate import Array
+
+CURVE_POINTS = 500
+"""Most points of one cell's curve; with fewer samples every one is drawn."""
+FEWEST_SAMPLES = 30
+"""Samples of which a distribution function is drawn; fewer are drawn one by one beside the intervals."""
+
+
+def distribution(name: str, data: Sequence[CellData]) -> Panels:
+    """Distribution functions of one metric: a panel for each combination of the factors beyond two."""
+    metric = METRICS[name]
+    drawn = [cell for cell in data if name in cell.samples and cell.samples[name].values.size >= FEWEST_SAMPLES]
+    if not drawn:
+        return NO_PANELS
+    divisor, unit = metric.unit.scale_for(float(np.median(cell.samples[name].values)) for cell in drawn)
+    roles = roles_of(cell.levels for cell in drawn)
+    low = min(float(cell.samples[name].values.min()) for cell in drawn) / divisor
+    high = max(float(cell.samples[name].values.max()) for cell in drawn) / divisor
+    log = is_log(low, high, metric.axis)
+    # Some space at the left edge, where the axis would hide many equal values.
+    low = low * 0.85 if log else low - 0.03 * (high - low)
+    scale = alt.Scale(type=scale_type(log=log), domain=[low, high], nice=False, zero=False)
+    x = alt.X("x:Q", title=axis_title(metric, unit, log=log), scale=scale, axis=axis(log=log))
+    panels: dict[str, list[CellData]] = {}
+    for cell in drawn:
+        panels.setdefault(roles.panel(cell.levels), []).append(cell)
+    charts = []
+    for caption, members in list(panels.items())[:MOST_PANELS]:
+        rows = [row for cell in members for row in _rows(cell, name, roles, divisor)]
+        charts.append(Chart(caption, _drawing(rows, x, unit, roles, drawn)))
+    return Panels(charts, len(panels))
+
+
+def curve(values: Array, points: int = CURVE_POINTS) -> tuple[Array, Array]:
+    """Points of an empirical distribution function: every sample, or `points`, half of them in the slowest tenth.
+
+    Returns: (sorted values, share of samples at or below each), the smallest and the largest sample always among them.
+    """
+    ordered = np.sort(values)
+    n = ordered.size
+    if n <= points:
+        ranks = np.arange(n)
+    else:
+        body, tail = np.linspace(0, 0.9 * n, points // 2), np.linspace(0.9 * n, n - 1, points - points // 2)
+        ranks = np.unique(np.concatenate([body, tail]).astype(np.int64))
+    return ordered[ranks], (ranks + 1) / n
+
+
+def _rows(cell: CellData, name: str, roles: Roles, divisor: float) -> list[dict[str, Any]]:
+    x, y = curve(cell.samples[name].values)
+    head = {"colour": roles.level(roles.colour, cell.levels), "dash": roles.level(roles.dash, cell.levels)}
+    return [{**head, "x": round(v / divisor, 6), "y": round(100 * s, 3)} for v, s in zip(x, y, strict=True)]
+
+
+def _drawing(
+    rows: list[dict[str, Any]], x: alt.X, unit: str, roles: Roles, cells: Sequence[CellData]
+) -> dict[str, Any]:
+    """One panel. Args: cells: of all panels, so that each colour and dash means the same in all."""
+    drawing = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_line(interpolate="step-after", strokeWidth=1.8, clip=True)
+        .encode(
+            x=x,
+            y=alt.Y("y:Q", title="share of samples, %", scale=alt.Scale(domain=[0, 100])),
+            color=colour_by(roles.colour, [roles.level(roles.colour, cell.levels) for cell in cells]),
+            strokeDash=_dash(roles, cells),
+            tooltip=[
+                alt.Tooltip("colour:N"),
+                alt.Tooltip("dash:N"),
+                alt.Tooltip("x:Q", title=unit),
+                alt.Tooltip("y:Q", title="%"),
+            ],
+            order=alt.Order("y:Q"),
+        )
+    )
+    return specification(drawing, 260)
+
+
+def _dash(roles: Roles, cells: Sequence[CellData]) -> alt.StrokeDash:
+    domain = list(dict.fromkeys(roles.level(roles.dash, cell.levels) for cell in cells))
+    title = factor_name(roles.dash) if roles.dash else None
+    legend = alt.Legend(title=title, orient="top", symbolType="stroke") if roles.dash else None
+    return alt.StrokeDash("dash:N", scale=alt.Scale(domain=domain, range=DASHES[: len(domain)]), legend=legend)

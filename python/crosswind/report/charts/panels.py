@@ -1,0 +1,110 @@
+"""Charts, and which of them a page draws."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.analysis.result import CellResult
+from crosswind.report.charts.style import DASHES, PALETTE
+from crosswind.report.text.format import factor_name
+
+MOST_PANELS = 12
+"""Panels of one kind that a page draws; what it leaves out it counts."""
+
+MOST_BARS = 40
+"""Cells of one chart that has a line or a bar for each."""
+
+COLOUR_FIRST = ("workload.transport", "host.congestion_control")
+"""Factors that are told apart by colour wherever they vary."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart: its caption, its Vega-Lite specification, which holds its data, and remarks to print below."""
+
+    caption: str
+    specification: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Charts of one kind, and how many there would be: at most MOST_PANELS of them are drawn."""
+
+    charts: list[Chart]
+    total: int
+
+
+NO_PANELS = Panels([], 0)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which factor is told apart by colour, which by dash, and which by a panel of its own."""
+
+    colour: str | None
+    dash: str | None
+    panels: tuple[str, ...]
+
+    def level(self, key: str | None, of_cell: Mapping[str, str]) -> str:
+        """A cell's level of one factor; the factor's absence is one level."""
+        return of_cell.get(key, "all") if key else "all"
+
+    def panel(self, of_cell: Mapping[str, str]) -> str:
+        """The caption of the panel that a cell is drawn in."""
+        return " · ".join(f"{factor_name(key)} {of_cell[key]}" for key in self.panels if key in of_cell)
+
+
+def roles_of(cells: Iterable[Mapping[str, str]]) -> Roles:
+    """Colour for transport or congestion control if they vary, dash for the next factor, panels for the rest."""
+    found: dict[str, dict[str, None]] = {}
+    for of_cell in cells:
+        for key, value in of_cell.items():
+            found.setdefault(key, {})[value] = None
+    varied = [key for key, values in found.items() if len(values) > 1]
+    fitting = [key for key in (*COLOUR_FIRST, *varied) if key in varied and len(found[key]) <= len(PALETTE)]
+    colour = fitting[0] if fitting else None
+    dashed = [key for key in varied if key != colour and len(found[key]) <= len(DASHES)]
+    dash = dashed[0] if dashed else None
+    return Roles(colour, dash, tuple(key for key in varied if key not in (colour, dash)))
+
+
+def panel_factors(cells: Sequence[Mapping[str, str]], most: int) -> tuple[str, ...]:
+    """The factors by which cells are divided into panels of at most `most`: those with the fewest levels first.
+
+    The one with the most levels is never among them, so that a panel has something to compare.
+    """
+    found: dict[str, set[str]] = {}
+    for of_cell in cells:
+        for key, value in of_cell.items():
+            found.setdefault(key, set()).add(value)
+    varied = [key for key, values in found.items() if len(values) > 1]
+    chosen: list[str] = []
+    for key in sorted(varied, key=lambda key: (key in COLOUR_FIRST, len(found[key])))[:-1]:
+        sizes = Counter(tuple(of_cell.get(part) for part in chosen) for of_cell in cells)
+        if max(sizes.values()) <= most:
+            break
+        chosen.append(key)
+    return tuple(key for key in varied if key in chosen)
+
+
+def into_panels(
+    cells: Sequence[CellResult], factors: tuple[str, ...], most: int = MOST_BARS
+) -> list[tuple[str, list[CellResult]]]:
+    """Captions and cells of the panels by some factors; one that has more than `most` cells is cut."""
+    panels: dict[str, list[CellResult]] = {}
+    for cell in cells:
+        panels.setdefault(Roles(None, None, factors).panel(cell.levels), []).append(cell)
+    cut = []
+    for caption, members in panels.items():
+        for start in range(0, len(members), most):
+            part = members[start : start + most]
+            range_of = f"cells {start + 1} to {start + len(part)}" if len(part) < len(members) else ""
+            cut.append((" · ".join(filter(None, (caption, range_of))), part))
+    return cut
+
+
+def other_levels(cell: CellResult, factors: tuple[str, ...]) -> dict[str, str]:
+    """A cell's levels but for those that its panel's caption names."""
+    return {key: level for key, level in cell.levels.items() if key not in factors}

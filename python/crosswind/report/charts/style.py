@@ -1,0 +1,70 @@
+"""What charts have in common: colours, axes, and their form as one view that a page can wrap and shrink.
+
+Colours are Okabe and Ito's, which colour-blind readers can distinguish, the blue lightened to show on a dark page too.
+A second factor is told apart by dashes.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import altair as alt
+
+from crosswind.metrics import Axis, Metric
+from crosswind.report.text.format import factor_name
+
+PALETTE = ["#2A82C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D"]
+DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
+GREY = "#888888"
+LOG_SPREAD = 20
+"""How many times the smallest value the largest is, beyond which an axis is logarithmic."""
+_SHORT = 8
+"""Characters of names of which four stand in one line of a narrow legend."""
+
+
+def is_log(low: float, high: float, kind: Axis = Axis.AUTOMATIC) -> bool:
+    """Whether an axis from the smallest to the largest value is logarithmic."""
+    if kind is Axis.AUTOMATIC:
+        return low > 0 and high / low > LOG_SPREAD
+    return kind is Axis.LOGARITHMIC and low > 0
+
+
+def axis_title(metric: Metric, unit: str, *, log: bool) -> str:
+    """What an axis shows, in which unit, and whether it is logarithmic."""
+    return f"{metric.title}, {unit}{', log scale' if log else ''}"
+
+
+def scale_type(*, log: bool) -> Literal["log", "linear"]:
+    """Vega-Lite's name for a scale."""
+    return "log" if log else "linear"
+
+
+def axis(*, log: bool) -> alt.Axis:
+    """An axis of some six ticks."""
+    return alt.Axis(labelOverlap=True, format="~g", tickCount=6) if log else alt.Axis(tickCount=6)
+
+
+def colour_by(factor: str | None, names: Iterable[str], *, narrow: bool = False) -> alt.Color:
+    """The colour of the field `colour`: one for each name, with a legend where a factor gives the names.
+
+    Args: narrow: where labels leave the drawing little room, to which long names in columns would not keep.
+    """
+    domain = list(dict.fromkeys(names))
+    columns = 2 if narrow and max(map(len, domain), default=0) > _SHORT else alt.Undefined
+    legend = alt.Legend(title=factor_name(factor), orient="top", columns=columns) if factor else None
+    return alt.Color("colour:N", scale=alt.Scale(domain=domain, range=PALETTE[: len(domain)]), legend=legend)
+
+
+def dash_by_model(titles: Iterable[str]) -> alt.StrokeDash:
+    """The dash of the field `model`: one for each model, with a legend; the unbroken line comes last."""
+    domain = list(dict.fromkeys(titles))
+    scale = alt.Scale(domain=domain, range=(DASHES[1:] + DASHES[:1])[: len(domain)])
+    legend = alt.Legend(title="model", orient="bottom", columns=2, symbolStrokeColor=GREY, symbolType="stroke")
+    return alt.StrokeDash("model:N", scale=scale, legend=legend)
+
+
+def specification(drawing: Any, height: int) -> dict[str, Any]:
+    """A chart's specification, as wide as its place and `height` pixels high."""
+    made: dict[str, Any] = drawing.properties(width="container", height=height).to_dict(validate=False)
+    for unwanted in ("$schema", "config"):  # the page configures all charts alike, and nothing shall look like a link
+        made.pop(unwanted, None)
+    return made

@@ -1,0 +1,127 @@
+"""Sections, charts and tables as HTML."""
+
+import html
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from crosswind.analysis.result import Result
+from crosswind.report.charts.panels import Chart, Panels
+from crosswind.report.page import Section
+from crosswind.report.tables.table import Column, Kind, Shown, Table
+from crosswind.report.text.headline import sentences, verdict
+
+_SCROLLING_ROWS = 30  # a longer table scrolls in its place
+_OPEN_PANELS = 4  # panels of a kind that are shown at once; the rest is folded away
+_CLASSES = {Kind.NAME: "word", Kind.WORD: "word", Kind.SENTENCE: "word long"}
+
+
+def escaped(text: str) -> str:
+    """Text as HTML shows it."""
+    return html.escape(text)
+
+
+class Markup:
+    """The HTML of a page's parts, and the specifications of the charts in them, by the names of their places."""
+
+    def __init__(self) -> None:
+        self.specifications: dict[str, dict[str, Any]] = {}
+
+    def head(self, result: Result) -> str:
+        """Title, whether to trust it, and what it says."""
+        found = verdict(result)
+        lines = "".join(f"<li>{escaped(line)}</li>" for line in [*sentences(result), *result.warnings])
+        return (
+            f"<header><h1>{escaped(result.title)}</h1><p>Crosswind study {escaped(result.study)}</p></header>\n"
+            f'<div class="banner {found.trust.value}">{escaped(found.sentence)}</div>\n'
+            f'<ul class="headline">{lines}</ul>'
+        )
+
+    def section(self, section: Section) -> str:
+        """A section: its heading, what its numbers are, its charts, how to read them, its tables."""
+        parts = [
+            *(f'<p class="help">{escaped(table.help)}</p>' for table in section.tables if table.help),
+            *(self._panels(panels) for panels in section.charts),
+            f'<p class="foot">{escaped(section.caption)}</p>' if section.caption else "",
+            *(_table_or_fold(table, section) for table in section.tables),
+        ]
+        return _fold(section.title, "".join(parts)) if section.folded else _section(section.title, "".join(parts))
+
+    def notes(self, result: Result) -> str:
+        """The study's own notes."""
+        items = "".join(f"<li>{escaped(note)}</li>" for note in result.notes)
+        return _section("Notes", f"<ul>{items}</ul>") if items else ""
+
+    def provenance(self, result: Result) -> str:
+        """Where the numbers come from, and the study as it was run."""
+        pairs = "".join(f"<dt>{escaped(key)}</dt><dd>{escaped(value)}</dd>" for key, value in _flat(result.provenance))
+        design = escaped(json.dumps(result.design, indent=2, ensure_ascii=False, default=str))
+        return _section("Provenance", f"<dl>{pairs}</dl>{_fold('The study', f'<pre>{design}</pre>')}")
+
+    def _panels(self, panels: Panels) -> str:
+        """The first panels, the rest folded away, and how many there are that are not drawn."""
+        drawn = panels.charts
+        text = self._charts(drawn[:_OPEN_PANELS])
+        if len(drawn) > _OPEN_PANELS:
+            text += _fold(f"{len(drawn) - _OPEN_PANELS} more panels", self._charts(drawn[_OPEN_PANELS:]))
+        if len(drawn) < panels.total:
+            text += f'<p class="foot">Drawn: {len(drawn)} of {panels.total} panels. The table has every cell.</p>'
+        return text
+
+    def _charts(self, charts: Sequence[Chart]) -> str:
+        """Places for charts, whose specifications go to the end of the page."""
+        figures = []
+        for chart in charts:
+            place = f"chart-{len(self.specifications)}"
+            self.specifications[place] = chart.specification
+            caption = f"<figcaption>{escaped(chart.caption)}</figcaption>" if chart.caption else ""
+            notes = "".join(f'<p class="foot">{escaped(note)}</p>' for note in chart.notes)
+            figures.append(f'<figure>{caption}<div class="chart" id="{place}"></div>{notes}</figure>')
+        return f'<div class="charts">{"".join(figures)}</div>' if figures else ""
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{escaped(title)}</h2>{content}</section>"
+
+
+def _fold(summary: str, content: str) -> str:
+    return f"<details><summary>{escaped(summary)}</summary>{content}</details>"
+
+
+def _table_or_fold(table: Table, section: Section) -> str:
+    folds = table.shown is Shown.FOLDED and not section.folded
+    return _fold(table.title, _table(table)) if folds else _table(table)
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th{_class(column)}>{escaped(column.heading)}</th>" for column in table.columns)
+    rows = []
+    for number, row in enumerate(table.rows):
+        mark = ' class="marked"' if number in table.marked else ""
+        cells = zip(table.columns, row, strict=True)
+        data = "".join(f"<td{_class(column)}>{_soft_limits(escaped(cell))}</td>" for column, cell in cells)
+        rows.append(f"<tr{mark}>{data}</tr>")
+    notes = "".join(f"<li>{escaped(note)}</li>" for note in table.footnotes)
+    foot = f'<ul class="foot">{notes}</ul>' if notes else ""
+    body = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    tall = " tall" if len(table.rows) > _SCROLLING_ROWS else ""
+    return f'<div class="scroll{tall}" tabindex="0">{body}</div>{foot}'
+
+
+def _class(column: Column) -> str:
+    return f' class="{_CLASSES[column.kind]}"' if column.kind in _CLASSES else ""
+
+
+def _soft_limits(text: str) -> str:
+    """Interval limits in a softer colour than their value."""
+    return re.sub(r"(\[[^\]]*\])", r'<span class="limits">\1</span>', text)
+
+
+def _flat(value: object, key: str = "") -> list[tuple[str, str]]:
+    """Nested provenance as dotted keys and values."""
+    if isinstance(value, dict):
+        return [pair for name, part in value.items() for pair in _flat(part, f"{key}.{name}" if key else str(name))]
+    if isinstance(value, list) and not any(isinstance(part, dict | list) for part in value):
+        return [(key, ", ".join(str(part) for part in value))]
+    return [(key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))]

@@ -1,0 +1,97 @@
+"""Levels of each factor against its first one."""
+
+import math
+from collections.abc import Sequence
+from itertools import islice, zip_longest
+
+from crosswind.analysis.result import LevelComparison, Result
+from crosswind.metrics import METRICS
+from crosswind.report.tables.metrics import method_name
+from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers, replaced, words
+from crosswind.report.text.format import NOTHING, count, factor_name, interval, levels, p_value, scale_of
+
+MOST_ROWS = 60
+"""Rows of the table; of more comparisons it has the largest of each family."""
+
+_SHORTER = {" against ": " / ", "no difference shown": "none shown"}
+_HOW_TO_READ = (
+    "Intervals are 95 %, each by itself; p is corrected by Holm's method within one factor and metric. "
+    "“No difference shown” does not mean equal."
+)
+
+
+def comparison_tables(result: Result) -> list[Table]:
+    """A row for each comparison that was tested."""
+    tested = [comparison for comparison in result.comparisons if comparison.p is not None]
+    if not tested:
+        return []
+    shown = largest(tested, MOST_ROWS)
+    metrics = {comparison.metric for comparison in shown}
+    title = f"Comparisons: {METRICS[shown[0].metric].title.lower()}" if len(metrics) == 1 else "Comparisons"
+    columns = [
+        *names("metric", "levels", "at"),
+        *numbers("difference of means", "ratio of means", "Cliff's δ", "p (Holm)"),
+        *words("verdict"),
+    ]
+    rows = [_row(comparison) for comparison in shown]
+    # The title names the metric where there is only one.
+    first = 1 if len(metrics) == 1 else 0
+    order = (*range(first, 3), 4, 7)
+    narrow_columns = [columns[index] for index in order[:-1]]
+    narrow = [[replaced(row[index], _SHORTER) for index in order] for row in rows]
+    return [
+        Table(
+            title,
+            columns[first:],
+            [row[first:] for row in rows],
+            footnotes=_footnotes(result, shown, len(tested)),
+            narrow=Table(title, [*narrow_columns, *words("difference")], narrow),
+            terminal_rows=FEW_ROWS,
+        )
+    ]
+
+
+def largest(compared: Sequence[LevelComparison], most: int) -> list[LevelComparison]:
+    """All comparisons, or `most` of them: from each family (factor and metric) alike, those of the largest ratio first.
+
+    Within a family, a difference that was shown goes before one that was not.
+    """
+    if len(compared) <= most:
+        return list(compared)
+    families: dict[tuple[str, str], list[LevelComparison]] = {}
+    for comparison in compared:
+        families.setdefault((comparison.metric, comparison.factor), []).append(comparison)
+    for family in families.values():
+        family.sort(key=lambda one: (one.verdict == "no difference shown", -abs(math.log(one.ratio.value or 1.0))))
+    in_turn = (one for turn in zip_longest(*families.values()) for one in turn if one is not None)
+    chosen = {id(comparison) for comparison in islice(in_turn, most)}
+    return [comparison for family in families.values() for comparison in family if id(comparison) in chosen]
+
+
+def _row(comparison: LevelComparison) -> list[str]:
+    divisor, unit = scale_of([comparison.difference.value], comparison.unit)
+    return [
+        METRICS[comparison.metric].title,
+        f"{factor_name(comparison.factor)} {comparison.other} against {comparison.reference}",
+        levels(comparison.fixed) if comparison.fixed else NOTHING,
+        f"{interval(comparison.difference, divisor)} {unit}",
+        interval(comparison.ratio),
+        interval(comparison.cliffs_delta),
+        p_value(comparison.p_holm),
+        comparison.verdict,
+    ]
+
+
+def _footnotes(result: Result, shown: Sequence[LevelComparison], tested: int) -> list[str]:
+    methods = dict.fromkeys(method_name(comparison.difference.method) for comparison in shown)
+    notes = [*(f"Difference and ratio: {method}." for method in methods), _HOW_TO_READ]
+    if len(shown) < tested:
+        notes.insert(
+            0,
+            f"Shown: {len(shown)} of {count(tested)}, the largest ratios of each factor and metric, clear ones first. "
+            "The JSON result has all.",
+        )
+    untested = len(result.comparisons) - tested
+    if untested:
+        notes.append(f"Left out for want of samples: {untested} more.")
+    return notes

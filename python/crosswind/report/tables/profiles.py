@@ -1,0 +1,46 @@
+"""Where the processor time of client and server went: the share of each part, with its interval."""
+
+from crosswind.analysis.result import CellResult, HostProfile, Interval, Result
+from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers
+from crosswind.report.text.format import count, levels, percent_interval
+from crosswind.stats import clopper_pearson
+
+TITLE = "Where processor time goes"
+_NOTE = (
+    "Shares of the samples (n) of a host's threads, over all repetitions, with exact binomial 95 % intervals "
+    "(Clopper-Pearson), as if samples were independent of each other."
+)
+
+
+def profile_tables(result: Result) -> list[Table]:
+    """The share of each part in the samples of each host, where profiles were taken."""
+    parts = parts_of(result)
+    if not parts:
+        return []
+    rows: list[list[str]] = []
+    marked: list[int] = []
+    for cell in result.cells:
+        for name, host in hosts_of(cell).items():
+            if not cell.valid:
+                marked.append(len(rows))
+            shares = [_share(host, part) for part in parts]
+            rows.append([levels(cell.levels), name, count(host.samples), *shares])
+    columns = [*names("cell", "host"), *numbers("n", *parts)]
+    return [Table(TITLE, columns, rows, frozenset(marked), [_NOTE], terminal_rows=FEW_ROWS)]
+
+
+def hosts_of(cell: CellResult) -> dict[str, HostProfile]:
+    """The hosts of a cell of which samples were taken."""
+    if cell.profile is None:
+        return {}
+    hosts = {"client": cell.profile.client, "server": cell.profile.server}
+    return {name: host for name, host in hosts.items() if host.samples}
+
+
+def parts_of(result: Result) -> list[str]:
+    """What processor time is divided into, in the order in which cells name it."""
+    return list(dict.fromkeys(part for cell in result.cells for host in hosts_of(cell).values() for part in host.parts))
+
+
+def _share(host: HostProfile, part: str) -> str:
+    return percent_interval(Interval.of(clopper_pearson(host.parts.get(part, 0), host.samples)))

@@ -1,0 +1,94 @@
+"""Client programs by function, beside what a document published of one."""
+
+import re
+from collections.abc import Mapping
+
+from crosswind.analysis.result import CellResult, ClientProgram, PublishedComparison, Result
+from crosswind.metrics import METRICS
+from crosswind.report.tables.table import Table, grouped, names, numbers
+from crosswind.report.text.format import NOTHING, count, levels, mean_or_observed, number, percent
+
+_TITLE = "Client programs"
+_METRIC = "send_time"
+_MOST_FUNCTIONS = 5
+_LEAST_SHARE = 0.001
+_NAME_WIDTH = 40
+_NOTES = (
+    "Sending alone, by message, as the client program says; n messages. In all: mean over repetitions, with a 95 % "
+    "interval by Student's t. Functions: time in themselves, averaged over all messages.",
+    "A profiler that notes every call, as Python's own does, slows down functions that call much, and adds little to a "
+    "loop within one function.",
+)
+
+
+def program_tables(result: Result) -> list[Table]:
+    """For each program a row of its whole time and one for each of its largest functions; published ones below."""
+    if not result.peers:
+        return []
+    by_cell = {cell.cell: cell for cell in result.cells}
+    published = _published(result)
+    times = [program.time_ns for program in result.peers if program.time_ns] + [one.theirs for one in published]
+    divisor, unit = METRICS[_METRIC].unit.scale_for([min(times, default=None)])
+    rows: list[list[str]] = []
+    marked: set[int] = set()
+    for program in result.peers:
+        cell = by_cell[program.cell]
+        added = _program_rows(program, cell, divisor)
+        if not cell.valid:
+            marked |= set(range(len(rows), len(rows) + len(added)))
+        rows += added
+    for one in published:
+        rows += _published_rows(one, divisor)
+    problems = grouped(
+        (program.problem, levels(by_cell[program.cell].levels)) for program in result.peers if program.problem
+    )
+    notes = [
+        *_NOTES,
+        *(f"{', '.join(cells)}: {problem}" for problem, cells in problems.items()),
+        *dict.fromkeys(f"{one.source}: {one.note}" for one in published if one.note),
+    ]
+    time = numbers(f"{unit} a message [95 %]", "share")
+    narrow = [[_short(head or f"  {function}"), own, share] for head, function, _, own, share in rows]
+    small = Table(_TITLE, [*names("program, and its functions"), *time], narrow, frozenset(marked), notes)
+    return [Table(_TITLE, [*names("program", "function"), *numbers("n"), *time], rows, frozenset(marked), notes, small)]
+
+
+def readable(name: str) -> str:
+    """A function as Python's profiler names it, its own name first: "frames.py:12(mask)" -> "mask, frames.py:12"."""
+    found = re.fullmatch(r"(.+:\d+)\((.+)\)", name)
+    return f"{found[2]}, {found[1]}" if found else name
+
+
+def _program_rows(program: ClientProgram, cell: CellResult, divisor: float) -> list[list[str]]:
+    head = " · ".join(filter(None, (levels(cell.levels), program.version)))
+    if program.time_ns is None:
+        return [[head, "it sent nothing: see below", "0", NOTHING, NOTHING]]
+    largest = [function for function in program.functions if function.share >= _LEAST_SHARE][:_MOST_FUNCTIONS]
+    functions = {readable(function.name): function.own_ns for function in largest}
+    estimates = cell.estimates.get(_METRIC)
+    whole = mean_or_observed(estimates, divisor) if estimates else number(program.time_ns, divisor)
+    return [
+        [head, "in all", count(program.messages), whole, percent(1.0)],
+        *_function_rows(functions, program.time_ns, divisor),
+    ]
+
+
+def _published_rows(published: PublishedComparison, divisor: float) -> list[list[str]]:
+    head = [published.source, "in all, published", NOTHING, number(published.theirs, divisor), percent(1.0)]
+    return [head, *_function_rows(published.functions, published.theirs, divisor)]
+
+
+def _function_rows(functions: Mapping[str, float], whole: float, divisor: float) -> list[list[str]]:
+    rest = whole - sum(functions.values())
+    every = {**functions, **({"the rest": rest} if rest >= _LEAST_SHARE * whole else {})}
+    return [["", name, "", number(own, divisor), percent(own / whole)] for name, own in every.items()]
+
+
+def _published(result: Result) -> list[PublishedComparison]:
+    """Each published profile once, however many cells it stands beside."""
+    found = {one.source: one for one in result.published if one.metric == _METRIC and one.functions}
+    return list(found.values())
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME_WIDTH else f"{name[: _NAME_WIDTH - 1].rstrip()}…"

@@ -1,0 +1,144 @@
+"""A table of a report: rows of text under columns, for terminal and page alike."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from crosswind.analysis.result import CellResult
+from crosswind.report.text.format import NOTHING, factor_names, levels
+
+
+class Kind(Enum):
+    """What a column holds."""
+
+    NAME = "name"
+    """What the row is about. These columns come first."""
+    NUMBER = "number"
+    WORD = "word"
+    SENTENCE = "sentence"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its heading and what it holds."""
+
+    heading: str
+    kind: Kind
+
+
+def names(*headings: str) -> list[Column]:
+    """Columns that say what a row is about."""
+    return [Column(heading, Kind.NAME) for heading in headings]
+
+
+def numbers(*headings: str) -> list[Column]:
+    """Columns of numbers."""
+    return [Column(heading, Kind.NUMBER) for heading in headings]
+
+
+def words(*headings: str) -> list[Column]:
+    """Columns of single words, such as verdicts."""
+    return [Column(heading, Kind.WORD) for heading in headings]
+
+
+def sentences(*headings: str) -> list[Column]:
+    """Columns of text that may be long."""
+    return [Column(heading, Kind.SENTENCE) for heading in headings]
+
+
+class Shown(Enum):
+    """Where a table is shown."""
+
+    EVERYWHERE = "everywhere"
+    FOLDED = "folded"
+    """On the page, folded away."""
+    PAGE = "page"
+    """On the page alone."""
+
+
+FEW_ROWS = 12
+"""Rows that a terminal shows of a table beside the main ones."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text.
+
+    Attributes:
+        marked: rows of cells that are not valid. footnotes: sentences below it: methods, and why numbers are absent.
+        narrow: the same with fewer columns. help: what its numbers are, which the page says above it. shown: where.
+        terminal_rows: the most rows on a terminal, None for all.
+    """
+
+    title: str
+    columns: list[Column]
+    rows: list[list[str]]
+    marked: frozenset[int] = frozenset()
+    footnotes: list[str] = field(default_factory=list)
+    narrow: "Table | None" = None
+    help: str = ""
+    shown: Shown = Shown.EVERYWHERE
+    terminal_rows: int | None = None
+
+    @property
+    def headings(self) -> list[str]:
+        """The headings of its columns."""
+        return [column.heading for column in self.columns]
+
+    @property
+    def name_columns(self) -> int:
+        """How many leading columns say what a row is about."""
+        return sum(column.kind is Kind.NAME for column in self.columns)
+
+
+@dataclass(frozen=True)
+class CellNames:
+    """How the rows of a table name their cells: by a column for each factor, or by all levels in one column."""
+
+    factors: tuple[str, ...]
+
+    @classmethod
+    def of(cls, cells: Iterable[CellResult]) -> "CellNames":
+        """The factors of some cells, in the order of the first cell that has them."""
+        return cls(tuple(dict.fromkeys(key for cell in cells for key in cell.levels)))
+
+    @property
+    def columns(self) -> list[Column]:
+        """A column for each factor."""
+        return names(*self._headings)
+
+    @property
+    def joined(self) -> list[Column]:
+        """One column for all factors."""
+        return names(" · ".join(self._headings))
+
+    def row(self, cell: CellResult) -> list[str]:
+        """A cell's level of each factor."""
+        return [cell.levels.get(key, NOTHING) for key in self.factors] or [levels(cell.levels)]
+
+    @property
+    def _headings(self) -> list[str]:
+        short = factor_names(self.factors)
+        return [short[key] for key in self.factors] or ["cell"]
+
+
+def invalid_rows(cells: Sequence[CellResult]) -> frozenset[int]:
+    """The rows of a table with a row for each cell that are about cells that are not valid."""
+    return frozenset(row for row, cell in enumerate(cells) if not cell.valid)
+
+
+def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """For each text the names that it is about, each once and in order: to say once what is true of many."""
+    groups: dict[str, list[str]] = {}
+    for text, name in pairs:
+        found = groups.setdefault(text, [])
+        if name not in found:
+            found.append(name)
+    return groups
+
+
+def replaced(text: str, shorter: Mapping[str, str]) -> str:
+    """A text with some words replaced, for narrow tables."""
+    for long, short in shorter.items():
+        text = text.replace(long, short)
+    return text

@@ -1,0 +1,78 @@
+"""Whether to trust each cell: its ledger and its fidelity."""
+
+from crosswind.analysis.result import CellResult, Direction, Fidelity, Ledger, Result
+from crosswind.report.tables.table import Shown, Table, grouped, invalid_rows, names, numbers, words
+from crosswind.report.text.format import NOTHING, count, levels, listed, percent, quantity
+
+_LEDGER_NOTE = "Each direction: packets in = delivered + dropped by {causes} + still queued."
+_PROBE_NOTE = "Hosts waited: largest share of the time in which a probe on a host's processor waited for it."
+
+
+def trust_tables(result: Result) -> list[Table]:
+    """Ledger and fidelity of each cell; attempts, the hosts' probes and kernel drops where there are any."""
+    fidelities = [cell.fidelity for cell in result.cells if cell.fidelity]
+    columns = [
+        *names("cell", ""),
+        *numbers("forward: in", "reverse: in"),
+        *words("closed"),
+        *numbers("late by: p50", "p99", "max"),
+        *words("in budget"),
+    ]
+    rows = [
+        [levels(cell.levels), "valid" if cell.valid else "INVALID", *_ledger(cell.ledger), *_fidelity(cell.fidelity)]
+        for cell in result.cells
+    ]
+    extra: dict[str, list[str]] = {}
+    if any(cell.attempts > cell.repetitions for cell in result.cells):
+        extra["attempts"] = [count(cell.attempts) for cell in result.cells]
+    if any(fidelity.probe_starvation is not None for fidelity in fidelities):
+        extra["hosts waited"] = [_waited(cell) for cell in result.cells]
+    if any(fidelity.kernel_drops is not None for fidelity in fidelities):
+        extra["kernel drops"] = [_kernel_drops(cell) for cell in result.cells]
+    rows = [[*row, *(column[index] for column in extra.values())] for index, row in enumerate(rows)]
+    causes = dict.fromkeys(cause for cell in result.cells for cause in _causes(cell)) or {"loss": None}
+    notes = [_LEDGER_NOTE.format(causes=", ".join(causes)), *([_PROBE_NOTE] if "hosts waited" in extra else [])]
+    notes += [f"{listed(cells)}: {text}" for text, cells in grouped(_remarks(result)).items()]
+    marked = invalid_rows(result.cells)
+    return [Table("Ledger and fidelity", [*columns, *numbers(*extra)], rows, marked, notes, shown=Shown.PAGE)]
+
+
+def _remarks(result: Result) -> list[tuple[str, str]]:
+    """What makes a cell invalid, and its warnings, with the cell."""
+    return [
+        (text, levels(cell.levels))
+        for cell in result.cells
+        for text in (*([cell.reason] if cell.reason else []), *cell.warnings)
+    ]
+
+
+def _ledger(ledger: Ledger | None) -> list[str]:
+    if ledger is None:
+        return [NOTHING] * 3
+    return [_direction(ledger.forward), _direction(ledger.reverse), "yes" if ledger.closed else "NO"]
+
+
+def _direction(direction: Direction) -> str:
+    parts = (direction.delivered, *direction.dropped.by_cause.values(), direction.queued)
+    return f"{count(direction.in_)} = {' + '.join(map(count, parts))}"
+
+
+def _causes(cell: CellResult) -> list[str]:
+    return list(cell.ledger.forward.dropped.by_cause) if cell.ledger else []
+
+
+def _fidelity(fidelity: Fidelity | None) -> list[str]:
+    if fidelity is None:
+        return [NOTHING] * 4
+    error = fidelity.delay_error
+    late = [quantity(part, "ns") for part in (error.p50, error.p99, error.max)]
+    return [*late, "yes" if fidelity.within_budget else "NO"]
+
+
+def _waited(cell: CellResult) -> str:
+    return percent(cell.fidelity.probe_starvation if cell.fidelity else None)
+
+
+def _kernel_drops(cell: CellResult) -> str:
+    drops = cell.fidelity.kernel_drops if cell.fidelity else None
+    return NOTHING if drops is None else count(drops)
