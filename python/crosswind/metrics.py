@@ -164,8 +164,8 @@ _ALL_METRICS = (
            "recovered from a loss.",
            "extra_ns", workloads={"multiplex": {}}, compared_in=("multiplex",)),
     Metric("blocked_share", "Share of messages blocked", SHARE,
-           "Of the messages that lost no packet, those that were sent or answered while another stream recovered from "
-           "a loss, and that were slower than messages at other times usually are (Tukey's fence).",
+           "Of the messages that lost no packet, those that were in flight while another stream recovered from a loss, "
+           "and slower than messages at other times usually are (Tukey's fence).",
            "AVG(blocked)", per=Per.REPETITION, workloads={"multiplex": {}}),
     Metric("page_load", "Page load time", TIME, "From asking for the first connection to having the last object.",
            _ROUND_TRIP, workloads={"page": {}}, compared_in=("page",)),
@@ -228,12 +228,13 @@ class Statistic:
     """A statistic that is estimated of every metric.
 
     Attributes:
-        name: key in results and exports, and heading of its column. quantile: which one it is; None for the mean.
-        method: how its interval is made, as an estimate says that was refused. is_central: whether it says where the
-            middle of the values is, so that narrow tables have it too.
+        name: key in results and exports, and heading of its column. help: what it is. quantile: which one; None for
+            the mean. method: how its interval usually is made, which a refused estimate names; every other estimate
+            names its own. is_central: whether it says where the middle of the values is, so that narrow tables have it.
     """
 
     name: str
+    help: str
     quantile: float | None
     method: str
     is_central: bool = False
@@ -242,10 +243,10 @@ class Statistic:
 _ORDER_STATISTICS = "order statistics (exact binomial)"
 
 _ALL_STATISTICS = (
-    Statistic("median", 0.5, _ORDER_STATISTICS, is_central=True),
-    Statistic("mean", None, "studentised bootstrap", is_central=True),
-    Statistic("p95", 0.95, _ORDER_STATISTICS),
-    Statistic("p99", 0.99, _ORDER_STATISTICS),
+    Statistic("median", "half of the values are below it", 0.5, _ORDER_STATISTICS, is_central=True),
+    Statistic("mean", "the arithmetic mean, of a share the share", None, "studentised bootstrap", is_central=True),
+    Statistic("p95", "95 % of the values are below it", 0.95, _ORDER_STATISTICS),
+    Statistic("p99", "99 % of the values are below it", 0.99, _ORDER_STATISTICS),
 )
 
 STATISTICS: dict[str, Statistic] = {statistic.name: statistic for statistic in _ALL_STATISTICS}

@@ -1,0 +1,73 @@
+"""The tables of docs/result.md that follow from the rows of `crosswind.metrics`.
+
+    python -m crosswind.report.reference docs/result.md
+
+writes them anew between their markers, `<!-- table: NAME -->` and `<!-- end -->`. The rest of the page is written by
+hand.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from crosswind.metrics import METRICS, STATISTICS, UNITS, Metric, Per
+
+_SECTION = re.compile(r"(<!-- table: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_PER = {Per.EXCHANGE: "exchange", Per.REPETITION: "repetition", Per.MESSAGE: "repetition, by message"}
+
+
+def with_tables(page: str) -> str:
+    """A page with the tables between its markers written anew. Raises: KeyError for a table that does not exist."""
+    return _SECTION.sub(lambda found: f"{found[1]}{TABLES[found['name']]()}{found[3]}", page)
+
+
+def metrics_table() -> str:
+    """Every metric: which workloads have it, what has a value, and how it is computed."""
+    rows = [
+        (f"`{metric.name}`", _workloads(metric), metric.unit.name, _PER[metric.per], metric.help, f"`{metric.formula}`")
+        for metric in METRICS.values()
+    ]
+    return _table(("metric", "workload", "unit", "a value for each", "is", "computed as"), rows)
+
+
+def statistics_table() -> str:
+    """Every statistic, and how its interval is made."""
+    rows = [(f"`{statistic.name}`", statistic.help, statistic.method) for statistic in STATISTICS.values()]
+    return _table(("statistic", "is", "interval, usually"), rows)
+
+
+def units_table() -> str:
+    """Every unit of results, and the units in which a published number may be written."""
+    rows = [(f"`{unit.name}`", ", ".join(f"`{scale}`" for scale in unit.scales)) for unit in UNITS.values()]
+    return _table(("unit in results", "published numbers in"), rows)
+
+
+TABLES: Mapping[str, Callable[[], str]] = {
+    "metrics": metrics_table,
+    "statistics": statistics_table,
+    "units": units_table,
+}
+"""Every table by the name in its marker."""
+
+
+def _workloads(metric: Metric) -> str:
+    if metric.workloads is None:
+        return "all with samples"
+    return ", ".join(f"{kind}{_settings(needed)}" for kind, needed in metric.workloads.items())
+
+
+def _settings(needed: Mapping[str, object]) -> str:
+    """The settings that a workload must have, in brackets."""
+    texts = [f"no {key}" if value is None else f"{key} {value}" for key, value in needed.items()]
+    return f" ({', '.join(texts)})" if texts else ""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    file = Path(sys.argv[1])
+    file.write_text(with_tables(file.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,143 @@
+"""A run whose exchanges failed says so, with the cause and its first error, in every report."""
+
+import json
+from typing import Any
+
+from crosswind.analysis import analyse
+from crosswind.analysis.result import CellResult, Result
+from crosswind.record import CellRun
+from crosswind.report.html import render as render_page
+from crosswind.report.tables.outcomes import outcome_tables
+from crosswind.report.tables.trust import trust_tables
+from crosswind.report.text.headline import Trust, sentences, verdict
+from crosswind.report.text.terminal import render as render_text
+from records import MS, finished, record, run, table
+
+EXPIRED = "cannot connect: the certificate has expired"
+ALL_FAILED = f"no exchange succeeded: 30 x certificate ({EXPIRED})"
+
+
+def exchanges(*outcomes: str) -> Any:
+    """Samples of echoes that ended in these ways, each answered after 20 ms where it went well."""
+    count = len(outcomes)
+    sent = [index * 1000 * MS for index in range(count)]
+    return table(
+        count,
+        connection=[0] * count,
+        intended_ns=sent,
+        sent_ns=sent,
+        received_ns=[at + 20 * MS if how == "ok" else None for at, how in zip(sent, outcomes, strict=True)],
+        outcome=list(outcomes),
+    )
+
+
+def repetition(
+    *outcomes: str, errors: dict[str, str] | None = None, number: int = 0, cell: int = 0, **end: Any
+) -> CellRun:
+    """A repetition whose cell counted its failures. errors: the first one of each cause."""
+    causes = sorted(set(outcomes) - {"ok"}, key=lambda cause: -outcomes.count(cause))
+    counted = [
+        {"outcome": cause, "count": outcomes.count(cause), "first_error": (errors or {}).get(cause)} for cause in causes
+    ]
+    samples = {"rows": len(outcomes), "ok": outcomes.count("ok"), "lost": len(outcomes) - outcomes.count("ok")}
+    ended = finished() | {"samples": samples | {"outcomes": counted}} | end
+    return run(cell, exchanges(*outcomes), {"t": f"cell {cell}"}, repetition=number, end=ended)
+
+
+def of_an_earlier_version(*outcomes: str, number: int = 0) -> CellRun:
+    """A repetition whose cell did not count its failures, and called itself valid."""
+    return run(0, exchanges(*outcomes), {"t": "cell 0"}, repetition=number)
+
+
+def cell_of(*runs: CellRun) -> CellResult:
+    (cell,) = analyse(record(*runs)).cells
+    return cell
+
+
+def failures_of(cell: CellResult) -> list[tuple[str, int, str | None]]:
+    return [(failures.outcome, failures.count, failures.first_error) for failures in cell.failures]
+
+
+def test_failures_are_added_up_by_cause_with_the_first_error_of_all() -> None:
+    first = repetition("ok", "timeout", "reset", errors={"reset": "connection reset by peer"})
+    second = repetition("ok", "timeout", "timeout", errors={"timeout": "no answer within 1 s"}, number=1)
+    cell = cell_of(second, first)
+    assert failures_of(cell) == [("timeout", 3, "no answer within 1 s"), ("reset", 1, "connection reset by peer")]
+    assert (cell.n, cell.lost, cell.outcomes) == (6, 4, {"ok": 2, "timeout": 3, "reset": 1})
+    assert cell.valid
+
+
+def test_a_run_of_an_earlier_version_has_causes_without_errors() -> None:
+    cell = cell_of(of_an_earlier_version("ok", "timeout", "timeout"))
+    assert failures_of(cell) == [("timeout", 2, None)]
+    assert cell.valid
+
+
+def test_a_cell_in_which_no_exchange_succeeded_is_not_valid() -> None:
+    counted = repetition(*["certificate"] * 30, errors={"certificate": EXPIRED}, valid=False, reasons=[ALL_FAILED])
+    assert (cell_of(counted).valid, cell_of(counted).reason) == (False, f"repetition 1: {ALL_FAILED}")
+    # Where the cell itself did not say so.
+    uncounted = of_an_earlier_version(*["timeout"] * 3, "reset")
+    assert cell_of(uncounted).reason == "repetition 1: no exchange succeeded: 3 x timeout, 1 x reset"
+    one_of_two = cell_of(of_an_earlier_version("ok"), of_an_earlier_version("timeout", number=1))
+    assert one_of_two.reason == "repetition 2: no exchange succeeded: 1 x timeout"
+
+
+def test_a_reason_that_many_repetitions_share_is_given_once() -> None:
+    runs = [of_an_earlier_version("timeout", number=number) for number in range(3)]
+    assert cell_of(*runs).reason == "repetitions 1 to 3: no exchange succeeded: 1 x timeout"
+    two = [of_an_earlier_version("timeout", number=number) for number in (0, 2)]
+    mixed = cell_of(*two, of_an_earlier_version("reset", number=1))
+    assert mixed.reason == (
+        "repetitions 1 and 3: no exchange succeeded: 1 x timeout; repetition 2: no exchange succeeded: 1 x reset"
+    )
+
+
+def failed_run() -> tuple[Any, Result]:
+    """Two cells: one in which two of ten exchanges failed, one in which all thirty did."""
+    errors = {"certificate": EXPIRED}
+    made = record(
+        repetition(*["ok"] * 8, "timeout", "timeout", errors={"timeout": "no answer within 1 s"}),
+        repetition(*["certificate"] * 30, errors=errors, cell=1, valid=False, reasons=[ALL_FAILED]),
+    )
+    return made, analyse(made)
+
+
+def test_the_terminal_names_causes_and_first_errors() -> None:
+    _, result = failed_run()
+    text = render_text(result, width=200)
+    assert "✗ 1 of 2 cells must not be trusted: cell 1: repetition 1: no exchange succeeded: 30 x certificate" in text
+    assert "40 exchanges, 32 of them lost (certificate 30, timeout 2)." in text
+    assert f"First error of certificate: {EXPIRED} (cell 1)" in text
+    assert "First error of timeout: no answer within 1 s (cell 0)" in text
+    assert f"invalid: cell 1: repetition 1: {ALL_FAILED}" in text
+
+
+def test_the_page_shows_them_and_marks_the_cell() -> None:
+    made, result = failed_run()
+    page = render_page(made, result)
+    assert '<div class="banner bad">1 of 2 cells must not be trusted: cell 1:' in page
+    assert f"First error of certificate: {EXPIRED} (cell 1)" in page
+    lost = page[page.index("<h2>Exchanges lost</h2>") :]
+    assert '<tr class="marked"><td class="word">cell 1</td>' in lost[: lost.index("</table>")]
+
+
+def test_the_table_has_a_row_for_each_cell_and_the_json_its_causes() -> None:
+    _, result = failed_run()
+    (lost,) = outcome_tables(result)
+    assert lost.headings == ["cell", "n", "lost", "share, 95 %", "causes"]
+    assert [(row[0], row[2], row[4]) for row in lost.rows] == [
+        ("cell 0", "2", "timeout 2"), ("cell 1", "30", "certificate 30"),
+    ]  # fmt: skip
+    assert lost.marked == {1}
+    assert trust_tables(result)[0].rows[1][1] == "INVALID"
+    assert json.loads(result.to_json())["cells"][1]["failures"] == [
+        {"outcome": "certificate", "count": 30, "first_error": EXPIRED}
+    ]
+
+
+def test_a_run_without_failures_has_no_such_table() -> None:
+    result = analyse(record(repetition("ok", "ok")))
+    assert outcome_tables(result) == []
+    assert sentences(result) == ["1 cell, 1 repetition, 2 exchanges, 0 of them lost."]
+    assert verdict(result).trust is Trust.GOOD
