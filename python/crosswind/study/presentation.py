@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from crosswind.metrics import METRICS, SHARE, TIME, Unit
 from crosswind.study.cells import Cell, Where, meaning_of, where_of
 from crosswind.study.errors import DesignError
 from crosswind.study.format import KINDS, EquivalenceTable, FigureTable, FitTable, PublishedTable, StudyDocument
@@ -17,30 +18,6 @@ from crosswind.study.levels import did_you_mean, text_of
 from crosswind.study.parts import Part
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
-
-METRICS: Mapping[str, str] = {
-    **dict.fromkeys(("rtt", "total", "response", "completion", "head_of_line"), "ns"),
-    **dict.fromkeys(("blocked_share", "delayed_share"), "1"),
-    **dict.fromkeys(("page_load", "connect"), "ns"),
-    **dict.fromkeys(("handshake_transport", "handshake_security", "handshake_upgrade"), "ns"),
-    **dict.fromkeys(("request", "reply"), "ns"),
-    "goodput": "bit/s",
-    **dict.fromkeys(("transfer_time", "transfer_time_app"), "ns"),
-    **dict.fromkeys(("wire_bytes_forward", "wire_bytes_reverse"), "bytes"),
-    **dict.fromkeys(("wire_packets_forward", "wire_packets_reverse"), "packets"),
-    **dict.fromkeys(("overhead_forward", "overhead_reverse"), "bytes"),
-    **dict.fromkeys(("cpu_client", "cpu_server", "send_time"), "ns"),
-}
-"""Each metric of a result and the unit in which results hold it."""
-
-_SCALES: Mapping[str, Mapping[str, float]] = {
-    "ns": {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9},
-    "bit/s": {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
-    "bytes": {"bytes": 1, "kB": 1e3},
-    "packets": {"packets": 1},
-    "1": {"1": 1, "%": 0.01},
-}
-
 
 _QUANTITY = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>\S*)")
 
@@ -75,8 +52,8 @@ class Published:
 
     @property
     def scale(self) -> float:
-        """Factor from `unit` to the unit of `METRICS[metric]`."""
-        return _SCALES[METRICS[self.metric]][self.unit]
+        """Factor from `unit` to the metric's own."""
+        return METRICS[self.metric].unit.scales[self.unit]
 
     def matches(self, cell: Cell) -> bool:
         """Whether this number belongs beside a cell: every level it names is the cell's, however each is written."""
@@ -137,7 +114,7 @@ class Fit:
 class Equivalence:
     """One claim that the levels of `factor` make no difference in some cells that is larger than a margin.
 
-    `is_ratio`: `margin` is 0.25 for ratios from 1/1.25 to 1.25; otherwise a difference in the unit of `METRICS`.
+    `is_ratio`: `margin` is 0.25 for ratios from 1/1.25 to 1.25; otherwise a difference in the metric's unit.
     """
 
     factor: str
@@ -176,7 +153,7 @@ def equivalences_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Equ
 
 def _published(table: PublishedTable, place: Location, parts: Sequence[Part]) -> Published:
     _check_metric(table.metric, place)
-    units = _SCALES[METRICS[table.metric]]
+    units = METRICS[table.metric].unit.scales
     if table.unit not in units:
         message = f"{shown(table.unit)} is not a unit of {table.metric}"
         raise PublishedError((*place, "unit"), message, "one of " + ", ".join(units))
@@ -210,7 +187,7 @@ def _figure(table: FigureTable, place: Location, parts: Sequence[Part]) -> Figur
 
 def _fit(table: FitTable, place: Location, parts: Sequence[Part]) -> Fit:
     _check_metric(table.metric, place)
-    if METRICS[table.metric] != "ns":
+    if METRICS[table.metric].unit is not TIME:
         raise PublishedError((*place, "metric"), f"{table.metric} is not a time", "caia-exponential is a time's curve")
     _check_factors({"x": table.x, "by": table.by, "over": table.over}, place, parts)
     if not table.x.endswith(".loss"):
@@ -231,20 +208,19 @@ def _equivalence(table: EquivalenceTable, place: Location, parts: Sequence[Part]
     if table.factor in where.texts:
         message = f"{table.factor} has one value only where {table.factor} = {where.texts[table.factor]}"
         raise PublishedError((*place, "where"), message, "leave it away: its levels are what is compared")
-    is_ratio, margin = _margin(table.margin, METRICS[table.metric], (*place, "margin"))
+    is_ratio, margin = _margin(table.margin, METRICS[table.metric].unit, (*place, "margin"))
     return Equivalence(table.factor, where, is_ratio, margin, table)
 
 
-def _margin(text: str, unit: str, place: Location) -> tuple[bool, float]:
+def _margin(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
     """Whether a margin is a ratio's, and its number: of a difference in `unit`, of a ratio what is above 1."""
-    units = _SCALES[unit]
     found = _QUANTITY.fullmatch(text.strip())
-    known = ", ".join(dict.fromkeys([*(name for name in units if name != "1"), "%"]))
-    if found is None or (found["unit"] or "1") not in {*units, "%"}:
+    known = ", ".join(dict.fromkeys([*(name for name in unit.scales if name != "1"), "%"]))
+    if found is None or (found["unit"] or "1") not in {*unit.scales, "%"}:
         raise PublishedError(place, f"{shown(text)} is not a margin", f"a number and one of {known}")
-    is_ratio = found["unit"] == "%" and unit != "1"
-    margin = float(found["number"]) * (0.01 if is_ratio else units[found["unit"] or "1"])
-    if not 0 < margin < (1 if unit == "1" else math.inf):
+    is_ratio = found["unit"] == "%" and unit is not SHARE
+    margin = float(found["number"]) * (0.01 if is_ratio else unit.scales[found["unit"] or "1"])
+    if not 0 < margin < (1 if unit is SHARE else math.inf):
         raise PublishedError(place, f"{shown(text)} is no margin", "above 0, and of a share below 100%")
     return is_ratio, margin
 
