@@ -118,7 +118,7 @@ def test_the_page_shows_them_and_marks_the_cell() -> None:
     page = render_page(made, result)
     assert '<div class="banner bad">1 of 2 cells must not be trusted: cell 1:' in page
     assert f"First error of certificate: {EXPIRED} (cell 1)" in page
-    lost = page[page.index("<h2>Exchanges lost</h2>") :]
+    lost = page[page.index("<h2>Exchanges lost, by cause</h2>") :]
     assert '<tr class="marked"><td class="word">cell 1</td>' in lost[: lost.index("</table>")]
 
 

@@ -25,10 +25,10 @@ from crosswind.report import (
 )
 from crosswind.report.charts.distributions import CURVE_POINTS, curve, distribution
 from crosswind.report.charts.intervals import intervals
-from crosswind.report.charts.panels import MOST_BARS, MOST_PANELS, panel_factors, roles_of
+from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, panel_factors, roles_of
 from crosswind.report.files import whole
 from crosswind.report.html import render
-from crosswind.report.tables.comparisons import MOST_ROWS, comparison_tables
+from crosswind.report.tables.comparisons import MAX_ROWS, comparison_tables
 from crosswind.report.tables.fits import fit_tables
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval, number, quantity, scale_of
@@ -66,7 +66,7 @@ def test_terminal_text() -> None:
     assert text[start + 1].split() == ["loss", "n", "median", "[95", "%]", "mean", "[95", "%]"]
     assert text[start + 2].startswith("0%    100  20.049 [20.039, 20.060]  20.049 [")
     assert text[start + 3].startswith("5%     90  20.049 [20.039, 20.060]  20.049 [")
-    lost = text.index("Exchanges lost")
+    lost = text.index("Exchanges lost, by cause")
     assert re.sub(" +", " ", text[lost + 3]) == "5% 100 10 10 % [4.9 %, 17.6 %] timeout 10"
     assert any("p99: not enough samples: p99 at 95% needs 368 (2 cells)" in line for line in text)
 
@@ -343,10 +343,10 @@ def test_a_figure_marks_what_must_not_be_trusted_and_what_is_single() -> None:
 
 def test_many_cells_are_parted_by_the_factors_with_the_fewest_levels() -> None:
     cells = [{"a": str(a), "b": str(b), "c": str(c)} for a in range(2) for b in range(5) for c in range(36)]
-    assert panel_factors(cells, MOST_BARS) == ("a", "b")
-    assert panel_factors(cells[:MOST_BARS], MOST_BARS) == ()
+    assert panel_factors(cells, MAX_BARS) == ("a", "b")
+    assert panel_factors(cells[:MAX_BARS], MAX_BARS) == ()
     assert panel_factors(cells, 1) == ("a", "b")
-    assert panel_factors([{}] * 50, MOST_BARS) == ()
+    assert panel_factors([{}] * 50, MAX_BARS) == ()
 
 
 def test_what_is_not_drawn_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,22 +355,22 @@ def test_what_is_not_drawn_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     made = grid(14, 4)  # 14 sizes at each of 4 losses, cut into 4 + 4 + 4 + 2
     result = analyse(made)
     panels = by_four("transfer_time", result, collect(made))
-    assert (len(panels.charts), panels.total) == (MOST_PANELS, 16)
+    assert (len(panels.charts), panels.total) == (MAX_PANELS, 16)
     assert [chart.caption for chart in panels.charts[3:5]] == ["loss 0% · cells 13 to 14", "loss 1% · cells 1 to 4"]
     text = render(made, result)
-    assert f"Drawn: {MOST_PANELS} of 16 panels. The table has every cell." in text
-    assert f"<summary>{MOST_PANELS - 4} more panels</summary>" in text
+    assert f"Drawn: {MAX_PANELS} of 16 panels. The table has every cell." in text
+    assert f"<summary>{MAX_PANELS - 4} more panels</summary>" in text
 
 
 def test_a_long_table_of_comparisons_keeps_the_largest_of_each_family() -> None:
     result = analyse(grid(10, 10))
     table = comparison_tables(result)[0]
-    assert len(table.rows) == MOST_ROWS
-    assert table.footnotes[0].startswith(f"Shown: {MOST_ROWS} of 360")
+    assert len(table.rows) == MAX_ROWS
+    assert table.footnotes[0].startswith(f"Shown: {MAX_ROWS} of 360")
     families = {(one.metric, one.factor) for one in result.comparisons}
     assert len(families) == 4
     by_family = [(row[0], row[1].split()[0]) for row in table.rows]
-    assert {by_family.count(family) for family in set(by_family)} == {MOST_ROWS // 4}
+    assert {by_family.count(family) for family in set(by_family)} == {MAX_ROWS // 4}
     size = [row for row in table.rows if row[1].startswith("size") and row[0] == "Transfer time on the wire"]
     assert size[0][1] == "size 10kB against 1kB"
 

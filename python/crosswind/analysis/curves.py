@@ -17,7 +17,7 @@ from crosswind.stats import Exponential, TooFewSamples, aicc, fit_exponential
 from crosswind.stats.estimate import Array
 
 RESAMPLES = 999
-FEWEST_REPETITIONS = 3
+MIN_REPETITIONS = 3
 METHOD = (
     f"Least squares on every sample of a curve. Intervals are percentiles of {RESAMPLES} fits to resampled "
     "repetitions, drawn within each cell, n − 1 of n (Rao & Wu 1988)."
@@ -155,10 +155,10 @@ def _fits(losses: Sequence[float], cells: Sequence[_Repetitions]) -> tuple[Expon
     if best.total[0] <= _NO_SPREAD * float(means @ means):
         raise TooFewSamples("the times are the same at every loss")
     fewest = min(cell.sums.size for cell in cells)
-    if fewest < FEWEST_REPETITIONS:
+    if fewest < MIN_REPETITIONS:
         raise TooFewSamples(
-            f"an interval needs {FEWEST_REPETITIONS} repetitions of each cell, one has {fewest}",
-            needed=FEWEST_REPETITIONS,
+            f"an interval needs {MIN_REPETITIONS} repetitions of each cell, one has {fewest}",
+            needed=MIN_REPETITIONS,
         )
     return best, fit_exponential(losses, np.stack([cell.resampled_means() for cell in cells], axis=1), weights)
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from crosswind.stats.estimate import Array
 
-FEWEST_UNDISTURBED = 6
+MIN_UNDISTURBED = 6
 """The fewest messages that are a reference: as many as the median needs for an interval."""
 
 FENCE = 1.5
@@ -41,7 +41,7 @@ def with_recovery(rows: pl.DataFrame, timeout_ns: float) -> pl.DataFrame:
     lost_nothing &= np.isfinite(round_trip)
     meets, undisturbed = _recoveries(rows, timeout_ns)
     reference = round_trip[lost_nothing & undisturbed]
-    if reference.size < FEWEST_UNDISTURBED:
+    if reference.size < MIN_UNDISTURBED:
         return nothing
     extra = np.where(lost_nothing & meets, round_trip - np.median(reference), np.nan)
     lower, upper = np.quantile(reference, [0.25, 0.75])

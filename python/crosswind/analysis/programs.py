@@ -15,7 +15,7 @@ from crosswind.analysis.recorded import ProgramEnd, finished_of
 from crosswind.analysis.result import ClientProgram, ProgramFunction, ProgramProblem
 from crosswind.record import CellRun
 
-_LONGEST_TEXT = 200
+_MAX_TEXT = 200
 
 
 @dataclass(frozen=True)
@@ -136,4 +136,4 @@ def _last_words(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    return "".join(character for character in text if character.isprintable())[:_LONGEST_TEXT]
+    return "".join(character for character in text if character.isprintable())[:_MAX_TEXT]

@@ -1,14 +1,15 @@
 """Resampling of a mean, in units that are independent of each other.
 
-Exchanges on one connection share its retransmission timer and its neighbours' luck, so a single exchange is seldom an
-independent unit. `resample` chooses the unit and says which:
+Exchanges on one connection share its retransmission timer and suffer from the losses of those before them, so a single
+exchange is seldom an independent unit. `resample` chooses the unit and says which:
 
     clusters   whole (repetition, connection) groups, when there are at least MIN_UNITS of them
     blocks     runs of consecutive exchanges within a connection, when there are fewer
     few        fewer than MIN_INDEPENDENT exchanges, each on a connection of its own: too few to resample, Student's t
 
-Beyond MAX_UNITS, units are added up into MAX_UNITS batches first. A batch mean's skewness shrinks by the square root of
-the batch just as the number of batches does, so the resampled t keeps its shape and 10^5 samples take half a second.
+More than MAX_UNITS units are added up into MAX_UNITS batches first, so that 10^5 samples take half a second. The mean of a
+batch is less skewed than a unit by the square root of the batch's size, and the mean of fewer units is more skewed by
+the same factor, so the resampled t keeps its shape.
 """
 
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ MIN_INDEPENDENT = 20
 MAX_UNITS = 1000
 MIN_BLOCKED = 24  # below it n^(1/3)-long blocks are fewer than MIN_UNITS
 
-_DRAWS_AT_ONCE = 2_000_000
+_DRAWS_OF_A_CHUNK = 2_000_000  # keeps the memory of a chunk of resamples below some 50 MB
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def design_effect(samples: npt.ArrayLike, clusters: npt.ArrayLike | None = None)
     """How many times larger the variance of the mean is than it would be with independent samples; at least 1.
 
     Taken to be 1 unless it exceeds 1 by more than two of its own standard errors, sqrt(2/units), or where there are
-    fewer than MIN_UNITS units to tell by. Blocks see no dependence longer than themselves.
+    fewer than MIN_UNITS units to judge by. Blocks show no dependence that is longer than themselves.
 
     Args: as `resample`.
     """
@@ -177,9 +178,9 @@ def _total(member: npt.NDArray[np.intp], weights: Array, count: int) -> Array:
 
 def _blocks(values: Array, member: npt.NDArray[np.intp]) -> tuple[Array, int]:
     """Means of all runs of n^(1/3) consecutive values within a connection, and that length."""
-    series = [values[member == one] for one in range(int(member.max()) + 1)]
-    length = max(1, min(round(values.size ** (1 / 3)), *(len(one) for one in series)))
-    return np.concatenate([_circular_means(one, length) for one in series]), length
+    connections = [values[member == number] for number in range(int(member.max()) + 1)]
+    length = max(1, min(round(values.size ** (1 / 3)), *(len(connection) for connection in connections)))
+    return np.concatenate([_circular_means(connection, length) for connection in connections]), length
 
 
 def _circular_means(series: Array, length: int) -> Array:
@@ -204,5 +205,5 @@ def _spread(deviations: Array) -> float:
 
 
 def _chunks(b: int, width: int) -> list[slice]:
-    step = max(1, _DRAWS_AT_ONCE // width)
+    step = max(1, _DRAWS_OF_A_CHUNK // width)
     return [slice(start, min(start + step, b)) for start in range(0, b, step)]

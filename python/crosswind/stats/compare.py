@@ -17,12 +17,12 @@ from crosswind.stats.bootstrap import Resampled
 from crosswind.stats.estimate import Array, Estimate, TooFewSamples, check_level
 from crosswind.stats.mean import studentise, studentised_limits
 
-_EXACT_PAIRS = 400  # up to 20 x 20 samples the rank distribution is counted, beyond it is normal
-_PAIRS_AT_ONCE = 40_000  # as one sorted array; beyond, by bisection
-_FEW_BEYOND = 10
-_TAIL = 250
-_EXPONENTIAL = 1e-6
-_LEAST_P = 1e-9  # beyond, a tail fitted to 250 resamples says nothing
+_EXACT_PAIRS = 400  # up to 20 x 20 samples the distribution of ranks is counted; beyond, it is taken as normal
+_SORTED_PAIRS = 40_000  # up to so many are sorted; ranks of more are found by bisection
+_COUNTED_BEYOND = 10  # resamples beyond the observed t from which on their share is the p-value
+_TAIL = 250  # largest resampled t that the tail is fitted to
+_EXPONENTIAL = 1e-6  # shapes below are those of an exponential tail
+_MIN_P = 1e-9  # beyond, a tail fitted to 250 resamples says nothing
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Effect:
 def difference(reference: Resampled, other: Resampled) -> Effect:
     """other - reference."""
     return _effect(
-        reference, other, [(one.mean, one.error, one.means - one.mean, one.errors) for one in (reference, other)]
+        reference, other, *(_Shift(of.mean, of.error, of.means - of.mean, of.errors) for of in (reference, other))
     )
 
 
@@ -89,13 +89,7 @@ def log_ratio(reference: Resampled, other: Resampled) -> Effect:
     """ln(other / reference), by the delta method. Raises: TooFewSamples when a mean is not above 0."""
     if reference.mean <= 0 or other.mean <= 0:
         raise TooFewSamples("a ratio needs two means above 0")
-    shifts = []
-    for one in (reference, other):
-        positive = np.maximum(one.means, np.finfo(np.float64).tiny)
-        shifts.append(
-            (math.log(one.mean), one.error / one.mean, np.log(positive) - math.log(one.mean), one.errors / positive)
-        )
-    return _effect(reference, other, shifts)
+    return _effect(reference, other, _log_shift(reference), _log_shift(other))
 
 
 def as_ratio(effect: Effect, level: float) -> Estimate:
@@ -129,8 +123,8 @@ def hodges_lehmann(
 ) -> Comparison:
     """Median of all pairwise differences other - reference, with the interval that inverts the Mann-Whitney test.
 
-    Takes O((n+m) log) time and no n*m memory. Samples are taken as independent. Under loss it moves with the clean mass
-    of a distribution and hardly sees its tail: read it beside a difference of means.
+    Takes O((n+m) log) time and no n*m memory. Samples are taken as independent. Under loss it follows the many samples
+    without a loss and hardly the few slow ones: read it beside a difference of means.
 
     Args:   tested: whether to compute the p-value too.
     Raises: TooFewSamples when n and m cannot exclude anything at `level` (below 4 and 4 at 95 %).
@@ -180,19 +174,31 @@ def cliffs_delta(reference: npt.ArrayLike, other: npt.ArrayLike, *, level: float
     return Estimate(delta, float(low), float(high), n + m, level, "Cliff's delta (Feng & Cliff)", "1")
 
 
-_Shift = tuple[float, float, Array, Array]  # value, error, resampled (value - value), resampled errors
+@dataclass(frozen=True)
+class _Shift:
+    """A mean, or its logarithm, with its error; and of each resample, how far it lies from that and its error."""
+
+    value: float
+    error: float
+    shifts: Array
+    errors: Array
 
 
-def _effect(reference: Resampled, other: Resampled, shifts: list[_Shift]) -> Effect:
-    (value_a, error_a, shift_a, errors_a), (value_b, error_b, shift_b, errors_b) = shifts
+def _log_shift(of: Resampled) -> _Shift:
+    positive = np.maximum(of.means, np.finfo(np.float64).tiny)
+    value = math.log(of.mean)
+    return _Shift(value, of.error / of.mean, np.log(positive) - value, of.errors / positive)
+
+
+def _effect(reference: Resampled, other: Resampled, a: _Shift, b: _Shift) -> Effect:
     t, method = np.empty(0), "Welch's t"
     if reference.is_bootstrap and other.is_bootstrap and reference.means.size == other.means.size:
-        # Rolled by one, because two sets resampled from one seed would otherwise move together.
-        t = studentise(np.roll(shift_b, 1) - shift_a, np.hypot(np.roll(errors_b, 1), errors_a))
+        # Rolled by one, because two sets resampled from the same seed would otherwise move together.
+        t = studentise(np.roll(b.shifts, 1) - a.shifts, np.hypot(np.roll(b.errors, 1), a.errors))
         method = other.method if reference.method == other.method else f"{reference.method} and {other.method}"
     return Effect(
-        value=value_b - value_a,
-        error=math.hypot(error_a, error_b),
+        value=b.value - a.value,
+        error=math.hypot(a.error, b.error),
         n=reference.n + other.n,
         fewest=min(reference.n, other.n),
         tail_units=min(reference.tail_units, other.tail_units),
@@ -209,18 +215,18 @@ def _two_sided(effect: Effect) -> float:
 def _bootstrap_p(observed: float, t: Array) -> float:
     """Share of resampled t at or beyond the observed one, never 0 (Davison & Hinkley, eq. 4.11).
 
-    That share cannot fall below 1/5000, with which Holm's method would show none of a few hundred comparisons. So where
-    hardly any lies beyond, the tail of t is continued.
+    That share cannot fall below 1/5000, which is too large for Holm's method to show any of a few hundred comparisons.
+    So where few lie beyond, the tail of t is continued.
     """
     beyond = int(np.sum(t >= observed))
     counted = min(1.0, (beyond + 1) / (t.size + 1))
-    return counted if beyond >= _FEW_BEYOND else min(counted, _tail_beyond(t, observed))
+    return counted if beyond >= _COUNTED_BEYOND else min(counted, _tail_beyond(t, observed))
 
 
 def _tail_beyond(t: Array, observed: float) -> float:
     """P(t >= observed) by a generalised Pareto tail through the largest t; 1 where that cannot be fitted.
 
-    Its shape is never taken below 0, an exponential tail, so that no end of the tail makes a p-value 0.
+    Its shape is never taken below 0, which is an exponential tail: a tail that ends would make p-values 0.
 
     Source: Knijnenburg et al., Bioinformatics 25 (2009); moments of Hosking & Wallis, Technometrics 29 (1987).
     """
@@ -235,7 +241,7 @@ def _tail_beyond(t: Array, observed: float) -> float:
     scale = mean * (1 - shape)
     far = (observed - threshold) / scale
     share = math.exp(-far) if shape < _EXPONENTIAL else (1 + shape * far) ** (-1 / shape)
-    return max(over.size / t.size * share, _LEAST_P)
+    return max(over.size / t.size * share, _MIN_P)
 
 
 def _welch(a: Resampled, b: Resampled) -> float:
@@ -271,7 +277,7 @@ def _rank_counts(n: int, m: int) -> Array:
 
 def _pairs(a: Array, b: Array, ranks: tuple[int, ...]) -> list[float]:
     """The differences b[j] - a[i] of these ranks (1-based)."""
-    if a.size * b.size > _PAIRS_AT_ONCE:
+    if a.size * b.size > _SORTED_PAIRS:
         return [_pair(a, b, rank) for rank in ranks]
     differences = np.sort((b[:, None] - a[None, :]).ravel())
     return [float(differences[rank - 1]) for rank in ranks]

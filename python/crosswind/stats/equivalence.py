@@ -1,8 +1,8 @@
 """Whether two sets of samples are equivalent: no further apart than a margin that was declared beforehand.
 
-"No difference shown" is what too few samples say as well. Two one-sided tests turn the burden round: equivalence is
-shown when both "further below than the margin" and "further above" are rejected at alpha, which is the same as an
-interval of level 1 - 2 alpha within the margin. The opposite is tested likewise: that the effect lies beyond it.
+"No difference shown" is the outcome of too few samples as well. With two one-sided tests it is equivalence that has to
+be shown: both "further below than the margin" and "further above" must be rejected at alpha, which is the same as an
+interval of level 1 - 2 alpha within the margin. That the effect lies beyond the margin is tested likewise.
 
 Source: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987).
 """
@@ -17,8 +17,8 @@ from crosswind.stats.compare import Effect, as_ratio, difference, log_ratio
 from crosswind.stats.estimate import Estimate
 
 ALPHA = 0.05
-_LEAST_P = 1e-9  # as of a bootstrap's tail
-_HALVINGS = 40
+_MIN_P = 1e-9  # as of a bootstrap's tail
+_BISECTIONS = 40
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,10 @@ def _least(holds: Callable[[float], bool]) -> float:
     """The smallest one-sided level at which something holds that holds at all larger ones; 1 beyond a half."""
     if not holds(0.5):
         return 1.0
-    if holds(_LEAST_P):
-        return _LEAST_P
-    below, above = math.log(_LEAST_P), math.log(0.5)
-    for _ in range(_HALVINGS):
+    if holds(_MIN_P):
+        return _MIN_P
+    below, above = math.log(_MIN_P), math.log(0.5)
+    for _ in range(_BISECTIONS):
         middle = (below + above) / 2
         below, above = (below, middle) if holds(math.exp(middle)) else (middle, above)
     return math.exp(above)

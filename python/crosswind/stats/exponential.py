@@ -2,7 +2,7 @@
 
 For a given c the problem is linear in a and b, so only c is searched: variable projection. With s = (x - x0)/range and
 u = c·range the curve is alpha + beta·g(s), g = (e^(u·s) - 1)/u, which passes smoothly through a straight line at u = 0.
-A grid over u finds the best valley, bisection of the derivative its bottom.
+A grid over u finds the best interval, bisection of the derivative the maximum in it.
 
 What holds: where the best u is an end of the grid, the samples do not bound c, and `at_end` says so.
 """
@@ -15,14 +15,15 @@ import numpy.typing as npt
 
 from crosswind.stats.estimate import Array, TooFewSamples
 
-LEAST_PLACES = 4
-"""Three parameters need a fourth place to be wrong at."""
+MIN_PLACES = 4
+"""Three parameters fit any three places, so only a fourth can show that they are wrong."""
 LOW, HIGH = -6.0, 12.0
 """Ends of the search for c·range: the curve's slope changes by e^-6 to e^12 from one end of x to the other."""
 
 _STEP = 0.1
-_HALVINGS = 50
-_NEARLY_STRAIGHT = 1e-4
+_BISECTIONS = 50
+_NEARLY_STRAIGHT = 1e-4  # a smaller |u| is replaced by the first terms of the series in u
+_ZERO = 1e-9  # the u that stands for 0, where a and b have no value
 
 
 @dataclass(frozen=True)
@@ -47,41 +48,37 @@ class Exponential:
 def fit_exponential(x: npt.ArrayLike, t: npt.ArrayLike, weights: npt.ArrayLike) -> Exponential:
     """The curve with the least weighted squares, for each row of t.
 
-    Args:    x: shape (places,), at least LEAST_PLACES different ones. t: shape (curves, places), one mean a place.
+    Args:    x: shape (places,), at least MIN_PLACES different ones. t: shape (curves, places), one mean a place.
              weights: shape (places,), samples behind each mean: the fit is then that of all samples.
     Raises:  TooFewSamples with fewer places; ValueError when shapes disagree.
     Source:  Golub & Pereyra, SIAM J. Numer. Anal. 10 (1973).
     """
-    places, rows, weight = (np.asarray(one, dtype=np.float64) for one in (x, t, weights))
+    places, rows, samples = (np.asarray(given, dtype=np.float64) for given in (x, t, weights))
     different = np.unique(places).size
-    if different < LEAST_PLACES:
+    if different < MIN_PLACES:
         raise TooFewSamples(
-            f"not enough places: an exponential needs {LEAST_PLACES}, there are {different}", needed=LEAST_PLACES
+            f"not enough places: an exponential needs {MIN_PLACES}, there are {different}", needed=MIN_PLACES
         )
-    if rows.ndim != 2 or rows.shape[1:] != places.shape or weight.shape != places.shape:
+    if rows.ndim != 2 or rows.shape[1:] != places.shape or samples.shape != places.shape:
         raise ValueError("t must hold one column, and weights one number, for each place")
-    first, reach = float(places.min()), float(np.ptp(places))
-    s, share = (places - first) / reach, weight / weight.sum()
-    middle = rows @ share
-    off = rows - middle[:, None]
-    grid = np.arange(round(LOW / _STEP), round(HIGH / _STEP) + 1, dtype=np.float64) * _STEP
-    best = np.argmax(_explained(off, share, s, grid), axis=1)
-    at_end = (best == 0) | (best == grid.size - 1)
-    u = _bottom(off, share, s, grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, grid.size - 1)])
-    u = np.where(at_end, grid[best], u)
-    g, _ = _shape(s, np.where(np.abs(u) < 1e-9, 1e-9, u))
-    centred = g - (g @ share)[:, None]
-    beta = (off * centred) @ share / (centred**2 @ share)
-    u = np.where(np.abs(u) < 1e-9, 1e-9, u)
-    total = (off**2 @ share) * weight.sum()
-    residual = off - beta[:, None] * centred
-    straight = total - _explained(off, share, s, np.zeros(1))[:, 0] * weight.sum()
+    first, width = float(places.min()), float(np.ptp(places))
+    s, weight = (places - first) / width, samples / samples.sum()
+    means = rows @ weight
+    deviations = rows - means[:, None]
+    u, at_end = _best_u(deviations, weight, s)
+    u = np.where(np.abs(u) < _ZERO, _ZERO, u)
+    g, _ = _shape(s, u)
+    centred = g - (g @ weight)[:, None]
+    beta = (deviations * centred) @ weight / (centred**2 @ weight)
+    total = (deviations**2 @ weight) * samples.sum()
+    residual = deviations - beta[:, None] * centred
+    straight = total - _explained(deviations, weight, s, np.zeros(1))[:, 0] * samples.sum()
     return Exponential(
-        a=middle - beta * (g @ share) - beta / u,
-        b=beta / u * np.exp(-u * first / reach),
-        c=u / reach,
+        a=means - beta * (g @ weight) - beta / u,
+        b=beta / u * np.exp(-u * first / width),
+        c=u / width,
         at_end=at_end,
-        unexplained=(residual**2 @ share) * weight.sum(),
+        unexplained=(residual**2 @ weight) * samples.sum(),
         straight=np.maximum(straight, 0.0),
         total=total,
     )
@@ -110,20 +107,29 @@ def _shape(s: Array, u: Array) -> tuple[Array, Array]:
     return g, slope
 
 
-def _explained(off: Array, share: Array, s: Array, u: Array) -> Array:
+def _best_u(deviations: Array, weight: Array, s: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """The u that explains each curve best, and whether it is an end of the search, each of shape (curves,)."""
+    grid = np.arange(round(LOW / _STEP), round(HIGH / _STEP) + 1, dtype=np.float64) * _STEP
+    best = np.argmax(_explained(deviations, weight, s, grid), axis=1)
+    at_end = (best == 0) | (best == grid.size - 1)
+    low, high = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, grid.size - 1)]
+    return np.where(at_end, grid[best], _maximum(deviations, weight, s, low, high)), at_end
+
+
+def _explained(deviations: Array, weight: Array, s: Array, u: Array) -> Array:
     """Squares that each curve's best fit explains at each u, shape (curves, len(u))."""
     g, _ = _shape(s, u)
-    centred = g - (g @ share)[:, None]
-    return np.asarray(((off * share) @ centred.T) ** 2 / (centred**2 @ share))
+    centred = g - (g @ weight)[:, None]
+    return np.asarray(((deviations * weight) @ centred.T) ** 2 / (centred**2 @ weight))
 
 
-def _bottom(off: Array, share: Array, s: Array, low: Array, high: Array) -> Array:
-    """Where what the curve explains stops to grow with u, between low and high."""
-    for _ in range(_HALVINGS):
+def _maximum(deviations: Array, weight: Array, s: Array, low: Array, high: Array) -> Array:
+    """Where what the curve explains stops growing with u, between low and high."""
+    for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         g, slope = _shape(s, middle)
-        g, slope = g - (g @ share)[:, None], slope - (slope @ share)[:, None]
-        along, changing = (off * g) @ share, (off * slope) @ share
-        growing = along * (2 * changing * (g**2 @ share) - along * 2 * ((g * slope) @ share)) > 0
+        g, slope = g - (g @ weight)[:, None], slope - (slope @ weight)[:, None]
+        along, changing = (deviations * g) @ weight, (deviations * slope) @ weight
+        growing = along * (2 * changing * (g**2 @ weight) - along * 2 * ((g * slope) @ weight)) > 0
         low, high = np.where(growing, middle, low), np.where(growing, high, middle)
     return (low + high) / 2

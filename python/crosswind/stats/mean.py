@@ -1,7 +1,7 @@
 """An interval for a mean of something skewed, which is what round-trip times under loss are.
 
 The studentised bootstrap corrects for skewness where Student's t does not: with 100 round trips at 20 % loss it covers
-0.90 against 0.87 (docs/statistics.md). It is refused where it would be a number without a meaning.
+0.90 against 0.87 (docs/statistics.md). It is refused where its number would mean nothing.
 """
 
 import math

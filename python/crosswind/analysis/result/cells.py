@@ -84,7 +84,7 @@ class Profile(ResultModel):
 
 
 class FailureCount(ResultModel):
-    """Exchanges that did not go well, by their outcome. `first_error` is what the first of them said, where it did."""
+    """Exchanges that did not go well, by their outcome. `first_error`: the text of the first one's error."""
 
     outcome: str
     count: int

@@ -8,22 +8,25 @@ import numpy as np
 
 from crosswind.analysis import CellData
 from crosswind.metrics import METRICS
-from crosswind.report.charts.panels import MOST_PANELS, NO_PANELS, Chart, Panels, Roles, roles_of
+from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Chart, Panels, Roles, roles_of
 from crosswind.report.charts.style import DASHES, axis, axis_title, colour_by, is_log, scale_type, specification
 from crosswind.report.text.format import factor_name
 from crosswind.stats.estimate import Array
 
 CURVE_POINTS = 500
 """Most points of one cell's curve; with fewer samples every one is drawn."""
-FEWEST_SAMPLES = 30
+MIN_SAMPLES = 30
 """Samples of which a distribution function is drawn; fewer are drawn one by one beside the intervals."""
 
 
 def distribution(name: str, data: Sequence[CellData]) -> Panels:
-    """Distribution functions of one metric: a panel for each combination of the factors beyond two."""
+    """Distribution functions of one metric: a panel for each combination of the factors beyond two.
+
+    A share has none: its values are 0 and 1.
+    """
     metric = METRICS[name]
-    drawn = [cell for cell in data if name in cell.samples and cell.samples[name].values.size >= FEWEST_SAMPLES]
-    if not drawn:
+    drawn = [cell for cell in data if name in cell.samples and cell.samples[name].values.size >= MIN_SAMPLES]
+    if not drawn or metric.is_share:
         return NO_PANELS
     divisor, unit = metric.unit.scale_for(float(np.median(cell.samples[name].values)) for cell in drawn)
     roles = roles_of(cell.levels for cell in drawn)
@@ -38,7 +41,7 @@ def distribution(name: str, data: Sequence[CellData]) -> Panels:
     for cell in drawn:
         panels.setdefault(roles.panel(cell.levels), []).append(cell)
     charts = []
-    for caption, members in list(panels.items())[:MOST_PANELS]:
+    for caption, members in list(panels.items())[:MAX_PANELS]:
         rows = [row for cell in members for row in _rows(cell, name, roles, divisor)]
         charts.append(Chart(caption, _drawing(rows, x, unit, roles, drawn)))
     return Panels(charts, len(panels))

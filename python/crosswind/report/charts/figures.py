@@ -11,7 +11,7 @@ from crosswind.report.charts.panels import Chart
 from crosswind.report.charts.style import PALETTE, dash_by_model, scale_type, specification
 from crosswind.report.text.format import count_of, factor_name, interval, observed, quantity, scale_of
 
-_MOST_TICKS = 9  # up to so many places along the axis each has its tick
+_MAX_TICKS = 9  # up to so many places along the axis each has its tick
 _LOWEST_SHARE = 1 / 20  # of its value, to which a logarithmic axis shows an interval that goes to 0 or below
 _ONE_SERIES = "all"
 
@@ -128,7 +128,7 @@ def _x(figure: Figure) -> alt.X:
     places = sorted({point.x for point in figure.points})
     log = figure.x_unit == "bytes"
     axis: dict[str, Any] = {"labelOverlap": True} | ({"format": "~s"} if log else {})
-    axis |= {"values": places} if len(places) <= _MOST_TICKS else {"tickCount": 6}
+    axis |= {"values": places} if len(places) <= _MAX_TICKS else {"tickCount": 6}
     title = f"{figure.x_title}, {figure.x_unit}{', log scale' if log else ''}"
     return alt.X("x:Q", title=title, scale=alt.Scale(type=scale_type(log=log), nice=False, padding=12), axis=axis)
 

@@ -8,10 +8,10 @@ import altair as alt
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Interval, MetricEstimates, Result
 from crosswind.metrics import METRICS
-from crosswind.report.charts.distributions import FEWEST_SAMPLES
+from crosswind.report.charts.distributions import MIN_SAMPLES
 from crosswind.report.charts.panels import (
-    MOST_BARS,
-    MOST_PANELS,
+    MAX_BARS,
+    MAX_PANELS,
     NO_PANELS,
     Chart,
     Panels,
@@ -27,7 +27,7 @@ from crosswind.stats.estimate import Array
 _DRAWN = ("mean", "median")
 
 
-def intervals(name: str, result: Result, data: Sequence[CellData], most: int = MOST_BARS) -> Panels:
+def intervals(name: str, result: Result, data: Sequence[CellData], most: int = MAX_BARS) -> Panels:
     """Mean with its interval, median, and where they are few, every sample: one line for each cell.
 
     More than `most` cells are divided by the factors with the fewest levels, all on one scale.
@@ -35,8 +35,8 @@ def intervals(name: str, result: Result, data: Sequence[CellData], most: int = M
     metric = METRICS[name]
     cells = [cell for cell in result.cells if name in cell.estimates]
     few = {cell.cell: cell.samples[name].values for cell in data if name in cell.samples}
-    few = {cell: values for cell, values in few.items() if values.size < FEWEST_SAMPLES}
-    known = [part for cell in cells for one in _DRAWN for part in _numbers(cell.estimates[name].statistic(one))]
+    few = {cell: values for cell, values in few.items() if values.size < MIN_SAMPLES}
+    known = [part for cell in cells for kind in _DRAWN for part in _numbers(cell.estimates[name].statistic(kind))]
     known += [float(value) for values in few.values() for value in values]
     if not known:
         return NO_PANELS
@@ -49,7 +49,7 @@ def intervals(name: str, result: Result, data: Sequence[CellData], most: int = M
         scale.domain = [min(known) / divisor, max(known) / divisor]
     along = {"title": axis_title(metric, unit, log=log), "scale": scale, "axis": axis(log=log)}
     charts = []
-    for caption, members in panels[:MOST_PANELS]:
+    for caption, members in panels[:MAX_PANELS]:
         own = {cell.cell: other_levels(cell, factors) for cell in members}
         colour = roles_of(own.values()).colour
         rows = []

@@ -11,7 +11,7 @@ from crosswind.analysis import CellData
 from crosswind.analysis.result import CellResult, Result
 from crosswind.metrics import METRICS
 from crosswind.models import model_named, predict_situation, situation
-from crosswind.report.charts.panels import MOST_PANELS, NO_PANELS, Chart, Panels
+from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Chart, Panels
 from crosswind.report.charts.style import GREY, PALETTE, dash_by_model, is_log, scale_type, specification
 from crosswind.report.text.format import factor_name
 
@@ -39,7 +39,7 @@ def goodput_by_loss(result: Result, data: Sequence[CellData], models: Sequence[s
         panels.setdefault(_caption(cell), []).append(cell)
     lossy = [(caption, members) for caption, members in panels.items() if any(losses[cell.cell] for cell in members)]
     charts = []
-    for caption, members in lossy[:MOST_PANELS]:
+    for caption, members in lossy[:MAX_PANELS]:
         divisor, unit = _METRIC.unit.scale_for([max(_centre(cell) for cell in members)])
         curves = _curves(members, by_cell[members[0].cell], losses, names, divisor)
         points = [_point(cell, losses[cell.cell], divisor) for cell in members]
@@ -65,7 +65,8 @@ def _curves(
 ) -> list[_Row]:
     """Each model at the delay of the panel's first cell, from a tenth of the smallest loss to the largest."""
     lossy = [loss for loss in losses.values() if loss > 0]
-    rtts = [one.inputs["rtt_s"] * 1e9 for cell in cells for one in cell.models if "rtt_s" in one.inputs]
+    inputs = [prediction.inputs for cell in cells for prediction in cell.models]
+    rtts = [known["rtt_s"] * 1e9 for known in inputs if "rtt_s" in known]
     # Reno is what the curves describe, whatever was measured.
     here = replace(situation(first.parameters, min(rtts, default=None)), congestion_control="reno")
     rows = []

@@ -9,10 +9,10 @@ from crosswind.analysis.result import CellResult
 from crosswind.report.charts.style import DASHES, PALETTE
 from crosswind.report.text.format import factor_name
 
-MOST_PANELS = 12
+MAX_PANELS = 12
 """Panels of one kind that a page draws; what it leaves out it counts."""
 
-MOST_BARS = 40
+MAX_BARS = 40
 """Cells of one chart that has a line or a bar for each."""
 
 COLOUR_FIRST = ("workload.transport", "host.congestion_control")
@@ -30,7 +30,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Panels:
-    """Charts of one kind, and how many there would be: at most MOST_PANELS of them are drawn."""
+    """Charts of one kind, and how many there would be: at most MAX_PANELS of them are drawn."""
 
     charts: list[Chart]
     total: int
@@ -90,7 +90,7 @@ def panel_factors(cells: Sequence[Mapping[str, str]], most: int) -> tuple[str, .
 
 
 def into_panels(
-    cells: Sequence[CellResult], factors: tuple[str, ...], most: int = MOST_BARS
+    cells: Sequence[CellResult], factors: tuple[str, ...], most: int = MAX_BARS
 ) -> list[tuple[str, list[CellResult]]]:
     """Captions and cells of the panels by some factors; one that has more than `most` cells is cut."""
     panels: dict[str, list[CellResult]] = {}

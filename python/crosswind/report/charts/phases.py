@@ -11,8 +11,8 @@ from crosswind.analysis.result import CellResult, Result
 from crosswind.metrics import TIME
 from crosswind.metrics import phases_of as phases_of_metric
 from crosswind.report.charts.panels import (
-    MOST_BARS,
-    MOST_PANELS,
+    MAX_BARS,
+    MAX_PANELS,
     NO_PANELS,
     Chart,
     Panels,
@@ -38,7 +38,7 @@ class Phase:
 def phase_charts(result: Result, data: Sequence[CellData]) -> Panels:
     """A bar for each cell that opens a connection for every exchange, of the means of its phases.
 
-    Connections alone, or a connection and the exchange on it. More than MOST_BARS cells are divided into panels of one
+    Connections alone, or a connection and the exchange on it. More than MAX_BARS cells are divided into panels of one
     scale.
     """
     by_cell = {cell.cell: cell for cell in data}
@@ -48,11 +48,11 @@ def phase_charts(result: Result, data: Sequence[CellData]) -> Panels:
         return NO_PANELS
     totals = [sum(phase.mean_ns for phase in phases[cell.cell]) for cell in cells]
     divisor, unit = TIME.scale_for(totals)
-    factors = panel_factors([cell.levels for cell in cells], MOST_BARS)
+    factors = panel_factors([cell.levels for cell in cells], MAX_BARS)
     panels = into_panels(cells, factors)
     scale = alt.Scale(domain=[0, max(totals) / divisor], nice=True)
     charts = []
-    for caption, members in panels[:MOST_PANELS]:
+    for caption, members in panels[:MAX_PANELS]:
         rows = [row for cell in members for row in _rows(cell, phases[cell.cell], factors, divisor)]
         charts.append(Chart(caption, _drawing(rows, f"mean, {unit}", scale, len(members)), _notes(rows)))
     return Panels(charts, len(panels))

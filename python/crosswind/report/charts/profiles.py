@@ -10,8 +10,8 @@ from crosswind.analysis.counters import messages_of
 from crosswind.analysis.result import CellResult, HostProfile, Result
 from crosswind.metrics import TIME
 from crosswind.report.charts.panels import (
-    MOST_BARS,
-    MOST_PANELS,
+    MAX_BARS,
+    MAX_PANELS,
     NO_PANELS,
     Chart,
     Panels,
@@ -32,11 +32,11 @@ def profile_charts(result: Result, data: Sequence[CellData]) -> Panels:
         return NO_PANELS
     spent = [host.cpu_ns / messages[cell.cell] for cell in cells for host in hosts_of(cell).values()]
     divisor, unit = TIME.scale_for(spent)
-    factors = panel_factors([cell.levels for cell in cells], MOST_BARS // 2)
+    factors = panel_factors([cell.levels for cell in cells], MAX_BARS // 2)
     panels = into_panels(cells, factors)
     parts = parts_of(result)
     charts = []
-    for caption, members in panels[:MOST_PANELS]:
+    for caption, members in panels[:MAX_PANELS]:
         rows = [row for cell in members for row in _rows(cell, parts, factors, divisor * messages[cell.cell])]
         charts.append(Chart(caption, _drawing(rows, parts, unit), _notes(members)))
     return Panels(charts, len(panels))

@@ -10,7 +10,7 @@ import polars as pl
 from crosswind.analysis import CellData
 from crosswind.metrics import TIME
 from crosswind.record import CellRun
-from crosswind.report.charts.panels import MOST_PANELS, Chart, Panels
+from crosswind.report.charts.panels import MAX_PANELS, Chart, Panels
 from crosswind.report.charts.style import PALETTE, specification
 from crosswind.report.text.format import count, levels, quantity
 
@@ -67,7 +67,7 @@ def median_page(runs: Sequence[CellRun]) -> MedianPage | None:
 def waterfalls(data: Sequence[CellData]) -> Panels:
     """A waterfall for each cell that loaded pages."""
     found = [(cell, page) for cell in data if (page := median_page(cell.runs)) is not None]
-    charts = [Chart(levels(cell.levels), _drawing(page), _notes(page)) for cell, page in found[:MOST_PANELS]]
+    charts = [Chart(levels(cell.levels), _drawing(page), _notes(page)) for cell, page in found[:MAX_PANELS]]
     return Panels(charts, len(found))
 
 

@@ -10,7 +10,7 @@ from crosswind.report.tables.metrics import method_name
 from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers, replaced, words
 from crosswind.report.text.format import NOTHING, count, factor_name, interval, levels, p_value, scale_of
 
-MOST_ROWS = 60
+MAX_ROWS = 60
 """Rows of the table; of more comparisons it has the largest of each family."""
 
 _SHORTER = {" against ": " / ", "no difference shown": "none shown"}
@@ -25,7 +25,7 @@ def comparison_tables(result: Result) -> list[Table]:
     tested = [comparison for comparison in result.comparisons if comparison.p is not None]
     if not tested:
         return []
-    shown = largest(tested, MOST_ROWS)
+    shown = largest(tested, MAX_ROWS)
     metrics = {comparison.metric for comparison in shown}
     title = f"Comparisons: {METRICS[shown[0].metric].title.lower()}" if len(metrics) == 1 else "Comparisons"
     columns = [
@@ -62,10 +62,15 @@ def largest(compared: Sequence[LevelComparison], most: int) -> list[LevelCompari
     for comparison in compared:
         families.setdefault((comparison.metric, comparison.factor), []).append(comparison)
     for family in families.values():
-        family.sort(key=lambda one: (one.verdict == "no difference shown", -abs(math.log(one.ratio.value or 1.0))))
-    in_turn = (one for turn in zip_longest(*families.values()) for one in turn if one is not None)
+        family.sort(key=_clear_and_large_first)
+    turns = zip_longest(*families.values())
+    in_turn = (comparison for turn in turns for comparison in turn if comparison is not None)
     chosen = {id(comparison) for comparison in islice(in_turn, most)}
     return [comparison for family in families.values() for comparison in family if id(comparison) in chosen]
+
+
+def _clear_and_large_first(comparison: LevelComparison) -> tuple[bool, float]:
+    return comparison.verdict == "no difference shown", -abs(math.log(comparison.ratio.value or 1.0))
 
 
 def _row(comparison: LevelComparison) -> list[str]:

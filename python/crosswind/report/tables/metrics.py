@@ -38,7 +38,7 @@ def metric_table(name: str, result: Result) -> Table:
     wanted = [
         statistic for statistic in STATISTICS.values() if not METRICS[name].is_share or statistic.quantile is None
     ]
-    shown = [one for one in wanted if any(found.statistic(one.name).value is not None for found in estimates)]
+    shown = [statistic for statistic in wanted if any(_has(found, statistic) for found in estimates)]
     central = [statistic for statistic in shown if statistic.is_central]
     divisor, unit = scale_of([_middle(found) for found in estimates], estimates[0].unit)
     without_mean = any(found.mean.value is None for found in estimates)
@@ -47,8 +47,8 @@ def metric_table(name: str, result: Result) -> Table:
     for cell, found in zip(cells, estimates, strict=True):
         n, lost = count(found.median.n), count(cell.lost)
         seen = [_observed(found, divisor)] if without_mean else []
-        rows.append([*naming.row(cell), n, lost, *(_estimate(found, one, divisor) for one in shown), *seen])
-        narrow.append([levels(cell.levels), n, *(_estimate(found, one, divisor) for one in central), *seen])
+        rows.append([*naming.row(cell), n, lost, *_estimates(found, shown, divisor), *seen])
+        narrow.append([levels(cell.levels), n, *_estimates(found, central, divisor), *seen])
     extra = ["observed"] if without_mean else []
     title = f"{METRICS[name].title}, {unit}"
     marked, notes = invalid_rows(cells), _footnotes(cells, estimates, wanted)
@@ -84,8 +84,12 @@ def _footnotes(
     return notes
 
 
-def _estimate(estimates: MetricEstimates, statistic: Statistic, divisor: float) -> str:
-    return interval(estimates.statistic(statistic.name), divisor)
+def _has(estimates: MetricEstimates, statistic: Statistic) -> bool:
+    return estimates.statistic(statistic.name).value is not None
+
+
+def _estimates(estimates: MetricEstimates, statistics: Sequence[Statistic], divisor: float) -> list[str]:
+    return [interval(estimates.statistic(statistic.name), divisor) for statistic in statistics]
 
 
 def _observed(estimates: MetricEstimates, divisor: float) -> str:

@@ -16,8 +16,8 @@ def outcome_tables(result: Result) -> list[Table]:
         if cell.loss is not None
     ]
     columns = [*names("cell"), *numbers("n", "lost", "share, 95 %"), *sentences("causes")]
-    notes = [*_first_errors(cells), *dict.fromkeys(cell.loss.method for cell in cells if cell.loss)]
-    return [Table("Exchanges lost", columns, rows, invalid_rows(cells), notes, terminal_rows=FEW_ROWS)]
+    notes = [*_first_errors(cells), *dict.fromkeys(f"Intervals: {cell.loss.method}." for cell in cells if cell.loss)]
+    return [Table("Exchanges lost, by cause", columns, rows, invalid_rows(cells), notes, terminal_rows=FEW_ROWS)]
 
 
 def _causes(cell: CellResult) -> str:

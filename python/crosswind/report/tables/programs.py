@@ -10,8 +10,8 @@ from crosswind.report.text.format import NOTHING, count, levels, mean_or_observe
 
 _TITLE = "Client programs"
 _METRIC = "send_time"
-_MOST_FUNCTIONS = 5
-_LEAST_SHARE = 0.001
+_MAX_FUNCTIONS = 5
+_MIN_SHARE = 0.001
 _NAME_WIDTH = 40
 _NOTES = (
     "Sending alone, by message, as the client program says; n messages. In all: mean over repetitions, with a 95 % "
@@ -27,7 +27,7 @@ def program_tables(result: Result) -> list[Table]:
         return []
     by_cell = {cell.cell: cell for cell in result.cells}
     published = _published(result)
-    times = [program.time_ns for program in result.peers if program.time_ns] + [one.theirs for one in published]
+    times = [program.time_ns for program in result.peers if program.time_ns] + [profile.theirs for profile in published]
     divisor, unit = METRICS[_METRIC].unit.scale_for([min(times, default=None)])
     rows: list[list[str]] = []
     marked: set[int] = set()
@@ -37,15 +37,15 @@ def program_tables(result: Result) -> list[Table]:
         if not cell.valid:
             marked |= set(range(len(rows), len(rows) + len(added)))
         rows += added
-    for one in published:
-        rows += _published_rows(one, divisor)
+    for profile in published:
+        rows += _published_rows(profile, divisor)
     problems = grouped(
         (program.problem, levels(by_cell[program.cell].levels)) for program in result.peers if program.problem
     )
     notes = [
         *_NOTES,
         *(f"{', '.join(cells)}: {problem}" for problem, cells in problems.items()),
-        *dict.fromkeys(f"{one.source}: {one.note}" for one in published if one.note),
+        *dict.fromkeys(f"{profile.source}: {profile.note}" for profile in published if profile.note),
     ]
     time = numbers(f"{unit} a message [95 %]", "share")
     narrow = [[_short(head or f"  {function}"), own, share] for head, function, _, own, share in rows]
@@ -63,7 +63,7 @@ def _program_rows(program: ClientProgram, cell: CellResult, divisor: float) -> l
     head = " · ".join(filter(None, (levels(cell.levels), program.version)))
     if program.time_ns is None:
         return [[head, "it sent nothing: see below", "0", NOTHING, NOTHING]]
-    largest = [function for function in program.functions if function.share >= _LEAST_SHARE][:_MOST_FUNCTIONS]
+    largest = [function for function in program.functions if function.share >= _MIN_SHARE][:_MAX_FUNCTIONS]
     functions = {readable(function.name): function.own_ns for function in largest}
     estimates = cell.estimates.get(_METRIC)
     whole = mean_or_observed(estimates, divisor) if estimates else number(program.time_ns, divisor)
@@ -80,14 +80,14 @@ def _published_rows(published: PublishedComparison, divisor: float) -> list[list
 
 def _function_rows(functions: Mapping[str, float], whole: float, divisor: float) -> list[list[str]]:
     rest = whole - sum(functions.values())
-    every = {**functions, **({"the rest": rest} if rest >= _LEAST_SHARE * whole else {})}
+    every = {**functions, **({"the rest": rest} if rest >= _MIN_SHARE * whole else {})}
     return [["", name, "", number(own, divisor), percent(own / whole)] for name, own in every.items()]
 
 
 def _published(result: Result) -> list[PublishedComparison]:
     """Each published profile once, however many cells it stands beside."""
-    found = {one.source: one for one in result.published if one.metric == _METRIC and one.functions}
-    return list(found.values())
+    profiles = [number for number in result.published if number.metric == _METRIC and number.functions]
+    return list({profile.source: profile for profile in profiles}.values())
 
 
 def _short(name: str) -> str:

@@ -9,7 +9,7 @@ from crosswind.analysis.result import EquivalenceClaim, LevelComparison, Result
 from crosswind.metrics import METRICS
 from crosswind.report.text.format import count, count_of, factor_name, levels, number, quantity
 
-_MOST_DIFFERENCES = 4
+_MAX_DIFFERENCES = 4
 
 
 class Trust(Enum):
@@ -54,7 +54,7 @@ def sentences(result: Result) -> list[str]:
 def tally(claim: EquivalenceClaim) -> str:
     """How many pairs of a claim are equivalent, how many differ, and of how many neither was shown."""
     found = Counter(pair.verdict for pair in claim.pairs)
-    equivalent, differing, open_ = (count(found[one]) for one in ("equivalent", "differs", "cannot tell"))
+    equivalent, differing, open_ = (count(found[each]) for each in ("equivalent", "differs", "cannot tell"))
     pairs = f"{equivalent} of {count_of(len(claim.pairs), 'pair')} of levels of {factor_name(claim.factor)}"
     return (
         f"{pairs} equivalent within {margin_text(claim)}, {differing} that differ by more, {open_} that cannot be told"
@@ -94,13 +94,13 @@ def _differences(result: Result) -> list[str]:
         families.setdefault((comparison.metric, comparison.factor), []).append(comparison)
     found = [_family(metric, factor, family) for (metric, factor), family in families.items()]
     found.sort(key=lambda family: -family[0])
-    return [text for _, text in found[:_MOST_DIFFERENCES]]
+    return [text for _, text in found[:_MAX_DIFFERENCES]]
 
 
 def _family(metric: str, factor: str, family: list[LevelComparison]) -> tuple[float, str]:
     """How large the largest difference of a family is (of the logarithms), and a sentence on it."""
     title, name = METRICS[metric].title, factor_name(factor)
-    shown = [one for one in family if one.verdict in ("larger", "smaller") and one.ratio.value]
+    shown = [comparison for comparison in family if _is_shown(comparison)]
     if not shown:
         if all(comparison.p is None for comparison in family):
             return 0.0, f"{title}: too few samples to compare levels of {name}."
@@ -110,6 +110,10 @@ def _family(metric: str, factor: str, family: list[LevelComparison]) -> tuple[fl
     if len(family) > 1:
         text += f" {len(shown)} of {len(family)} comparisons of {name} show a difference."
     return _log_ratio(top), text
+
+
+def _is_shown(comparison: LevelComparison) -> bool:
+    return comparison.verdict in ("larger", "smaller") and bool(comparison.ratio.value)
 
 
 def _log_ratio(comparison: LevelComparison) -> float:
