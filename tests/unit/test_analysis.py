@@ -65,7 +65,7 @@ def test_fidelity_is_that_of_the_worst_repetition() -> None:
     assert not result.valid
 
 
-def test_what_the_hosts_probes_and_the_kernel_said_is_kept() -> None:
+def test_the_hosts_probes_and_the_kernels_drops_are_kept() -> None:
     def end(client: float, server: float, drops: int):
         made = finished()
         made["fidelity"] |= {
@@ -172,7 +172,7 @@ def test_no_mean_of_retransmitted_times_at_a_quarter_loss() -> None:
     assert mean("udp").value is not None
 
 
-def test_alike_neighbours_widen_a_quantiles_interval() -> None:
+def test_successive_samples_that_resemble_each_other_widen_a_quantiles_interval() -> None:
     rtts = [(20 + index) * MS for index in range(200)]
 
     def median(order: list[int]):
@@ -227,20 +227,20 @@ def published(entry: dict, rtts: list[int], **changes):
     return found
 
 
-def test_a_published_figure_inside_ours() -> None:
+def test_a_published_number_inside_our_interval() -> None:
     found = published(PUBLISHED, [20 * MS - 500 + 20 * index for index in range(50)])
     assert (found.theirs, found.unit, found.cell, found.inside) == (20 * MS, "ns", 0, True)
     assert found.remark == "theirs lies in our interval"
     assert found.ratio == pytest.approx(1, abs=1e-5)
 
 
-def test_a_published_figure_outside_ours_with_and_without_its_interval() -> None:
+def test_a_published_number_outside_our_interval_with_and_without_its_own() -> None:
     rtts = [30 * MS + index for index in range(50)]
     assert published(PUBLISHED, rtts).remark == "outside our interval; ours is 1.5 times theirs"
     assert published(PUBLISHED | {"ci": 11.0}, rtts).remark == "the intervals overlap; ours is 1.5 times theirs"
 
 
-def test_a_published_figure_without_ours() -> None:
+def test_a_published_number_without_one_of_ours() -> None:
     assert published(PUBLISHED, [20 * MS] * 3).remark.startswith("not enough samples")
     assert published(PUBLISHED | {"metric": "goodput"}, [20 * MS] * 30).remark == "this cell has no such metric"
     missing = published(PUBLISHED | {"levels": {"path.delay": "30ms"}}, [20 * MS] * 30)
@@ -254,7 +254,7 @@ def test_a_published_level_may_be_a_fixed_setting_of_the_study() -> None:
     assert published(entry, rtts, study={"path": {"family": "ipv4"}}).cell is None
 
 
-def test_the_plan_says_which_cells_a_published_figure_belongs_to() -> None:
+def test_the_plan_says_which_cells_a_published_number_belongs_to() -> None:
     entry = PUBLISHED | {"levels": {"path.delay": "written otherwise"}, "cells": [0]}
     rtts = [20 * MS + index for index in range(50)]
     assert published(entry, rtts).cell == 0
@@ -367,7 +367,7 @@ def test_a_figure_along_which_nothing_varies_is_left_out() -> None:
     assert drawn([]) == []
 
 
-def test_series_are_levels_and_more_where_one_does_not_tell_cells_apart() -> None:
+def test_series_are_levels_and_more_where_cells_would_share_a_place() -> None:
     cells = []
     for delay in ("0ms", "30ms"):
         for rate in ("1mbit", "2mbit"):
@@ -384,7 +384,7 @@ def test_series_are_levels_and_more_where_one_does_not_tell_cells_apart() -> Non
     assert {point.series for point in plain.points} == {None}
 
 
-def test_models_and_published_figures_stand_beside_the_points() -> None:
+def test_models_and_published_numbers_stand_beside_the_points() -> None:
     losses = (0.0, 0.05)
     cells = [
         transfer(index, {"path.loss": f"{loss:.0%}"}, [MS] * 3, loss=loss, rate_bps=6_000_000)
@@ -504,7 +504,7 @@ def test_one_curve_that_cannot_be_fitted_refuses_the_average_and_is_named() -> N
     assert row.series[0].c.value == pytest.approx(27, rel=1e-6)
 
 
-def test_a_straight_line_is_called_one_and_has_no_b() -> None:
+def test_a_straight_line_is_called_so_and_has_no_b() -> None:
     runs = curve_cells(1.0, 0.0, 0.0, noise=0.02, repetitions=12)
     for one in runs:
         loss = one.parameters["path"]["forward"]["loss"]

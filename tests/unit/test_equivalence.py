@@ -198,7 +198,7 @@ def test_a_margin_is_a_quantity_or_a_ratio(metric: str, margin: str, is_ratio: b
 
 
 @pytest.mark.parametrize("margin", ["", "5", "ms", "-5ms", "5 apples", "0ms", "1e3ms", "5%%"])
-def test_what_is_no_margin(margin: str) -> None:
+def test_texts_that_are_no_margin(margin: str) -> None:
     with pytest.raises(StudyError, match=r"^s:\d+: equivalence\[1\]\.margin: .* (a|no) margin$"):
         claim_of("rtt", margin)
 

@@ -164,7 +164,7 @@ def profiled() -> RunRecord:
     return record(*(run(0, samples, levels, parameters=parameters, repetition=at, end=end) for at in range(2)))
 
 
-def test_processor_time_is_parted_as_its_samples_are() -> None:
+def test_processor_time_is_divided_as_its_samples_are() -> None:
     made = profiled()
     (rows,) = rows_of(profile_charts(analyse(made), collect(made)))
     # 60 ms of the client and 12 ms of the server in 20 messages

@@ -310,7 +310,7 @@ FIGURE = {"title": "Figure 3", "metric": "transfer_time", "x": "path.loss", "ser
           "models": ["caia"], "note": "A remark on it.", "scale": "log", "cells": [0, 1, 2, 3, 4]}  # fmt: skip
 
 
-def test_a_figure_is_drawn_with_its_points_curves_and_published_figures() -> None:
+def test_a_figure_is_drawn_with_its_points_curves_and_published_numbers() -> None:
     theirs = {"source": "Table 9", "metric": "transfer_time", "unit": "ms", "levels": {}, "mean": 1.5, "cells": [2]}
     made = grid(1, 5, figures=[FIGURE], published=[theirs])
     text = render(made, analyse(made))
@@ -341,7 +341,7 @@ def test_a_figure_marks_what_must_not_be_trusted_and_what_is_single() -> None:
     assert {row["kind"] for row in rows_of(specs_of(text)[0])} == {"sample"}
 
 
-def test_many_cells_are_parted_by_the_factors_with_the_fewest_levels() -> None:
+def test_many_cells_are_divided_by_the_factors_with_the_fewest_levels() -> None:
     cells = [{"a": str(a), "b": str(b), "c": str(c)} for a in range(2) for b in range(5) for c in range(36)]
     assert panel_factors(cells, MAX_BARS) == ("a", "b")
     assert panel_factors(cells[:MAX_BARS], MAX_BARS) == ()
@@ -410,7 +410,7 @@ def test_attempts_probes_and_kernel_drops_have_columns_where_there_are_any() -> 
     assert table.rows[0][-3:] == ["2", "2 %", "7"]
 
 
-def test_a_warning_of_many_cells_is_said_once() -> None:
+def test_a_warning_of_many_cells_is_printed_once() -> None:
     end = finished() | {"warnings": ["the clock was set"]}
     runs = [run(index, echoes(RTTS), {"path.loss": f"{index}%"}, end=end) for index in range(8)]
     notes = [note for note in trust_tables(analyse(record(*runs)))[0].footnotes if "clock" in note]

@@ -79,7 +79,7 @@ def test_a_message_that_never_came_back_is_in_flight_until_its_timeout() -> None
     assert "completion" not in found
 
 
-def test_without_a_ledger_or_a_reference_nothing_is_said() -> None:
+def test_without_a_ledger_or_a_reference_there_is_no_value() -> None:
     unknown = messages(*RECOVERY, *UNDISTURBED).with_columns(own_drops=pl.lit(None, dtype=pl.UInt32))
     few = messages(*RECOVERY, *UNDISTURBED[:3])
     for frame in (unknown, few):
@@ -102,7 +102,7 @@ def test_repetitions_share_their_reference_and_have_each_a_completion() -> None:
     assert (share.low, share.high) == (0, pytest.approx((1 + 4.302653) / 12))
 
 
-def test_one_repetition_is_no_sample() -> None:
+def test_one_repetition_is_not_enough_for_a_mean() -> None:
     completion = cell_of(messages(*UNDISTURBED)).estimates["completion"]
     assert completion.mean.value is None
     assert completion.mean.reason == "not enough samples: a mean needs at least 2, there are 1"

@@ -73,7 +73,7 @@ def test_without_loss_mathis_is_silent_and_the_link_is_the_limit() -> None:
 
 
 @pytest.mark.parametrize("name", ["mathis", "pftk", "pftk-goodput", "pftk-approximate", "cubic"])
-def test_no_model_speaks_of_bbr(name: str) -> None:
+def test_no_model_describes_bbr(name: str) -> None:
     found = predict(name, changed(host__congestion_control="bbr"))
     assert found.value is None
     assert any("does not speak of BBR" in note for note in found.notes)

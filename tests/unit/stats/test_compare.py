@@ -100,7 +100,7 @@ def test_bootstrap_agrees_with_welch_where_both_hold() -> None:
     assert found.estimate.high == pytest.approx(limits.high, abs=0.15 * error)
 
 
-def test_one_against_itself_finds_nothing_and_has_a_width() -> None:
+def test_a_set_against_itself_shows_no_difference_and_has_an_interval() -> None:
     drawn = resample(np.random.default_rng(1).exponential(1, 200), seed=3)
     found = difference_of_means(drawn, drawn, unit="ns")
     assert found.estimate.value == 0

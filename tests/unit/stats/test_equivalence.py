@@ -22,7 +22,7 @@ from crosswind.stats import (
 A, B = [10.1, 10.4, 9.8, 10.0], [10.2, 10.6, 10.1, 9.9, 10.4]
 
 
-def test_two_one_sided_tests_are_those_of_scipy() -> None:
+def test_two_one_sided_tests_agree_with_scipy() -> None:
     found = tost(resample(A), resample(B), margin=0.5, unit="ms")
     lower = stats.ttest_ind(np.array(B) + 0.5, A, equal_var=False, alternative="greater").pvalue
     upper = stats.ttest_ind(np.array(B) - 0.5, A, equal_var=False, alternative="less").pvalue
@@ -76,7 +76,7 @@ def test_a_share_of_independent_exchanges_is_exact() -> None:
         share_of([])
 
 
-def test_a_share_of_connections_that_are_alike_rests_on_the_connections() -> None:
+def test_a_share_within_connections_that_are_alike_counts_connections() -> None:
     # 20 connections, each all ones or all zeros: 600 exchanges are worth about 20.
     flags, connections = np.repeat([1, 0] * 10, 30), np.repeat(np.arange(20), 30)
     share = share_of(flags, connections)

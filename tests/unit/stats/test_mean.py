@@ -57,7 +57,7 @@ def test_correlated_clusters_widen_the_interval_by_their_design_effect() -> None
     assert resample(repeated, clusters).error == pytest.approx(values.std(ddof=1) / np.sqrt(50))
 
 
-def test_blocks_see_the_correlation_that_single_samples_hide() -> None:
+def test_blocks_show_a_correlation_that_single_samples_do_not() -> None:
     rng = np.random.default_rng(8)
     # A moving average over 5: the mean's variance is 5 times the naive one.
     noise = rng.normal(0, 1, 4000)

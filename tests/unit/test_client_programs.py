@@ -1,4 +1,4 @@
-"""Client programs that tell of their own functions: times and shares worked out by hand, nonsense refused."""
+"""Client programs that report their own functions: times and shares worked out by hand, nonsense refused."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ PUBLISHED = {
 }
 
 
-def told(seconds: object, messages: int, *functions: tuple[str, int, float], **changes: Any) -> str:
+def report(seconds: object, messages: int, *functions: tuple[str, int, float], **changes: Any) -> str:
     listed = [{"name": name, "calls": calls, "own_s": own_s} for name, calls, own_s in functions]
     return json.dumps({"seconds": seconds, "messages": messages, "functions": listed, "version": "1.9"} | changes)
 
@@ -43,12 +43,12 @@ def program(out: str, *, cell: int = 0, repetition: int = 0, part: str = "slow",
 
 
 def two_repetitions(**changes: Any) -> Result:
-    first = told(4.0, 2, ("frames.py:12(mask)", 2, 3.5), ("method 'send' of 'socket' objects", 20, 0.3))
-    second = told(6.0, 2, ("frames.py:12(mask)", 2, 5.5), ("frames.py:40(format)", 2, 0.1))
+    first = report(4.0, 2, ("frames.py:12(mask)", 2, 3.5), ("method 'send' of 'socket' objects", 20, 0.3))
+    second = report(6.0, 2, ("frames.py:12(mask)", 2, 5.5), ("frames.py:40(format)", 2, 0.1))
     return analyse(record(program(first), program(second, repetition=1), **changes))
 
 
-def test_functions_are_summed_over_repetitions_and_told_by_message() -> None:
+def test_functions_are_summed_over_repetitions_and_given_by_message() -> None:
     (peer,) = two_repetitions().peers
     assert (peer.cell, peer.version, peer.messages, peer.time_ns, peer.problem) == (0, "1.9", 4, 2.5e9, None)
     assert [(one.name, one.calls, one.own_ns, one.share) for one in peer.functions] == [
@@ -97,13 +97,13 @@ def test_terminal_page_and_json_have_it() -> None:
     text = render(result)
     assert "\nslow · 1.9 " in text
     assert "mask, frames.py:12 " in text
-    page = html(record(program(told(4.0, 2, ("mask", 2, 3.5))), **given), result)
+    page = html(record(program(report(4.0, 2, ("mask", 2, 3.5))), **given), result)
     assert "<h2>Client programs</h2>" in page
     assert json.loads(result.to_json())["peers"][0]["functions"][0]["share"] == 0.9
 
 
 def test_one_repetition_has_no_interval() -> None:
-    (table,) = program_tables(analyse(record(program(told(0.5, 10, ("mask", 10, 0.4))))))
+    (table,) = program_tables(analyse(record(program(report(0.5, 10, ("mask", 10, 0.4))))))
     assert [row[3] for row in table.rows] == ["50.00 (no interval)", "40.00", "10.00"]
     assert table.headings[3] == "ms a message [95 %]"
 
@@ -140,7 +140,7 @@ def test_the_last_words_of_any_program(err: str, words: str) -> None:
 
 def test_a_client_that_was_killed_is_a_field_of_the_result() -> None:
     killed = program("", program={"exit_code": None, "signal": 9}, repetition=1)
-    result = analyse(record(program(told(4.0, 2, ("mask", 2, 3.5))), killed))
+    result = analyse(record(program(report(4.0, 2, ("mask", 2, 3.5))), killed))
     (peer,) = result.peers
     text = "the client program ended with signal 9 (SIGKILL)"
     assert [problem.model_dump() for problem in peer.problems] == [
@@ -155,9 +155,9 @@ def test_a_client_that_was_killed_is_a_field_of_the_result() -> None:
     "out",
     [
         "", "PING 10.0.0.1", "[]", "3", "null", '{"seconds": 1}', "[" * 100_000,
-        told(0, 1), told(1, 0), told(-1, 1), told(float("inf"), 1), told(float("nan"), 1), told(1, True),
-        told("1", 1), told(1, 1, functions=None), told(1, 1, functions=[3]),
-        told(1, 1, ("mask", 1, -0.1)), told(1, 1, ("mask", 1, float("nan"))), told(1, 1, ("mask", 0, 0.1)),
+        report(0, 1), report(1, 0), report(-1, 1), report(float("inf"), 1), report(float("nan"), 1), report(1, True),
+        report("1", 1), report(1, 1, functions=None), report(1, 1, functions=[3]),
+        report(1, 1, ("mask", 1, -0.1)), report(1, 1, ("mask", 1, float("nan"))), report(1, 1, ("mask", 0, 0.1)),
     ],
 )  # fmt: skip
 def test_what_is_no_report_is_none(out: str) -> None:
@@ -169,7 +169,7 @@ def test_what_is_no_report_is_none(out: str) -> None:
 
 
 def test_names_and_versions_are_plain_text() -> None:
-    (peer,) = analyse(record(program(told(1, 1, ("a\nb\x1b[1m", 1, 0.5), version="1\x07")))).peers
+    (peer,) = analyse(record(program(report(1, 1, ("a\nb\x1b[1m", 1, 0.5), version="1\x07")))).peers
     assert (peer.version, peer.functions[0].name) == ("1", "ab[1m")
     assert readable("a.py:3(<module>)") == "<module>, a.py:3"
     assert readable("built-in method from_bytes") == "built-in method from_bytes"
