@@ -14,7 +14,7 @@ STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
 .PHONY: help demo install build build-tests test test-rust test-python check check-rust check-python licences advisories \
-        bench catalog fuzz lock clean
+        bench catalog reference fuzz lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -28,6 +28,7 @@ help:
 	@echo "make fuzz        the parsers, with what strangers might send"
 	@echo "make advisories  known vulnerabilities of dependencies (network)"
 	@echo "make catalog     what a cell can be, as crosswind-cell describes it: for the Python package and docs/study.md"
+	@echo "make reference   the tables of docs/result.md and the schema of results"
 	@echo "make lock        the lock files, from pyproject.toml (network)"
 	@echo "make clean       removes what was built; runs are kept"
 
@@ -124,6 +125,10 @@ catalog: $(DEV)/.locked $(CELL)
 $(CELL): $(RUST_SOURCES)
 	cargo build --release --locked --quiet -p crosswind-cell
 	@touch $@
+
+# What the documentation says of results; a test says whether it is current.
+reference: $(DEV)/.locked
+	PYTHONPATH=python $(DEV)/bin/python -m crosswind.report.reference docs/result.md docs/result.schema.json
 
 lock: $(DEV)/.locked
 	packaging/lock

@@ -1,9 +1,9 @@
 """The tables of docs/result.md that follow from the rows of `crosswind.metrics`.
 
-    python -m crosswind.report.reference docs/result.md
+    python -m crosswind.report.reference docs/result.md docs/result.schema.json
 
-writes them anew between their markers, `<!-- table: NAME -->` and `<!-- end -->`. The rest of the page is written by
-hand.
+writes them anew between their markers, `<!-- table: NAME -->` and `<!-- end -->`, and the schema of results beside. The
+rest of the page is written by hand.
 """
 
 import re
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from crosswind.analysis.result import schema_text
 from crosswind.metrics import METRICS, STATISTICS, UNITS, Metric, Per
 
 _SECTION = re.compile(r"(<!-- table: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -69,5 +70,6 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 if __name__ == "__main__":
-    file = Path(sys.argv[1])
-    file.write_text(with_tables(file.read_text(encoding="utf-8")), encoding="utf-8")
+    page, schema = map(Path, sys.argv[1:])
+    page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
+    schema.write_text(schema_text(), encoding="utf-8")

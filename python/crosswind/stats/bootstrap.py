@@ -7,9 +7,9 @@ exchange is seldom an independent unit. `resample` chooses the unit and says whi
     blocks     runs of consecutive exchanges within a connection, when there are fewer
     few        fewer than MIN_INDEPENDENT exchanges, each on a connection of its own: too few to resample, Student's t
 
-More than MAX_UNITS units are added up into MAX_UNITS batches first, so that 10^5 samples take half a second. The mean of
-a batch is less skewed than a unit by the square root of the batch's size, and the mean of fewer units is more skewed by
-the same factor, so the resampled t keeps its shape.
+More than MAX_UNITS units are added up into MAX_UNITS batches first, so that 10^5 samples take half a second. The mean
+of a batch is less skewed than a unit by the square root of the batch's size, and the mean of fewer units is more skewed
+by the same factor, so the resampled t keeps its shape.
 """
 
 from dataclasses import dataclass, field

@@ -52,7 +52,7 @@ class Published:
 
     @property
     def scale(self) -> float:
-        """Factor from `unit` to the metric's own."""
+        """Factor from `unit` to the unit of `METRICS[metric]`."""
         return METRICS[self.metric].unit.scales[self.unit]
 
     def matches(self, cell: Cell) -> bool:
