@@ -9,8 +9,8 @@ use crate::measured::Measured;
 use crate::message::Messages;
 use crate::session::{self, ClientServer};
 use crate::workload::{
-    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, Settings, TIMEOUT_HELP,
-    Workload, default_timeout_ns, number, small,
+    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload,
+    WorkloadSettings, default_timeout_ns, number, small,
 };
 use crate::{Sample, WorkloadError};
 use crosswind_host::Clock;
@@ -45,7 +45,7 @@ pub struct Connect {
     pub timeout_ns: Option<u64>,
 }
 
-impl Settings for Connect {
+impl WorkloadSettings for Connect {
     const KIND: &'static str = "connect";
     const SAMPLE: &'static str = "one connection set up";
 

@@ -10,8 +10,8 @@ use crate::message::{Messages, Sizes};
 use crate::seen::Seen;
 use crate::session::{self, ClientServer};
 use crate::workload::{
-    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, Settings, TIMEOUT_HELP,
-    Workload, default_timeout_ns, number, small,
+    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload,
+    WorkloadSettings, default_timeout_ns, number, small,
 };
 use crate::{Sample, WorkloadError, closed_loop, open_loop};
 use crosswind_host::Clock;
@@ -110,7 +110,7 @@ pub enum Direction {
     Download,
 }
 
-impl Settings for Echo {
+impl WorkloadSettings for Echo {
     const KIND: &'static str = "echo";
     const SAMPLE: &'static str = "one message and its answer";
 

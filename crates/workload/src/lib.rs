@@ -3,7 +3,7 @@
 //! A workload runs a client in the client's namespace and a server in the server's, on one clock, and
 //! returns one [`Sample`] for each exchange. Whatever happens to an exchange is data; only a workload that cannot run is an error.
 //!
-//! - `workload`: what a workload says of itself ([`Settings`]) and does ([`Workload`]).
+//! - `workload`: what a workload says of itself ([`WorkloadSettings`]) and does ([`Workload`]).
 //! - `session`: the frame of those that use a transport: clients on lanes side by side, a server with its streams.
 //! - `closed_loop`, `open_loop`, `flow`: how messages are sent. `answers`: how they are answered.
 
@@ -41,4 +41,4 @@ pub use measured::{Measured, OutcomeCount, ProgramEnd};
 pub use progress::{Progress, Snapshot};
 pub use registry::{Kind, WorkloadConfig, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};
-pub use workload::{ConnectionNeeds, PathFacts, Settings, Workload};
+pub use workload::{ConnectionNeeds, PathFacts, Workload, WorkloadSettings};

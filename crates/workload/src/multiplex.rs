@@ -18,7 +18,7 @@ use crate::sample::Sample;
 use crate::seen::Seen;
 use crate::session::{self, ClientServer};
 use crate::workload::{
-    ConnectionNeeds, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, Settings, TIMEOUT_HELP, Workload,
+    ConnectionNeeds, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
     default_timeout_ns, number, small,
 };
 use crosswind_host::Clock;
@@ -134,7 +134,7 @@ impl Multiplex {
     }
 }
 
-impl Settings for Multiplex {
+impl WorkloadSettings for Multiplex {
     const KIND: &'static str = "multiplex";
     const SAMPLE: &'static str = "one message and its answer";
 

@@ -10,8 +10,8 @@ use crate::message::Messages;
 use crate::server::{ServeStream, ServerStream};
 use crate::session::{self, ClientServer};
 use crate::workload::{
-    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, Settings, TIMEOUT_HELP,
-    Workload, default_timeout_ns, number, small,
+    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload,
+    WorkloadSettings, default_timeout_ns, number, small,
 };
 use crate::{PageObject, Sample, WorkloadError};
 use crosswind_host::Clock;
@@ -80,7 +80,7 @@ pub struct Page {
     pub timeout_ns: Option<u64>,
 }
 
-impl Settings for Page {
+impl WorkloadSettings for Page {
     const KIND: &'static str = "page";
     const SAMPLE: &'static str = "one page: from connecting to its last byte";
 

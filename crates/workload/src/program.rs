@@ -4,7 +4,7 @@ use crate::WorkloadError;
 use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::measured::{Measured, ProgramEnd};
-use crate::workload::{ConnectionNeeds, Settings, Workload};
+use crate::workload::{ConnectionNeeds, Workload, WorkloadSettings};
 use crosswind_host::program::{Programs, output_file};
 use crosswind_host::{ErrorKind, HostError, Testbed};
 use crosswind_settings::SettingError;
@@ -33,7 +33,7 @@ pub struct Program {
     pub server: Option<Vec<String>>,
 }
 
-impl Settings for Program {
+impl WorkloadSettings for Program {
     const KIND: &'static str = "program";
     const SAMPLE: &'static str = "none: what the programs print goes to files";
 

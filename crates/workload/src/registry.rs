@@ -1,6 +1,6 @@
 //! Every workload there is: one line each. And the workload of a cell, read and checked.
 
-use crate::workload::{ConnectionNeeds, PathFacts, Settings, Workload};
+use crate::workload::{ConnectionNeeds, PathFacts, Workload, WorkloadSettings};
 use crosswind_settings::{Group, KeyType, SettingError, describe, read};
 use crosswind_transport::{Features, Payload, Resumption, TransportRef, all, find};
 use serde::{Serialize, Serializer};
@@ -36,7 +36,7 @@ pub fn kinds() -> impl Iterator<Item = &'static Kind> {
 }
 
 impl Kind {
-    const fn of<W: Settings>() -> Self {
+    const fn of<W: WorkloadSettings>() -> Self {
         Self { name: W::KIND, sample: W::SAMPLE, fits: W::fits, settings: describe::<W>, read: read_kind::<W> }
     }
 
@@ -98,7 +98,10 @@ impl Serialize for WorkloadConfig {
     }
 }
 
-fn read_kind<W: Settings>(object: &Map<String, Value>, path: &PathFacts) -> Result<WorkloadConfig, SettingError> {
+fn read_kind<W: WorkloadSettings>(
+    object: &Map<String, Value>,
+    path: &PathFacts,
+) -> Result<WorkloadConfig, SettingError> {
     check_transport_name(object, describe::<W>())?;
     let mut settings: W = read(object)?;
     settings.fill_in(path);
@@ -130,7 +133,7 @@ fn check_transport_name(object: &Map<String, Value>, group: &Group) -> Result<()
     Ok(())
 }
 
-fn check_fit<W: Settings>(transport: TransportRef) -> Result<(), SettingError> {
+fn check_fit<W: WorkloadSettings>(transport: TransportRef) -> Result<(), SettingError> {
     if W::fits(&transport.features()) {
         return Ok(());
     }

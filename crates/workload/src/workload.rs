@@ -16,7 +16,7 @@ use std::fmt;
 ///
 /// The struct that implements it is the only place where a key stands: its fields with their documentation, defaults and
 /// ranges are the keys, their help, their defaults and their ranges (see `crosswind_settings`).
-pub trait Settings: Workload + Serialize + DeserializeOwned + JsonSchema + 'static {
+pub trait WorkloadSettings: Workload + Serialize + DeserializeOwned + JsonSchema + 'static {
     /// Its name in a cell.
     const KIND: &'static str;
 
