@@ -105,8 +105,6 @@ def _help(key: Key, note: str = "") -> str:
     first = text.partition(" ")[0]
     if first[1:] == first[1:].lower():
         text = text[0].lower() + text[1:]
-    if key.type is KeyType.ARGUMENTS:
-        note += "; {python} stands for the Python that runs the study, {cell} for crosswind-cell"
     is_named = all(name in text for name in key.choices)
     return f"{text}{note}" if is_named else f"{text}{note}: {', '.join(key.choices)}"
 
