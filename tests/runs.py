@@ -35,13 +35,18 @@ def manifest(cells: int = 2, name: str = "a-study", started: str = "2026-01-01T0
     }
 
 
+WAITING = {"run_ns": 1000, "wait_ns": 1, "elapsed_ns": 1_000_000, "fraction": 0.001}
+HOST_READBACK: dict[str, Any] = {"sysctl": {}, "route": {}, "device": {}, "socket": None}
+
 FINISHED: dict[str, Any] = {
     "event": "finished",
     "schema": "crosswind.cell-result/1",
+    "id": "",
     "valid": True,
     "reasons": [],
     "warnings": [],
-    "samples": {"rows": 60, "ok": 60, "lost": 0},
+    "samples": {"rows": 60, "ok": 60, "lost": 0, "outcomes": []},
+    "program": None,
     "ledger": {
         way: {
             "in": 60,
@@ -56,23 +61,26 @@ FINISHED: dict[str, Any] = {
     | {"closed": True},
     "fidelity": {
         "delay_error_ns": {"n": 120, "p50": 9000, "p99": 41000, "max": 90000},
-        "starvation": {"run_ns": 1000, "wait_ns": 1, "fraction": 0.001},
+        "starvation": WAITING,
+        "probe_starvation": {"client": WAITING, "server": WAITING},
+        "kernel_drops": 0,
         "realtime": True,
         "memory_locked": True,
         "cpus": {"emulator": [1], "hosts": [0]},
-        "budget": {"delay_error_p99_ns": 1_000_000, "starvation": 0.05},
+        "budget": {"delay_error_p99_ns": 1_000_000, "starvation": 0.05, "probe_starvation": 0.4},
         "within_budget": True,
     },
-    "readback": {
-        "client": {"sysctl": {}, "route": {}, "socket": {}},
-        "server": {"sysctl": {}, "route": {}, "socket": {}},
-    },
+    "readback": {"client": HOST_READBACK, "server": HOST_READBACK},
     "cpu": {"client_ns": 1, "server_ns": 1, "emulator_ns": 1},
-    "queueing_ns": {way: {"p50": 0, "p99": 0, "max": 0} for way in ("forward", "reverse")},
+    "traffic": None,
+    "profile": None,
+    "queueing_ns": {way: {"n": 60, "p50": 0, "p99": 0, "max": 0} for way in ("forward", "reverse")},
     "versions": {"crosswind_cell": "0.1.0", "kernel": "6.1.0"},
     "elapsed_ns": 1_000_000,
+    "processors_awake": True,
+    "peak_memory_bytes": None,
 }
-"""A `finished` event as docs/cell-protocol.md has it, without its id."""
+"""A `finished` event as docs/cell-protocol.md has it."""
 
 
 def echo_samples(n: int = 60) -> pl.DataFrame:
