@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from cell_events import FINISHED, PROGRESS
+
+WITHOUT_SAMPLES = {**FINISHED, "samples": {"rows": 0, "ok": 0, "lost": 0, "outcomes": []}, "fidelity": None}
+
 ROOT = Path(__file__).parent.parent
 BUILT_CELL = ROOT / "target" / "release" / "crosswind-cell"
 
@@ -60,8 +64,8 @@ def cell() -> Path:
 def fake_cell(tmp_path: Path) -> Callable[[str], Path]:
     """Makes a program that speaks the cell protocol as badly as its Python body says.
 
-    The body finds the parsed cell in `cell`, and `say(**event)` to print an event. What it is asked to check, the real
-    one does.
+    The body finds the parsed cell in `cell`, `say(**event)` prints an event, `progress(**changes)` one about progress.
+    What it is asked to check, the real one does.
     """
     real = requires_binary()
 
@@ -74,6 +78,8 @@ def fake_cell(tmp_path: Path) -> Callable[[str], Path]:
             f"if sys.argv[1:] == ['--check']: os.execv({str(real)!r}, [{str(real)!r}, '--check'])",
             "cell = json.loads(sys.stdin.read())",
             "def say(**event): print(json.dumps(event), flush=True)",
+            "def ready(): say(event='ready', setup_ns=1)",
+            f"def progress(**changes): say(**{{**{PROGRESS!r}, **changes}})",
             "def start(): say(event='started', schema='crosswind.event/1', id=cell.get('id', ''))",
             textwrap.dedent(body),
         ]
@@ -84,10 +90,9 @@ def fake_cell(tmp_path: Path) -> Callable[[str], Path]:
     return make
 
 
-GOOD_END = """
+GOOD_END = f"""
 import os
-def finish():
-    say(event='finished', schema='crosswind.cell-result/1', id=cell.get('id', ''), valid=True, reasons=[], warnings=[],
-        samples={'rows': 0, 'ok': 0, 'lost': 0}, ledger={'closed': True}, fidelity=None, elapsed_ns=1)
+def finish(**changes):
+    say(**{{**{WITHOUT_SAMPLES!r}, 'id': cell.get('id', ''), **changes}})
 """
-"""Defines finish() for a fake cell: the shortest `finished` event that is one."""
+"""Defines finish() for a fake cell: a `finished` event without samples and fidelity."""

@@ -1,86 +1,83 @@
-"""Plans and manifests for tests, without a study behind them."""
+"""Plans, run directories and samples for tests, without a study behind them."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from cell_events import finished
+from crosswind.cell.events import Failure
+from crosswind.cell.placement import Placement
 from crosswind.record import SAMPLE_SCHEMA
+from crosswind.store.directory import Store
+from crosswind.store.manifest import Manifest, Options, Session
+from crosswind.store.plan import PlannedCell
+from crosswind.store.result import CellResult
+
+STARTED = "2026-01-01T00:00:00.000+00:00"
 
 
-def entry(number: int) -> dict[str, Any]:
-    return {
+def planned_cell(number: int, **changes: Any) -> PlannedCell:
+    """The first repetition of a cell."""
+    fields: dict[str, Any] = {
         "key": f"c{number:03d}-r00",
         "order": number,
         "cell": number,
         "repetition": 0,
         "block": 0,
         "seed": 1,
-        "expected_ns": 1,
         "levels": {"path.loss": f"{number}%"},
         "parameters": {"schema": "crosswind.cell/1", "workload": {"kind": "echo"}, "output": {"packets": False}},
+        "expected_ns": 1,
+        "expected_packets": 2,
+        "expected_bytes": 60,
+        "expected_load": 1.0,
     }
+    return PlannedCell(**fields | changes)
 
 
-def manifest(cells: int = 2, name: str = "a-study", started: str = "2026-01-01T00:00:00.000+00:00") -> dict[str, Any]:
-    return {
+def plan_of(cells: int) -> list[PlannedCell]:
+    """One repetition of so many cells."""
+    return [planned_cell(number) for number in range(cells)]
+
+
+def manifest(cells: int = 2, name: str = "a-study", started: str = STARTED, **changes: Any) -> Manifest:
+    """A run of so many repetitions."""
+    fields: dict[str, Any] = {
         "name": name,
         "study": {"title": "A study"},
         "study_digest": "d1",
         "presentation": {"name": name, "title": "A study", "published": [], "models": [], "notes": []},
-        "options": {"packets": False, "capture": False},
-        "plan": [entry(number) for number in range(cells)],
+        "options": Options(),
+        "planned": cells,
         "provenance": {"started": started},
-        "sessions": [],
+        "sessions": (Session(started=started),),
     }
+    return Manifest(**fields | changes)
 
 
-WAITING = {"run_ns": 1000, "wait_ns": 1, "elapsed_ns": 1_000_000, "fraction": 0.001}
-HOST_READBACK: dict[str, Any] = {"sysctl": {}, "route": {}, "device": {}, "socket": None}
+def new_run(directory: Path, cells: int = 2, *, plan: Sequence[PlannedCell] | None = None, **changes: Any) -> Store:
+    """A run directory with its plan and no results, open for writing."""
+    planned = plan_of(cells) if plan is None else plan
+    return Store.create(directory, manifest(len(planned), **changes), planned)
 
-FINISHED: dict[str, Any] = {
-    "event": "finished",
-    "schema": "crosswind.cell-result/1",
-    "id": "",
-    "valid": True,
-    "reasons": [],
-    "warnings": [],
-    "samples": {"rows": 60, "ok": 60, "lost": 0, "outcomes": []},
-    "program": None,
-    "ledger": {
-        way: {
-            "in": 60,
-            "delivered": 60,
-            "dropped": {"loss": 0, "queue": 0, "device": 0},
-            "queued": 0,
-            "in_bytes": 3600,
-            "delivered_bytes": 3600,
-        }
-        for way in ("forward", "reverse")
+
+def cell_result(planned: PlannedCell, *, failure: Failure | None = None, **changes: Any) -> CellResult:
+    """How a repetition ended, well unless a failure is given."""
+    fields: dict[str, Any] = {
+        "planned": planned,
+        "placement": Placement(),
+        "beside": 0,
+        "attempt": 1,
+        "started": STARTED,
+        "ended": STARTED,
+        "elapsed_ns": 1,
+        "finished": None if failure else finished(),
+        "failure": failure,
     }
-    | {"closed": True},
-    "fidelity": {
-        "delay_error_ns": {"n": 120, "p50": 9000, "p99": 41000, "max": 90000},
-        "starvation": WAITING,
-        "probe_starvation": {"client": WAITING, "server": WAITING},
-        "kernel_drops": 0,
-        "realtime": True,
-        "memory_locked": True,
-        "cpus": {"emulator": [1], "hosts": [0]},
-        "budget": {"delay_error_p99_ns": 1_000_000, "starvation": 0.05, "probe_starvation": 0.4},
-        "within_budget": True,
-    },
-    "readback": {"client": HOST_READBACK, "server": HOST_READBACK},
-    "cpu": {"client_ns": 1, "server_ns": 1, "emulator_ns": 1},
-    "traffic": None,
-    "profile": None,
-    "queueing_ns": {way: {"n": 60, "p50": 0, "p99": 0, "max": 0} for way in ("forward", "reverse")},
-    "versions": {"crosswind_cell": "0.1.0", "kernel": "6.1.0"},
-    "elapsed_ns": 1_000_000,
-    "processors_awake": True,
-    "peak_memory_bytes": None,
-}
-"""A `finished` event as docs/cell-protocol.md has it."""
+    return CellResult(**fields | changes)
 
 
 def echo_samples(n: int = 60) -> pl.DataFrame:

@@ -35,8 +35,8 @@ def test_a_client_is_profiled_against_our_server(crosswind: Cli) -> None:
     assert (peer["messages"], peer["problem"]) == (3, None)
     assert sum(one["share"] for one in peer["functions"]) == pytest.approx(1, abs=0.2)
     assert ended.json["provenance"]["programs"]["python"].endswith(Path(sys.executable).name)
-    (entry,) = json.loads((crosswind.cwd / "here" / "manifest.json").read_text(encoding="utf-8"))["plan"]
-    assert entry["parameters"]["workload"]["client"][0] == "{python}"
+    (planned,) = (crosswind.cwd / "here" / "plan.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(planned)["parameters"]["workload"]["client"][0] == "{python}"
     assert crosswind("report", "here").out.count("Peer programs") == 1
 
 

@@ -10,16 +10,19 @@ import jsonschema
 import pytest
 from rich.console import Console
 
+from cell_events import FINISHED
 from conftest import ROOT, requires_binary
 from crosswind import __version__
 from crosswind.cli import main
-from crosswind.cli.runs import print_runs, size_text
+from crosswind.cli.runs import print_runs
 from crosswind.cli.settings import options, parse_set
+from crosswind.cli.text import size_text
 from crosswind.errors import UsageError
 from crosswind.store.directory import Store
 from crosswind.store.listing import list_runs
+from crosswind.store.manifest import Session, Status
 from crosswind.study.keys import KINDS
-from runs import FINISHED, echo_samples, manifest
+from runs import echo_samples, new_run
 
 Crosswind = Callable[..., tuple[int, str, str]]
 
@@ -340,13 +343,13 @@ def test_a_plan_as_json_is_the_plan_that_is_run(crosswind: Crosswind, use_cell: 
     assert (planned["schema"], planned["runs"], planned["repetitions"]) == ("crosswind.plan/1", 4, 2)
     assert planned["checked"] == "each cell, by crosswind-cell"
     crosswind("run", *arguments, "--output", "here", "--no-report")
-    manifest = json.loads(Path("here/manifest.json").read_text(encoding="utf-8"))
-    assert planned["study_digest"] == manifest["study_digest"]
+    store = Store.read(Path("here"))
+    assert planned["study_digest"] == store.manifest.study_digest
     assert planned["order"] == [
-        {key: value for key, value in entry.items() if key != "parameters"} for entry in manifest["plan"]
+        {key: value for key, value in cell.as_json().items() if key != "parameters"} for cell in store.plan
     ]
-    assert planned["total"]["serial_ns"] == sum(entry["expected_ns"] for entry in manifest["plan"])
-    assert planned["total"]["packets"] == sum(entry["expected_packets"] for entry in manifest["plan"])
+    assert planned["total"]["serial_ns"] == sum(cell.expected_ns for cell in store.plan)
+    assert planned["total"]["packets"] == sum(cell.expected_packets for cell in store.plan)
     assert [cell["runs"] for cell in planned["cells"]] == [2, 2]
     assert "order" not in json.loads(crosswind("plan", *arguments, "--json")[1])
 
@@ -399,8 +402,8 @@ def four_runs(crosswind: Crosswind) -> Path:
     """A finished, an interrupted and a died run, and one that is half removed."""
     root = Path("crosswind-runs")
     for day, (name, status) in enumerate([("done", "done"), ("cut", "interrupted"), ("dead", "running")], start=1):
-        with Store.create(root / name, manifest(started=f"2026-01-{day:02d}T12:00:00.000+00:00")) as store:
-            store.update(status=status)
+        with new_run(root / name, started=f"2026-01-{day:02d}T12:00:00.000+00:00") as store:
+            store.set_status(Status(status))
         (root / name / "cells" / "c000-r00").mkdir()
         (root / name / "cells" / "c000-r00.failed-1").mkdir()
     (root / "dead" / "cells" / "c001-r00.4711.part").mkdir()
@@ -443,6 +446,7 @@ def test_runs_are_listed_for_people_and_programs(crosswind: Crosswind, four_runs
         "valid": 0,
         "invalid": 0,
         "failed": 0,
+        "outcomes": [],
         "size_bytes": 0,
         "size_is_exact": True,
         "problem": None,
@@ -541,7 +545,8 @@ def test_clean_leaves_a_run_alone_that_went_on_while_it_asked(
 ) -> None:
     def answer(*_: object, **__: object) -> bool:
         with Store.resume(four_runs / "cut") as store:
-            store.update(sessions=[{"started": "2026-03-01T12:00:00.000+00:00"}], status="done")
+            store.begin_session(Session(started="2026-03-01T12:00:00.000+00:00"))
+            store.set_status(Status.DONE)
         return True
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
@@ -554,7 +559,7 @@ def test_clean_leaves_a_run_alone_that_went_on_while_it_asked(
 
 def test_clean_removes_a_damaged_run_only_by_name(crosswind: Crosswind, four_runs: Path) -> None:
     path = four_runs / "cut" / "manifest.json"
-    path.write_text('{"schema": "crosswind.run/1", "plan": []}', encoding="utf-8")
+    path.write_text('{"schema": "crosswind.run/2"}', encoding="utf-8")
     crosswind("clean", "--unfinished", "--yes")
     assert names(four_runs) == {"cut", "done"}
     crosswind("clean", "cut", "--parts", "--yes")
@@ -565,7 +570,7 @@ def test_clean_removes_a_damaged_run_only_by_name(crosswind: Crosswind, four_run
 
 def test_a_listing_fits_a_narrow_terminal(tmp_path: Path) -> None:
     name = "transfer-time-zero-loss-20261120T221328Z"
-    Store.create(tmp_path / name, manifest(name="transfer-time-zero-loss")).close()
+    new_run(tmp_path / name, name="transfer-time-zero-loss").close()
     console = Console(width=80, file=StringIO(), highlight=False, markup=False)
     print_runs(console, tmp_path, list_runs(tmp_path))
     assert isinstance(console.file, StringIO)

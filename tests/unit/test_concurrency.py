@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind.execution.concurrency import FIRST, GROW, MEMORY, MOST, SHRINK, Budget, Counters, Limit, Meter, Window
+from crosswind.execution.concurrency import (
+    FIRST_LIMIT,
+    GROWTH_STEP,
+    HALF_LIFE_WINDOWS,
+    LARGEST_LIMIT,
+    SHRINK_FACTOR,
+    Budget,
+    Counters,
+    Limit,
+    Meter,
+    Window,
+)
 
 GOOD = Window(released=1000)
 
@@ -31,7 +42,7 @@ def values(limit: Limit, *windows: Window) -> list[int]:
 
 def cut_to(value: int) -> Limit:
     """A limit that was cut to `value` and has rested since."""
-    limit = Limit(first=math.ceil(value / SHRINK))
+    limit = Limit(first=math.ceil(value / SHRINK_FACTOR))
     limit.handle_window(STRAINED, running=limit.value)
     for _ in range(2):
         limit.handle_window(GOOD, running=0)
@@ -43,27 +54,34 @@ def cut_to(value: int) -> Limit:
 
 
 def test_it_begins_with_a_few_and_never_with_more_than_there_are() -> None:
-    assert Limit().value == FIRST == 16
-    assert Limit(most=3).value == 3
-    assert Limit(most=0).value == 1
+    assert Limit().value == FIRST_LIMIT == 16
+    assert Limit(largest=3).value == 3
+    assert Limit(largest=0).value == 1
 
 
-def test_it_doubles_every_other_window_up_to_the_most() -> None:
-    assert values(Limit(first=16, most=100), *[GOOD] * 8) == [32, 32, 64, 64, 100, 100, 100, 100]
+def test_it_doubles_every_other_window_up_to_the_largest() -> None:
+    assert values(Limit(first=16, largest=100), *[GOOD] * 8) == [32, 32, 64, 64, 100, 100, 100, 100]
     limit = Limit()
     values(limit, *[GOOD] * 20)
-    assert limit.value == MOST
+    assert limit.value == LARGEST_LIMIT
 
 
 def test_the_first_strain_ends_doubling_for_good() -> None:
     limit = Limit(first=100)
     # 70 % of 100, two windows of rest, and from then on steps with a window of rest after each.
     assert values(limit, STRAINED) == [70]
-    assert values(limit, *[GOOD] * 6) == [70, 70, 70 + GROW, 70 + GROW, 70 + 2 * GROW, 70 + 2 * GROW]
+    assert values(limit, *[GOOD] * 6) == [
+        70,
+        70,
+        70 + GROWTH_STEP,
+        70 + GROWTH_STEP,
+        70 + 2 * GROWTH_STEP,
+        70 + 2 * GROWTH_STEP,
+    ]
 
 
-def test_growth_by_steps_stops_at_the_most() -> None:
-    limit = Limit(first=100, most=100)
+def test_growth_by_steps_stops_at_the_largest() -> None:
+    limit = Limit(first=100, largest=100)
     values(limit, STRAINED, *[GOOD] * 40)
     assert limit.value == 100
 
@@ -143,12 +161,12 @@ def test_one_bad_moment_among_good_windows_does_not_shrink() -> None:
             limit.handle_window(GOOD, running=0)
         limit.handle_window(late(packets), running=16)
         assert (limit.value < 16) is shrinks
-        weight = (1 - 0.5 ** (12 / MEMORY)) / (1 - 0.5 ** (1 / MEMORY))
+        weight = (1 - 0.5 ** (12 / HALF_LIFE_WINDOWS)) / (1 - 0.5 ** (1 / HALF_LIFE_WINDOWS))
         assert limit.pressure == pytest.approx(packets / (10 * weight), rel=1e-12)  # float64, a dozen steps
 
 
 def test_a_moment_without_a_processor_is_averaged_too() -> None:
-    fade = 0.5 ** (1 / MEMORY)
+    fade = 0.5 ** (1 / HALF_LIFE_WINDOWS)
     weight = (1 - fade**12) / (1 - fade)
     limit = Limit(budget=Budget(starvation=0.05))
     for _ in range(11):
@@ -161,9 +179,9 @@ def test_a_moment_without_a_processor_is_averaged_too() -> None:
 
 def test_after_its_memory_a_window_counts_half() -> None:
     limit = Limit(budget=Budget(starvation=0.05))
-    for starvation in (0.02, *[0.0] * MEMORY):
+    for starvation in (0.02, *[0.0] * HALF_LIFE_WINDOWS):
         limit.handle_window(Window(starvation=starvation), running=0)
-    weight = sum(0.5 ** (age / MEMORY) for age in range(MEMORY + 1))
+    weight = sum(0.5 ** (age / HALF_LIFE_WINDOWS) for age in range(HALF_LIFE_WINDOWS + 1))
     assert limit.pressure == pytest.approx(0.02 * 0.5 / weight / 0.05, rel=1e-12)  # float64, five steps
 
 
@@ -171,7 +189,7 @@ def test_late_packets_are_forgotten_as_fast_as_those_in_time() -> None:
     limit = Limit()
     limit.handle_window(late(3), running=0)
     assert limit.pressure == pytest.approx(0.3, rel=1e-15)
-    for _ in range(10 * MEMORY):
+    for _ in range(10 * HALF_LIFE_WINDOWS):
         limit.handle_window(Window(released=10), running=0)
     # Of three late packets, a thousandth is left, among fewer than count as a rate.
     assert limit.pressure == pytest.approx(3 * 0.5**10 / 100 / 0.01, rel=1e-12)
@@ -194,7 +212,7 @@ def test_cells_that_missed_their_budget_shrink_it_when_they_are_several(
     limit = Limit(first=80)
     limit.handle_window(GOOD, running=running, missed=missed)
     # One of a few, or one of twenty, may be bad luck.
-    assert limit.value == (math.floor(running * SHRINK) if shrinks else 160 if running == 80 else 80)
+    assert limit.value == (math.floor(running * SHRINK_FACTOR) if shrinks else 160 if running == 80 else 80)
 
 
 def test_after_a_cut_it_grows_by_steps_from_there() -> None:
@@ -206,17 +224,17 @@ def test_after_a_cut_it_grows_by_steps_from_there() -> None:
     windows=st.lists(
         st.tuples(st.integers(0, 5000), st.integers(0, 5000), st.floats(0, 1), st.integers(0, 2000), st.integers(0, 50))
     ),
-    most=st.integers(1, 1000),
+    largest=st.integers(1, 1000),
 )
-def test_whatever_happens_it_stays_between_one_and_the_most(
-    windows: list[tuple[int, int, float, int, int]], most: int
+def test_whatever_happens_it_stays_between_one_and_the_largest(
+    windows: list[tuple[int, int, float, int, int]], largest: int
 ) -> None:
-    limit = Limit(most=most)
+    limit = Limit(largest=largest)
     for released, late_packets, starvation, running, missed in windows:
         before = limit.value
         window = Window(released, min(late_packets, released), starvation, starvation)
         limit.handle_window(window, running=running, missed=missed)
-        assert 1 <= limit.value <= most
+        assert 1 <= limit.value <= largest
         assert limit.value <= 2 * before
         assert running >= before or limit.value <= before
 
@@ -287,3 +305,9 @@ def test_a_cell_that_never_told_anything_can_be_forgotten() -> None:
     meter = Meter()
     meter.forget("a")
     assert meter.take() == Window()
+
+
+def test_the_strictest_budget_of_the_cells_is_that_of_all() -> None:
+    budgets = [{}, {"starvation": 0.01}, {"starvation": 0.5, "probe_starvation": 0.1}]
+    assert Budget.strictest(budgets) == Budget(starvation=0.01, probe_starvation=0.1)
+    assert Budget.strictest([]) == Budget()

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from conftest import GOOD_END
-from crosswind.cell.process import CellProcess, Event, Outcome, filled_in, find_binary, used_stand_ins
+from crosswind.cell.binary import filled_in, find_binary, used_placeholders
+from crosswind.cell.events import ErrorKind, Event, Failure, Started
+from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.errors import EngineError
 
 FakeCell = Callable[[str], Path]
@@ -25,7 +27,7 @@ def run(
     *,
     grace_s: float = 10,
     on_event: Callable[[CellProcess, Event], None] = lambda _process, _event: None,
-) -> Outcome:
+) -> CellEnd:
     """Drives one cell to its end, as the scheduler does."""
     process = CellProcess(cell, binary=binary, on_event=lambda event: on_event(process, event), grace_s=grace_s)
     while not process.done:
@@ -37,17 +39,17 @@ def run(
                     process.handle_readable(key.fileobj)
         if not process.done:
             process.handle_time(time.monotonic())
-    return process.outcome()
+    return process.end()
 
 
 def test_a_good_cell_gives_its_events_and_its_result(fake_cell: FakeCell) -> None:
     events: list[str] = []
-    body = GOOD_END + "start(); say(event='ready', setup_ns=1); say(event='progress', done=1, total=2); finish()"
-    outcome = run(fake_cell(body), on_event=lambda _, event: events.append(event["event"]))
+    body = GOOD_END + "start(); say(event='ready', setup_ns=1); progress(); finish()"
+    end = run(fake_cell(body), on_event=lambda _, event: events.append(event.event))
     assert events == ["started", "ready", "progress", "finished"]
-    assert outcome.failure is None
-    assert outcome.finished is not None
-    assert outcome.finished["id"] == "a"
+    assert end.failure is None
+    assert end.finished is not None
+    assert end.finished.id == "a"
 
 
 @pytest.mark.parametrize(
@@ -58,61 +60,63 @@ def test_a_good_cell_gives_its_events_and_its_result(fake_cell: FakeCell) -> Non
         ("start(); finish(); os.kill(os.getpid(), signal.SIGKILL)", "killed", "SIGKILL"),
         ("start(); print('panic: garbage', flush=True)", "protocol", "not JSON: 'panic: garbage'"),
         ("start(); print('[1]', flush=True)", "protocol", "not an event"),
+        ("start(); say(event='ready')", "protocol", "its event 'ready' lacks setup_ns"),
+        ("start(); finish(cpu={'client_ns': 1})", "protocol", "its event 'finished' lacks cpu.server_ns"),
         ("say(event='started', schema='crosswind.event/2')", "protocol", "schema 'crosswind.event/2'"),
         ("start(); say(event='finished', schema='crosswind.cell-result/9')", "protocol", "crosswind.cell-result/9"),
         ("say(event='ready', setup_ns=1)", "protocol", "first event is 'ready'"),
-        ("start()", "protocol", "ended with status 0 without a last word"),
+        ("start()", "protocol", "ended with status 0 and printed neither a result nor an error"),
         ("sys.exit(3)", "protocol", "ended with status 3"),
-        ("start(); sys.stderr.write('the reason'); sys.exit(3)", "protocol", "it said: the reason"),
+        ("start(); sys.stderr.write('the reason'); sys.exit(3)", "protocol", "on its standard error: the reason"),
         ("start(); say(event='error', kind='host', message='no', hint='do'); sys.exit(1)", "host", "no"),
         ("start(); os.write(1, b'x' * 3_000_000)", "protocol", "a line of more than"),
         ("start(); os.write(1, b'\\xff\\xfe\\n')", "protocol", "not JSON"),
     ],
 )
 def test_a_bad_cell_is_a_failure_and_not_a_crash(fake_cell: FakeCell, body: str, kind: str, message: str) -> None:
-    outcome = run(fake_cell(GOOD_END + body))
-    assert outcome.finished is None
-    assert outcome.failure is not None
-    assert outcome.failure.kind == kind
-    assert message in outcome.failure.message
+    end = run(fake_cell(GOOD_END + body))
+    assert end.finished is None
+    assert end.failure is not None
+    assert end.failure.kind == kind
+    assert message in end.failure.message
 
 
 def test_an_error_event_keeps_its_hint(fake_cell: FakeCell) -> None:
-    outcome = run(fake_cell("start(); say(event='error', kind='privilege', message='m', hint='sudo'); sys.exit(1)"))
-    assert outcome.failure_dict() == {"kind": "privilege", "message": "m", "hint": "sudo"}
+    end = run(fake_cell("start(); say(event='error', kind='privilege', message='m', hint='sudo'); sys.exit(1)"))
+    assert end.failure == Failure(ErrorKind.PRIVILEGE, "m", "sudo")
 
 
 def test_a_cell_that_hangs_is_killed_at_its_deadline(fake_cell: FakeCell) -> None:
-    outcome = run(fake_cell("start(); signal.pause()"), {**CELL, "deadline_ns": 200_000_000}, grace_s=0.1)
-    assert outcome.failure is not None
-    assert outcome.failure.kind == "deadline"
+    end = run(fake_cell("start(); signal.pause()"), {**CELL, "deadline_ns": 200_000_000}, grace_s=0.1)
+    assert end.failure is not None
+    assert end.failure.kind == "deadline"
 
 
 def test_a_cell_that_closes_its_streams_and_stays_is_killed(fake_cell: FakeCell) -> None:
-    outcome = run(fake_cell("start(); os.close(1); os.close(2); signal.pause()"))
-    assert outcome.failure is not None
-    assert outcome.failure.kind == "killed"
+    end = run(fake_cell("start(); os.close(1); os.close(2); signal.pause()"))
+    assert end.failure is not None
+    assert end.failure.kind == "killed"
 
 
 def test_an_interrupt_lets_the_cell_end_by_itself(fake_cell: FakeCell) -> None:
     body = """
-    def end(*_):
+    def bye(*_):
         say(event='error', kind='interrupted', message='interrupted', hint=None)
         sys.exit(130)
-    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGINT, bye)
     start()
     signal.pause()
     """
-    outcome = run(fake_cell(body), on_event=_interrupt_when_started)
-    assert outcome.failure is not None
-    assert outcome.failure.kind == "interrupted"
+    end = run(fake_cell(body), on_event=_interrupt_when_started)
+    assert end.failure is not None
+    assert end.failure.kind == "interrupted"
 
 
 def test_a_cell_deaf_to_the_interrupt_is_killed(fake_cell: FakeCell) -> None:
     body = "signal.signal(signal.SIGINT, signal.SIG_IGN); start()\nwhile True: signal.pause()"
-    outcome = run(fake_cell(body), on_event=_interrupt_when_started)
-    assert outcome.failure is not None
-    assert outcome.failure.kind == "interrupted"
+    end = run(fake_cell(body), on_event=_interrupt_when_started)
+    assert end.failure is not None
+    assert end.failure.kind == "interrupted"
 
 
 def test_the_whole_group_dies_with_a_killed_cell(fake_cell: FakeCell, tmp_path: Path) -> None:
@@ -134,9 +138,9 @@ def test_a_cell_that_does_not_read_its_input_is_no_crash(tmp_path: Path) -> None
     program = tmp_path / "deaf"
     program.write_text("#!/bin/sh\nexec <&-\nexit 7\n", encoding="utf-8")
     program.chmod(0o755)
-    outcome = run(program)
-    assert outcome.failure is not None
-    assert "status 7" in outcome.failure.message
+    end = run(program)
+    assert end.failure is not None
+    assert "status 7" in end.failure.message
 
 
 def test_what_cannot_be_started_says_what_to_do(tmp_path: Path) -> None:
@@ -197,8 +201,8 @@ def test_only_programs_have_placeholders(monkeypatch: pytest.MonkeyPatch) -> Non
     echo = {"id": "{python}", "workload": {"kind": "echo"}}
     ping = {"workload": {"kind": "program", "client": ["ping", "{server}"], "server": None}}
     assert [filled_in(cell, binary) for cell in (echo, ping)] == [echo, ping]
-    assert used_stand_ins([echo, ping], binary) == {}
-    assert used_stand_ins([PROGRAMS, ping], binary) == {"{python}": "/opt/python", "{cell}": "/opt/crosswind-cell"}
+    assert used_placeholders([echo, ping], binary) == {}
+    assert used_placeholders([PROGRAMS, ping], binary) == {"{python}": "/opt/python", "{cell}": "/opt/crosswind-cell"}
 
 
 def test_a_cell_process_is_given_what_placeholders_stand_for(fake_cell: FakeCell, tmp_path: Path) -> None:
@@ -209,7 +213,7 @@ def test_a_cell_process_is_given_what_placeholders_stand_for(fake_cell: FakeCell
 
 
 def _interrupt_when_started(process: CellProcess, event: Event) -> None:
-    if event["event"] == "started":
+    if isinstance(event, Started):
         process.interrupt()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from crosswind.analysis import analyse
 from crosswind.errors import StudyError
-from crosswind.execution.session import presentation
+from crosswind.execution.planning import presentation
 from crosswind.report import estimates_frame
 from crosswind.report.html import render as render_html
 from crosswind.report.tables.equivalences import equivalence_tables

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cell_events import FINISHED
 from crosswind.cell.events import (
     Error,
     ErrorKind,
@@ -17,7 +18,6 @@ from crosswind.cell.events import (
     Started,
     read_event,
 )
-from runs import FINISHED
 
 
 def line(**event: Any) -> bytes:
@@ -81,8 +81,6 @@ def without(path: str) -> dict[str, Any]:
 
 PLACES = (
     "id",
-    "program",
-    "samples.outcomes",
     "ledger.forward.in",
     "fidelity.budget.starvation",
     "readback.client.route",

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from crosswind.errors import StudyError
-from crosswind.execution.session import presentation, start
+from crosswind.execution.planning import presentation
+from crosswind.execution.session import start
+from crosswind.store.manifest import Options
 from study_texts import FACTORS, SHOWN, study
 
 
@@ -49,5 +51,5 @@ def test_every_place_that_names_models_is_told() -> None:
 def test_an_unknown_model_of_a_figure_is_refused_before_anything_runs() -> None:
     read = study((FACTORS + SHOWN).replace('"caia"', '"ciao"'))
     with pytest.raises(StudyError) as caught:
-        start(read, output=None, options={})
+        start(read, output=None, options=Options())
     assert caught.value.message == 'figure[1].models: "ciao" is no model'

@@ -10,24 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from crosswind.cell.process import Event, Failure, Outcome
-from crosswind.execution.concurrency import Window
-from crosswind.execution.progress import (
-    LiveProgress,
-    PlainProgress,
-    Tally,
-    TimeLeft,
-    concurrency_text,
-    duration_text,
-    progress_for,
-    seconds_text,
-)
-from crosswind.execution.scheduler import Concurrency, Watcher
-from runs import FINISHED, entry
+from cell_events import finished, progress
+from crosswind.cell.events import ErrorKind, Failure
+from crosswind.cell.process import CellEnd
+from crosswind.cli.progress import LiveProgress, PlainProgress, concurrency_text, progress_for
+from crosswind.cli.text import duration_text, seconds_text
+from crosswind.execution.concurrency import Concurrency, Window
+from crosswind.execution.observer import Observer
+from crosswind.execution.tally import Tally, TimeLeft
+from crosswind.store.plan import PlannedCell
+from runs import planned_cell
 
 
-def planned(cell: int, expected_s: float = 1.0) -> dict[str, Any]:
-    return {**entry(cell), "expected_ns": int(expected_s * 1e9)}
+def planned(cell: int, expected_s: float = 1.0, **changes: Any) -> PlannedCell:
+    return planned_cell(cell, expected_ns=int(expected_s * 1e9), **changes)
 
 
 class Clock:
@@ -40,15 +36,16 @@ class Clock:
         return self.now_s
 
 
-def ended(seconds: float = 1.0, **finished: Any) -> Outcome:
-    return Outcome({**FINISHED, **finished}, None, int(seconds * 1e9))
+def ended(seconds: float = 1.0, **changes: Any) -> CellEnd:
+    return CellEnd(finished(**changes), None, int(seconds * 1e9))
 
 
-def failed(seconds: float = 1.0) -> Outcome:
-    return Outcome(None, Failure("killed", "the cell was ended by signal SIGKILL"), int(seconds * 1e9))
+def failed(seconds: float = 1.0) -> CellEnd:
+    failure = Failure(ErrorKind.KILLED, "the cell was ended by signal SIGKILL")
+    return CellEnd(None, failure, int(seconds * 1e9))
 
 
-def late(seconds: float = 1.0) -> Outcome:
+def late(seconds: float = 1.0) -> CellEnd:
     return ended(seconds, valid=False, reasons=["late"])
 
 
@@ -122,17 +119,17 @@ def test_time_left_is_never_negative_and_zero_without_work(
 # The tally
 
 
-def tally_of(clock: Clock, cells: int, seconds: float = 6.0) -> tuple[Tally, list[dict[str, Any]]]:
+def tally_of(clock: Clock, cells: int, seconds: float = 6.0) -> tuple[Tally, list[PlannedCell]]:
     tally = Tally(clock)
     plan = [planned(cell, seconds) for cell in range(cells)]
-    tally.start(plan, [item["key"] for item in plan])
+    tally.run_started("mine", plan, plan)
     return tally, plan
 
 
 def test_what_an_earlier_session_did_is_done() -> None:
     tally = Tally()
     plan = [planned(cell) for cell in range(5)]
-    tally.start(plan, ["c001-r00", "c003-r00"])
+    tally.run_started("mine", plan, [plan[1], plan[3]])
     assert (tally.total, tally.done, list(tally.waiting)) == (5, 3, ["c001-r00", "c003-r00"])
 
 
@@ -140,7 +137,7 @@ def test_every_end_counts_as_what_it_is() -> None:
     tally, plan = tally_of(Clock(), 5)
     for item in plan:
         tally.cell_started(item)
-    tally.cell_ended(plan[0], ended(samples={"rows": 60, "ok": 53, "lost": 7}))
+    tally.cell_ended(plan[0], ended(samples={"rows": 60, "ok": 53, "lost": 7, "outcomes": []}))
     tally.cell_ended(plan[1], failed())
     tally.cell_ended(plan[2], late())
     tally.cell_repeated(plan[3], late())
@@ -154,7 +151,7 @@ def test_what_is_repeated_waits_after_all_others() -> None:
     tally.cell_repeated(plan[0], late())
     assert list(tally.waiting) == ["c001-r00", "c002-r00", "c000-r00"]
     tally.cell_started(plan[0])
-    assert tally.running["c000-r00"].event == {}
+    assert tally.running["c000-r00"].progress is None
 
 
 def test_work_is_shared_out_to_as_many_as_will_run() -> None:
@@ -162,7 +159,7 @@ def test_work_is_shared_out_to_as_many_as_will_run() -> None:
     tally, plan = tally_of(clock, 16)
 
     def left(running: int, limit: int | None) -> float:
-        tally.concurrency = Concurrency(running, limit, Window(), 0.0)
+        tally.concurrency(Concurrency(running, limit, Window(), 0.0))
         clock.now_s += 1.0
         return tally.seconds_left()
 
@@ -173,7 +170,7 @@ def test_work_is_shared_out_to_as_many_as_will_run() -> None:
     assert left(running=0, limit=None) == 96.0
     for item in plan:
         tally.cell_started(item)
-    tally.concurrency = Concurrency(16, 64, Window(), 0.0)
+    tally.concurrency(Concurrency(16, 64, Window(), 0.0))
     clock.now_s += 1.5
     # 16 that run for 1.5 s of their 6 are all that there is, whatever else may.
     assert tally.seconds_left() == 4.5
@@ -188,7 +185,7 @@ def test_time_left_is_looked_at_once_a_second() -> None:
     assert tally.seconds_left() == 6.0
     clock.now_s += 0.25
     assert tally.seconds_left() == 5.0
-    tally.cell_event(plan[0], {"event": "progress", "done": 1, "total": 4})
+    tally.cell_event(plan[0], progress(done=1, total=4))
     clock.now_s += 1.0
     assert tally.seconds_left() == 6.0  # A quarter took 2 s.
 
@@ -196,35 +193,32 @@ def test_time_left_is_looked_at_once_a_second() -> None:
 # Many cells
 
 
-def crowd(watcher: Watcher | Tally, clock: Clock, cells: int = 500, at_once: int = 40) -> Iterator[int]:
+def crowd(observer: Observer, clock: Clock, cells: int = 500, at_once: int = 40) -> Iterator[int]:
     """A session of many cells side by side: starts, progress, good and bad ends, repetitions. The number that runs,
     after each of these.
     """
     random = Random(1)
     plan = [planned(cell, 2.0) for cell in range(cells)]
     waiting = list(plan)
-    running: list[dict[str, Any]] = []
-    if isinstance(watcher, Tally):
-        watcher.start(plan, [item["key"] for item in plan])
-    else:
-        watcher.run_started(plan, [item["key"] for item in plan])
+    running: list[PlannedCell] = []
+    observer.run_started("mine", plan, plan)
     while waiting or running:
         clock.now_s += random.choice([0.0, 0.125, 0.5])
         if waiting and (not running or (len(running) < at_once and random.random() < 0.6)):
             running.append(waiting.pop(0))
-            watcher.cell_started(running[-1])
+            observer.cell_started(running[-1])
         elif random.random() < 0.5:
             done = random.randrange(61)
-            event: Event = {"event": "progress", "done": done, "total": 60, "lost": 1, "median_ns": 20_110_000}
-            watcher.cell_event(random.choice(running), event)
+            event = progress(done=done, total=60, lost=1, median_ns=20_110_000)
+            observer.cell_event(random.choice(running), event)
         else:
             item = running.pop(random.randrange(len(running)))
             how = random.randrange(10)
             if how == 0:
                 waiting.append(item)
-                watcher.cell_repeated(item, late())
+                observer.cell_repeated(item, late())
             else:
-                watcher.cell_ended(item, failed(0.001) if how == 1 else late() if how == 2 else ended(1.5))
+                observer.cell_ended(item, failed(0.001) if how == 1 else late() if how == 2 else ended(1.5))
         yield len(running)
 
 
@@ -247,7 +241,7 @@ def test_counts_always_add_up_to_the_total() -> None:
 
 def test_many_cells_draw_a_few_lines(still: None) -> None:
     clock = Clock()
-    display = LiveProgress(Console(file=io.StringIO(), width=80), "a-study-with-a-name", clock)
+    display = LiveProgress(Console(file=io.StringIO(), width=80), clock)
     for step, running in enumerate(crowd(display, clock)):
         display.concurrency(Concurrency(running, 40, Window(1000, 3, 0.004, 0.0123), 0.246))
         if step % 20:
@@ -269,19 +263,18 @@ def test_many_cells_draw_a_few_lines(still: None) -> None:
 
 @pytest.mark.parametrize("width", [80, 40])
 def test_levels_give_way_to_progress_where_both_do_not_fit(still: None, width: int) -> None:
-    display = LiveProgress(Console(file=io.StringIO()), "mine", Clock())
-    plan = [planned(0)]
-    plan[0]["levels"] = {f"workload.key{number}": "a-long-value" for number in range(5)}
-    display.run_started(plan, ["c000-r00"])
+    display = LiveProgress(Console(file=io.StringIO()), Clock())
+    plan = [planned(0, levels={f"workload.key{number}": "a-long-value" for number in range(5)})]
+    display.run_started("mine", plan, plan)
     display.cell_started(plan[0])
-    display.cell_event(plan[0], {"event": "progress", "done": 10, "total": 500, "median_ns": 20_110_000})
+    display.cell_event(plan[0], progress(done=10, total=500, median_ns=20_110_000))
     last = drawn(display, width)[-1]
     levels = "  key0=a-long-value key1=a-long-value key2=a-long-value key3=a-long-value"
-    progress = "…  10/500  median 20.1 ms"
-    assert last == levels[: width - len(progress)] + progress
+    rest = "…  10/500  median 20.1 ms"
+    assert last == levels[: width - len(rest)] + rest
 
 
-def test_what_is_said_of_all_cells() -> None:
+def test_one_line_describes_all_running_cells() -> None:
     window = Window(released=1000, late=2, starvation=0.004, probe_starvation=0.001)
     assert (
         concurrency_text(Concurrency(37, 64, window, 0.12))
@@ -292,11 +285,11 @@ def test_what_is_said_of_all_cells() -> None:
     )
 
 
-def test_one_cell_needs_no_line_about_all(still: None) -> None:
+def test_a_single_running_cell_needs_no_line_about_all(still: None) -> None:
     clock = Clock()
-    display = LiveProgress(Console(file=io.StringIO()), "mine", clock)
+    display = LiveProgress(Console(file=io.StringIO()), clock)
     plan = [planned(0), planned(1)]
-    display.run_started(plan, ["c000-r00", "c001-r00"])
+    display.run_started("mine", plan, plan)
     display.cell_started(plan[0])
     display.concurrency(Concurrency(1, 2, Window(), 0.0))
     assert not any("at a time" in line for line in drawn(display))
@@ -310,18 +303,18 @@ def test_one_cell_needs_no_line_about_all(still: None) -> None:
 
 def test_plain_lines_say_how_each_cell_ended() -> None:
     out = io.StringIO()
-    display = PlainProgress(Console(file=out, width=200), "mine")
+    display = PlainProgress(Console(file=out, width=200))
     plan = [planned(0), planned(1), planned(2), planned(3)]
-    display.run_started(plan, ["c001-r00", "c002-r00", "c003-r00"])
+    display.run_started("mine", plan, plan[1:])
     ends = (
-        Outcome(FINISHED, None, 1_500_000_000),
-        Outcome(None, Failure("killed", "the cell was ended by signal SIGKILL"), 1),
-        Outcome({**FINISHED, "valid": False, "reasons": ["late"]}, None, 500_000_000),
+        ended(1.5),
+        failed(),
+        late(0.5),
     )
-    for item, outcome in zip(plan[1:], ends, strict=True):
+    for item, end in zip(plan[1:], ends, strict=True):
         display.cell_started(item)
-        display.cell_event(item, {"event": "progress", "done": 60, "total": 60, "median_ns": 20_000_000})
-        display.cell_ended(item, outcome)
+        display.cell_event(item, progress(done=60, total=60, median_ns=20_000_000))
+        display.cell_ended(item, end)
     display.run_ended()
     assert out.getvalue().splitlines() == [
         "mine: 3 of 4 cells to run, 1 are done already",
@@ -332,9 +325,50 @@ def test_plain_lines_say_how_each_cell_ended() -> None:
     ]
 
 
+def test_lost_exchanges_are_printed_by_cause_with_the_first_error() -> None:
+    out = io.StringIO()
+    display = PlainProgress(Console(file=out, width=200))
+    plan = [planned(0), planned(1)]
+    display.run_started("mine", plan, plan)
+    expired = {"outcome": "certificate", "count": 300, "first_error": "cannot connect: it has expired"}
+    reason = "no exchange succeeded: 300 x certificate (cannot connect: it has expired)"
+    ends = (
+        ended(samples={"rows": 60, "ok": 57, "lost": 3, "outcomes": [lost(3, "timeout")]}),
+        ended(samples={"rows": 300, "ok": 0, "lost": 300, "outcomes": [expired]}, valid=False, reasons=[reason]),
+    )
+    for item, end in zip(plan, ends, strict=True):
+        display.cell_started(item)
+        display.cell_ended(item, end)
+    assert out.getvalue().splitlines()[1:] == [
+        "[1/2] loss=0% #1: 57 of 60 ok, 3 x timeout, 1.0 s, about 1 s left",
+        "[2/2] loss=1% #1: 0 of 300 ok, 300 x certificate (cannot connect: it has expired), 1.0 s",
+        f"invalid: loss=1% #1: {reason}",
+    ]
+
+
+def lost(count: int, outcome: str) -> dict[str, object]:
+    return {"outcome": outcome, "count": count, "first_error": None}
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "signal", "how"), [(3, None, "exit code 3"), (None, 9, "signal 9"), (0, None, None)]
+)
+def test_a_client_program_that_failed_is_bad_news(
+    still: None, exit_code: int | None, signal: int | None, how: str | None
+) -> None:
+    for display_type in (PlainProgress, LiveProgress):
+        out = io.StringIO()
+        display = display_type(Console(file=out, width=80))
+        display.run_started("mine", [planned(0)], [planned(0)])
+        display.cell_started(planned(0))
+        display.cell_ended(planned(0), ended(program={"exit_code": exit_code, "signal": signal}))
+        bad_news = [line for line in out.getvalue().splitlines() if line.startswith("program failed")]
+        assert bad_news == ([f"program failed: loss=0% #1: {how}"] if how else [])
+
+
 def test_plain_lines_of_many_cells_count_up_to_all() -> None:
     out, clock = io.StringIO(), Clock()
-    display = PlainProgress(Console(file=out, width=80), "mine", clock)
+    display = PlainProgress(Console(file=out, width=80), clock)
     for _ in crowd(display, clock):
         pass
     lines = out.getvalue().splitlines()
@@ -349,36 +383,36 @@ def test_plain_lines_of_many_cells_count_up_to_all() -> None:
 
 def test_a_plain_line_about_concurrency_comes_when_it_changed_a_lot_and_not_often() -> None:
     out, clock = io.StringIO(), Clock()
-    display = PlainProgress(Console(file=out, width=200), "mine", clock)
+    display = PlainProgress(Console(file=out, width=200), clock)
 
-    def said(running: int, after_s: float) -> bool:
+    def prints(running: int, after_s: float) -> bool:
         clock.now_s += after_s
         before = len(out.getvalue().splitlines())
         display.concurrency(Concurrency(running, 64, Window(), 0.0))
         return len(out.getvalue().splitlines()) > before
 
-    assert not said(1, 0.0)
-    assert said(16, 0.0)
-    assert not said(32, 1.5)
-    assert said(32, 0.5)
-    assert not said(40, 9.0)  # A quarter more is no news; from 41 on it is.
-    assert said(41, 0.0)
-    assert not said(1, 9.0)
+    assert not prints(1, 0.0)
+    assert prints(16, 0.0)
+    assert not prints(32, 1.5)
+    assert prints(32, 0.5)
+    assert not prints(40, 9.0)  # A quarter more is no news; from 41 on it is.
+    assert prints(41, 0.0)
+    assert not prints(1, 9.0)
     assert out.getvalue().splitlines()[0].startswith("16 at a time (limit 64), ")
 
 
 def test_a_remark_is_a_line_in_both_displays() -> None:
     for display_type in (PlainProgress, LiveProgress):
         out = io.StringIO()
-        display_type(Console(file=out, width=80), "mine").remark("the clock was set")
+        display_type(Console(file=out, width=80)).remark("the clock was set")
         assert out.getvalue() == "note: the clock was set\n"
 
 
-def test_a_repetition_to_come_is_told_with_its_reason(still: None) -> None:
+def test_a_cell_that_will_be_repeated_is_printed_with_its_reason(still: None) -> None:
     for display_type in (PlainProgress, LiveProgress):
         out = io.StringIO()
-        display = display_type(Console(file=out, width=80), "mine")
-        display.run_started([planned(0)], ["c000-r00"])
+        display = display_type(Console(file=out, width=80))
+        display.run_started("mine", [planned(0)], [planned(0)])
         display.cell_started(planned(0))
         display.cell_repeated(planned(0), ended(valid=False, reasons=["p99 of 3 ms", "waits of 9 %"]))
         assert out.getvalue().splitlines()[-1] == "again later: loss=0% #1: p99 of 3 ms; waits of 9 %"
@@ -386,20 +420,20 @@ def test_a_repetition_to_come_is_told_with_its_reason(still: None) -> None:
 
 def test_the_live_display_shows_what_runs_and_leaves_bad_news_only() -> None:
     console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
-    display = progress_for(console, "mine")
+    display = progress_for(console)
     assert isinstance(display, LiveProgress)
     plan = [planned(0), planned(1)]
-    display.run_started(plan, ["c000-r00", "c001-r00"])
+    display.run_started("mine", plan, plan)
     display.cell_started(plan[0])
     with console.capture() as capture:
         console.print(display)
     assert "0/2" in capture.get()
     assert "loss=0% #1  starting" in capture.get()
-    display.cell_event(plan[0], {"event": "progress", "done": 1, "total": 4, "lost": 1, "median_ns": 20_110_000})
+    display.cell_event(plan[0], progress(done=1, total=4, lost=1, median_ns=20_110_000))
     with console.capture() as capture:
         console.print(display)
     assert "1/4  median 20.1 ms  lost 1" in capture.get()
-    display.cell_ended(plan[0], Outcome(None, Failure("host", "no"), 1))
+    display.cell_ended(plan[0], CellEnd(None, Failure(ErrorKind.HOST, "no"), 1))
     with console.capture() as capture:
         console.print(display)
     assert "1/2, 1 failed" in capture.get()
@@ -408,8 +442,8 @@ def test_the_live_display_shows_what_runs_and_leaves_bad_news_only() -> None:
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines(monkeypatch: Any) -> None:
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(progress_for(Console(file=io.StringIO(), force_terminal=True), "mine"), PlainProgress)
-    assert isinstance(progress_for(Console(file=io.StringIO()), "mine"), PlainProgress)
+    assert isinstance(progress_for(Console(file=io.StringIO(), force_terminal=True)), PlainProgress)
+    assert isinstance(progress_for(Console(file=io.StringIO())), PlainProgress)
 
 
 def test_times_for_people() -> None:

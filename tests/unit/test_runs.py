@@ -8,30 +8,55 @@ from pathlib import Path
 
 import pytest
 
-import runs as made
+from cell_events import finished
+from crosswind.cell.events import ErrorKind, Failure, OutcomeCount
 from crosswind.errors import DiskError, StoreError
-from crosswind.store import listing as runs
-from crosswind.store.directory import Store, latest_run
-from crosswind.store.listing import Details, Run, Unreadable, examine, list_runs, remove_entries, remove_run
+from crosswind.store import removal
+from crosswind.store.details import Details
+from crosswind.store.directory import Store
+from crosswind.store.files import write_json
+from crosswind.store.listing import (
+    MARKER,
+    SAMPLED_CELLS,
+    ListedRun,
+    Unreadable,
+    attempts_of,
+    examine,
+    latest_run,
+    list_runs,
+    parts_of,
+)
+from crosswind.store.lock import in_use
+from crosswind.store.manifest import Session, Status
+from crosswind.store.removal import remove_entries, remove_run
+from crosswind.store.result import CellResult
+from runs import cell_result, manifest, new_run, plan_of, planned_cell
+
+RESULT_BYTES = 4000
 
 
 def make_run(
     root: Path, name: str, *, status: str = "done", cells: int = 2, done: int | None = None, day: int = 1
 ) -> Path:
-    """A run whose first cells have a result of 1000 bytes beside other files; nobody holds its lock."""
-    data = made.manifest(cells, name=name, started=f"2026-01-{day:02d}T12:00:00.000+00:00")
-    with Store.create(root / name, data) as store:
-        store.update(status=status)
+    """A run whose first cells have a result of RESULT_BYTES beside other files; nobody holds its lock."""
+    started = f"2026-01-{day:02d}T12:00:00.000+00:00"
+    with new_run(root / name, cells, name=name, started=started) as store:
+        store.set_status(Status(status))
     for number in range(cells if done is None else done):
-        cell = root / name / "cells" / f"c{number:03d}-r00"
-        cell.mkdir()
-        (cell / "result.json").write_text(json.dumps({"finished": {"valid": True}, "failure": None}).ljust(1000))
+        put_result(root / name, cell_result(planned_cell(number)))
     return root / name
 
 
-def run(directory: Path, *, details: bool = False) -> Run:
+def put_result(run: Path, result: CellResult) -> None:
+    """Leaves a result behind as a session would, without its tables."""
+    cell = run / "cells" / result.key
+    cell.mkdir(exist_ok=True)
+    (cell / "result.json").write_text(json.dumps(result.as_json()).ljust(RESULT_BYTES), encoding="utf-8")
+
+
+def run(directory: Path, *, details: bool = False) -> ListedRun:
     found = examine(directory, details=details)
-    assert isinstance(found, Run), found
+    assert isinstance(found, ListedRun), found
     return found
 
 
@@ -50,7 +75,7 @@ def test_a_listing_shows_everything_latest_first(tmp_path: Path) -> None:
     (tmp_path / "a-file").touch()
     found = list_runs(tmp_path)
     assert [one.directory.name for one in found] == ["fourth", "third", "second", "first", "empty"]
-    all_runs = [one for one in found if isinstance(one, Run)]
+    all_runs = [one for one in found if isinstance(one, ListedRun)]
     assert [(one.status, one.done, one.planned, one.unfinished) for one in all_runs] == [
         ("died", 1, 2, True),
         ("interrupted", 1, 3, True),
@@ -66,7 +91,7 @@ def test_a_run_is_running_only_while_somebody_holds_its_lock(tmp_path: Path) -> 
     directory = make_run(tmp_path, "run", status="running")
     with Store.resume(directory):
         assert run(directory).status == "running"
-        assert runs.in_use(directory)
+        assert in_use(directory)
     assert run(directory).status == "died"
     # Asking left no lock behind, neither in this process nor for another.
     with Store.resume(directory):
@@ -81,7 +106,8 @@ def test_a_run_is_running_only_while_somebody_holds_its_lock(tmp_path: Path) -> 
 def test_the_last_sign_of_life_is_that_of_the_last_session(tmp_path: Path) -> None:
     directory = make_run(tmp_path, "run")
     with Store.resume(directory) as store:
-        store.update(sessions=[{"started": "2026-01-01T12:00:00.000+00:00", "ended": "2026-02-03T04:05:06.000+00:00"}])
+        last = Session(started="2026-01-01T12:00:00.000+00:00", ended="2026-02-03T04:05:06.000+00:00")
+        store.end_session(last, provenance=store.manifest.provenance)
     assert run(directory).active == datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 
@@ -90,11 +116,12 @@ def test_the_last_sign_of_life_is_that_of_the_last_session(tmp_path: Path) -> No
     [
         (None, "it has no manifest.json"),
         ("{", "it is not whole JSON"),
-        ("[]", "is no manifest"),
+        ("[]", "its schema is None"),
         ("\xff", "it is not whole JSON"),
-        ('{"schema": "crosswind.run/99", "plan": []}', "its schema is 'crosswind.run/99'"),
-        ('{"schema": "crosswind.run/1", "plan": []}', "it lacks 'status'"),
-        ('{"schema": "crosswind.run/1", "plan": 3}', "is no manifest"),
+        ('{"schema": "crosswind.run/99"}', "its schema is crosswind.run/99, newer than crosswind.run/2"),
+        ('{"schema": "crosswind.run/2", "options": {}}', "it lacks 'name'"),
+        ('{"schema": "crosswind.run/1", "options": {}, "plan": 3}', "it is no manifest"),
+        ('{"schema": "crosswind.run/2", "options": 3}', "it is no manifest"),
     ],
 )
 def test_what_cannot_be_read_is_listed_with_the_reason(tmp_path: Path, text: str | None, reason: str) -> None:
@@ -110,35 +137,42 @@ def test_a_root_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         list_runs(tmp_path / "nowhere")
 
 
-def test_the_plan_is_counted_in_any_layout(tmp_path: Path) -> None:
+def test_a_listing_opens_no_plan(tmp_path: Path) -> None:
     directory = make_run(tmp_path, "run", cells=7)
-    path = directory / "manifest.json"
-    data = json.loads(path.read_text(encoding="utf-8"))
-    # What looks like the plan, in a string and in the study, is none.
-    data["study"] = {"plan": [{"a": [1, {}]}, {}], "sessions": [], "text": '\n "plan": [\n  {\n ],\n'}
-    data["presentation"]["title"] = "Two\n ],\nlines"
-    reordered = {key: data[key] for key in sorted(data, key=lambda key: key == "plan")}
-    for content, indent in ((data, 1), (data, None), (data, 2), (reordered, 1)):
-        path.write_text(json.dumps(content, indent=indent), encoding="utf-8")
-        found = run(directory)
-        assert (found.planned, found.title) == (7, "Two\n ],\nlines")
-    data["plan"] = []
-    path.write_text(json.dumps(data, indent=1), encoding="utf-8")
-    assert run(directory).planned == 0
+    (directory / "plan.jsonl").write_text("not a plan", encoding="utf-8")
+    assert run(directory).planned == 7
+
+
+def test_a_run_with_its_plan_in_the_manifest_is_listed(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, "run", cells=7)
+    data = manifest(7).as_json()
+    del data["planned"]
+    data |= {"schema": "crosswind.run/1", "plan": [planned.as_json() for planned in plan_of(7)]}
+    write_json(directory / "manifest.json", data)
+    assert (run(directory).planned, run(directory).done) == (7, 7)
+
+
+@pytest.mark.parametrize(
+    "change", [{"presentation": {}}, {"provenance": {"started": "yesterday"}}, {"sessions": [3]}, {"status": "fine"}]
+)
+def test_a_manifest_with_a_wrong_value_is_listed_as_unreadable(tmp_path: Path, change: dict[str, object]) -> None:
+    directory = make_run(tmp_path, "run")
+    write_json(directory / "manifest.json", manifest().as_json() | change)
+    assert "manifest" in problem(directory)
 
 
 def test_sizes_are_read_or_estimated(tmp_path: Path) -> None:
     def own(directory: Path) -> int:
-        return (directory / "manifest.json").stat().st_size
+        return sum((directory / name).stat().st_size for name in ("manifest.json", "plan.jsonl"))
 
-    few = make_run(tmp_path, "few", cells=runs.SAMPLED_CELLS)
-    assert (run(few).size_bytes, run(few).exact) == (own(few) + 1000 * runs.SAMPLED_CELLS, True)
+    few = make_run(tmp_path, "few", cells=SAMPLED_CELLS)
+    assert (run(few).size_bytes, run(few).exact) == (own(few) + RESULT_BYTES * SAMPLED_CELLS, True)
     many = make_run(tmp_path, "many", cells=1000)
-    assert (run(many).size_bytes, run(many).exact) == (own(many) + 1_000_000, False)
-    # Ten times as large in every second half: the sample is spread over the names.
+    assert (run(many).size_bytes, run(many).exact) == (own(many) + 1000 * RESULT_BYTES, False)
+    # Larger in the second half: the sample is spread over the names.
     for number in range(500, 1000):
         (many / "cells" / f"c{number:03d}-r00" / "samples.parquet").write_bytes(bytes(9000))
-    assert run(many).size_bytes == own(many) + 500 * 1000 + 500 * 10_000
+    assert run(many).size_bytes == own(many) + 1000 * RESULT_BYTES + 500 * 9000
     assert run(many, details=True).exact
 
 
@@ -157,15 +191,40 @@ def test_links_count_as_themselves(tmp_path: Path) -> None:
 
 def test_details_come_from_the_results(tmp_path: Path) -> None:
     directory = make_run(tmp_path, "run", cells=5)
-    endings = [{"finished": {"valid": False}}, {"finished": None}, None]
-    for number, result in enumerate(endings):
-        path = directory / "cells" / f"c{number:03d}-r00" / "result.json"
-        path.write_text("{" if result is None else json.dumps(result), encoding="utf-8")
+    put_result(directory, cell_result(planned_cell(0), finished=finished(valid=False)))
+    put_result(directory, cell_result(planned_cell(1), failure=Failure(ErrorKind.KILLED, "m")))
+    (directory / "cells" / "c002-r00" / "result.json").write_text("{", encoding="utf-8")
     found = run(directory, details=True)
-    assert found.details == Details(valid=2, invalid=1, failed=1)
+    assert found.details is not None
+    assert (found.details.valid, found.details.invalid, found.details.failed) == (2, 1, 1)
     assert found.problem is not None
     assert found.problem.startswith("cells/c002-r00/result.json: it is not whole JSON")
     assert run(directory).details is None
+
+
+def test_details_say_how_exchanges_were_lost_and_why(tmp_path: Path) -> None:
+    def lost(*outcomes: tuple[str, int, str | None]) -> dict[str, object]:
+        counts = [{"outcome": name, "count": count, "first_error": error} for name, count, error in outcomes]
+        return {"rows": 300, "ok": 300 - sum(outcome[1] for outcome in outcomes), "lost": 0, "outcomes": counts}
+
+    directory = make_run(tmp_path, "run", cells=3)
+    first, second = lost(("timeout", 2, None)), lost(("certificate", 298, "it has expired"), ("timeout", 1, "too late"))
+    put_result(directory, cell_result(planned_cell(0), finished=finished(samples=first)))
+    put_result(directory, cell_result(planned_cell(2), finished=finished(samples=second, valid=False)))
+    details = run(directory, details=True).details
+    assert details == Details(
+        valid=2,
+        invalid=1,
+        failed=0,
+        outcomes=(
+            OutcomeCount(outcome="certificate", count=298, first_error="it has expired"),
+            OutcomeCount(outcome="timeout", count=3, first_error="too late"),
+        ),
+    )
+    assert [outcome.text() for outcome in details.outcomes] == [
+        "298 x certificate (it has expired)",
+        "3 x timeout (too late)",
+    ]
 
 
 def test_attempts_and_parts_are_counted_apart(tmp_path: Path) -> None:
@@ -177,11 +236,11 @@ def test_attempts_and_parts_are_counted_apart(tmp_path: Path) -> None:
     found = run(directory)
     assert (found.done, found.attempts, found.parts) == (1, 3, 1)
     # The attempt at what has no result yet stays: the run may go on from it.
-    assert [path.name for path in runs.attempts_of(directory)] == names[:2]
-    assert [path.name for path in runs.parts_of(directory)] == [names[3], "manifest.json.part"]
-    remove_entries(directory, [*runs.attempts_of(directory), *runs.parts_of(directory)])
+    assert [path.name for path in attempts_of(directory)] == names[:2]
+    assert [path.name for path in parts_of(directory)] == [names[3], "manifest.json.part"]
+    remove_entries(directory, [*attempts_of(directory), *parts_of(directory)])
     assert sorted(path.name for path in (directory / "cells").iterdir()) == ["c000-r00", "c001-r00.missed-1"]
-    assert {path.name for path in directory.iterdir()} == {"cells", "lock", "manifest.json"}
+    assert {path.name for path in directory.iterdir()} == {"cells", "lock", "manifest.json", "plan.jsonl"}
 
 
 def test_a_run_is_removed_whole(tmp_path: Path) -> None:
@@ -199,13 +258,13 @@ def test_links_are_not_followed_out_of_a_run(tmp_path: Path) -> None:
     directory = make_run(tmp_path, "run", cells=1)
     for place in (directory / "link", directory / "cells" / "c001-r00", directory / "cells" / "x.part"):
         place.symlink_to(precious)
-    remove_entries(directory, runs.parts_of(directory))
+    remove_entries(directory, parts_of(directory))
     assert not (directory / "cells" / "x.part").is_symlink()
     remove_run(directory)
     directory = make_run(tmp_path, "again", cells=0)
     (directory / "cells").rmdir()
     (directory / "cells").symlink_to(precious)
-    assert (run(directory).done, runs.parts_of(directory), runs.attempts_of(directory)) == (0, [], [])
+    assert (run(directory).done, parts_of(directory), attempts_of(directory)) == (0, [], [])
     remove_run(directory)
     assert sorted(precious.rglob("*")) == kept
     assert list(tmp_path.iterdir()) == [precious]
@@ -240,8 +299,8 @@ def test_what_is_no_run_is_not_removed(tmp_path: Path, make: Callable[[Path], Pa
 def test_a_run_of_another_version_can_be_removed_but_not_read(tmp_path: Path) -> None:
     directory = make_run(tmp_path, "run")
     text = (directory / "manifest.json").read_text(encoding="utf-8")
-    (directory / "manifest.json").write_text(text.replace("crosswind.run/1", "crosswind.run/2"), encoding="utf-8")
-    assert "crosswind.run/2" in problem(directory)
+    (directory / "manifest.json").write_text(text.replace("crosswind.run/2", "crosswind.run/3"), encoding="utf-8")
+    assert "crosswind.run/3" in problem(directory)
     remove_run(directory)
     assert not directory.exists()
 
@@ -254,7 +313,7 @@ def test_a_run_in_use_is_not_touched(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="in use"):
             remove_run(directory)
         with pytest.raises(StoreError, match="in use"):
-            remove_entries(directory, runs.parts_of(directory))
+            remove_entries(directory, parts_of(directory))
         assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -270,12 +329,12 @@ def test_while_a_run_is_removed_nobody_can_go_on_with_it(tmp_path: Path, monkeyp
             refused.append(path.name)
         remove(path)
 
-    remove = runs._remove
-    monkeypatch.setattr(runs, "_remove", ask)
+    remove = removal._remove
+    monkeypatch.setattr(removal, "_remove", ask)
     with lock:
         remove_run(directory)
-    assert set(refused) == {"cells", "lock", runs.MARKER}
-    assert refused[-1] == runs.MARKER
+    assert set(refused) == {"cells", "lock", "plan.jsonl", MARKER}
+    assert refused[-1] == MARKER
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2])
@@ -292,9 +351,9 @@ def test_a_removal_that_is_interrupted_leaves_no_run_and_can_be_ended(
         left[0] -= 1
         remove(path)
 
-    remove = runs._remove
+    remove = removal._remove
     with monkeypatch.context() as patched:
-        patched.setattr(runs, "_remove", remove_some)
+        patched.setattr(removal, "_remove", remove_some)
         with pytest.raises((KeyboardInterrupt, DiskError)):
             remove_run(directory)
     (leftover,) = tmp_path.iterdir()

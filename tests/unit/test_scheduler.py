@@ -4,52 +4,57 @@ import errno
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cell_events import MISSED_FIDELITY
 from conftest import GOOD_END
-from crosswind.cell.process import Event, Outcome
+from crosswind.cell.events import Event, Progress, Ready
+from crosswind.cell.process import CellEnd
 from crosswind.errors import DiskError, EngineError
-from crosswind.execution.admission import Entry
-from crosswind.execution.concurrency import Budget
+from crosswind.execution.concurrency import Concurrency
+from crosswind.execution.observer import Observer
 from crosswind.execution.processors import Processors
-from crosswind.execution.scheduler import Concurrency, Scheduler, _budget_of, stopped_by_signals
-from crosswind.store.directory import Store, write_json
+from crosswind.execution.scheduler import Scheduler
+from crosswind.execution.stops import stopped_by_signals
+from crosswind.store.cells import CellsFolder
+from crosswind.store.directory import Store
+from crosswind.store.files import write_json
+from crosswind.store.manifest import ClockJump, Status
+from crosswind.store.plan import PlannedCell
+from crosswind.store.record import record_of
 from crosswind.store.wallclock import WallClock
-from runs import echo_samples, entry, manifest
+from runs import echo_samples, new_run, planned_cell
 
 FakeCell = Callable[[str], Path]
 AFFINITY = os.sched_getaffinity(0)
 """Before any test."""
 
 
-class Log:
-    """A watcher that remembers, and may act on an event."""
+class Log(Observer):
+    """An observer that remembers, and may act on an event."""
 
     def __init__(self, act: Callable[[Event], None] = lambda _event: None) -> None:
         self.lines: list[str] = []
         self._act = act
 
-    def run_started(self, plan: list[dict[str, Any]], missing: list[str]) -> None:
+    def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
         self.lines.append(f"run {len(missing)}/{len(plan)}")
 
-    def cell_started(self, entry: Entry) -> None:
-        self.lines.append(f"start {entry['key']}")
+    def cell_started(self, planned: PlannedCell) -> None:
+        self.lines.append(f"start {planned.key}")
 
-    def cell_event(self, entry: Entry, event: Event) -> None:
+    def cell_event(self, planned: PlannedCell, event: Event) -> None:
         self._act(event)
 
-    def cell_ended(self, entry: Entry, outcome: Outcome) -> None:
-        self.lines.append(f"end {entry['key']} {outcome.failure.kind if outcome.failure else 'ok'}")
+    def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
+        self.lines.append(f"end {planned.key} {end.failure.kind if end.failure else 'ok'}")
 
-    def cell_repeated(self, entry: Entry, outcome: Outcome) -> None:
-        self.lines.append(f"again {entry['key']}")
-
-    def concurrency(self, now: Concurrency) -> None:
-        pass
+    def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
+        self.lines.append(f"again {planned.key}")
 
     def remark(self, text: str) -> None:
         self.lines.append(f"remark {text}")
@@ -59,8 +64,8 @@ class Log:
 
 
 class Crowd(Log):
-    """A watcher of cells that wait for each other: opens a gate, by name, for every cell that is ready and that ended,
-    for windows in which as many are ready as there ever will be, and for remarks.
+    """An observer of cells that wait for each other: opens a gate, by name, for every cell that is ready and that
+    ended, for windows in which as many are ready as there ever will be, and for remarks.
     """
 
     def __init__(self, gates: Path, together: int) -> None:
@@ -70,16 +75,16 @@ class Crowd(Log):
         self._gates = gates
         self._together = together
 
-    def cell_event(self, entry: Entry, event: Event) -> None:
-        if event["event"] == "ready":
-            self.ready.append(entry["key"])
+    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+        if isinstance(event, Ready):
+            self.ready.append(planned.key)
             if len(self.ready) == self._together:
                 self.when_together()
                 (self._gates / "together").touch()
 
-    def cell_ended(self, entry: Entry, outcome: Outcome) -> None:
-        super().cell_ended(entry, outcome)
-        (self._gates / f"{entry['key']}-ended").touch()
+    def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
+        super().cell_ended(planned, end)
+        (self._gates / f"{planned.key}-ended").touch()
 
     def concurrency(self, now: Concurrency) -> None:
         if len(self.ready) >= self._together:
@@ -96,7 +101,7 @@ GATED = (
 key = os.path.basename(cell['output']['directory']).split('.')[0]
 run = os.path.dirname(os.path.dirname(cell['output']['directory']))
 def note(name): open(os.path.join(cell['output']['directory'], name), 'w').write(repr(time.monotonic()))
-def ready(): start(); say(event='ready', setup_ns=1)
+def begin(): start(); ready()
 def wait_for(gate):
     for _ in range(4000):
         if os.path.exists(os.path.join(os.path.dirname(run), gate)): return
@@ -107,18 +112,23 @@ def wait_for(gate):
 """For cells that wait, for 20 s at most, until a Crowd opens a gate."""
 
 
-def session(directory: Path, binary: Path, watcher: Log, cells: int = 3, *, jobs: int | None = 1) -> Scheduler:
+def session(directory: Path, binary: Path, observer: Log, cells: int = 3, *, jobs: int | None = 1) -> Scheduler:
     fresh = not (directory / "manifest.json").exists()
-    store = Store.create(directory, manifest(cells)) if fresh else Store.resume(directory)
-    return Scheduler(store, binary, watcher, jobs=jobs)
+    store = new_run(directory, cells) if fresh else Store.resume(directory)
+    return Scheduler(store, binary, observer, jobs=jobs)
 
 
-def light(cells: int, *, heavy: int = 0) -> dict[str, Any]:
-    """A manifest whose first cells are heavy and whose others hardly load a processor."""
-    data = manifest(cells)
-    for number, item in enumerate(data["plan"]):
-        item["expected_load"] = 1.0 if number < heavy else 0.01
-    return data
+def light(cells: int, *, heavy: int = 0) -> list[PlannedCell]:
+    """A plan whose first cells are heavy and whose others hardly load a processor."""
+    return [planned_cell(number, expected_load=1.0 if number < heavy else 0.01) for number in range(cells)]
+
+
+def missing(store: Store) -> list[str]:
+    return [planned.key for planned in store.missing()]
+
+
+def missed(store: Store, key: str) -> int:
+    return CellsFolder(store.directory).missed()[key]
 
 
 def result(run: Path, name: str) -> dict[str, Any]:
@@ -142,9 +152,9 @@ def at_once(run: Path, keys: list[str]) -> int:
 def test_cells_run_one_after_another_in_the_plans_order(fake_cell: FakeCell, tmp_path: Path) -> None:
     log = Log()
     scheduler = session(tmp_path / "run", fake_cell(GOOD_END + "start(); finish()"), log, cells=2)
-    assert scheduler.run()
+    assert scheduler.run() is Status.DONE
     assert log.lines == ["run 2/2", "start c000-r00", "end c000-r00 ok", "start c001-r00", "end c001-r00 ok", "over"]
-    assert Store.read(tmp_path / "run").manifest.status == "done"
+    assert Store.read(tmp_path / "run").manifest.status is Status.DONE
 
 
 def test_a_cell_is_told_where_to_write(fake_cell: FakeCell, tmp_path: Path) -> None:
@@ -152,24 +162,28 @@ def test_a_cell_is_told_where_to_write(fake_cell: FakeCell, tmp_path: Path) -> N
     session(tmp_path / "run", fake_cell(body), Log(), cells=1).run()
     assert (tmp_path / "run" / "cells" / "c000-r00" / "proof").exists()
     result = json.loads((tmp_path / "run" / "cells" / "c000-r00" / "result.json").read_text(encoding="utf-8"))
-    assert result["parameters"] == entry(0)["parameters"]
+    assert result["parameters"] == planned_cell(0).parameters
 
 
-LATE_END = """
-import glob, os, pathlib
-def finish(within):
-    say(event='finished', schema='crosswind.cell-result/1', id='', valid=within, reasons=[] if within else ['late'],
-        warnings=[], samples={'rows': 0, 'ok': 0, 'lost': 0}, ledger={'closed': True},
-        fidelity={'within_budget': within}, elapsed_ns=1)
+LATE_END = (
+    GOOD_END
+    + f"""
+import glob, pathlib
+def end(within):
+    fidelity = {{**{MISSED_FIDELITY!r}, 'within_budget': within}}
+    finish(valid=within, reasons=[] if within else REASONS, fidelity=fidelity)
+REASONS = ['late']
 key, cells = (lambda p: (p.name.split('.')[0], p.parent))(pathlib.Path(cell['output']['directory']))
 missed = len(glob.glob(str(cells / (key + '.missed-*'))))
 """
+)
+"""Defines end(within) for a fake cell that keeps its fidelity budget or misses it."""
 
 
 def test_a_repetition_that_missed_its_budget_is_run_again_later(fake_cell: FakeCell, tmp_path: Path) -> None:
     log = Log()
-    body = LATE_END + "start(); finish(key != 'c000-r00' or missed == 1)"
-    assert session(tmp_path / "run", fake_cell(body), log, cells=2).run()
+    body = LATE_END + "start(); end(key != 'c000-r00' or missed == 1)"
+    assert session(tmp_path / "run", fake_cell(body), log, cells=2).run() is Status.DONE
     assert [line for line in log.lines if not line.startswith("start")] == [
         "run 2/2",
         "again c000-r00",
@@ -181,7 +195,7 @@ def test_a_repetition_that_missed_its_budget_is_run_again_later(fake_cell: FakeC
     assert sorted(path.name for path in cells.iterdir()) == ["c000-r00", "c000-r00.missed-1", "c001-r00"]
     missed = json.loads((cells / "c000-r00.missed-1" / "result.json").read_text(encoding="utf-8"))
     assert missed["finished"]["reasons"] == ["late"]
-    record = Store.read(tmp_path / "run").record()
+    record = record_of(Store.read(tmp_path / "run"))
     assert record.cells[0].finished
     assert record.cells[0].finished["warnings"] == ["attempt 2: those before missed the fidelity budget"]
     assert [(run.key, run.finished and run.finished["valid"]) for run in record.cells] == [
@@ -192,41 +206,44 @@ def test_a_repetition_that_missed_its_budget_is_run_again_later(fake_cell: FakeC
 
 def test_the_third_attempt_counts_whatever_it_is(fake_cell: FakeCell, tmp_path: Path) -> None:
     log = Log()
-    assert session(tmp_path / "run", fake_cell(LATE_END + "start(); finish(False)"), log, cells=1).run()
+    assert session(tmp_path / "run", fake_cell(LATE_END + "start(); end(False)"), log, cells=1).run() is Status.DONE
     assert log.lines.count("start c000-r00") == 3
     store = Store.read(tmp_path / "run")
-    assert (store.missed("c000-r00"), store.missing()) == (2, [])
+    assert (missed(store, "c000-r00"), missing(store)) == (2, [])
 
 
 def test_a_failing_cell_is_data_and_the_rest_runs(fake_cell: FakeCell, tmp_path: Path) -> None:
     body = GOOD_END + "start()\nif '/c001' in cell['output']['directory']: os.kill(os.getpid(), 9)\nfinish()"
     log = Log()
-    assert session(tmp_path / "run", fake_cell(body), log).run()
+    assert session(tmp_path / "run", fake_cell(body), log).run() is Status.DONE
     assert [line for line in log.lines if line.startswith("end")] == [
         "end c000-r00 ok",
         "end c001-r00 killed",
         "end c002-r00 ok",
     ]
     store = Store.read(tmp_path / "run")
-    assert store.missing() == ["c001-r00"]
-    assert store.record().cells[1].failure == store.results()["c001-r00"]["failure"]
+    assert missing(store) == ["c001-r00"]
+    failure = store.results()["c001-r00"].failure
+    assert failure is not None
+    assert record_of(store).cells[1].failure == failure.as_json()
 
 
 def test_what_a_failed_cell_left_is_no_measurement(fake_cell: FakeCell, tmp_path: Path) -> None:
     echo_samples().write_ipc(tmp_path / "samples.arrow")
     body = f"import shutil; shutil.copy({str(tmp_path / 'samples.arrow')!r}, cell['output']['directory']); start()"
     session(tmp_path / "run", fake_cell(body), Log(), cells=1).run()
-    (cell,) = Store.read(tmp_path / "run").record().cells
+    (cell,) = record_of(Store.read(tmp_path / "run")).cells
     assert cell.failure is not None
     assert cell.samples.is_empty()
 
 
 def test_a_table_that_is_none_fails_its_cell_only(fake_cell: FakeCell, tmp_path: Path) -> None:
     body = GOOD_END + "open(cell['output']['directory'] + '/samples.arrow', 'w').write('junk'); start(); finish()"
-    assert session(tmp_path / "run", fake_cell(body), Log(), cells=1).run()
-    failure = Store.read(tmp_path / "run").results()["c000-r00"]["failure"]
-    assert failure["kind"] == "protocol"
-    assert "samples.arrow" in failure["message"]
+    assert session(tmp_path / "run", fake_cell(body), Log(), cells=1).run() is Status.DONE
+    failure = Store.read(tmp_path / "run").results()["c000-r00"].failure
+    assert failure is not None
+    assert failure.kind == "protocol"
+    assert "samples.arrow" in failure.message
     assert [p.name for p in (tmp_path / "run" / "cells" / "c000-r00").iterdir()] == ["result.json"]
 
 
@@ -239,8 +256,8 @@ def test_what_would_fail_every_cell_ends_the_run(
         session(tmp_path / "run", fake_cell(body), Log()).run()
     assert getattr(caught.value, "hint", None) == "do"
     store = Store.read(tmp_path / "run")
-    assert store.manifest.status == "stopped"
-    assert len(store.missing()) == 3
+    assert store.manifest.status is Status.STOPPED
+    assert len(missing(store)) == 3
     assert store.results() == {}
 
 
@@ -248,27 +265,27 @@ def test_a_stop_keeps_what_was_finished_and_resume_runs_the_rest_once(fake_cell:
     body = (
         GOOD_END
         + "signal.signal(2, lambda *_: sys.exit(130)); start()\n"
-        + "if '/c001' in cell['output']['directory'] and not os.path.exists('go'): say(event='ready'); signal.pause()\n"
+        + "if '/c001' in cell['output']['directory'] and not os.path.exists('go'): ready(); signal.pause()\n"
         + "finish()"
     )
     here = Path.cwd()
     os.chdir(tmp_path)
     try:
-        log = Log(lambda event: scheduler.stop() if event["event"] == "ready" else None)
+        log = Log(lambda event: scheduler.stop() if isinstance(event, Ready) else None)
         scheduler = session(tmp_path / "run", fake_cell(body), log)
-        assert not scheduler.run()
+        assert scheduler.run() is Status.INTERRUPTED
         scheduler.store.close()
         store = Store.read(tmp_path / "run")
-        assert store.manifest.status == "interrupted"
-        assert store.missing() == ["c001-r00", "c002-r00"]
+        assert store.manifest.status is Status.INTERRUPTED
+        assert missing(store) == ["c001-r00", "c002-r00"]
         assert sorted(path.name for path in (tmp_path / "run" / "cells").iterdir()) == ["c000-r00"]
         (tmp_path / "go").touch()
         log = Log()
-        assert session(tmp_path / "run", fake_cell(body), log).run()
+        assert session(tmp_path / "run", fake_cell(body), log).run() is Status.DONE
     finally:
         os.chdir(here)
     assert [line for line in log.lines if line.startswith("start")] == ["start c001-r00", "start c002-r00"]
-    assert Store.read(tmp_path / "run").missing() == []
+    assert missing(Store.read(tmp_path / "run")) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -276,34 +293,34 @@ def test_signals_stop_a_run_with_a_deaf_cell(
     fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     monkeypatch.setattr("crosswind.cell.process.INTERRUPT_GRACE_S", 0.01)
-    body = "signal.signal(2, signal.SIG_IGN); start(); say(event='ready')\nwhile True: signal.pause()"
-    log = Log(lambda event: os.kill(os.getpid(), number) if event["event"] == "ready" else None)
+    body = "signal.signal(2, signal.SIG_IGN); start(); ready()\nwhile True: signal.pause()"
+    log = Log(lambda event: os.kill(os.getpid(), number) if isinstance(event, Ready) else None)
     scheduler = session(tmp_path / "run", fake_cell(body), log)
     before = signal.getsignal(number)
     with stopped_by_signals(scheduler.stop):
-        assert not scheduler.run()
+        assert scheduler.run() is Status.INTERRUPTED
     assert signal.getsignal(number) is before
     assert Store.read(tmp_path / "run").results() == {}
 
 
 def test_a_second_stop_kills_at_once(fake_cell: FakeCell, tmp_path: Path) -> None:
-    body = "signal.signal(2, signal.SIG_IGN); start(); say(event='ready')\nwhile True: signal.pause()"
+    body = "signal.signal(2, signal.SIG_IGN); start(); ready()\nwhile True: signal.pause()"
 
     def twice(event: Event) -> None:
-        if event["event"] == "ready":
+        if isinstance(event, Ready):
             scheduler.stop()
             scheduler.stop()
 
     scheduler = session(tmp_path / "run", fake_cell(body), Log(twice))
-    assert not scheduler.run()
-    assert scheduler.store.missing() == ["c000-r00", "c001-r00", "c002-r00"]
+    assert scheduler.run() is Status.INTERRUPTED
+    assert missing(scheduler.store) == ["c000-r00", "c001-r00", "c002-r00"]
 
 
 def test_a_program_that_cannot_be_started_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="cannot start"):
         session(tmp_path / "run", tmp_path / "nothing", Log()).run()
     assert list((tmp_path / "run" / "cells").iterdir()) == []
-    assert Store.read(tmp_path / "run").manifest.status == "stopped"
+    assert Store.read(tmp_path / "run").manifest.status is Status.STOPPED
 
 
 # Side by side
@@ -311,24 +328,24 @@ def test_a_program_that_cannot_be_started_ends_the_run(tmp_path: Path) -> None:
 
 def test_no_more_than_so_many_run_at_a_time(fake_cell: FakeCell, tmp_path: Path) -> None:
     # The first wait until a whole window went by with four of them: whoever could start beside them would have.
-    body = GATED + "note('began'); ready(); wait_for('a-window-together'); note('ends'); finish()"
+    body = GATED + "note('began'); begin(); wait_for('a-window-together'); note('ends'); finish()"
     log = Crowd(tmp_path, together=4)
-    assert session(tmp_path / "run", fake_cell(body), log, cells=12, jobs=4).run()
+    assert session(tmp_path / "run", fake_cell(body), log, cells=12, jobs=4).run() is Status.DONE
     keys = [f"c{number:03d}-r00" for number in range(12)]
     assert at_once(tmp_path / "run", keys) == 4
     assert [line for line in log.lines if line.startswith("start")] == [f"start {key}" for key in keys]
     assert sorted(line for line in log.lines if line.startswith("end")) == [f"end {key} ok" for key in keys]
     assert sorted(path.name for path in (tmp_path / "run" / "cells").iterdir()) == keys
     assert [result(tmp_path / "run", key)["beside"] for key in keys[:4]] == [3, 3, 3, 3]
-    assert Store.read(tmp_path / "run").missing() == []
+    assert missing(Store.read(tmp_path / "run")) == []
 
 
 def test_waiting_cells_run_together_and_heavy_ones_afterwards_alone(fake_cell: FakeCell, tmp_path: Path) -> None:
     # Ten of 0.01 fit into half of one processor; sixteen may run before anything is known.
-    body = GATED + "note('began'); ready(); wait_for('together'); note('ends'); finish()"
+    body = GATED + "note('began'); begin(); wait_for('together'); note('ends'); finish()"
     log = Crowd(tmp_path, together=10)
-    store = Store.create(tmp_path / "run", light(12, heavy=2))
-    assert Scheduler(store, fake_cell(body), log, jobs=None).run()
+    store = new_run(tmp_path / "run", plan=light(12, heavy=2))
+    assert Scheduler(store, fake_cell(body), log, jobs=None).run() is Status.DONE
     heavy, waiting = ["c000-r00", "c001-r00"], [f"c{number:03d}-r00" for number in range(2, 12)]
     assert at_once(tmp_path / "run", waiting) == 10
     assert {result(tmp_path / "run", key)["beside"] for key in waiting} == {9}
@@ -336,43 +353,45 @@ def test_waiting_cells_run_together_and_heavy_ones_afterwards_alone(fake_cell: F
     assert starts == [f"start {key}" for key in waiting + heavy]
     assert log.lines[-5:] == ["start c000-r00", "end c000-r00 ok", "start c001-r00", "end c001-r00 ok", "over"]
     alone = result(tmp_path / "run", "c000-r00")
-    assert (alone["beside"], alone["placement"]) == (0, Processors().place("tun"))
+    assert (alone["beside"], alone["placement"]) == (0, Processors().place("tun").as_json())
 
 
 def test_a_cell_with_company_is_told_to_tell_of_itself(fake_cell: FakeCell, tmp_path: Path) -> None:
     body = GATED + (
         "with open(os.path.join(cell['output']['directory'], 'sent'), 'w') as file: json.dump(cell, file)\n"
-        "ready(); wait_for('together'); finish()"
+        "begin(); wait_for('together'); finish()"
     )
     log = Crowd(tmp_path, together=2)
-    assert Scheduler(Store.create(tmp_path / "run", light(3, heavy=1)), fake_cell(body), log).run()
+    assert Scheduler(new_run(tmp_path / "run", plan=light(3, heavy=1)), fake_cell(body), log).run() is Status.DONE
     cells = tmp_path / "run" / "cells"
     sent = [json.loads((cells / f"c{number:03d}-r00" / "sent").read_text()) for number in range(3)]
     assert [cell.get("heartbeat_ns") for cell in sent] == [None, 500_000_000, 500_000_000]
-    assert sent[0]["placement"] == Processors().place("tun")
+    assert sent[0]["placement"] == Processors().place("tun").as_json()
 
 
 def test_a_cell_that_dies_leaves_its_company_alone(fake_cell: FakeCell, tmp_path: Path) -> None:
     body = GATED + (
-        "ready(); wait_for('together')\n"
+        "begin(); wait_for('together')\n"
         "if key == 'c001-r00': os.kill(os.getpid(), signal.SIGKILL)\n"
         "wait_for('c001-r00-ended'); note('proof'); finish()"
     )
     log = Crowd(tmp_path, together=4)
-    assert session(tmp_path / "run", fake_cell(body), log, cells=4, jobs=4).run()
+    assert session(tmp_path / "run", fake_cell(body), log, cells=4, jobs=4).run() is Status.DONE
     assert log.lines[5] == "end c001-r00 killed"
     store = Store.read(tmp_path / "run")
-    assert store.missing() == ["c001-r00"]
+    assert missing(store) == ["c001-r00"]
     results = store.results()
-    assert "SIGKILL" in results["c001-r00"]["failure"]["message"]
+    killed = results["c001-r00"].failure
+    assert killed is not None
+    assert "SIGKILL" in killed.message
     for key in ("c000-r00", "c002-r00", "c003-r00"):
-        assert (results[key]["failure"], results[key]["finished"]["valid"]) == (None, True)
+        assert (results[key].failure, results[key].valid) == (None, True)
         assert (tmp_path / "run" / "cells" / key / "proof").exists()
 
 
 def test_a_full_disk_in_one_cell_ends_all(fake_cell: FakeCell, tmp_path: Path) -> None:
     body = GATED + (
-        "signal.signal(2, lambda *_: sys.exit(130)); ready()\n"
+        "signal.signal(2, lambda *_: sys.exit(130)); begin()\n"
         "if key == 'c000-r00': finish(); sys.exit()\n"
         "if key == 'c002-r00': wait_for('together'); wait_for('c000-r00-ended'); "
         "say(event='error', kind='disk', message='no space', hint='do'); sys.exit(1)\n"
@@ -381,7 +400,7 @@ def test_a_full_disk_in_one_cell_ends_all(fake_cell: FakeCell, tmp_path: Path) -
     with pytest.raises(DiskError, match="no space"):
         session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=4), cells=6, jobs=4).run()
     store = Store.read(tmp_path / "run")
-    assert store.manifest.status == "stopped"
+    assert store.manifest.status is Status.STOPPED
     assert list(store.results()) == ["c000-r00"]
     assert [path.name for path in (tmp_path / "run" / "cells").iterdir()] == ["c000-r00"]
 
@@ -394,12 +413,12 @@ def test_a_disk_that_refuses_one_cell_ends_all(
             raise OSError(errno.ENOSPC, "No space left on device")
         write_json(path, data)
 
-    monkeypatch.setattr("crosswind.store.directory.write_json", refuse)
-    body = GATED + "ready(); wait_for('together')\nif key == 'c001-r00': finish(); sys.exit()\nsignal.pause()"
+    monkeypatch.setattr("crosswind.store.cells.write_json", refuse)
+    body = GATED + "begin(); wait_for('together')\nif key == 'c001-r00': finish(); sys.exit()\nsignal.pause()"
     with pytest.raises(DiskError, match="No space left"):
         session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=3), jobs=3).run()
     assert list((tmp_path / "run" / "cells").iterdir()) == []
-    assert Store.read(tmp_path / "run").manifest.status == "stopped"
+    assert Store.read(tmp_path / "run").manifest.status is Status.STOPPED
 
 
 # Stopping many
@@ -410,21 +429,21 @@ def test_a_stop_asks_all_that_run_to_end(fake_cell: FakeCell, tmp_path: Path, mo
     monkeypatch.setattr("crosswind.cell.process.INTERRUPT_GRACE_S", 3600.0)
     body = GATED + (
         "def bye(*_): open(os.path.join(os.path.dirname(run), key + '-bye'), 'w'); sys.exit(130)\n"
-        "signal.signal(2, bye); ready()\nwhile True: signal.pause()"
+        "signal.signal(2, bye); begin()\nwhile True: signal.pause()"
     )
     log = Crowd(tmp_path, together=10)
     scheduler = session(tmp_path / "run", fake_cell(body), log, cells=12, jobs=10)
     log.when_together = scheduler.stop
-    assert not scheduler.run()
+    assert scheduler.run() is Status.INTERRUPTED
     assert len(list(tmp_path.glob("*-bye"))) == 10
     assert sum(line.startswith("start") for line in log.lines) == 10
     assert not any(line.startswith("end") for line in log.lines)
     store = Store.read(tmp_path / "run")
-    assert (store.manifest.status, len(store.missing())) == ("interrupted", 12)
+    assert (store.manifest.status, len(missing(store))) == (Status.INTERRUPTED, 12)
     assert list((tmp_path / "run" / "cells").iterdir()) == []
 
 
-DEAF = GATED + "signal.signal(2, signal.SIG_IGN); ready()\nwhile True: signal.pause()"
+DEAF = GATED + "signal.signal(2, signal.SIG_IGN); begin()\nwhile True: signal.pause()"
 
 
 def test_those_that_do_not_listen_are_killed_after_the_grace(
@@ -434,9 +453,9 @@ def test_those_that_do_not_listen_are_killed_after_the_grace(
     log = Crowd(tmp_path, together=10)
     scheduler = session(tmp_path / "run", fake_cell(DEAF), log, cells=12, jobs=10)
     log.when_together = scheduler.stop
-    assert not scheduler.run()
+    assert scheduler.run() is Status.INTERRUPTED
     assert list((tmp_path / "run" / "cells").iterdir()) == []
-    assert Store.read(tmp_path / "run").manifest.status == "interrupted"
+    assert Store.read(tmp_path / "run").manifest.status is Status.INTERRUPTED
 
 
 @pytest.mark.timeout(60)
@@ -450,7 +469,7 @@ def test_a_second_stop_kills_all_at_once(fake_cell: FakeCell, tmp_path: Path, mo
         scheduler.stop()
 
     log.when_together = twice
-    assert not scheduler.run()
+    assert scheduler.run() is Status.INTERRUPTED
     assert list((tmp_path / "run" / "cells").iterdir()) == []
 
 
@@ -459,14 +478,14 @@ def test_what_ended_before_a_stop_reached_it_is_kept(
 ) -> None:
     monkeypatch.setattr("crosswind.cell.process.INTERRUPT_GRACE_S", 3600.0)
     body = GATED + (
-        "signal.signal(2, lambda *_: (finish(), os._exit(0)) if key == 'c001-r00' else sys.exit(130)); ready()\n"
+        "signal.signal(2, lambda *_: (finish(), os._exit(0)) if key == 'c001-r00' else sys.exit(130)); begin()\n"
         "while True: signal.pause()"
     )
     log = Crowd(tmp_path, together=3)
     scheduler = session(tmp_path / "run", fake_cell(body), log, jobs=3)
     log.when_together = scheduler.stop
-    assert not scheduler.run()
-    assert Store.read(tmp_path / "run").missing() == ["c000-r00", "c002-r00"]
+    assert scheduler.run() is Status.INTERRUPTED
+    assert missing(Store.read(tmp_path / "run")) == ["c000-r00", "c002-r00"]
 
 
 # The fidelity budget
@@ -475,28 +494,28 @@ def test_what_ended_before_a_stop_reached_it_is_kept(
 def test_a_missed_attempt_is_stored_aside_with_its_company(fake_cell: FakeCell, tmp_path: Path) -> None:
     # The first attempt at c000 ends, too late, when c001 has ended; the second has no company.
     body = (GATED + LATE_END) + (
-        "ready(); wait_for('together' if key == 'c001-r00' else 'c001-r00-ended')\n"
-        "finish(key == 'c001-r00' or missed == 1)"
+        "begin(); wait_for('together' if key == 'c001-r00' else 'c001-r00-ended')\n"
+        "end(key == 'c001-r00' or missed == 1)"
     )
-    assert session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=2), cells=2, jobs=2).run()
+    assert session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=2), cells=2, jobs=2).run() is Status.DONE
     run = tmp_path / "run"
     placed = Processors()
-    together = [placed.place("tun", beside=1) for _ in range(2)]
+    together = [placed.place("tun", beside=1).as_json() for _ in range(2)]
 
     def facts(name: str) -> tuple[int, int, dict[str, Any]]:
-        told = result(run, name)
-        return told["attempt"], told["beside"], told["placement"]
+        stored = result(run, name)
+        return stored["attempt"], stored["beside"], stored["placement"]
 
     assert facts("c000-r00.missed-1") == (1, 1, together[0])
     assert facts("c001-r00") == (1, 1, together[1])
-    assert facts("c000-r00") == (2, 0, placed.place("tun"))
-    cells = Store.read(run).record().cells
+    assert facts("c000-r00") == (2, 0, placed.place("tun").as_json())
+    cells = record_of(Store.read(run)).cells
     assert [(cell.attempts, cell.beside) for cell in cells] == [(2, 0), (1, 1)]
 
 
 def test_a_budget_that_nothing_keeps_ends_the_run_with_the_figures(fake_cell: FakeCell, tmp_path: Path) -> None:
     log = Log()
-    body = LATE_END.replace("['late']", "['p99 of ' + key]") + "start(); finish(False)"
+    body = LATE_END + "REASONS[0] = 'p99 of ' + key\nstart(); end(False)"
     with pytest.raises(EngineError, match="not even alone") as caught:
         session(tmp_path / "run", fake_cell(body), log, cells=5).run()
     # From the third miss on there is doubt: whoever misses it a second time, alone, is a witness.
@@ -506,49 +525,49 @@ def test_a_budget_that_nothing_keeps_ends_the_run_with_the_figures(fake_cell: Fa
     assert "--set budget.delay_error_p99" in caught.value.hint
     assert log.lines[-1] == "over"
     store = Store.read(tmp_path / "run")
-    assert store.manifest.status == "stopped"
+    assert store.manifest.status is Status.STOPPED
     assert sorted(store.results()) == ["c002-r00", "c003-r00", "c004-r00"]
-    assert [store.missed(f"c{number:03d}-r00") for number in range(5)] == [1, 1, 1, 1, 1]
-    assert store.missing() == ["c000-r00", "c001-r00"]
+    assert [missed(store, f"c{number:03d}-r00") for number in range(5)] == [1, 1, 1, 1, 1]
+    assert missing(store) == ["c000-r00", "c001-r00"]
 
 
 def test_without_hope_side_by_side_three_are_tried_alone(fake_cell: FakeCell, tmp_path: Path) -> None:
     log = Crowd(tmp_path, together=5)
-    body = GATED + LATE_END + "ready(); wait_for('together'); finish(False)"
+    body = GATED + LATE_END + "begin(); wait_for('together'); end(False)"
     with pytest.raises(EngineError, match="not even alone"):
-        Scheduler(Store.create(tmp_path / "run", light(5)), fake_cell(body), log).run()
+        Scheduler(new_run(tmp_path / "run", plan=light(5)), fake_cell(body), log).run()
     store = Store.read(tmp_path / "run")
     results = store.results()
     assert len(results) == 3
-    assert {(one["attempt"], one["beside"]) for one in results.values()} == {(2, 0)}
-    missed = [result(tmp_path / "run", f"c{number:03d}-r00.missed-1") for number in range(5)]
-    assert {(one["attempt"], one["beside"]) for one in missed} == {(1, 4)}
+    assert {(stored.attempt, stored.beside) for stored in results.values()} == {(2, 0)}
+    first = [result(tmp_path / "run", f"c{number:03d}-r00.missed-1") for number in range(5)]
+    assert {(stored["attempt"], stored["beside"]) for stored in first} == {(1, 4)}
 
 
 def test_one_cell_that_kept_it_in_an_earlier_session_is_hope_enough(fake_cell: FakeCell, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    first = LATE_END + "start()\nif key == 'c000-r00': finish(True); sys.exit()\nsay(event='ready'); signal.pause()"
-    log = Log(lambda event: scheduler.stop() if event["event"] == "ready" else None)
+    first = LATE_END + "start()\nif key == 'c000-r00': end(True); sys.exit()\nready(); signal.pause()"
+    log = Log(lambda event: scheduler.stop() if isinstance(event, Ready) else None)
     scheduler = session(run, fake_cell(first), log, cells=4)
-    assert not scheduler.run()
+    assert scheduler.run() is Status.INTERRUPTED
     scheduler.store.close()
-    assert Store.read(run).missing() == ["c001-r00", "c002-r00", "c003-r00"]
-    assert session(run, fake_cell(LATE_END + "start(); finish(False)"), Log()).run()
+    assert missing(Store.read(run)) == ["c001-r00", "c002-r00", "c003-r00"]
+    assert session(run, fake_cell(LATE_END + "start(); end(False)"), Log()).run() is Status.DONE
     store = Store.read(run)
-    assert [store.missed(f"c{number:03d}-r00") for number in range(4)] == [0, 2, 2, 2]
+    assert [missed(store, f"c{number:03d}-r00") for number in range(4)] == [0, 2, 2, 2]
     assert result(run, "c003-r00")["attempt"] == 3
 
 
 def test_attempts_go_on_where_an_earlier_session_was_stopped(fake_cell: FakeCell, tmp_path: Path) -> None:
-    body = LATE_END + "start(); say(event='progress', attempt=missed + 1)\nfinish(key != 'c000-r00')"
+    body = LATE_END + "start(); progress(done=missed + 1)\nend(key != 'c000-r00')"
     run = tmp_path / "run"
-    log = Log(lambda event: scheduler.stop() if event.get("attempt") == 2 else None)
-    scheduler = session(run, fake_cell(body.replace("\nfinish(", "\nmissed == 1 and signal.pause()\nfinish(")), log)
-    assert not scheduler.run()
+    log = Log(lambda event: scheduler.stop() if isinstance(event, Progress) and event.done == 2 else None)
+    scheduler = session(run, fake_cell(body.replace("\nend(", "\nmissed == 1 and signal.pause()\nend(")), log)
+    assert scheduler.run() is Status.INTERRUPTED
     scheduler.store.close()
-    assert Store.read(run).missed("c000-r00") == 1
+    assert missed(Store.read(run), "c000-r00") == 1
     log = Log()
-    assert session(run, fake_cell(body), log).run()
+    assert session(run, fake_cell(body), log).run() is Status.DONE
     assert log.lines == [
         "run 1/3",
         "start c000-r00",
@@ -557,7 +576,7 @@ def test_attempts_go_on_where_an_earlier_session_was_stopped(fake_cell: FakeCell
         "end c000-r00 ok",
         "over",
     ]
-    assert [Store.read(run).missed("c000-r00"), result(run, "c000-r00")["attempt"]] == [2, 3]
+    assert [missed(Store.read(run), "c000-r00"), result(run, "c000-r00")["attempt"]] == [2, 3]
 
 
 # Processors and clocks
@@ -566,7 +585,7 @@ def test_attempts_go_on_where_an_earlier_session_was_stopped(fake_cell: FakeCell
 def test_while_cells_run_the_emulators_processors_are_theirs(fake_cell: FakeCell, tmp_path: Path) -> None:
     seen: list[set[int]] = []
     log = Log(lambda _event: seen.append(os.sched_getaffinity(0)))
-    assert session(tmp_path / "run", fake_cell(GOOD_END + "start(); finish()"), log, cells=1).run()
+    assert session(tmp_path / "run", fake_cell(GOOD_END + "start(); finish()"), log, cells=1).run() is Status.DONE
     assert seen == [set(Processors(sorted(AFFINITY)).hosts)] * 2
     assert os.sched_getaffinity(0) == AFFINITY
     with pytest.raises(EngineError):
@@ -578,8 +597,8 @@ def test_processors_of_a_cell_that_ended_are_given_to_the_next(
     fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("crosswind.execution.scheduler.Processors", lambda: Processors(range(8)))
-    body = GATED + "ready(); wait_for('c002-r00-ended' if key == 'c000-r00' else 'together'); finish()"
-    assert session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=2), jobs=2).run()
+    body = GATED + "begin(); wait_for('c002-r00-ended' if key == 'c000-r00' else 'together'); finish()"
+    assert session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=2), jobs=2).run() is Status.DONE
     emulators = [result(tmp_path / "run", f"c{number:03d}-r00")["placement"]["emulator_cpus"] for number in range(3)]
     assert emulators == [[6], [7], [7]]
 
@@ -596,23 +615,23 @@ def test_a_clock_that_is_set_is_recorded_and_moves_no_stamp(
 
     # The machine's clocks stand still but for what it is set by.
     clock = WallClock(lambda: 1_000_000_050.0 + set_by_s[0], lambda: 50.0)
-    body = GATED + "ready(); wait_for('remark'); finish()"
+    body = GATED + "begin(); wait_for('remark'); finish()"
     log = Crowd(tmp_path, together=2)
     log.when_together = set_clock
-    scheduler = Scheduler(Store.create(tmp_path / "run", manifest(2)), fake_cell(body), log, jobs=2, clock=clock)
-    assert scheduler.run()
+    scheduler = Scheduler(new_run(tmp_path / "run", 2), fake_cell(body), log, jobs=2, clock=clock)
+    assert scheduler.run() is Status.DONE
     stamp = "2001-09-09T01:47:30.000+00:00"
-    assert scheduler.jumps == [{"at": stamp, "by_s": by_s}]
-    told = f"the machine's clock was set by {by_s:+.1f} s, or it slept; times measured are not affected"
-    assert log.lines[3] == f"remark {told}"
+    assert scheduler.clock_jumps == [ClockJump(at=stamp, by_s=by_s)]
+    remark = f"the machine's clock was set by {by_s:+.1f} s, or it slept; times measured are not affected"
+    assert log.lines[3] == f"remark {remark}"
     results = Store.read(tmp_path / "run").results().values()
-    assert {one[name] for one in results for name in ("started", "ended")} == {stamp}
+    assert {time for stored in results for time in (stored.started, stored.ended)} == {stamp}
 
 
-# What cells tell of themselves
+# What cells report
 
 
-def test_what_cells_tell_becomes_a_window_of_all(
+def test_what_cells_report_becomes_a_window_of_all(
     fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Concurrency] = []
@@ -624,27 +643,16 @@ def test_what_cells_tell_becomes_a_window_of_all(
             if now.window.released:
                 seen.append(now)
             if sum(now.window.released for now in seen) == 100:
-                (tmp_path / "told").touch()
+                (tmp_path / "counted").touch()
 
-    # Each tells once, and ends when windows have what both told.
-    told = "'released': 50, 'late': 1, 'wait_ns': 10_000_000, 'probe_wait_ns': 40_000_000"
-    body = GATED + (
-        f"ready(); say(event='progress', done=1, total=2, elapsed_ns=1_000_000_000, fidelity={{{told}}})\n"
-        "wait_for('told'); finish()"
-    )
+    # Each reports once, and ends when windows have what both reported.
+    counters = "'released': 50, 'late': 1, 'wait_ns': 10_000_000, 'probe_wait_ns': 40_000_000"
+    body = GATED + (f"begin(); progress(fidelity={{{counters}}})\nwait_for('counted'); finish()")
     log = Windows(tmp_path, together=2)
-    scheduler = Scheduler(Store.create(tmp_path / "run", light(2)), fake_cell(body), log, jobs=2)
-    assert scheduler.run()
+    scheduler = Scheduler(new_run(tmp_path / "run", plan=light(2)), fake_cell(body), log, jobs=2)
+    assert scheduler.run() is Status.DONE
     assert sum(now.window.released for now in seen) == 100
     assert {(now.window.late_share, now.window.starvation, now.window.probe_starvation) for now in seen} == {
         (0.02, 0.01, 0.04)
     }
     assert {now.limit for now in seen} == {None}
-
-
-def test_the_strictest_budget_of_the_cells_is_that_of_all() -> None:
-    data = manifest(3)
-    data["plan"][1]["parameters"]["budget"] = {"starvation": 0.01}
-    data["plan"][2]["parameters"]["budget"] = {"starvation": 0.5, "probe_starvation": 0.1}
-    assert _budget_of(data["plan"]) == Budget(starvation=0.01, probe_starvation=0.1)
-    assert _budget_of([]) == Budget()

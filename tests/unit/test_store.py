@@ -6,35 +6,51 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
+from cell_events import FINISHED
+from crosswind.cell.events import ErrorKind, Failure
 from crosswind.errors import DiskError, EngineError, StoreError
 from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, empty_objects, whole_table
-from crosswind.store.directory import Store, fresh_directory, latest_run, to_parquet, write_json
-from runs import entry, manifest
+from crosswind.store.cells import CellsFolder
+from crosswind.store.directory import Store
+from crosswind.store.files import write_json
+from crosswind.store.listing import fresh_directory, latest_run
+from crosswind.store.manifest import Session, Status
+from crosswind.store.record import record_of
+from crosswind.store.result import CellResult
+from crosswind.store.run import load
+from crosswind.store.tables import to_parquet
+from runs import cell_result, new_run, plan_of, planned_cell
 
 SAMPLES = pl.DataFrame({"exchange": [0, 1], "outcome": ["ok", "timeout"]}, schema_overrides={"exchange": pl.UInt64})
 
 
-def result(number: int, *, failure: dict[str, Any] | None = None) -> dict[str, Any]:
-    finished = None if failure else {"event": "finished", "valid": True}
-    return {**entry(number), "finished": finished, "failure": failure, "started": "", "ended": "", "elapsed_ns": 1}
+KILLED = Failure(ErrorKind.KILLED, "m")
 
 
-def commit(store: Store, number: int, *, failure: dict[str, Any] | None = None) -> None:
-    part = store.begin_cell(entry(number)["key"])
+def result(number: int, *, failure: Failure | None = None) -> CellResult:
+    return cell_result(planned_cell(number), failure=failure)
+
+
+def commit(store: Store, number: int, *, failure: Failure | None = None) -> None:
+    cells = CellsFolder(store.directory)
+    part = cells.begin(planned_cell(number).key)
     if failure is None:
         SAMPLES.write_ipc(part / "samples.arrow")
-    store.commit_cell(part, result(number, failure=failure))
+    cells.commit(part, result(number, failure=failure))
+
+
+def missing(store: Store) -> list[str]:
+    return [planned.key for planned in store.missing()]
 
 
 def test_a_committed_cell_is_read_back(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "run", manifest()) as store:
+    with new_run(tmp_path / "run") as store:
         commit(store, 1)
-    record = Store.read(tmp_path / "run").record()
+    record = record_of(Store.read(tmp_path / "run"))
     assert record.name == "a-study"
     assert record.planned == 2
     assert [cell.key for cell in record.cells] == ["c001-r00"]
@@ -46,54 +62,54 @@ def test_a_committed_cell_is_read_back(tmp_path: Path) -> None:
 
 
 def test_what_clients_of_programs_wrote_is_read_back_within_bounds(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "run", manifest(3)) as store:
+    with new_run(tmp_path / "run", 3) as store:
         for number, out in enumerate(("{}", "x" * (1 << 20) + "y", None)):
-            part = store.begin_cell(entry(number)["key"])
+            part = CellsFolder(store.directory).begin(planned_cell(number).key)
             if out is not None:
                 (part / "client.out").write_text(out, encoding="utf-8")
                 (part / "client.err").write_bytes(b"a" * 3000 + b"\xff end")
-            store.commit_cell(part, result(number))
-        first, large, none = store.record().cells
+            CellsFolder(store.directory).commit(part, result(number))
+        first, large, none = record_of(store).cells
     assert (first.client_out, len(first.client_err), first.client_err[-5:]) == ("{}", 2000, "\ufffd end")
     assert large.client_out == ""
     assert (none.client_out, none.client_err) == ("", "")
 
 
 def test_tables_are_parquet_and_nothing_else_is_left(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "run", manifest()) as store:
-        part = store.begin_cell("c000-r00")
+    with new_run(tmp_path / "run") as store:
+        part = CellsFolder(store.directory).begin("c000-r00")
         SAMPLES.write_ipc(part / "samples.arrow")
         SAMPLES.write_ipc(part / "packets.arrow")
         (part / "client.pcapng").write_bytes(b"x")
         (part / "server.pcapng.part").write_bytes(b"half")
-        store.commit_cell(part, result(0))
+        CellsFolder(store.directory).commit(part, result(0))
     names = sorted(path.name for path in (tmp_path / "run" / "cells" / "c000-r00").iterdir())
     assert names == ["client.pcapng", "packets.parquet", "result.json", "samples.parquet"]
     assert [path.name for path in (tmp_path / "run" / "cells").iterdir()] == ["c000-r00"]
 
 
 def test_what_is_missing_is_what_has_no_result_or_failed(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "run", manifest(cells=3)) as store:
-        assert store.missing() == ["c000-r00", "c001-r00", "c002-r00"]
+    with new_run(tmp_path / "run", 3) as store:
+        assert missing(store) == ["c000-r00", "c001-r00", "c002-r00"]
         commit(store, 1)
-        commit(store, 2, failure={"kind": "killed", "message": "m", "hint": None})
-        assert store.missing() == ["c000-r00", "c002-r00"]
+        commit(store, 2, failure=KILLED)
+        assert missing(store) == ["c000-r00", "c002-r00"]
 
 
 def test_a_failed_attempt_is_kept_beside_its_successor(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "run", manifest()) as store:
+    with new_run(tmp_path / "run") as store:
         for _ in range(2):
-            commit(store, 0, failure={"kind": "killed", "message": "m", "hint": None})
+            commit(store, 0, failure=KILLED)
         commit(store, 0)
-        assert store.missing() == ["c001-r00"]
+        assert missing(store) == ["c001-r00"]
     names = sorted(path.name for path in (tmp_path / "run" / "cells").iterdir())
     assert names == ["c000-r00", "c000-r00.failed-1", "c000-r00.failed-2"]
 
 
 def test_half_written_cells_are_not_read_and_go_on_resume(tmp_path: Path) -> None:
-    store = Store.create(tmp_path / "run", manifest())
-    part = store.begin_cell("c000-r00")
-    write_json(part / "result.json", result(0))
+    store = new_run(tmp_path / "run")
+    part = CellsFolder(store.directory).begin("c000-r00")
+    write_json(part / "result.json", result(0).as_json())
     store.close()
     assert Store.read(tmp_path / "run").results() == {}
     with Store.resume(tmp_path / "run") as again:
@@ -110,7 +126,7 @@ def test_a_table_that_is_none_is_the_cells_failure(tmp_path: Path) -> None:
 
 
 def test_resume_refuses_another_study(tmp_path: Path) -> None:
-    Store.create(tmp_path / "run", manifest()).close()
+    new_run(tmp_path / "run").close()
     with pytest.raises(StoreError, match="holds another study") as caught:
         Store.resume(tmp_path / "run", digest="d2")
     assert "--resume" in str(caught.value.hint)
@@ -118,7 +134,7 @@ def test_resume_refuses_another_study(tmp_path: Path) -> None:
 
 
 def test_two_writers_are_refused_and_a_reader_is_not(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "run", manifest()):
+    with new_run(tmp_path / "run"):
         with pytest.raises(StoreError, match="in use by another crosswind"):
             Store.resume(tmp_path / "run")
         assert Store.read(tmp_path / "run").results() == {}
@@ -129,10 +145,11 @@ def test_two_writers_are_refused_and_a_reader_is_not(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("{", "cannot read"),
-        ("[]", "schema None, not 'crosswind.run/1'"),
-        ('{"schema": "crosswind.run/2"}', "newer than crosswind.run/1"),
-        ('{"schema": "crosswind.run/0"}', "not 'crosswind.run/1'"),
-        ('{"schema": "else/1"}', "schema 'else/1'"),
+        ("[]", "its schema is None, not 'crosswind.run/2'"),
+        ('{"schema": "crosswind.run/3"}', "newer than crosswind.run/2"),
+        ('{"schema": "crosswind.run/0"}', "not 'crosswind.run/2'"),
+        ('{"schema": "else/1"}', "its schema is 'else/1'"),
+        ('{"schema": "crosswind.run/2"}', "it lacks 'options'"),
     ],
 )
 def test_a_foreign_manifest_is_refused(tmp_path: Path, content: str, message: str) -> None:
@@ -154,15 +171,15 @@ def test_a_place_that_is_no_run_is_refused(tmp_path: Path, name: str) -> None:
 def test_a_new_run_takes_no_occupied_directory(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(StoreError, match="not empty and not a run"):
-        Store.create(tmp_path, manifest())
+        new_run(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
-    Store.create(tmp_path / "run", manifest()).close()
+    new_run(tmp_path / "run").close()
     with pytest.raises(StoreError, match="already holds a run"):
-        Store.create(tmp_path / "run", manifest())
+        new_run(tmp_path / "run")
 
 
 def test_a_damaged_result_says_which_and_what_to_do(tmp_path: Path) -> None:
-    with Store.create(tmp_path / "run", manifest()) as store:
+    with new_run(tmp_path / "run") as store:
         commit(store, 0)
         place = tmp_path / "run" / "cells" / "c000-r00" / "result.json"
         place.write_text("{", encoding="utf-8")
@@ -180,7 +197,7 @@ def test_directories_are_named_after_study_and_time_and_never_twice(tmp_path: Pa
 
 def test_the_latest_run_is_the_one_started_last(tmp_path: Path) -> None:
     for name, started in (("b", "2026-01-02"), ("a", "2026-01-03"), ("b", "2026-01-01")):
-        Store.create(tmp_path / f"{name}-{started}", manifest(name=name, started=started)).close()
+        new_run(tmp_path / f"{name}-{started}", name=name, started=started).close()
     (tmp_path / "other").mkdir()
     assert latest_run(tmp_path).name == "a-2026-01-03"
     assert latest_run(tmp_path, name="b").name == "b-2026-01-02"
@@ -222,53 +239,109 @@ def fill(disk: Path, leave_bytes: int) -> None:
 
 
 def test_a_full_disk_leaves_no_half_cell(small_disk: Path) -> None:
-    with Store.create(small_disk / "run", manifest()) as store:
+    with new_run(small_disk / "run") as store:
         commit(store, 0)
-        part = store.begin_cell("c001-r00")
+        part = CellsFolder(store.directory).begin("c001-r00")
         pl.DataFrame({"n": list(range(4000))}).write_ipc(part / "samples.arrow")
         fill(small_disk, leave_bytes=4096)
         with pytest.raises(DiskError, match="No space left") as caught:
-            store.commit_cell(part, result(1))
+            CellsFolder(store.directory).commit(part, result(1))
         assert caught.value.exit_code == 1
         assert "--resume" in str(caught.value.hint)
         assert list(store.results()) == ["c000-r00"]
     (small_disk / "ballast").unlink()
     with Store.resume(small_disk / "run") as store:
-        assert store.missing() == ["c001-r00"]
+        assert missing(store) == ["c001-r00"]
         commit(store, 1)
-        assert store.missing() == []
+        assert missing(store) == []
 
 
 def test_a_full_disk_keeps_the_old_manifest(small_disk: Path) -> None:
-    with Store.create(small_disk / "run", manifest()) as store:
+    with new_run(small_disk / "run") as store:
         fill(small_disk, leave_bytes=0)
         with pytest.raises(DiskError):
-            store.update(status="x" * 8192)
-    assert Store.read(small_disk / "run").manifest.status == "running"
+            store.begin_session(Session(started="x" * 8192))
+    assert Store.read(small_disk / "run").manifest.sessions == store.manifest.sessions[:1]
 
 
 def test_a_run_that_cannot_begin_leaves_nothing(small_disk: Path) -> None:
     (small_disk / "run").mkdir()
     fill(small_disk, leave_bytes=0)
     with pytest.raises(DiskError):
-        Store.create(small_disk / "run", manifest())
+        new_run(small_disk / "run")
     assert list((small_disk / "run").iterdir()) == []
 
 
 def test_a_read_only_disk_is_refused_with_a_hint(small_disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     with pytest.raises(DiskError, match="Read-only") as caught:
-        Store.create(small_disk / "run", manifest())
+        new_run(small_disk / "run")
     assert "--output" in str(caught.value.hint)
 
 
 def test_objects_of_pages_are_kept_beside_their_samples(tmp_path: Path) -> None:
     objects = pl.DataFrame({"page": [0], "object": ["html"], "sent_ns": [5]}, schema_overrides={"page": pl.UInt64})
-    with Store.create(tmp_path / "run", manifest()) as store:
-        part = store.begin_cell(entry(1)["key"])
+    with new_run(tmp_path / "run") as store:
+        part = CellsFolder(store.directory).begin("c001-r00")
         SAMPLES.write_ipc(part / "samples.arrow")
         objects.write_ipc(part / "objects.arrow")
-        store.commit_cell(part, result(1))
-    (cell,) = Store.read(tmp_path / "run").record().cells
+        CellsFolder(store.directory).commit(part, result(1))
+    (cell,) = record_of(Store.read(tmp_path / "run")).cells
     assert cell.objects.select("page", "object", "sent_ns").equals(objects)
     assert list(cell.objects.columns) == list(OBJECT_SCHEMA)
+
+
+# Runs of earlier versions
+
+
+def run_with_plan_in_its_manifest(directory: Path) -> Path:
+    """A run as versions before crosswind.run/2 left it, interrupted after its first cell."""
+    with new_run(directory) as store:
+        commit(store, 0)
+        data = {**store.manifest.as_json(), "schema": "crosswind.run/1", "status": "interrupted"}
+    del data["planned"]
+    plan = [planned.as_json() for planned in plan_of(2)]
+    for planned in plan:
+        for name in ("expected_packets", "expected_bytes"):  # The first versions forecast neither.
+            del planned[name]
+    write_json(directory / "manifest.json", {**data, "options": {"packets": False, "capture": False}, "plan": plan})
+    (directory / "plan.jsonl").unlink()
+    finished = {name: value for name, value in FINISHED.items() if name not in ("program", "traffic")}
+    earlier = {**result(0).as_json(), "finished": {**finished, "samples": {"rows": 2, "ok": 1, "lost": 1}}}
+    write_json(directory / "cells" / "c000-r00" / "result.json", earlier)
+    return directory
+
+
+def test_a_run_with_its_plan_in_the_manifest_is_read(tmp_path: Path) -> None:
+    run = load(run_with_plan_in_its_manifest(tmp_path / "run"))
+    assert (run.planned, run.status, run.valid) == (2, Status.INTERRUPTED, False)
+    assert [cell.key for cell in run.record().cells] == ["c000-r00"]
+    (first,) = run.results().values()
+    assert first.finished is not None
+    assert (first.finished.samples.lost, first.finished.samples.outcomes, first.finished.program) == (1, (), None)
+
+
+def test_going_on_with_such_a_run_moves_its_plan_into_a_file(tmp_path: Path) -> None:
+    directory = run_with_plan_in_its_manifest(tmp_path / "run")
+    before = Store.read(directory)
+    with Store.resume(directory) as store:
+        assert missing(store) == ["c001-r00"]
+    data = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+    assert (data["schema"], data["planned"], "plan" in data) == ("crosswind.run/2", 2, False)
+    after = Store.read(directory)
+    assert after.plan == before.plan
+    assert [planned.expected_packets for planned in after.plan] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("{\n", "cannot read"), ('{"key": "a"}\n', "it lacks 'order'"), (None, "No such")]
+)
+def test_a_damaged_plan_says_which_and_what_to_do(tmp_path: Path, text: str | None, reason: str) -> None:
+    new_run(tmp_path / "run").close()
+    (tmp_path / "run" / "plan.jsonl").unlink()
+    if text is not None:
+        (tmp_path / "run" / "plan.jsonl").write_text(text, encoding="utf-8")
+    with pytest.raises(StoreError, match=reason) as caught:
+        Store.read(tmp_path / "run").missing()
+    assert "plan.jsonl" in caught.value.message
+    assert caught.value.hint

@@ -11,8 +11,9 @@ import pytest
 from cells import checked
 from conftest import requires_binary
 from crosswind.cell.check import CheckedCell
-from crosswind.execution.session import plan_entries, presentation
+from crosswind.execution.planning import planned_cells, presentation
 from crosswind.models import unknown_models
+from crosswind.store.manifest import Options
 from crosswind.study.design import Study, builtin_studies, load_study
 from crosswind.study.format import KINDS
 from crosswind.study.plan import Plan
@@ -335,8 +336,8 @@ def test_client_profile_is_profiled_without_an_emulator() -> None:
     assert published("client-profile", "part") == {("transports",): 4.55, ("websocket-client-by-byte",): 4.55}
     (beside,) = [figure for figure in study.published if figure.levels["part"] == "transports"]
     assert (beside.levels["workload.transport"], beside.levels["workload.direction"]) == ("websocket", "upload")
-    entries = plan_entries(study.quick(), {}, binary=requires_binary())
-    assert all(entry["parameters"]["output"]["profile"] for entry in entries)
+    plan = planned_cells(study.quick(), Options(), binary=requires_binary())
+    assert all(planned.parameters["output"]["profile"] for planned in plan)
 
 
 def test_client_profile_has_one_library_that_masks_in_two_ways() -> None:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from crosswind.catalog import Carrier, catalog
+from crosswind.cell.binary import REINSTALL
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
 from crosswind.errors import EngineError
@@ -27,8 +28,6 @@ from crosswind.study.plan import PlanItem
 START_TIMEOUT_S = 30.0
 TIMEOUT_OF_A_CELL_S = 0.01
 KEPT_STDERR_BYTES = 1000
-
-_REINSTALL = "`make install` builds it for this machine; `crosswind doctor` checks it"
 
 
 @dataclass(frozen=True)
@@ -185,7 +184,7 @@ def _ask(lines: Sequence[str], binary: Path) -> list[_Answer]:
             check=False,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise EngineError(f"cannot run {binary} --check: {error}", hint=_REINSTALL) from error
+        raise EngineError(f"cannot run {binary} --check: {error}", hint=REINSTALL) from error
     try:
         answers = list(_answers(process.stdout))
     except ValidationError as error:
@@ -193,7 +192,7 @@ def _ask(lines: Sequence[str], binary: Path) -> list[_Answer]:
     if process.returncode not in (0, 2) or [answer.index for answer in answers] != list(range(len(lines))):
         said = process.stderr[-KEPT_STDERR_BYTES:].decode(errors="replace").strip()
         text = f"{binary} --check ended with status {process.returncode} after {len(answers)} of {len(lines)} cells"
-        raise EngineError(f"{text}: {said}" if said else text, hint=_REINSTALL)
+        raise EngineError(f"{text}: {said}" if said else text, hint=REINSTALL)
     return answers
 
 
@@ -213,6 +212,4 @@ def _view_reader() -> TypeAdapter[_CellView]:
 
 
 def _unexpected(binary: Path, what: str) -> EngineError:
-    return EngineError(
-        f"{binary} --check says what this version does not read: {what.splitlines()[0]}", hint=_REINSTALL
-    )
+    return EngineError(f"{binary} --check says what this version does not read: {what.splitlines()[0]}", hint=REINSTALL)

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from crosswind.cell.process import find_binary
+from crosswind.cell.binary import find_binary
 from crosswind.errors import CrosswindError, EngineError
 
 REQUIRED = frozenset({"python", "crosswind-cell", "namespaces", "tun"})

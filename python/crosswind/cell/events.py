@@ -7,6 +7,7 @@ Nothing here starts a process: analysis and report use these types for what a ru
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
@@ -34,6 +35,24 @@ class ErrorKind(StrEnum):
     PROTOCOL = "protocol"
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Why a cell has no result, and what to do about it."""
+
+    kind: ErrorKind
+    message: str
+    hint: str | None = None
+
+    def as_json(self) -> dict[str, str | None]:
+        """The object as it is stored: an `error` event without its name."""
+        return {"kind": self.kind, "message": self.message, "hint": self.hint}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The failure that was stored. Raises: KeyError, ValueError when it is none."""
+        return cls(ErrorKind(data["kind"]), data["message"], data.get("hint"))
+
+
 class ProtocolError(ValueError):
     """A line that is no event of the cell protocol; its text says what is wrong with it."""
 
@@ -53,6 +72,10 @@ class OutcomeCount(_Record):
     count: int
     first_error: str | None
 
+    def text(self) -> str:
+        """In words: "300 x certificate (cannot connect: it has expired)"."""
+        return f"{self.count} x {self.outcome}" + (f" ({self.first_error})" if self.first_error else "")
+
 
 class SampleCounts(_Record):
     """Rows of the samples table. `outcomes` has every outcome but `ok`, the most frequent first.
@@ -63,7 +86,7 @@ class SampleCounts(_Record):
     rows: int
     ok: int
     lost: int
-    outcomes: tuple[OutcomeCount, ...]
+    outcomes: tuple[OutcomeCount, ...] = ()
 
 
 class ProgramEnd(_Record):
@@ -76,6 +99,10 @@ class ProgramEnd(_Record):
     def ok(self) -> bool:
         """Whether it ended with exit code 0."""
         return self.exit_code == 0
+
+    def text(self) -> str:
+        """In words: "exit code 1"."""
+        return f"exit code {self.exit_code}" if self.signal is None else f"signal {self.signal}"
 
 
 class DirectionLedger(_Record):
@@ -277,7 +304,7 @@ class Finished(_Record):
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
     samples: SampleCounts
-    program: ProgramEnd | None
+    program: ProgramEnd | None = None
     ledger: Ledger
     fidelity: Fidelity | None
     queueing_ns: DirectionTimes | None
@@ -289,6 +316,11 @@ class Finished(_Record):
     elapsed_ns: int
     processors_awake: bool
     peak_memory_bytes: int | None
+
+    @property
+    def kept_budget(self) -> bool | None:
+        """Whether the emulation kept its fidelity budget; None without an emulator."""
+        return self.fidelity.within_budget if self.fidelity else None
 
     @classmethod
     def from_stored(cls, data: Mapping[str, Any]) -> Self:
@@ -318,6 +350,11 @@ class Error(_Record):
     kind: Annotated[ErrorKind, Field(strict=False)]
     message: str
     hint: str | None
+
+    @property
+    def failure(self) -> Failure:
+        """What it says."""
+        return Failure(self.kind, self.message, self.hint)
 
 
 Event = Annotated[Started | Ready | Progress | Finished | Error, Field(discriminator="event")]

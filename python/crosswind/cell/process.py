@@ -1,8 +1,8 @@
 """One cell process: start `crosswind-cell`, feed it one cell, follow its events, end it in time.
 
 A `CellProcess` never blocks and never waits: whoever owns it watches `streams()` for input, calls `handle_readable`
-when there is some and `handle_time` when `next_wakeup` has come. Several can so share one loop. Whatever a cell does
-(dies, hangs, prints garbage) ends as a `Failure`, which is data of that cell; the run goes on with the next.
+when there is some and `handle_time` when `next_wakeup` has come, so that several can share one loop. Whatever a cell
+does (dies, hangs, prints garbage) ends as a `Failure`, which is data of that cell; the run goes on with the next.
 
 The process leads a process group of its own, so that Ctrl-C on the terminal reaches it through us alone, once.
 """
@@ -10,23 +10,17 @@ The process leads a process group of its own, so that Ctrl-C on the terminal rea
 import contextlib
 import json
 import os
-import re
-import shutil
 import signal
 import subprocess
-import sys
-import sysconfig
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
-from crosswind.errors import EngineError, StudyError
-
-BINARY = "crosswind-cell"
-EVENT_SCHEMA = "crosswind.event/1"
-RESULT_SCHEMA = "crosswind.cell-result/1"
+from crosswind.cell.binary import BINARY, REINSTALL, filled_in
+from crosswind.cell.events import Error, ErrorKind, Event, Failure, Finished, ProtocolError, Started, read_event
+from crosswind.errors import EngineError
 
 GRACE_S = 10.0
 """How long after the cell's own deadline it may still take to say so. A cell that is over that hangs."""
@@ -35,117 +29,24 @@ INTERRUPT_GRACE_S = 1.5
 """From SIGINT to SIGKILL: a run must have stopped within 2 s of Ctrl-C."""
 
 _DEFAULT_DEADLINE_NS = 600_000_000_000
-_MAX_LINE_BYTES = 1 << 20
+_LONGEST_LINE_BYTES = 1 << 20
+_READ_SIZE = 1 << 16
 _KEPT_STDERR_BYTES = 1000
 
-_REINSTALL = "`make install` builds it for this machine; `crosswind doctor` checks it"
-
-Event = dict[str, Any]
-
 
 @dataclass(frozen=True)
-class Failure:
-    """Why a cell has no result: `kind` is one of the cell protocol's, or `killed`, `protocol`, `deadline`, `start`."""
+class CellEnd:
+    """How a cell ended: exactly one of `finished` (its result) and `failure` is set. `elapsed_ns` is wall time."""
 
-    kind: str
-    message: str
-    hint: str | None = None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a cell ended: exactly one of `finished` (its event) and `failure` is set. `elapsed_ns` is wall time."""
-
-    finished: Event | None
+    finished: Finished | None
     failure: Failure | None
     elapsed_ns: int
 
-    def failure_dict(self) -> dict[str, Any] | None:
-        """The failure in the shape of the protocol's `error` event, or None."""
-        return asdict(self.failure) if self.failure else None
-
-
-def find_binary() -> Path:
-    """Where `crosswind-cell` is: $CROSSWIND_CELL, else beside this Python, else on PATH.
-
-    Raises: EngineError, with what to do, when it is nowhere or cannot be executed.
-    """
-    asked = os.environ.get("CROSSWIND_CELL")
-    if asked:
-        if os.access(asked, os.X_OK) and Path(asked).is_file():
-            return Path(asked)
-        raise EngineError(
-            f"CROSSWIND_CELL is {asked!r}, which is not a program that can be run",
-            hint=f"unset CROSSWIND_CELL, or set it to the path of {BINARY}",
-        )
-    for directory in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
-        if os.access(directory / BINARY, os.X_OK):
-            return directory / BINARY
-    found = shutil.which(BINARY)
-    if found:
-        return Path(found)
-    raise EngineError(
-        f"cannot find the program {BINARY}",
-        hint="`make install` builds it and puts it beside this Python; or set CROSSWIND_CELL to its path",
-    )
-
-
-def stand_ins(binary: Path) -> dict[str, str]:
-    """What the placeholders in argument lists of the workload `program` stand for on this machine."""
-    return {"{python}": sys.executable or "python3", "{cell}": str(binary.absolute())}
-
-
-def used_stand_ins(cells: Iterable[Mapping[str, Any]], binary: Path) -> dict[str, str]:
-    """Those of `stand_ins` that the programs of some cells name."""
-    arguments = [argument for cell in cells for command in _commands(cell).values() for argument in command]
-    return {name: of for name, of in stand_ins(binary).items() if any(name in argument for argument in arguments)}
-
-
-def filled_in(cell: Mapping[str, Any], binary: Path) -> Mapping[str, Any]:
-    """The cell with its programs' placeholders filled in; those for addresses are crosswind-cell's own."""
-    commands = _commands(cell)
-    if not commands:
-        return cell
-    known = stand_ins(binary)
-    filled = {end: [_replaced(argument, known) for argument in command] for end, command in commands.items()}
-    return {**cell, "workload": {**cell["workload"], **filled}}
-
-
-def _commands(cell: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The argument lists of a cell, by end; none but for the workload `program`."""
-    workload = cell.get("workload") or {}
-    if workload.get("kind") != "program":
-        return {}
-    return {end: list(workload[end]) for end in ("client", "server") if workload.get(end)}
-
-
-def _replaced(argument: str, known: Mapping[str, str]) -> str:
-    # In one pass: what stands in for one placeholder may hold the name of another. Other braces stay, as those of JSON.
-    return re.sub("|".join(map(re.escape, known)), lambda found: known[found[0]], argument)
-
-
-def check_cell(cell: Mapping[str, Any], *, binary: Path) -> None:
-    """Has `crosswind-cell --check` judge a cell, without running it.
-
-    Raises: StudyError when the cell is wrong. EngineError when the program cannot say.
-    """
-    try:
-        answer = subprocess.run(
-            [binary, "--check"], input=json.dumps(cell).encode(), capture_output=True, timeout=30, check=False
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise EngineError(f"cannot run {binary} --check: {error}", hint=_REINSTALL) from error
-    if answer.returncode == 0:
-        return
-    try:
-        event = json.loads(answer.stdout.splitlines()[-1])
-        message, hint = str(event["message"]), event.get("hint")
-    except (ValueError, LookupError, TypeError) as error:
-        said = answer.stderr[-_KEPT_STDERR_BYTES:].decode(errors="replace").strip()
-        raise EngineError(
-            f"{binary} --check ended with status {answer.returncode} and no reason: {said}", hint=_REINSTALL
-        ) from error
-    raise StudyError(message, hint=hint)
+    def with_warning(self, text: str) -> Self:
+        """The same end, with one more warning in its result."""
+        if self.finished is None:
+            return self
+        return type(self)(self.finished.with_warning(text), None, self.elapsed_ns)
 
 
 class CellProcess:
@@ -169,7 +70,7 @@ class CellProcess:
         self._deadline: float = self._started + cell.get("deadline_ns", _DEFAULT_DEADLINE_NS) / 1e9 + grace_s
         self._lines = bytearray()
         self._stderr = bytearray()
-        self._last: Event | None = None
+        self._last_event: Event | None = None
         self._failure: Failure | None = None
         self._interrupted = False
         try:
@@ -179,7 +80,7 @@ class CellProcess:
         except OSError as error:
             raise EngineError(
                 f"cannot start {binary}: {error.strerror}",
-                hint=_REINSTALL,
+                hint=REINSTALL,
             ) from error
         self._open = [_stream(self._process.stdout), _stream(self._process.stderr)]
         for stream in self._open:
@@ -193,7 +94,7 @@ class CellProcess:
 
     @property
     def done(self) -> bool:
-        """Whether both of its streams have ended, so that `outcome` may be asked."""
+        """Whether both of its streams have ended, so that `end` may be called."""
         return not self._open
 
     def streams(self) -> list[IO[bytes]]:
@@ -207,7 +108,7 @@ class CellProcess:
     def handle_readable(self, stream: IO[bytes]) -> None:
         """Takes what one of `streams` has to give."""
         try:
-            data = os.read(stream.fileno(), 1 << 16)
+            data = os.read(stream.fileno(), _READ_SIZE)
         except BlockingIOError:
             return
         if not data:
@@ -224,7 +125,7 @@ class CellProcess:
             return
         if not self._interrupted:
             self._fail(
-                "deadline",
+                ErrorKind.DEADLINE,
                 f"the cell did not end within its deadline and was killed after {now - self._started:.0f} s",
                 "fewer messages or less data per cell; the deadline follows from the expected duration",
             )
@@ -242,12 +143,12 @@ class CellProcess:
     def kill(self) -> None:
         """Ends the process and everything in its group, now."""
         self._signal(signal.SIGKILL)
-        # A grandchild that left the group may hold the pipes open for ever; what it says is not wanted any more.
+        # A grandchild that left the group may hold the pipes open for ever; what it writes is not wanted any more.
         for stream in self._open:
             stream.close()
         self._open.clear()
 
-    def outcome(self) -> Outcome:
+    def end(self) -> CellEnd:
         """How it ended. To be called once `done`.
 
         A process that closed its streams and then does not exit is killed: it has nothing more to say.
@@ -258,8 +159,10 @@ class CellProcess:
             self._signal(signal.SIGKILL)
             status = self._process.wait()
         elapsed_ns = int((time.monotonic() - self._started) * 1e9)
-        finished, failure = self._judge(status)
-        return Outcome(finished=finished, failure=failure, elapsed_ns=elapsed_ns)
+        ended = self._result_or_failure(status)
+        if isinstance(ended, Finished):
+            return CellEnd(finished=ended, failure=None, elapsed_ns=elapsed_ns)
+        return CellEnd(finished=None, failure=ended, elapsed_ns=elapsed_ns)
 
     def _send(self, text: bytes) -> None:
         # A cell is a few kilobytes, a pipe holds 64: this does not block even when nobody reads.
@@ -280,65 +183,57 @@ class CellProcess:
         self._lines = rest
         for line in lines:
             self._take_line(bytes(line))
-        if len(rest) > _MAX_LINE_BYTES:
-            self._breach(f"a line of more than {_MAX_LINE_BYTES} bytes")
+        if len(rest) > _LONGEST_LINE_BYTES:
+            self._break_off(f"a line of more than {_LONGEST_LINE_BYTES} bytes")
 
     def _take_line(self, line: bytes) -> None:
         if self._failure is not None:
             return
         try:
-            event = json.loads(line)
-        except ValueError:
-            self._breach(f"not JSON: {line[:80].decode(errors='replace')!r}")
+            event = read_event(line)
+            if self._last_event is None and not isinstance(event, Started | Error):
+                raise ProtocolError(f"its first event is {event.event if event else None!r}, not 'started'")
+        except ProtocolError as error:
+            self._break_off(str(error))
             return
-        reason = _flaw(event, first=self._last is None)
-        if reason is not None:
-            self._breach(reason)
-            return
-        self._last = event
-        self._on_event(event)
+        if event is not None:
+            self._last_event = event
+            self._on_event(event)
 
-    def _breach(self, what: str) -> None:
-        self._fail("protocol", f"{BINARY} broke the cell protocol: {what}", "reinstall: binary and package must match")
+    def _break_off(self, what: str) -> None:
+        hint = "reinstall: binary and package must match"
+        self._fail(ErrorKind.PROTOCOL, f"{BINARY} broke the cell protocol: {what}", hint)
         self.kill()
 
-    def _fail(self, kind: str, message: str, hint: str | None) -> None:
+    def _fail(self, kind: ErrorKind, message: str, hint: str | None) -> None:
+        """Notes why the cell has no result. The first reason stays."""
         if self._failure is None:
             self._failure = Failure(kind, message + self._stderr_tail(), hint)
 
-    def _judge(self, status: int) -> tuple[Event | None, Failure | None]:
-        last = self._last or {}
-        if self._interrupted and last.get("event") != "finished":
-            return None, Failure("interrupted", "interrupted before it ended")
-        if self._failure is None and last.get("event") == "error":
-            return None, Failure(str(last.get("kind")), str(last.get("message")), last.get("hint"))
-        if self._failure is None and last.get("event") == "finished" and status == 0:
-            return last, None
+    def _result_or_failure(self, status: int) -> Finished | Failure:
+        last = self._last_event
+        if self._interrupted and not isinstance(last, Finished):
+            return Failure(ErrorKind.INTERRUPTED, "interrupted before it ended")
+        if self._failure is not None:
+            return self._failure
+        if isinstance(last, Error):
+            return last.failure
+        if isinstance(last, Finished) and status == 0:
+            return last
         if status < 0:
-            self._fail("killed", f"the cell was ended by signal {_signal_name(-status)}", _kill_hint(-status))
-        self._fail("protocol", f"{BINARY} ended with status {status} without a last word", "`crosswind doctor`")
-        return None, self._failure
+            message = f"the cell was ended by signal {_signal_name(-status)}"
+            return Failure(ErrorKind.KILLED, message + self._stderr_tail(), _kill_hint(-status))
+        message = f"{BINARY} ended with status {status} and printed neither a result nor an error"
+        return Failure(ErrorKind.PROTOCOL, message + self._stderr_tail(), "`crosswind doctor`")
 
     def _stderr_tail(self) -> str:
         text = self._stderr.decode(errors="replace").strip()
-        return f"; it said: {text}" if text else ""
+        return f"; on its standard error: {text}" if text else ""
 
 
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:
     assert stream is not None  # Each was asked for as a pipe.
     return stream
-
-
-def _flaw(event: object, *, first: bool) -> str | None:
-    if not isinstance(event, dict) or not isinstance(event.get("event"), str):
-        return f"not an event: {json.dumps(event)[:80]}"
-    if event["event"] == "started" and event.get("schema") != EVENT_SCHEMA:
-        return f"events of schema {event.get('schema')!r}, not {EVENT_SCHEMA!r}"
-    if event["event"] == "finished" and event.get("schema") != RESULT_SCHEMA:
-        return f"a result of schema {event.get('schema')!r}, not {RESULT_SCHEMA!r}"
-    if first and event["event"] not in ("started", "error"):
-        return f"its first event is {event['event']!r}, not 'started'"
-    return None
 
 
 def _signal_name(number: int) -> str:

@@ -11,12 +11,25 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from crosswind.cli.output import plain_console
-from crosswind.cli.runs import STYLES, Column, print_columns, size_text, time_text
+from crosswind.cli.output import Column, plain_console, print_columns
+from crosswind.cli.runs import STYLES
+from crosswind.cli.text import size_text, time_text
 from crosswind.errors import UsageError
-from crosswind.store import listing as runs
-from crosswind.store.directory import DEFAULT_ROOT
-from crosswind.store.listing import Run, Unreadable
+from crosswind.store.listing import (
+    DEFAULT_ROOT,
+    Listed,
+    ListedRun,
+    Unreadable,
+    attempts_of,
+    examine,
+    is_leftover,
+    is_run,
+    list_runs,
+    parts_of,
+    size_of,
+)
+from crosswind.store.lock import in_use, used_by_another
+from crosswind.store.removal import not_a_run, remove_entries, remove_run
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _SHOWN = 40
@@ -34,17 +47,17 @@ class _Removal:
 
     def is_current(self) -> bool:
         """Whether no session has been at work since this was looked at: the answer may have been long in coming."""
-        now = runs.examine(self.directory)
-        if self.active == (now.active if isinstance(now, Run) else None):
+        now = examine(self.directory)
+        if self.active == (now.active if isinstance(now, ListedRun) else None):
             return True
         click.echo(f"{self.directory} has changed meanwhile: left alone", err=True)
         return False
 
-    def do(self) -> None:
+    def carry_out(self) -> None:
         if self.entries is None:
-            runs.remove_run(self.directory)
+            remove_run(self.directory)
         else:
-            runs.remove_entries(self.directory, self.entries)
+            remove_entries(self.directory, self.entries)
 
 
 @click.command()
@@ -70,11 +83,11 @@ def command(
         return 0
     now = datetime.now(UTC)
 
-    def is_meant(run: Run) -> bool:
+    def is_meant(run: ListedRun) -> bool:
         return (run.unfinished or not unfinished) and (age is None or now - run.active > age)
 
-    free = _free([one for one in found if not isinstance(one, Run) or is_meant(one)])
-    kinds = [kind for kind, wanted in ((runs.parts_of, parts), (runs.attempts_of, attempts)) if wanted]
+    free = _free([listed for listed in found if not isinstance(listed, ListedRun) or is_meant(listed)])
+    kinds = [kind for kind, wanted in ((parts_of, parts), (attempts_of, attempts)) if wanted]
     removals = _inside(free, kinds) if kinds else _whole(free)
     if age is None and not (attempts and not parts):
         removals += _leftovers(free)
@@ -89,76 +102,78 @@ def command(
         return 0
     current = [removal for removal in removals if removal.is_current()]
     for removal in current:
-        removal.do()
+        removal.carry_out()
     click.echo(f"removed {_sum(current)}" if current else "nothing was removed", err=True)
     return 0
 
 
-def _all() -> list[Run | Unreadable]:
-    return runs.list_runs(DEFAULT_ROOT) if DEFAULT_ROOT.exists() else []
+def _all() -> list[Listed]:
+    return list_runs(DEFAULT_ROOT) if DEFAULT_ROOT.exists() else []
 
 
-def _named(named: Sequence[Path]) -> list[Run | Unreadable]:
+def _named(named: Sequence[Path]) -> list[Listed]:
     """What was named, by path or by its name in crosswind-runs/. Raises: StoreError for what may not be removed."""
     found = []
     for path in dict.fromkeys(named):
         is_name = path.name == str(path) and not path.exists() and (DEFAULT_ROOT / path).exists()
         directory = DEFAULT_ROOT / path if is_name else path
-        if not (runs.is_run(directory) or runs.is_leftover(directory)):
-            raise runs.not_a_run(directory)
-        if runs.in_use(directory):
-            raise runs.used_by_another(directory)
-        found.append(runs.examine(directory))
+        if not (is_run(directory) or is_leftover(directory)):
+            raise not_a_run(directory)
+        if in_use(directory):
+            raise used_by_another(directory)
+        found.append(examine(directory))
     return found
 
 
-def _free(found: Sequence[Run | Unreadable]) -> list[Run | Unreadable]:
-    """What nobody uses; of the others it says so."""
+def _free(found: Sequence[Listed]) -> list[Listed]:
+    """What nobody uses; it says so of the others."""
     free = []
-    for one in found:
-        if isinstance(one, Run) and runs.in_use(one.directory):
-            click.echo(f"{one.directory} is in use: left alone", err=True)
-        elif not one.directory.is_symlink():
-            free.append(one)
+    for listed in found:
+        if isinstance(listed, ListedRun) and in_use(listed.directory):
+            click.echo(f"{listed.directory} is in use: left alone", err=True)
+        elif not listed.directory.is_symlink():
+            free.append(listed)
     return free
 
 
-def _whole(found: Sequence[Run | Unreadable]) -> list[_Removal]:
-    return [_Removal(run.directory, run.status, run.size_bytes, run.active) for run in found if isinstance(run, Run)]
+def _whole(found: Sequence[Listed]) -> list[_Removal]:
+    runs = [listed for listed in found if isinstance(listed, ListedRun)]
+    return [_Removal(run.directory, run.status.value, run.size_bytes, run.active) for run in runs]
 
 
-def _inside(found: Sequence[Run | Unreadable], kinds: Sequence[Callable[[Path], list[Path]]]) -> list[_Removal]:
+def _inside(found: Sequence[Listed], kinds: Sequence[Callable[[Path], list[Path]]]) -> list[_Removal]:
     """Single entries of runs; `kinds` find them."""
     removals = []
     for run in found:
-        entries = tuple(entry for kind in kinds for entry in kind(run.directory)) if isinstance(run, Run) else ()
-        if isinstance(run, Run) and entries:
-            size_bytes = sum(map(runs.size_of, entries))
+        entries = tuple(entry for kind in kinds for entry in kind(run.directory)) if isinstance(run, ListedRun) else ()
+        if isinstance(run, ListedRun) and entries:
+            size_bytes = sum(map(size_of, entries))
             removals.append(_Removal(run.directory, f"{len(entries)} left over", size_bytes, run.active, entries))
     return removals
 
 
-def _leftovers(found: Sequence[Run | Unreadable]) -> list[_Removal]:
+def _leftovers(found: Sequence[Listed]) -> list[_Removal]:
     """Removals that did not end."""
-    broken = [one.directory for one in found if isinstance(one, Unreadable) and one.leftover]
-    return [_Removal(directory, "half removed", runs.size_of(directory)) for directory in broken]
+    broken = [other.directory for other in found if isinstance(other, Unreadable) and other.leftover]
+    return [_Removal(directory, "half removed", size_of(directory)) for directory in broken]
 
 
-def _unreadable(found: Sequence[Run | Unreadable]) -> list[_Removal]:
+def _unreadable(found: Sequence[Listed]) -> list[_Removal]:
     """Damaged runs, and those of another version: they have to be named."""
-    damaged = [one.directory for one in found if isinstance(one, Unreadable) and not one.leftover]
-    return [_Removal(directory, "unreadable", runs.size_of(directory)) for directory in damaged]
+    damaged = [other.directory for other in found if isinstance(other, Unreadable) and not other.leftover]
+    return [_Removal(directory, "unreadable", size_of(directory)) for directory in damaged]
 
 
-def _offer(console: Console, found: Sequence[Run | Unreadable]) -> None:
-    all_runs = [one for one in found if isinstance(one, Run)]
-    free = [run for run in all_runs if not runs.in_use(run.directory) and not run.directory.is_symlink()]
-    broken = [one for one in found if isinstance(one, Unreadable) and one.leftover]
+def _offer(console: Console, found: Sequence[Listed]) -> None:
+    """Shows what could be removed, and by which options."""
+    runs = [listed for listed in found if isinstance(listed, ListedRun)]
+    free = [run for run in runs if not in_use(run.directory) and not run.directory.is_symlink()]
+    broken = [other for other in found if isinstance(other, Unreadable) and other.leftover]
     unfinished = _whole([run for run in free if run.unfinished]) + _leftovers(broken)
     offers = [
         ("--unfinished", unfinished),
-        ("--parts", _inside(free, [runs.parts_of]) + _leftovers(broken)),
-        ("--attempts", _inside(free, [runs.attempts_of])),
+        ("--parts", _inside(free, [parts_of]) + _leftovers(broken)),
+        ("--attempts", _inside(free, [attempts_of])),
     ]
     if unfinished:
         _show(console, unfinished)
@@ -171,7 +186,7 @@ def _offer(console: Console, found: Sequence[Run | Unreadable]) -> None:
         console.print(f"finished runs                 {_sum(finished)}: name them, or --older-than 30d")
     if not finished and not any(removals for _, removals in offers):
         console.print(f"there is nothing to remove in {DEFAULT_ROOT}/")
-    for run in all_runs:
+    for run in runs:
         if run not in free:
             console.print(Text(f"{run.directory} is in use", style="cyan"))
 
@@ -179,22 +194,23 @@ def _offer(console: Console, found: Sequence[Run | Unreadable]) -> None:
 def _show(console: Console, removals: Sequence[_Removal]) -> None:
     shown = removals[:_SHOWN]
     columns = [
-        Column("run", [str(one.directory) for one in shown]),
-        Column("last active (UTC)", [time_text(one.active) if one.active else "–" for one in shown], spare=1),
-        Column("what", [one.status for one in shown]),
-        Column("size", [size_text(one.size_bytes) for one in shown], "right"),
+        Column("run", [str(removal.directory) for removal in shown]),
+        Column("last active (UTC)", [time_text(run.active) if run.active else "–" for run in shown], spare=1),
+        Column("what", [removal.status for removal in shown]),
+        Column("size", [size_text(removal.size_bytes) for removal in shown], "right"),
     ]
-    print_columns(console, columns, [{"what": STYLES.get(one.status, "")} for one in shown])
+    print_columns(console, columns, [{"what": STYLES.get(removal.status, "")} for removal in shown])
     if len(removals) > len(shown):
         console.print(f"and {len(removals) - len(shown)} more")
 
 
 def _sum(removals: Sequence[_Removal]) -> str:
-    whole = [one for one in removals if one.entries is None]
-    entries = sum(len(one.entries) for one in removals if one.entries is not None)
-    parts = [f"{len(whole)} run{'s' * (len(whole) != 1)}"] if whole else []
+    """How much some removals are together: "2 runs and 3 entries of runs, 1.23 MB"."""
+    runs = sum(removal.entries is None for removal in removals)
+    entries = sum(len(removal.entries) for removal in removals if removal.entries is not None)
+    parts = [f"{runs} run{'s' * (runs != 1)}"] if runs else []
     parts += [f"{entries} {'entries' if entries != 1 else 'entry'} of runs"] if entries else []
-    return f"{' and '.join(parts)}, {size_text(sum(one.size_bytes for one in removals))}"
+    return f"{' and '.join(parts)}, {size_text(sum(removal.size_bytes for removal in removals))}"
 
 
 def _agreed() -> bool:

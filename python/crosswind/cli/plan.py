@@ -11,18 +11,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from crosswind.cell.binary import find_binary
 from crosswind.cell.check import CheckedCell, check_study
-from crosswind.cell.process import find_binary
 from crosswind.cli.output import plain_console
 from crosswind.cli.run import study_from
-from crosswind.cli.runs import size_text
 from crosswind.cli.settings import chosen, parse_set, setting_options
+from crosswind.cli.text import duration_text, levels_text, seconds_text, size_text
 from crosswind.errors import EngineError, UsageError
 from crosswind.execution.admission import CAPACITY
-from crosswind.execution.progress import duration_text, seconds_text
-from crosswind.execution.session import refuse_unknown_models
+from crosswind.execution.planning import refuse_unknown_models
 from crosswind.forecast.cost import HEAVY, Forecast, makespan_ns
-from crosswind.report.text.format import factor_names
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
@@ -214,9 +212,7 @@ def _runs_table(head: str, *keys: str, numbers: Sequence[str]) -> Table:
 
 
 def _levels(cell: Cell) -> str:
-    """A cell by its levels, each with the last word of its key; keys that share one are written out."""
-    names = factor_names(cell.levels)
-    return " ".join(f"{names[key]}={text}" for key, text in cell.levels.items()) or "the only cell"
+    return levels_text(cell.levels) or "the only cell"
 
 
 def _numbers(one: Forecast) -> tuple[str, str, str]:

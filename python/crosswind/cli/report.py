@@ -7,7 +7,8 @@ import click
 from crosswind import report
 from crosswind.cli import results
 from crosswind.errors import StoreError
-from crosswind.store.directory import Store, latest_run
+from crosswind.store.listing import latest_run
+from crosswind.store.run import load
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -34,10 +35,12 @@ def command(
 
     Exit status: 0 when every cell of the run is valid, 1 otherwise.
     """
-    store = Store.read(run or latest_run())
-    record, result = results.analysed(store)
+    loaded = load(run or latest_run())
+    record, result = results.analysed(loaded)
     if not record.cells:
-        raise StoreError(f"{store.directory} has no results yet", hint=f"crosswind run --resume {store.directory}")
+        raise StoreError(
+            f"{loaded.directory} has no results yet", hint=f"crosswind run --resume {loaded.directory} goes on with it"
+        )
     if csv:
         report.write_csv(result, csv)
     if parquet:
@@ -53,5 +56,5 @@ def command(
     for path in filter(None, (csv, parquet, samples, html)):
         click.echo(f"wrote {path}", err=True)
     if open_page:
-        click.launch(str(html or results.write_page(store, record, result)))
+        click.launch(str(html or results.write_page(loaded, record, result)))
     return 0 if result.valid else 1

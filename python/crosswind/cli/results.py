@@ -1,4 +1,4 @@
-"""From a store to what people read: its analysis, and the report in the run directory."""
+"""From a run to what people read: its analysis, and the report in the run directory."""
 
 from pathlib import Path
 
@@ -6,19 +6,19 @@ from crosswind import report
 from crosswind.analysis import analyse
 from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
-from crosswind.store.directory import Store
+from crosswind.store.run import Run
 
 REPORT = "report.html"
 
 
-def analysed(store: Store) -> tuple[RunRecord, Result]:
-    """The run, and what it says."""
-    record = store.record()
+def analysed(run: Run) -> tuple[RunRecord, Result]:
+    """The run's record, and its analysis."""
+    record = run.record()
     return record, analyse(record)
 
 
-def write_page(store: Store, record: RunRecord, result: Result) -> Path:
+def write_page(run: Run, record: RunRecord, result: Result) -> Path:
     """Writes the HTML report into the run directory. Returns where it is. Raises: DiskError."""
-    page = store.directory / REPORT
+    page = run.directory / REPORT
     report.write_html(record, result, page)
     return page

@@ -1,17 +1,18 @@
 """`crosswind run`: a study from a file, a built-in one, or one made of options; run, kept, reported."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
 
-from crosswind import report
-from crosswind.cli import results
+from crosswind.cli.progress import progress_for
 from crosswind.cli.settings import chosen, options, parse_set, setting_options
 from crosswind.errors import UsageError
 from crosswind.execution import session
-from crosswind.store.directory import Store
+from crosswind.store.run import Run
 from crosswind.study.design import Study, load_study
 from crosswind.study.format import KIND_NAMES
 
@@ -79,15 +80,20 @@ def command(
     overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
     wanted = study_from(study, given, overrides, quick=quick)
     asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
-    if resume is None:
-        if wanted is None:
-            raise UsageError("nothing to run", hint="name a study: `crosswind studies` lists them")
-        store = session.start(wanted, output=output, options=asked)
+    progress = progress_for(Console(stderr=True, highlight=False))
+    words = ["crosswind", *sys.argv[1:]]
+    if resume is not None:
+        directory = _directory_to_resume(resume, output, asked)
+        run = session.resume(directory, study=wanted, jobs=jobs, progress=progress, command=words)
+    elif wanted is not None:
+        run = session.run(wanted, output=output, jobs=jobs, progress=progress, command=words, **asked)
     else:
-        store = _resumed(wanted, resume, output, asked)
-    if not session.execute(store, jobs=jobs):
+        raise UsageError("nothing to run", hint="name a study: `crosswind studies` lists them")
+    if run.interrupted:
+        click.echo(f"interrupted: {len(run.results())} of {run.planned} cells are kept in {run.directory}", err=True)
+        click.echo(f"hint: {session.resume_command(run.directory)} goes on", err=True)
         return 130
-    return _report(store, as_json=as_json, no_report=no_report)
+    return _report(run, as_json=as_json, no_report=no_report)
 
 
 def study_from(name: str | None, given: dict[str, str], overrides: dict[str, Any], *, quick: bool) -> Study | None:
@@ -120,7 +126,8 @@ def study_from(name: str | None, given: dict[str, str], overrides: dict[str, Any
     return study.with_overrides(both) if both else study
 
 
-def _resumed(study: Study | None, place: str, output: Path | None, asked: Mapping[str, bool]) -> Store:
+def _directory_to_resume(place: str, output: Path | None, asked: Mapping[str, bool]) -> Path | None:
+    """The directory of the run that is to go on; None for the latest. Raises: UsageError."""
     if place and output and Path(place) != output:
         raise UsageError(
             "--resume and --output name two directories", hint="a run goes on where it is: leave --output away"
@@ -130,23 +137,23 @@ def _resumed(study: Study | None, place: str, output: Path | None, asked: Mappin
             "--resume takes no --packets, --capture, --qlog or --cpu-profile",
             hint="a run keeps what it was started with",
         )
-    return session.resume(study, Path(place) if place else output)
+    return Path(place) if place else output
 
 
-def _report(store: Store, *, as_json: bool, no_report: bool) -> int:
+def _report(run: Run, *, as_json: bool, no_report: bool) -> int:
     if no_report:
-        click.echo(f"run: {store.directory}", err=True)
-        return 0 if _all_valid(store) else 1
-    record, result = results.analysed(store)
-    page = results.write_page(store, record, result)
+        click.echo(f"run: {run.directory}", err=True)
+        return 0 if run.valid else 1
+    # Imported here, since drawing and statistics take more than a second to import, for which no run should wait.
+    from crosswind import report
+    from crosswind.cli import results
+
+    record, result = results.analysed(run)
+    page = results.write_page(run, record, result)
     if as_json:
         click.echo(result.to_json())
     else:
         report.print_result(result)
-    click.echo(f"run:    {store.directory}", err=True)
+    click.echo(f"run:    {run.directory}", err=True)
     click.echo(f"report: {page}", err=True)
-    return 0 if result.valid and _all_valid(store) else 1
-
-
-def _all_valid(store: Store) -> bool:
-    return all(cell["finished"] is not None and cell["finished"]["valid"] for cell in store.results().values())
+    return 0 if result.valid and run.valid else 1

@@ -4,11 +4,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from crosswind.cell.binary import find_binary
 from crosswind.cell.check import CheckedCell, check_study
-from crosswind.cell.process import find_binary
 from crosswind.cli.output import plain_console
+from crosswind.cli.text import seconds_text
 from crosswind.errors import EngineError
-from crosswind.execution.progress import seconds_text
 from crosswind.study.design import Study, load_study
 from crosswind.study.plan import Plan
 

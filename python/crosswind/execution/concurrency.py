@@ -6,32 +6,37 @@ an argument. Nothing here knows what a cell measures: fidelity alone decides.
 """
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Self
+
+from crosswind.cell.events import ProgressFidelity
 
 WINDOW_S = 0.5
 """How long fidelity is watched for one decision."""
 
-FIRST = 16
+FIRST_LIMIT = 16
 """Cells at a time before anything is known."""
 
-MOST = 1000
-SHRINK = 0.7
-GROW = 4
+LARGEST_LIMIT = 1000
+
+SHRINK_FACTOR = 0.7
+GROWTH_STEP = 4
 CALM, STRAINED = 0.25, 0.5
-"""Shares of the budget. Below the first the limit grows, from the second on it shrinks. The budget is each cell's, and
-what is watched is all cells together: where all of them use it up, half of the cells have overdrawn it."""
+"""Shares of the budget: below CALM the limit grows, from STRAINED on it shrinks. The budget is each cell's, and what is
+watched is all cells together: where they use all of it together, half of the cells have used more than theirs."""
 
 _LATE_SHARE = 0.01
-"""The budget is one of the 99th percentile: one packet of a hundred may be late."""
+"""The budget is about the 99th percentile: one packet of a hundred may be late."""
 
-MEMORY = 4
-"""Windows after which one counts half."""
+HALF_LIFE_WINDOWS = 4
+"""After so many windows, a window counts half as much as when it was new."""
 
 _SHORTEST_NS = 100_000_000
 """Counters over less time than this say nothing about shares of it; they wait for the next window."""
 
-_FEWEST = 100
-"""Packets that a window must have before late ones among them are a rate."""
+_FEWEST_PACKETS = 100
+"""With fewer in a window, the share of late ones says little."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +46,35 @@ class Budget:
     starvation: float = 0.2
     probe_starvation: float = 0.4
 
+    @classmethod
+    def strictest(cls, budgets: Iterable[Mapping[str, float]]) -> Self:
+        """The strictest of cells' budgets, each with what the cell sets of it; the standard one without any cell."""
+        set_by_cells = list(budgets)
+        standard = cls()
+
+        def least(name: str, otherwise: float) -> float:
+            return min((budget.get(name, otherwise) for budget in set_by_cells), default=otherwise)
+
+        return cls(
+            starvation=least("starvation", standard.starvation),
+            probe_starvation=least("probe_starvation", standard.probe_starvation),
+        )
+
 
 @dataclass(frozen=True)
 class Counters:
-    """What a running cell has told of itself so far: packets released, those late, and waits in nanoseconds."""
+    """What a running cell has reported so far: packets released, those of them late, and waits in nanoseconds."""
 
     elapsed_ns: int = 0
     released: int = 0
     late: int = 0
     wait_ns: int = 0
     probe_wait_ns: int = 0
+
+    @classmethod
+    def of(cls, elapsed_ns: int, fidelity: ProgressFidelity) -> Self:
+        """What a progress event reports."""
+        return cls(elapsed_ns, fidelity.released, fidelity.late, fidelity.wait_ns, fidelity.probe_wait_ns)
 
 
 @dataclass(frozen=True)
@@ -73,7 +97,7 @@ class Window:
 
     def pressure(self, budget: Budget) -> float:
         """How much of the budget is used: 1 is all of it. Few packets say little and count as if they were more."""
-        late = self.late / max(self.released, _FEWEST) / _LATE_SHARE
+        late = self.late / max(self.released, _FEWEST_PACKETS) / _LATE_SHARE
         waits = (
             (self.starvation, budget.starvation),
             (self.probe_starvation, budget.probe_starvation),
@@ -82,51 +106,51 @@ class Window:
 
 
 class Meter:
-    """Adds up what cells tell, window by window."""
+    """Adds up what cells report, window by window."""
 
     def __init__(self) -> None:
         self._now: dict[str, Counters] = {}
         self._before: dict[str, Counters] = {}
 
     def handle(self, key: str, counters: Counters) -> None:
-        """A cell told how it is going."""
+        """A cell reported how it is going."""
         self._now[key] = counters
 
     def forget(self, key: str) -> None:
-        """A cell has ended. What it did since the last window is not counted: its own result is its verdict."""
+        """A cell has ended. What it did since the last window is not counted: its own result says how it went."""
         self._before.pop(key, None)
         self._now.pop(key, None)
 
     def take(self) -> Window:
-        """The window since the last call, of the cells that told anything in it."""
+        """The window since the last call, of the cells that reported in it."""
         steps = []
-        for key, one in self._now.items():
+        for key, now in self._now.items():
             before = self._before.get(key, Counters())
-            if one.elapsed_ns - before.elapsed_ns >= _SHORTEST_NS:
-                steps.append((one, before))
-                self._before[key] = one
-        elapsed_ns = sum(one.elapsed_ns - before.elapsed_ns for one, before in steps) or 1
+            if now.elapsed_ns - before.elapsed_ns >= _SHORTEST_NS:
+                steps.append((now, before))
+                self._before[key] = now
+        elapsed_ns = sum(now.elapsed_ns - before.elapsed_ns for now, before in steps) or 1
         return Window(
-            released=sum(one.released - before.released for one, before in steps),
-            late=sum(one.late - before.late for one, before in steps),
-            starvation=sum(one.wait_ns - before.wait_ns for one, before in steps) / elapsed_ns,
-            probe_starvation=sum(one.probe_wait_ns - before.probe_wait_ns for one, before in steps) / elapsed_ns,
+            released=sum(now.released - before.released for now, before in steps),
+            late=sum(now.late - before.late for now, before in steps),
+            starvation=sum(now.wait_ns - before.wait_ns for now, before in steps) / elapsed_ns,
+            probe_starvation=sum(now.probe_wait_ns - before.probe_wait_ns for now, before in steps) / elapsed_ns,
         )
 
 
 class Limit:
     """The number of cells that may run at a time.
 
-    Windows are remembered with a half-life of MEMORY of them: the budget is one of whole cells, and a processor that
-    the hypervisor takes away for a moment says nothing about how many there are.
+    Windows are remembered with a half-life of HALF_LIFE_WINDOWS: the budget is that of whole cells, and a processor
+    that the hypervisor takes away for a moment says nothing about how many cells it can carry.
 
-    Args: budget: of the cells. first: to begin with. most: never more.
+    Args: budget: of the cells. first: to begin with. largest: never more.
     """
 
-    def __init__(self, budget: Budget | None = None, *, first: int = FIRST, most: int = MOST) -> None:
+    def __init__(self, budget: Budget | None = None, *, first: int = FIRST_LIMIT, largest: int = LARGEST_LIMIT) -> None:
         self.budget = budget or Budget()
-        self.most = max(1, most)
-        self.value = min(first, self.most)
+        self.largest = max(1, largest)
+        self.value = min(first, self.largest)
         self.pressure = 0.0
         self._memory = Window()
         self._weight = 0.0
@@ -142,23 +166,23 @@ class Limit:
         self._remember(window)
         self._missed += missed
         if self._rest:
-            # What was decided last has to show before the next decision.
+            # The last decision has to take effect before the next one.
             self._rest -= 1
             return
         if self.pressure >= STRAINED or self._missed > max(1, running // 20):
-            if running > 1:  # Whatever strains one cell is not the company it keeps.
+            if running > 1:  # A cell that runs alone is not disturbed by others.
                 self._doubling = False
-                self.value = max(1, math.floor(min(self.value, running) * SHRINK))
+                self.value = max(1, math.floor(min(self.value, running) * SHRINK_FACTOR))
             self._forget()
             return
         self._missed = 0
         if self.pressure < CALM and running >= self.value:
             # A limit that was not reached was not tested (RFC 7661).
-            self.value = min(self.most, 2 * self.value if self._doubling else self.value + GROW)
+            self.value = min(self.largest, 2 * self.value if self._doubling else self.value + GROWTH_STEP)
             self._rest = 1
 
     def _remember(self, window: Window) -> None:
-        fade = 0.5 ** (1 / MEMORY)
+        fade = 0.5 ** (1 / HALF_LIFE_WINDOWS)
         self._weight = 1.0 + fade * self._weight
         share = 1.0 / self._weight
         old = self._memory
@@ -174,3 +198,54 @@ class Limit:
         self._memory, self._weight = Window(), 0.0
         self._rest = 2
         self._missed = 0
+
+
+@dataclass(frozen=True)
+class Concurrency:
+    """How many cells run, and how well the emulation keeps up.
+
+    Attributes: limit: None when fixed by hand. window: the last one. pressure: share of the budget used lately.
+    """
+
+    running: int
+    limit: int | None
+    window: Window
+    pressure: float
+
+
+class ConcurrencyControl:
+    """Turns what cells report of their fidelity into the number that may run at a time, window by window.
+
+    Args: budget: of the cells. cells: how many there are. jobs: cells at a time, fixed by hand; None for as many as the
+        budget allows.
+    """
+
+    def __init__(self, budget: Budget, *, cells: int, jobs: int | None) -> None:
+        self._meter = Meter()
+        self._limit = Limit(budget, largest=jobs or cells)
+        self._is_fixed = jobs is not None
+        self._missed = 0
+
+    @property
+    def limit(self) -> int:
+        """Cells that may run at a time, where the number is not fixed by hand."""
+        return self._limit.value
+
+    def handle_report(self, key: str, counters: Counters) -> None:
+        """A cell reported how it is going."""
+        self._meter.handle(key, counters)
+
+    def handle_end(self, key: str) -> None:
+        """A cell has ended."""
+        self._meter.forget(key)
+
+    def handle_budget_missed(self) -> None:
+        """A cell has ended that missed its budget."""
+        self._missed += 1
+
+    def end_window(self, *, running: int) -> Concurrency:
+        """A window is over, at whose end so many cells run. Returns how it went."""
+        window = self._meter.take()
+        self._limit.handle_window(window, running=running, missed=self._missed)
+        self._missed = 0
+        return Concurrency(running, None if self._is_fixed else self.limit, window, self._limit.pressure)

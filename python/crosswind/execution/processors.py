@@ -10,14 +10,17 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+
+from crosswind.cell.placement import Placement
 
 WATCHED = 0.3
-"""Share of an emulators' processor that all who share it may spend watching the clock, together."""
+"""Share of an emulators' processor that all emulators on it may spend watching the clock, together."""
 
+_STILL_TO_START = 4
+"""So many times as many cells may run beside a cell later as are known when it starts."""
 
-_COMPANY = 4
-"""More may join than are known when a cell starts: so many times as many."""
+_LARGEST_WATCH = 0.7
+"""Of a processor's time, for one emulator."""
 
 
 class Processors:
@@ -35,29 +38,27 @@ class Processors:
         self._taken: Counter[int] = Counter()
         self._next = 0
 
-    def place(self, backend: str, *, beside: int = 0) -> dict[str, Any]:
-        """A placement (docs/cell-protocol.md) for a cell that runs beside up to so many others; with none, for one
-        alone.
-        """
+    def place(self, backend: str, *, beside: int = 0) -> Placement:
+        """Where a cell runs beside which up to so many others run; with none, one that runs alone."""
         if len(self.usable) < 2:
-            return {"watch": 0.0} if beside else {}
+            return Placement(watch=0.0 if beside else None)
         if backend == "direct":
-            return {"host_cpus": self.usable}
+            return Placement(host_cpus=tuple(self.usable))
         if not beside:
-            return {"emulator_cpus": self.usable[-1:], "host_cpus": self.usable[:-1]}
+            return Placement(emulator_cpus=tuple(self.usable[-1:]), host_cpus=tuple(self.usable[:-1]))
         emulator = min(self.emulators, key=lambda cpu: (self._taken[cpu], cpu))
         self._taken[emulator] += 1
         hosts = self.hosts
         if len(hosts) > 2:
             hosts = [self.hosts[(self._next + step) % len(self.hosts)] for step in (0, 1)]
             self._next += 2
-        share = min(0.7, WATCHED * len(self.emulators) / (_COMPANY * (beside + 1)))
-        return {"watch": round(share, 6), "emulator_cpus": [emulator], "host_cpus": hosts}
+        share = min(_LARGEST_WATCH, WATCHED * len(self.emulators) / (_STILL_TO_START * (beside + 1)))
+        return Placement(watch=round(share, 6), emulator_cpus=(emulator,), host_cpus=tuple(hosts))
 
-    def release(self, placement: dict[str, Any]) -> None:
+    def release(self, placement: Placement) -> None:
         """A cell with this placement has ended."""
-        if "watch" in placement:
-            self._taken.subtract(placement.get("emulator_cpus", ()))
+        if placement.watch is not None:
+            self._taken.subtract(placement.emulator_cpus)
 
     def leave_to_emulators(self) -> set[int]:
         """Moves every thread of this process off the emulators' processors. Returns what the caller had, for `restore`.
@@ -76,7 +77,7 @@ def restore(processors: set[int]) -> None:
 
 def _move(processors: set[int]) -> None:
     try:
-        threads = [int(one.name) for one in Path("/proc/self/task").iterdir()]
+        threads = [int(task.name) for task in Path("/proc/self/task").iterdir()]
     except OSError:
         threads = [threading.get_native_id()]
     for thread in threads:

@@ -1,102 +1,48 @@
 """Runs what a store still misses: starts cells, follows them, commits each as it ends.
 
 One loop owns everything. It starts what admission lets in, waits for input or time, hands both to the cell they belong
-to, and turns what cells tell of their fidelity into the number that may run at a time. A cell that fails is committed
-as failed and the run goes on; only what would fail every cell alike (no privilege, a full disk, a budget that nothing
+to, and turns what cells report of their fidelity into the number that may run at a time. A cell that fails is committed
+as failed and the run goes on; only what would fail every cell alike (no privilege, a full disk, a budget that no cell
 can keep) ends it.
 """
 
-import os
 import selectors
-import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
 
-from crosswind.cell.process import CellProcess, Event, Failure, Outcome
+from crosswind.cell.events import ErrorKind, Event, Failure, Progress
+from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.errors import CrosswindError, DiskError, EngineError
-from crosswind.execution.admission import ATTEMPTS, Admission, Admitted, Entry
-from crosswind.execution.concurrency import WINDOW_S, Budget, Counters, Limit, Meter, Window
+from crosswind.execution.admission import ATTEMPTS, Admission, Admitted
+from crosswind.execution.concurrency import WINDOW_S, Budget, ConcurrencyControl, Counters
+from crosswind.execution.observer import Observer
 from crosswind.execution.processors import Processors, restore
+from crosswind.execution.running import RunningCell, cell_as_sent
+from crosswind.execution.stops import StopRequests
+from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
+from crosswind.store.manifest import ClockJump, Status
+from crosswind.store.plan import PlannedCell
+from crosswind.store.result import CellResult
 from crosswind.store.wallclock import WallClock
 
 START_S = 0.025
-"""Between two starts. One takes some 10 ms of processor time, which other cells would wait for."""
-
-HEARTBEAT_NS = 500_000_000
-"""How often a cell with company tells of its progress; one alone does so twice as often."""
+"""Between two starts. One takes some 10 ms of processor time, for which other cells would have to wait."""
 
 _ENDING_WINDOW_S = 0.1
-"""Windows while a run ends, so that cells which do not are killed in time."""
+"""Windows while a run ends, so that cells that do not end are killed in time."""
 
-_RUN_ENDING = {"privilege": EngineError, "disk": DiskError}
-"""Failures that every further cell would share, by kind."""
-
-
-@dataclass(frozen=True)
-class Concurrency:
-    """How many cells run, and how that goes.
-
-    Attributes: limit: None when fixed by hand. window: the last one. pressure: share of the budget used lately.
-    """
-
-    running: int
-    limit: int | None
-    window: Window
-    pressure: float
-
-
-class Watcher(Protocol):
-    """Who wants to see a run go by: a live display, a log, nobody."""
-
-    def run_started(self, plan: list[dict[str, Any]], missing: list[str]) -> None:
-        """Before the first cell; `missing` are the keys that will run."""
-
-    def cell_started(self, entry: Entry) -> None:
-        """A process was started for this repetition."""
-
-    def cell_event(self, entry: Entry, event: Event) -> None:
-        """It said something."""
-
-    def cell_ended(self, entry: Entry, outcome: Outcome) -> None:
-        """It ended, well or not, and is stored."""
-
-    def cell_repeated(self, entry: Entry, outcome: Outcome) -> None:
-        """It ended, missed its fidelity budget, is stored aside, and will be run again."""
-
-    def concurrency(self, now: Concurrency) -> None:
-        """A window is over."""
-
-    def remark(self, text: str) -> None:
-        """Something that whoever watches should know."""
-
-    def run_ended(self) -> None:
-        """Nothing more will come."""
-
-
-@dataclass
-class _Running:
-    entry: Entry
-    part: Path
-    started: str
-    process: CellProcess
-    placement: dict[str, Any]
-    beside: int
-    """Most other cells that ran at the same time."""
-
-    alone: bool
-    attempt: int
-    streams: list[IO[bytes]] = field(default_factory=list)
+_RUN_ENDING: dict[ErrorKind, type[CrosswindError]] = {
+    ErrorKind.PRIVILEGE: EngineError,
+    ErrorKind.DISK: DiskError,
+}
+"""Failures that every further cell would share."""
 
 
 class Scheduler:
     """One session of a run.
 
-    Args: store: open for writing. binary: of crosswind-cell. watcher: told about everything.
+    Args: store: open for writing. binary: of crosswind-cell. observer: sees everything.
         jobs: cells at a time, fixed by hand; None for as many as the fidelity budget allows.
     """
 
@@ -104,45 +50,36 @@ class Scheduler:
         self,
         store: Store,
         binary: Path,
-        watcher: Watcher,
+        observer: Observer,
         *,
         jobs: int | None = None,
         clock: WallClock | None = None,
     ) -> None:
         self.store = store
-        self.jumps: list[dict[str, Any]] = []
+        self.clock_jumps: list[ClockJump] = []
+        self._cells = CellsFolder(store.directory)
         self._binary = binary
-        self._watcher = watcher
+        self._observer = observer
         self._jobs = jobs
         self._clock = clock or WallClock()
         self._processors = Processors()
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, RunningCell] = {}
         self._fatal: CrosswindError | None = None
-        self._stops = 0
-        self._wake = os.pipe()
+        self._stops = StopRequests()
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._wake[0], selectors.EVENT_READ)
-        missing = set(store.missing())
-        entries = [entry for entry in store.manifest.plan if entry["key"] in missing]
-        self._admission = Admission(entries, processors=len(self._processors.usable), jobs=jobs)
-        if any(_kept_budget(result) for result in store.results().values()):
-            self._admission.handle_kept()
-        earlier = store.all_missed()
-        for entry in entries:
-            if missed := earlier[entry["key"]]:
-                self._admission.recall(entry, missed)
-        self._entries = entries
-        self._limit = Limit(budget=_budget_of(entries), most=jobs or len(entries) or 1)
-        self._meter = Meter()
-        self._missed_in_window = 0
+        self._selector.register(self._stops, selectors.EVENT_READ)
+        self._missing = store.missing()
+        self._admission = self._new_admission()
+        budget = Budget.strictest(planned.budget for planned in self._missing)
+        self._concurrency = ConcurrencyControl(budget, cells=len(self._missing), jobs=jobs)
         self._next_start = self._next_window = 0.0
 
-    def run(self) -> bool:
-        """Runs until nothing is missing or `stop` was called. Returns whether it got to the end.
+    def run(self) -> Status:
+        """Runs until nothing is missing or `stop` was called. Returns how far it got: to the end, or interrupted.
 
         Raises: EngineError, DiskError when no cell could run after this one. What was finished stays.
         """
-        self._watcher.run_started(self.store.manifest.plan, [entry["key"] for entry in self._entries])
+        self._observer.run_started(self.store.manifest.name, self.store.plan, self._missing)
         before = self._processors.leave_to_emulators()
         try:
             self._loop()
@@ -152,26 +89,32 @@ class Scheduler:
             self._abandon()
             restore(before)
             self._selector.close()
-            self._close_wake()
-            self._watcher.run_ended()
-        status = "stopped" if self._fatal else "interrupted" if self._stops else "done"
+            self._stops.close()
+            self._observer.run_ended()
+        status = Status.STOPPED if self._fatal else Status.INTERRUPTED if self._stops.count else Status.DONE
         try:
-            self.store.update(status=status)
+            self.store.set_status(status)
         except DiskError as error:
             self._fatal = self._fatal or error
         if self._fatal:
             raise self._fatal
-        return status == "done"
+        return status
 
     def stop(self) -> None:
         """Ends the run: cells are asked to end; the second call kills them. Callable from a signal handler."""
-        with suppress(OSError):  # Too late: the run is over.
-            os.write(self._wake[1], b"x")
+        self._stops.request()
 
-    def _close_wake(self) -> None:
-        for end in self._wake:
-            os.close(end)
-        self._wake = (-1, -1)
+    def _new_admission(self) -> Admission:
+        """The queues, with what earlier sessions have found out."""
+        admission = Admission(self._missing, processors=len(self._processors.usable), jobs=self._jobs)
+        results = self.store.results().values()
+        if any(result.finished is not None and result.finished.kept_budget for result in results):
+            admission.handle_budget_kept()
+        missed = self._cells.missed()
+        for planned in self._missing:
+            if missed[planned.key]:
+                admission.note_earlier_attempts(planned, missed[planned.key])
+        return admission
 
     # The loop
 
@@ -180,59 +123,58 @@ class Scheduler:
         while self._running or (len(self._admission) and not self._ending):
             self._start_what_may()
             self._wait()
-            for running in [one for one in self._running.values() if one.process.done]:
-                del self._running[running.entry["key"]]
-                self._end(running, running.process.outcome())
+            for cell in [cell for cell in self._running.values() if cell.process.done]:
+                del self._running[cell.planned.key]
+                self._end(cell, cell.process.end())
 
     @property
     def _ending(self) -> bool:
-        return self._stops > 0 or self._fatal is not None
+        return self._stops.count > 0 or self._fatal is not None
 
     def _start_what_may(self) -> None:
         while not self._ending:
             now = time.monotonic()
             if self._running and now < self._next_start:
                 return
-            entries = [one.entry for one in self._running.values()]
-            alone = any(one.alone for one in self._running.values())
-            admitted = self._admission.next(entries, limit=self._limit.value, alone=alone)
+            running = [cell.planned for cell in self._running.values()]
+            alone = any(cell.alone for cell in self._running.values())
+            admitted = self._admission.next(running, limit=self._concurrency.limit, alone=alone)
             if admitted is None:
                 return
             self._start(admitted)
             self._next_start = now + START_S
 
     def _start(self, admitted: Admitted) -> None:
-        entry = admitted.entry
-        part = self.store.begin_cell(entry["key"])
-        backend = entry["parameters"].get("path", {}).get("backend", "tun")
-        placement = self._processors.place(backend, beside=admitted.beside)
-        cell = cell_as_sent(entry["parameters"], part, placement, beside=admitted.beside)
+        planned = admitted.planned
+        part = self._cells.begin(planned.key)
+        placement = self._processors.place(planned.backend, beside=admitted.beside)
 
         def handle_event(event: Event) -> None:
-            if event["event"] == "progress" and event.get("fidelity"):
-                self._meter.handle(entry["key"], Counters(elapsed_ns=event["elapsed_ns"], **event["fidelity"]))
-            self._watcher.cell_event(entry, event)
+            if isinstance(event, Progress) and event.fidelity is not None:
+                self._concurrency.handle_report(planned.key, Counters.of(event.elapsed_ns, event.fidelity))
+            self._observer.cell_event(planned, event)
 
         try:
-            process = CellProcess(cell, binary=self._binary, on_event=handle_event)
+            sent = cell_as_sent(planned, part, placement, beside=admitted.beside)
+            process = CellProcess(sent, binary=self._binary, on_event=handle_event)
         except EngineError:
-            self.store.discard_cell(part)
+            self._cells.discard(part)
             raise
-        running = _Running(
-            entry=entry,
+        cell = RunningCell(
+            planned=planned,
             part=part,
             started=self._clock.stamp(),
             process=process,
             placement=placement,
             beside=len(self._running),
             alone=not admitted.beside,
-            attempt=self._admission.attempts(entry) + 1,
+            attempt=self._admission.attempts(planned) + 1,
         )
         for other in self._running.values():
             other.beside = max(other.beside, len(self._running))
-        self._running[entry["key"]] = running
-        self._watch_streams(running)
-        self._watcher.cell_started(entry)
+        self._running[planned.key] = cell
+        cell.watch(self._selector)
+        self._observer.cell_started(planned)
 
     def _wait(self) -> None:
         now = time.monotonic()
@@ -240,183 +182,108 @@ class Scheduler:
         if len(self._admission) and not self._ending and now < self._next_start:
             due = min(due, self._next_start)
         for key, _ in self._selector.select(max(0.0, due - now)):
-            if key.data is None:
-                self._handle_stops(len(os.read(self._wake[0], 16)))
-            elif key.fileobj in key.data.streams:
-                key.data.process.handle_readable(key.fileobj)
-                self._watch_streams(key.data)
+            cell = key.data
+            if cell is None:
+                self._handle_stops(self._stops.take())
+            elif cell.is_watched(key.fileobj):
+                cell.process.handle_readable(key.fileobj)
+                cell.watch(self._selector)
         now = time.monotonic()
         if now >= self._next_window:
             self._next_window = now + (_ENDING_WINDOW_S if self._ending else WINDOW_S)
             self._handle_time(now)
 
-    def _watch_streams(self, running: _Running) -> None:
-        """Follows which streams of a process are open. Before any other is opened: numbers of closed ones are used
-        again.
-        """
-        wanted = running.process.streams()
-        for stream in running.streams:
-            if stream not in wanted:
-                self._selector.unregister(stream)
-        for stream in wanted:
-            if stream not in running.streams:
-                self._selector.register(stream, selectors.EVENT_READ, running)
-        running.streams = wanted
-
     def _handle_time(self, now: float) -> None:
-        for running in self._running.values():
-            if not running.process.done and now >= running.process.next_wakeup():
-                running.process.handle_time(now)
-                self._watch_streams(running)
+        for cell in self._running.values():
+            if not cell.process.done and now >= cell.process.next_wakeup():
+                cell.process.handle_time(now)
+                cell.watch(self._selector)
         if (by := self._clock.jump()) is not None:
-            self.jumps.append({"at": self._clock.stamp(), "by_s": round(by, 3)})
-            self._watcher.remark(
+            self.clock_jumps.append(ClockJump(self._clock.stamp(), round(by, 3)))
+            self._observer.remark(
                 f"the machine's clock was set by {by:+.1f} s, or it slept; times measured are not affected"
             )
-        window = self._meter.take()
-        self._limit.handle_window(window, running=len(self._running), missed=self._missed_in_window)
-        self._missed_in_window = 0
-        limit = None if self._jobs else self._limit.value
-        self._watcher.concurrency(Concurrency(len(self._running), limit, window, self._limit.pressure))
+        self._observer.concurrency(self._concurrency.end_window(running=len(self._running)))
 
     def _handle_stops(self, count: int) -> None:
         for _ in range(count):
-            self._stops += 1
-            for running in self._running.values():
-                running.process.interrupt()
-                self._watch_streams(running)
+            self._interrupt_all()
         # Those that do not end in time are killed when a window is over.
         self._next_window = time.monotonic()
 
+    def _interrupt_all(self) -> None:
+        for cell in self._running.values():
+            cell.process.interrupt()
+            cell.watch(self._selector)
+
     # The end of a cell
 
-    def _end(self, running: _Running, outcome: Outcome) -> None:
-        self._watch_streams(running)
-        self._processors.release(running.placement)
-        self._meter.forget(running.entry["key"])
-        failure = outcome.failure
+    def _end(self, cell: RunningCell, end: CellEnd) -> None:
+        cell.watch(self._selector)
+        self._processors.release(cell.placement)
+        self._concurrency.handle_end(cell.planned.key)
+        failure = end.failure
         if failure is not None and self._ending:
-            # It was told to end, or what ends the run ended it: that says nothing about the cell.
-            self.store.discard_cell(running.part)
+            # The run's end made it fail, which says nothing about the cell.
+            self._cells.discard(cell.part)
             return
         if failure is not None and failure.kind in _RUN_ENDING:
-            self.store.discard_cell(running.part)
+            self._cells.discard(cell.part)
             self._end_run(_RUN_ENDING[failure.kind](failure.message, hint=failure.hint))
             return
+        if cell.attempt > 1:
+            end = end.with_warning(f"attempt {cell.attempt}: those before missed the fidelity budget")
         try:
-            if self._is_to_repeat(running, outcome):
-                self.store.commit_missed(running.part, self._result(running, outcome))
-                self._watcher.cell_repeated(running.entry, outcome)
+            if self._is_to_repeat(cell, end):
+                self._cells.commit_missed(cell.part, self._result(cell, end))
+                self._observer.cell_repeated(cell.planned, end)
                 return
-            self.store.commit_cell(running.part, self._result(running, outcome))
+            self._cells.commit(cell.part, self._result(cell, end))
         except EngineError as error:
-            outcome = Outcome(None, Failure("protocol", error.message, error.hint), outcome.elapsed_ns)
-            self.store.commit_failed(running.part, self._result(running, outcome))
-        self._watcher.cell_ended(running.entry, outcome)
-        if self._admission.hopeless and len(self._admission):
-            self._end_run(hopeless_error(self.store, self._admission.hopeless))
+            end = CellEnd(None, Failure(ErrorKind.PROTOCOL, error.message, error.hint), end.elapsed_ns)
+            self._cells.commit_failed(cell.part, self._result(cell, end))
+        self._observer.cell_ended(cell.planned, end)
+        if self._admission.unattainable and len(self._admission):
+            self._end_run(unattainable_budget(self.store, self._admission.unattainable))
 
-    def _is_to_repeat(self, running: _Running, outcome: Outcome) -> bool:
+    def _is_to_repeat(self, cell: RunningCell, end: CellEnd) -> bool:
         """Fidelity alone decides; what was measured has no say in it."""
-        entry = running.entry
-        if outcome.finished is None:
+        if end.finished is None:
             return False
-        self._admission.loads.learn(entry, outcome.finished)
-        if running.attempt > 1:
-            text = f"attempt {running.attempt}: those before missed the fidelity budget"
-            outcome.finished["warnings"].append(text)
-        if not missed_budget(outcome):
-            if outcome.finished["fidelity"] is not None:
-                self._admission.handle_kept()
+        self._admission.loads.learn(cell.planned, end.finished)
+        kept = end.finished.kept_budget
+        if kept:
+            self._admission.handle_budget_kept()
+        if kept is not False:
             return False
-        self._missed_in_window += 1
+        self._concurrency.handle_budget_missed()
         if self._ending:
             # Not the last attempt that it may have: the next session goes on with it.
-            return running.attempt < ATTEMPTS
-        return self._admission.handle_missed(entry, alone=running.alone)
+            return cell.attempt < ATTEMPTS
+        return self._admission.handle_budget_missed(cell.planned, alone=cell.alone)
 
-    def _result(self, running: _Running, outcome: Outcome) -> dict[str, Any]:
-        entry = running.entry
-        return {
-            **{name: entry[name] for name in ("key", "order", "cell", "repetition", "block", "seed", "levels")},
-            "parameters": entry["parameters"],
-            "placement": running.placement,
-            "beside": running.beside,
-            "attempt": running.attempt,
-            "finished": outcome.finished,
-            "failure": outcome.failure_dict(),
-            "started": running.started,
-            "ended": self._clock.stamp(),
-            "elapsed_ns": outcome.elapsed_ns,
-        }
+    def _result(self, cell: RunningCell, end: CellEnd) -> CellResult:
+        return cell.result(end, ended=self._clock.stamp())
 
     def _end_run(self, error: CrosswindError) -> None:
         self._fatal = error
-        for running in self._running.values():
-            running.process.interrupt()
-            self._watch_streams(running)
+        self._interrupt_all()
 
     def _abandon(self) -> None:
-        for running in self._running.values():
-            running.process.kill()
-            running.process.outcome()
-            self.store.discard_cell(running.part)
+        for cell in self._running.values():
+            cell.process.kill()
+            cell.process.end()
+            self._cells.discard(cell.part)
         self._running.clear()
 
 
-def missed_budget(outcome: Outcome) -> bool:
-    """Whether the emulation was too far from what was asked."""
-    fidelity = outcome.finished["fidelity"] if outcome.finished else None
-    return fidelity is not None and not fidelity["within_budget"]
-
-
-def _kept_budget(result: Mapping[str, Any]) -> bool:
-    fidelity = (result["finished"] or {}).get("fidelity")
-    return fidelity is not None and bool(fidelity["within_budget"])
-
-
-def hopeless_error(store: Store, tried: list[Entry]) -> EngineError:
-    """Why a run ends whose budget nothing keeps, with the figures that show it."""
+def unattainable_budget(store: Store, tried: list[PlannedCell]) -> EngineError:
+    """Why a run ends whose budget no cell keeps, with the figures that show it."""
     results = store.results()
-    finished = {entry["key"]: results[entry["key"]]["finished"] or {} for entry in tried}
-    said = [f"{key}: {'; '.join(one.get('reasons', ['no result']))}" for key, one in finished.items()]
+    finished = {planned.key: results[planned.key].finished for planned in tried}
+    figures = [f"{key}: {'; '.join(result.reasons) if result else 'no result'}" for key, result in finished.items()]
     return EngineError(
-        f"no cell of this run keeps the fidelity budget, not even alone: {' · '.join(said)}",
+        f"no cell of this run keeps the fidelity budget, not even alone: {' · '.join(figures)}",
         hint="ask for less (a lower rate, fewer connections), or for a budget that this machine can keep: "
         "--set budget.delay_error_p99=5ms",
     )
-
-
-def cell_as_sent(
-    parameters: Mapping[str, Any], directory: Path, placement: Mapping[str, Any], *, beside: int
-) -> dict[str, Any]:
-    """The cell as sent to the process: the plan's, with where to write and where to run."""
-    output = {**parameters.get("output", {}), "directory": str(directory.absolute())}
-    heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if beside else {}
-    return {**parameters, "output": output, "placement": dict(placement), **heartbeat}
-
-
-def _budget_of(entries: Sequence[Entry]) -> Budget:
-    """The strictest of the cells' budgets."""
-    budgets = [entry["parameters"].get("budget") or {} for entry in entries]
-    standard = Budget()
-    return Budget(
-        starvation=min((one.get("starvation", standard.starvation) for one in budgets), default=standard.starvation),
-        probe_starvation=min(
-            (one.get("probe_starvation", standard.probe_starvation) for one in budgets),
-            default=standard.probe_starvation,
-        ),
-    )
-
-
-@contextmanager
-def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Calls `stop` on SIGINT and SIGTERM while inside."""
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda *_: stop()) for number in signals}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            with suppress(TypeError):
-                signal.signal(number, handler)

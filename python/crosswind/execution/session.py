@@ -1,151 +1,150 @@
-"""One session of a run: from a study, or a run that is to go on, to a store with every cell in it."""
+"""Runs as a program starts them: a study is run, or a run goes on.
 
-from collections.abc import Mapping
+    run = crosswind.run("quickstart", quick=True)
+    run = crosswind.resume(run.directory)
+
+This is what `crosswind run` calls. Nothing here prints: who wants to see a run go by passes an observer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import click
-from rich.console import Console
-
-from crosswind.cell.check import check_study
-from crosswind.cell.process import find_binary, used_stand_ins
-from crosswind.errors import CrosswindError, StudyError
-from crosswind.execution.progress import progress_for
-from crosswind.execution.scheduler import Scheduler, stopped_by_signals
-from crosswind.models import MODELS, unknown_models
-from crosswind.store.directory import Store, fresh_directory, latest_run
+from crosswind.cell.binary import find_binary, used_placeholders
+from crosswind.errors import CrosswindError
+from crosswind.execution.observer import Observer
+from crosswind.execution.planning import planned_cells, presentation, refuse_unknown_models
+from crosswind.execution.scheduler import Scheduler
+from crosswind.execution.stops import stopped_by_signals
+from crosswind.store.directory import Store
+from crosswind.store.listing import fresh_directory, latest_run
+from crosswind.store.manifest import ClockJump, Manifest, Options, Session
 from crosswind.store.provenance import command_line, provenance
+from crosswind.store.run import Run
 from crosswind.store.wallclock import utc_now
-from crosswind.study.design import Study
-from crosswind.study.plan import Plan
+from crosswind.study.design import Study, load_study
 
 
-def start(study: Study, *, output: Path | None, options: Mapping[str, bool]) -> Store:
-    """A new run of `study`: planned, checked cell by cell, its directory made.
+def run(
+    study: Study | str | Path,
+    *,
+    output: Path | str | None = None,
+    quick: bool = False,
+    jobs: int | None = None,
+    packets: bool = False,
+    capture: bool = False,
+    qlog: bool = False,
+    profile: bool = False,
+    progress: Observer | None = None,
+    command: Sequence[str] | None = None,
+) -> Run:
+    """Runs a study in a new directory, to its end or until SIGINT or SIGTERM stops it (`Run.interrupted`).
 
-    Args: options: what is asked of every cell beside the study: `packets`, `capture`, `qlog`, `profile`.
+    Args:
+        study: a study, the name of a built-in one, or the path of a study file.
+        output: where the run is kept, absent or empty; None for `crosswind-runs/<study>-<UTC time>`.
+        quick: its variant for a first look.
+        jobs: cells at a time; None for as many as the fidelity budget allows.
+        packets, capture, qlog: files to keep of every cell. profile: sample where processor time goes.
+        progress: sees the run go by.
+        command: what the run's provenance says it was started by; None for this process's command line.
+    Raises: StudyError when the study is wrong or a cell impossible; StoreError when the directory is taken; EngineError
+        or DiskError when no cell can run. What was finished is kept.
+    """
+    design = study if isinstance(study, Study) else load_study(str(study))
+    if quick:
+        design = design.quick()
+    options = Options(packets=packets, capture=capture, qlog=qlog, profile=profile)
+    store = start(design, output=Path(output) if output else None, options=options, command=command)
+    return execute(store, jobs=jobs, progress=progress)
+
+
+def resume(
+    directory: Path | str | None = None,
+    *,
+    study: Study | None = None,
+    jobs: int | None = None,
+    progress: Observer | None = None,
+    command: Sequence[str] | None = None,
+) -> Run:
+    """Goes on with a run: runs what has no result and what failed, nothing else.
+
+    Args: directory: of the run; None for the latest (of `study`, when one is given). study: refuse a run of another
+        one. jobs, progress, command: as of `run`.
+    Raises: StoreError when it is no run, is in use, or holds another study; EngineError or DiskError when no cell can
+        run. What was finished is kept.
+    """
+    place = Path(directory) if directory else latest_run(name=study.name if study else None)
+    store = Store.resume(place, digest=study.digest() if study else None)
+    store.begin_session(Session(started=utc_now(), command=_command(command)))
+    return execute(store, jobs=jobs, progress=progress)
+
+
+def start(study: Study, *, output: Path | None, options: Options, command: Sequence[str] | None = None) -> Store:
+    """A new run of `study`: planned, its cells checked, its directory made.
 
     Raises: StudyError when a cell is impossible; StoreError when the directory is taken; EngineError without a binary.
     """
     refuse_unknown_models(study)
     binary = find_binary()
     started = utc_now()
-    plan = plan_entries(study, options, binary=binary)
-    programs = used_stand_ins((entry["parameters"] for entry in plan), binary)
-    manifest = {
-        "name": study.name,
-        "study": study.canonical(),
-        "study_digest": study.digest(),
-        "presentation": presentation(study),
-        "options": dict(options),
-        "plan": plan,
-        "provenance": provenance(binary, command=command_line(), seed=study.seed, started=started, programs=programs),
-        "sessions": [{"started": started, "command": command_line()}],
-    }
+    plan = planned_cells(study, options, binary=binary)
+    programs = used_placeholders((planned.parameters for planned in plan), binary)
+    words = _command(command)
+    manifest = Manifest(
+        name=study.name,
+        study=study.canonical(),
+        study_digest=study.digest(),
+        presentation=presentation(study),
+        options=options,
+        planned=len(plan),
+        provenance=provenance(binary, command=words, seed=study.seed, started=started, programs=programs),
+        sessions=(Session(started=started, command=words),),
+    )
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    return Store.create(output or fresh_directory(study.name, stamp), manifest)
+    return Store.create(output or fresh_directory(study.name, stamp), manifest, plan)
 
 
-def refuse_unknown_models(study: Study) -> None:
-    """Raises: StudyError for a name that is no model, with the place that names it."""
-    for place, names in study.named_models.items():
-        if unknown := unknown_models(names):
-            raise StudyError(f'{place}: "{unknown[0]}" is no model', hint=f"known: {', '.join(MODELS)}")
+def execute(store: Store, *, jobs: int | None = None, progress: Observer | None = None) -> Run:
+    """Runs what the store misses, and closes it.
 
-
-def resume(study: Study | None, directory: Path | None) -> Store:
-    """A run that goes on: the named one, else the latest (of this study, when one is given).
-
-    Raises: StoreError when it is no run, is in use, or holds another study than the one given.
-    """
-    place = directory or latest_run(name=study.name if study else None)
-    store = Store.resume(place, digest=study.digest() if study else None)
-    sessions = [*store.manifest.data["sessions"], {"started": utc_now(), "command": command_line()}]
-    store.update(status="running", sessions=sessions)
-    return store
-
-
-def execute(store: Store, *, jobs: int | None = None) -> bool:
-    """Runs what the store misses, with a display. Returns whether it got to the end; False when interrupted.
-
-    Args: jobs: cells at a time; None for as many as the fidelity budget allows.
-    Raises: EngineError, DiskError when it could not; what was finished is kept.
+    Raises: EngineError, DiskError when no cell could run after this one; what was finished is kept.
     """
     with store:
-        watcher = progress_for(Console(stderr=True, highlight=False), store.manifest.data["name"])
-        scheduler = Scheduler(store, find_binary(), watcher, jobs=jobs)
+        scheduler = Scheduler(store, find_binary(), progress or Observer(), jobs=jobs)
         try:
             with stopped_by_signals(scheduler.stop):
-                ended = scheduler.run()
+                scheduler.run()
         except CrosswindError as error:
             if store.results():
-                error.hint = " · ".join(filter(None, [error.hint, f"go on later with: {resume_command(store)}"]))
+                error.hint = " · ".join(
+                    filter(None, [error.hint, f"go on later with: {resume_command(store.directory)}"])
+                )
             raise
         finally:
-            _note_end(store, scheduler.jumps)
-    if not ended:
-        done, planned = len(store.results()), len(store.manifest.plan)
-        click.echo(f"interrupted: {done} of {planned} cells are kept in {store.directory}", err=True)
-        click.echo(f"hint: {resume_command(store)} goes on", err=True)
-    return ended
+            _note_end(store, scheduler.clock_jumps)
+    return Run(store)
 
 
-def resume_command(store: Store) -> str:
+def resume_command(directory: Path) -> str:
     """What to type to go on with a run."""
-    return f"crosswind run --resume {store.directory}"
+    return f"crosswind run --resume {directory}"
 
 
-def plan_entries(study: Study, options: Mapping[str, bool], *, binary: Path) -> list[dict[str, Any]]:
-    """The plan as the manifest keeps it, each repetition with its cell as crosswind-cell takes it.
-
-    Raises: StudyError when a cell is impossible. EngineError when crosswind-cell cannot say.
-    """
-    asked = {**options, "profile": options.get("profile", False) or study.profile}
-    checked = check_study(study, binary=binary)
-    costs = {cell.cell.index: cell.forecast for cell in checked}
-    return [
-        {
-            "key": item.key,
-            "order": item.order,
-            "cell": item.cell.index,
-            "repetition": item.repetition,
-            "block": item.block,
-            "seed": item.seed,
-            "expected_ns": costs[item.cell.index].duration_ns,
-            "expected_packets": costs[item.cell.index].packets,
-            "expected_bytes": costs[item.cell.index].bytes,
-            "expected_load": costs[item.cell.index].load,
-            "levels": dict(item.cell.levels),
-            "parameters": checked[item.cell.index].for_run(item, **asked),
-        }
-        for item in Plan.of(study)
-    ]
+def _command(command: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(command_line() if command is None else command)
 
 
-def presentation(study: Study) -> dict[str, Any]:
-    """What a report shows of a study beside its measurements, each tied to the indices of its cells."""
-    cells = tuple(study.cells())
-    return {
-        "name": study.name,
-        "title": study.title,
-        "published": [figure.as_dict(cells) for figure in study.published],
-        "figures": [figure.as_dict(cells) for figure in study.figures],
-        "fits": [fit.as_dict(cells) for fit in study.fits],
-        "equivalences": [claim.as_dict(cells) for claim in study.equivalences],
-        "models": list(study.models),
-        "notes": [*study.notes, *(preset.note() for preset in study.presets.values())],
-    }
-
-
-def _note_end(store: Store, jumps: list[dict[str, Any]]) -> None:
-    """The session's end in the manifest; a disk that refuses it has already said so."""
-    sessions = [dict(session) for session in store.manifest.data["sessions"]]
-    sessions[-1] |= {"ended": utc_now(), "clock_jumps": jumps}
-    provenance = {**store.manifest.data["provenance"], "ended": sessions[-1]["ended"]}
-    if all_jumps := [jump for session in sessions for jump in session.get("clock_jumps", [])]:
-        provenance["clock_jumps"] = [f"{jump['by_s']:+} s at {jump['at']}" for jump in all_jumps]
+def _note_end(store: Store, jumps: Sequence[ClockJump]) -> None:
+    """Notes the session's end in the manifest; a disk that refuses it has already made the run fail."""
+    *earlier, last = store.manifest.sessions
+    ended = replace(last, ended=utc_now(), clock_jumps=tuple(jumps))
+    provenance = {**store.manifest.provenance, "ended": ended.ended}
+    all_jumps = [jump for session in (*earlier, ended) for jump in session.clock_jumps]
+    if all_jumps:
+        provenance["clock_jumps"] = [f"{jump.by_s:+} s at {jump.at}" for jump in all_jumps]
     try:
-        store.update(sessions=sessions, provenance=provenance)
+        store.end_session(ended, provenance=provenance)
     except CrosswindError:
         return

@@ -1,27 +1,26 @@
-"""What runs there are, what of them can go, and its removal. `store.py` is about one run, this about many.
+"""What runs there are, and how far each got.
 
-A listing opens no more than it must: of a manifest the plan, nine tenths of it, is only counted; what is finished is
-told by the names in `cells/`; sizes come from some of the cells. Nothing here waits for a lock, and none is kept but
-while something is being removed.
-
-The invariant of a removal: at every moment there is a whole run, or a directory that nobody takes for one. It is
-renamed to `.<name>.removed` and loses its manifest before anything else; who finds such a directory may end the work.
+A listing opens no more than it must: manifests, but not plans; what is finished is known from the names in `cells/`;
+sizes come from some of the cells. Nothing here waits for a lock, and none is kept.
 """
 
-import fcntl
 import json
 import os
 import re
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from crosswind.errors import DiskError, StoreError
-from crosswind.store.directory import MANIFEST, RUN_SCHEMA, sync_path
+from crosswind.errors import StoreError
+from crosswind.store.lock import in_use
+from crosswind.store.manifest import FAMILY, MANIFEST, NOT_A_RUN_HINT, Status, UnreadableFileError, read_manifest
+
+if TYPE_CHECKING:
+    from crosswind.store.details import Details
+
+DEFAULT_ROOT = Path("crosswind-runs")
 
 MARKER = "manifest.json.removed"
 """What the manifest is called while its run is being removed."""
@@ -29,37 +28,26 @@ MARKER = "manifest.json.removed"
 SAMPLED_CELLS = 64
 """Of how many cells the size is read; that of the others is estimated from them."""
 
-_FAMILY = "crosswind.run/"
 _LEFTOVER = re.compile(r"\..+\.removed(-\d+)?")
 _ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(missed|failed)-\d+")
-_NOT_A_RUN = "runs are the directories that `crosswind run` makes, in crosswind-runs/ without --output"
+_PARTS = (".json.part", ".jsonl.part")
 
 
 @dataclass(frozen=True)
-class Details:
-    """What only the results themselves tell: how many finished cells are valid or not, and how many have failed."""
-
-    valid: int
-    invalid: int
-    failed: int
-
-
-@dataclass(frozen=True)
-class Run:
+class ListedRun:
     """One run as a listing has it.
 
     Attributes:
-        status: running, interrupted, stopped, done; died: it says running, and nobody holds its lock.
         started: of the first session; active: the last sign of life that the manifest has; both UTC.
         done: repetitions with a result. planned: repetitions. attempts: earlier ones that do not count.
         size_bytes: on the disk; exact: whether it was read, or estimated from some cells.
-        details: when they were asked for. problem: a result that cannot be read, None without one.
+        details: when they were asked for.
     """
 
     directory: Path
     study: str
     title: str
-    status: str
+    status: Status
     started: datetime
     active: datetime
     done: int
@@ -68,13 +56,17 @@ class Run:
     parts: int
     size_bytes: int
     exact: bool
-    details: Details | None = None
-    problem: str | None = None
+    details: "Details | None" = None
 
     @property
     def unfinished(self) -> bool:
         """Whether it ended before its end."""
-        return self.status in ("died", "interrupted", "stopped")
+        return self.status in (Status.DIED, Status.INTERRUPTED, Status.STOPPED)
+
+    @property
+    def problem(self) -> str | None:
+        """A result that cannot be read, and why; None without one."""
+        return self.details.problem if self.details else None
 
 
 @dataclass(frozen=True)
@@ -86,10 +78,10 @@ class Unreadable:
     leftover: bool = False
 
 
-# Reading
+Listed = ListedRun | Unreadable
 
 
-def list_runs(root: Path, *, details: bool = False) -> list[Run | Unreadable]:
+def list_runs(root: Path, *, details: bool = False) -> list[Listed]:
     """Every directory under `root`, or `root` itself when it is a run: what can be read latest first, then the others.
 
     Raises: StoreError when `root` cannot be read at all.
@@ -100,20 +92,52 @@ def list_runs(root: Path, *, details: bool = False) -> list[Run | Unreadable]:
         with os.scandir(root) as entries:
             names = sorted(entry.name for entry in entries if entry.is_dir())
     except OSError as error:
-        raise StoreError(f"cannot read {root}: {error.strerror}", hint=_NOT_A_RUN) from None
+        raise StoreError(f"cannot read {root}: {error.strerror}", hint=NOT_A_RUN_HINT) from None
     found = [examine(root / name, details=details) for name in names]
-    runs = sorted((one for one in found if isinstance(one, Run)), key=lambda run: run.started, reverse=True)
-    return [*runs, *(one for one in found if isinstance(one, Unreadable))]
+    runs = sorted((run for run in found if isinstance(run, ListedRun)), key=lambda run: run.started, reverse=True)
+    return [*runs, *(other for other in found if isinstance(other, Unreadable))]
 
 
-def examine(directory: Path, *, details: bool = False) -> Run | Unreadable:
+def examine(directory: Path, *, details: bool = False) -> Listed:
     """What a directory is. Never raises for what is in it."""
     try:
         if is_leftover(directory):
             return Unreadable(directory, "its removal did not end", leftover=True)
         return _examined(directory, details)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return Unreadable(directory, _reason(error))
+    except UnreadableFileError as error:
+        return Unreadable(directory, error.reason)
+    except OSError as error:
+        return Unreadable(directory, error.strerror or str(error))
+    except KeyError as error:
+        return Unreadable(directory, f"its manifest lacks {error}")
+    except (ValueError, TypeError) as error:
+        return Unreadable(directory, f"its manifest is damaged: {error}")
+
+
+def fresh_directory(name: str, stamp: str, *, root: Path = DEFAULT_ROOT) -> Path:
+    """`<root>/<name>-<stamp>`, with -2, -3, ... where that is taken already."""
+    first = root / f"{name}-{stamp}"
+    place, number = first, 1
+    while place.exists():
+        number += 1
+        place = first.with_name(f"{first.name}-{number}")
+    return place
+
+
+def latest_run(root: Path = DEFAULT_ROOT, *, name: str | None = None) -> Path:
+    """The run under `root` (of the study `name`, when given) that was started last.
+
+    Raises: StoreError when there is none.
+    """
+    # A name with a dot before it is a run that is being removed.
+    runs = [path.parent for path in root.glob(f"[!.]*/{MANIFEST}")]
+    found = [(started, run) for run in runs if (started := _started(run, name)) is not None]
+    if not found:
+        what = f"run of {name}" if name else "run"
+        raise StoreError(
+            f"there is no {what} in {root}/", hint="name its directory, or start one: crosswind run quickstart"
+        )
+    return max(found)[1]
 
 
 def is_leftover(directory: Path) -> bool:
@@ -128,19 +152,10 @@ def is_run(directory: Path) -> bool:
     return not directory.is_symlink() and _is_manifest(directory / MANIFEST)
 
 
-def in_use(directory: Path) -> bool:
-    """Whether a session holds the run's lock. Asks with a shared lock, and gives it back at once."""
-    try:
-        with _lock(directory, fcntl.LOCK_SH):
-            return False
-    except BlockingIOError:
-        return True
-
-
 def parts_of(directory: Path) -> list[Path]:
-    """What a session that died left half-written: `cells/*.part`, and `.json.part` beside the manifest."""
+    """What a session that died left half-written: `cells/*.part`, and those beside the manifest."""
     cells = [directory / "cells" / name for name in _names(directory / "cells") if name.endswith(".part")]
-    return cells + [directory / name for name in _names(directory) if name.endswith(".json.part")]
+    return cells + [directory / name for name in _names(directory) if name.endswith(_PARTS)]
 
 
 def attempts_of(directory: Path) -> list[Path]:
@@ -162,183 +177,56 @@ def size_of(path: Path) -> int:
         return 0  # A session at work renames and removes.
 
 
-# Removing
-
-
-def remove_run(directory: Path) -> None:
-    """Removes a run, or goes on with a removal that did not end.
-
-    Raises: StoreError when it is no run or is in use. DiskError when the disk refuses; what is left reads as no run.
-    """
-    leftover = is_leftover(directory)
-    if not (leftover or is_run(directory)):
-        raise not_a_run(directory)
-    with _disk_errors(directory), _held(directory):
-        place = directory.resolve()
-        if not leftover:
-            place = place.rename(_free_name(place))
-            sync_path(place.parent)
-        if (place / MANIFEST).exists():
-            (place / MANIFEST).rename(place / MARKER)
-        # The marker goes last: as long as anything is there, it says what that was.
-        for entry in sorted(place.iterdir(), key=lambda path: path.name == MARKER):
-            _remove(entry)
-        place.rmdir()
-
-
-def remove_entries(directory: Path, entries: Sequence[Path]) -> None:
-    """Removes some of a run's own entries.
-
-    Raises: StoreError when the run is in use. DiskError when the disk refuses.
-    """
-    with _disk_errors(directory), _held(directory):
-        for entry in entries:
-            _remove(entry)
-
-
-def not_a_run(directory: Path) -> StoreError:
-    """Why a directory is not touched."""
-    if directory.is_symlink():
-        return StoreError(f"{directory} is a link", hint="name the run itself: links are not followed")
-    if not directory.exists():
-        return StoreError(f"there is no {directory}", hint="`crosswind runs` lists the runs")
-    return StoreError(f"{directory} is not a run: it has no {MANIFEST} of one", hint=_NOT_A_RUN)
-
-
-def used_by_another(directory: Path) -> StoreError:
-    """Why a run is left alone."""
-    return StoreError(f"{directory} is in use by another crosswind", hint="wait for it to end, or stop it with Ctrl-C")
-
-
-def _remove(path: Path) -> None:
-    # rmtree does not follow links, neither below nor at the top.
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-    else:
-        shutil.rmtree(path)
-
-
-def _free_name(directory: Path) -> Path:
-    place, number = directory.with_name(f".{directory.name}.removed"), 1
-    while os.path.lexists(place):
-        number += 1
-        place = directory.with_name(f".{directory.name}.removed-{number}")
-    return place
-
-
-@contextmanager
-def _held(directory: Path) -> Iterator[None]:
-    try:
-        with _lock(directory, fcntl.LOCK_EX):
-            yield
-    except BlockingIOError:
-        raise used_by_another(directory) from None
-
-
-@contextmanager
-def _lock(directory: Path, kind: int) -> Iterator[None]:
-    """The run's lock inside, without waiting. A run without a lock file has no session. Raises: BlockingIOError."""
-    try:
-        descriptor = os.open(directory / "lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
-        yield
-        return
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _disk_errors(directory: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        where = error.filename or directory
-        raise DiskError(
-            f"cannot remove {where}: {error.strerror or error}", hint="what is left is listed by `crosswind clean`"
-        ) from error
-
-
-# One run
-
-
-def _examined(directory: Path, details: bool) -> Run:
-    manifest, planned = _read_manifest(directory / MANIFEST)
-    schema = manifest.get("schema")
-    if schema != RUN_SCHEMA:
-        raise ValueError(f"its schema is {schema!r}, not {RUN_SCHEMA!r}, the one this version reads")
-    status = str(manifest["status"])
-    if status == "running" and not in_use(directory):
-        status = "died"
+def _examined(directory: Path, details: bool) -> ListedRun:
+    manifest = read_manifest(directory)
+    status = manifest.status
+    if status is Status.RUNNING and not in_use(directory):
+        status = Status.DIED
     inside = directory.resolve()  # A link to a run is listed like the run; only what removes stops at links.
     cells = _names(inside / "cells")
     whole = [name for name in cells if "." not in name]
     aside = [name for name in cells if "." in name]
     size_bytes, exact = _size(inside, cells, everything=details)
-    found, problem = _details(inside / "cells", whole) if details else (None, None)
-    started = _time(manifest["provenance"]["started"])
-    times = [session.get(key) for session in manifest["sessions"] for key in ("started", "ended")]
-    return Run(
+    started = _time(manifest.started)
+    times = [time for session in manifest.sessions for time in (session.started, session.ended) if time]
+    return ListedRun(
         directory=directory,
-        study=str(manifest["name"]),
-        title=str(manifest["presentation"]["title"]),
+        study=manifest.name,
+        title=manifest.title,
         status=status,
         started=started,
-        active=max([started, *(_time(text) for text in times if text)]),
+        active=max([started, *map(_time, times)]),
         done=len(whole),
-        planned=planned,
+        planned=manifest.planned,
         attempts=sum(_ATTEMPT.fullmatch(name) is not None for name in aside),
         parts=sum(name.endswith(".part") for name in aside),
         size_bytes=size_bytes,
         exact=exact,
-        details=found,
-        problem=problem,
+        details=_details(inside / "cells", whole) if details else None,
     )
 
 
-def _read_manifest(path: Path) -> tuple[dict[str, Any], int]:
-    """A manifest without its plan, and how many repetitions that has.
+def _details(cells: Path, whole: Sequence[str]) -> "Details":
+    from crosswind.store.details import details_of
 
-    `store.write_json` indents by one space a level, and JSON breaks no line inside a string: the plan ends at the first
-    line after its beginning that closes a list of that level. A file laid out otherwise is read as a whole.
-    """
-    text = path.read_bytes()
-    begin = text.find(b'\n "plan": [\n')
-    end = text.find(b"\n ],\n", max(0, begin))
-    if 0 <= begin < end:
-        data = json.loads(text[:begin] + b'\n "plan": []' + text[end + len(b"\n ]") :])
-        return data, text.count(b"\n  {\n", begin, end + 1)
-    data = json.loads(text)
-    if not isinstance(data, dict) or not isinstance(data["plan"], list):
-        raise TypeError(f"{path.name} is no manifest of a run")
-    return data, len(data["plan"])
+    return details_of(cells, whole)
+
+
+def _started(directory: Path, name: str | None) -> str | None:
+    """When the run was started; None when it is unreadable or another study's."""
+    try:
+        manifest = read_manifest(directory)
+    except StoreError:
+        return None
+    return manifest.started if name in (None, manifest.name) else None
 
 
 def _is_manifest(path: Path) -> bool:
     try:
-        return str(_read_manifest(path)[0].get("schema")).startswith(_FAMILY)
-    except (OSError, ValueError, KeyError, TypeError):
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError):
         return False
-
-
-def _details(cells: Path, whole: Sequence[str]) -> tuple[Details, str | None]:
-    valid = invalid = failed = 0
-    problem = None
-    for name in whole:
-        try:
-            result = json.loads((cells / name / "result.json").read_bytes())
-            if result["finished"] is None:
-                failed += 1
-            elif result["finished"]["valid"]:
-                valid += 1
-            else:
-                invalid += 1
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            reason = "it is missing" if isinstance(error, FileNotFoundError) else _reason(error)
-            problem = problem or f"cells/{name}/result.json: {reason}"
-    return Details(valid, invalid, failed), problem
+    return isinstance(data, dict) and str(data.get("schema")).startswith(FAMILY)
 
 
 def _size(directory: Path, cells: Sequence[str], *, everything: bool) -> tuple[int, bool]:
@@ -369,15 +257,3 @@ def _lstat_size(entry: os.DirEntry[str]) -> int:
 
 def _time(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return f"it has no {MANIFEST}"
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    if isinstance(error, KeyError):
-        return f"it lacks {error}"
-    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-        return f"it is not whole JSON: {error}"
-    return str(error)

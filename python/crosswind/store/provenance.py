@@ -134,4 +134,4 @@ def _without_home(word: str) -> str:
 
 def command_line() -> list[str]:
     """This process's, with the program's bare name."""
-    return ["crosswind", *sys.argv[1:]]
+    return [Path(sys.argv[0]).name or "python", *sys.argv[1:]]

@@ -64,7 +64,7 @@ class Kind:
         return Values(levels, is_factor=True)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
-        from pydantic_core import core_schema  # noqa: PLC0415 - the command line reads kinds without pydantic
+        from pydantic_core import core_schema
 
         return core_schema.no_info_plain_validator_function(self.values)
 

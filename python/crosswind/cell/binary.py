@@ -1,0 +1,79 @@
+"""The program `crosswind-cell`: where it is, and what placeholders in argument lists stand for on this machine."""
+
+import os
+import re
+import shutil
+import sys
+import sysconfig
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from crosswind.errors import EngineError
+
+BINARY = "crosswind-cell"
+REINSTALL = "`make install` builds it for this machine; `crosswind doctor` checks it"
+
+
+def find_binary() -> Path:
+    """Where `crosswind-cell` is: $CROSSWIND_CELL, else beside this Python, else on PATH.
+
+    Raises: EngineError, with what to do, when it is nowhere or cannot be executed.
+    """
+    asked = os.environ.get("CROSSWIND_CELL")
+    if asked:
+        if os.access(asked, os.X_OK) and Path(asked).is_file():
+            return Path(asked)
+        raise EngineError(
+            f"CROSSWIND_CELL is {asked!r}, which is not a program that can be run",
+            hint=f"unset CROSSWIND_CELL, or set it to the path of {BINARY}",
+        )
+    for directory in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
+        if os.access(directory / BINARY, os.X_OK):
+            return directory / BINARY
+    found = shutil.which(BINARY)
+    if found:
+        return Path(found)
+    raise EngineError(
+        f"cannot find the program {BINARY}",
+        hint="`make install` builds it and puts it beside this Python; or set CROSSWIND_CELL to its path",
+    )
+
+
+def placeholders(binary: Path) -> dict[str, str]:
+    """What the placeholders in argument lists of the workload `program` stand for on this machine."""
+    return {"{python}": sys.executable or "python3", "{cell}": str(binary.absolute())}
+
+
+def used_placeholders(cells: Iterable[Mapping[str, Any]], binary: Path) -> dict[str, str]:
+    """Those of `placeholders` that the programs of some cells name."""
+    arguments = [argument for cell in cells for command in _commands(cell).values() for argument in command]
+    return {
+        name: meaning
+        for name, meaning in placeholders(binary).items()
+        if any(name in argument for argument in arguments)
+    }
+
+
+def filled_in(cell: Mapping[str, Any], binary: Path) -> Mapping[str, Any]:
+    """The cell with its programs' placeholders filled in; those for addresses are crosswind-cell's own."""
+    commands = _commands(cell)
+    if not commands:
+        return cell
+    known = placeholders(binary)
+    filled = {end: [_replaced(argument, known) for argument in command] for end, command in commands.items()}
+    return {**cell, "workload": {**cell["workload"], **filled}}
+
+
+def _commands(cell: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The argument lists of a cell, by end; none but for the workload `program`."""
+    workload = cell.get("workload") or {}
+    if workload.get("kind") != "program":
+        return {}
+    return {end: list(workload[end]) for end in ("client", "server") if workload.get(end)}
+
+
+def _replaced(argument: str, known: Mapping[str, str]) -> str:
+    # In one pass: the path that a placeholder stands for may itself contain the name of another placeholder. Other
+    # braces stay, as those of JSON.
+    return re.sub("|".join(map(re.escape, known)), lambda found: known[found[0]], argument)

@@ -1,0 +1,221 @@
+"""A run as it goes by, on standard error: a live display on a terminal, plain lines elsewhere. Results are not its job.
+
+Colours follow rich, which obeys NO_COLOR; a terminal that cannot move its cursor gets plain lines.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from crosswind.cell.events import Event, Finished, Progress
+from crosswind.cell.process import CellEnd
+from crosswind.cli.text import duration_text, repetition_text, seconds_text
+from crosswind.execution.concurrency import Concurrency
+from crosswind.execution.observer import Observer
+from crosswind.execution.tally import CellUnderWay, Tally
+from crosswind.store.plan import PlannedCell
+
+_SHOWN_CELLS = 8
+_QUIET_S = 2.0
+"""Between two plain lines about concurrency."""
+
+
+class LiveProgress(Observer):
+    """The display on a terminal: a bar with time left, and a line for every running cell. Leaves nothing behind."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._name = ""
+        self._tally = Tally(clock)
+        self._live = Live(self, console=console, transient=True, refresh_per_second=8)
+
+    def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
+        """Puts the display up."""
+        self._name = name
+        self._tally.run_started(name, plan, missing)
+        self._live.start()
+
+    def cell_started(self, planned: PlannedCell) -> None:
+        """Adds a line."""
+        self._tally.cell_started(planned)
+
+    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+        """Updates its line."""
+        self._tally.cell_event(planned, event)
+
+    def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
+        """Takes its line away; bad news stays above the display."""
+        self._tally.cell_ended(planned, end)
+        for line in _bad_news(planned, end):
+            self._console.print(Text(line, style="red"))
+
+    def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
+        """Takes its line away; why stays above the display."""
+        self._tally.cell_repeated(planned, end)
+        self._console.print(Text(_repeated(planned, end), style="yellow"))
+
+    def concurrency(self, now: Concurrency) -> None:
+        """Updates the line about all of them."""
+        self._tally.concurrency(now)
+
+    def remark(self, text: str) -> None:
+        """Stays above the display."""
+        self._console.print(Text(f"note: {text}", style="yellow"))
+
+    def run_ended(self) -> None:
+        """Takes the display down."""
+        self._live.stop()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The display now."""
+        tally = self._tally
+        head = Table.grid(padding=(0, 1))
+        counts = f"{tally.done}/{tally.total}" + _troubles(tally)
+        bar = ProgressBar(total=max(1, tally.total), completed=tally.done_with_fractions, width=30)
+        head.add_row(Text(self._name, style="bold"), bar, counts, Text(_left(tally.seconds_left()), style="dim"))
+        yield head
+        if tally.last_concurrency is not None and len(tally.running) > 1:
+            yield Text(f"  {concurrency_text(tally.last_concurrency)}", style="dim")
+        cells = list(tally.running.values())
+        for cell in cells[:_SHOWN_CELLS]:
+            yield _line(cell, options.max_width)
+        if len(cells) > _SHOWN_CELLS:
+            yield Text(f"  and {len(cells) - _SHOWN_CELLS} more", style="dim")
+
+
+class PlainProgress(Observer):
+    """One line when a run starts and one when a cell ends, for logs and pipes."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._tally = Tally(clock)
+        self._printed_running = 1
+        self._printed_at = -math.inf
+
+    def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
+        """Prints what will run."""
+        self._tally.run_started(name, plan, missing)
+        kept = f", {self._tally.done} are done already" if self._tally.done else ""
+        self._print(f"{name}: {len(missing)} of {len(plan)} cells to run{kept}")
+
+    def cell_started(self, planned: PlannedCell) -> None:
+        """Prints nothing yet."""
+        self._tally.cell_started(planned)
+
+    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+        """Prints nothing: the end of the cell says more."""
+        self._tally.cell_event(planned, event)
+
+    def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
+        """Prints how it ended."""
+        progress = self._tally.running[planned.key].progress
+        self._tally.cell_ended(planned, end)
+        head = f"[{self._tally.done}/{self._tally.total}] {repetition_text(planned)}"
+        if end.finished is not None:
+            left = _left(self._tally.seconds_left()) if self._tally.waiting else ""
+            parts = [_summary(end.finished, progress), f"{end.elapsed_ns / 1e9:.1f} s", left]
+            self._print(f"{head}: {', '.join(part for part in parts if part)}")
+        for line in _bad_news(planned, end):
+            self._print(line)
+
+    def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
+        """Prints why."""
+        self._tally.cell_repeated(planned, end)
+        self._print(_repeated(planned, end))
+
+    def concurrency(self, now: Concurrency) -> None:
+        """Prints how many cells run when that has changed a lot, and not often."""
+        self._tally.concurrency(now)
+        time_s = self._clock()
+        changed = abs(now.running - self._printed_running) > self._printed_running // 4
+        if now.running > 1 and changed and time_s - self._printed_at >= _QUIET_S:
+            self._printed_running, self._printed_at = now.running, time_s
+            self._print(concurrency_text(now))
+
+    def remark(self, text: str) -> None:
+        """A line of its own."""
+        self._print(f"note: {text}")
+
+    def _print(self, line: str) -> None:
+        self._console.print(Text(line), soft_wrap=True)
+
+
+def progress_for(console: Console) -> Observer:
+    """The display that suits where standard error goes."""
+    if console.is_terminal and not console.is_dumb_terminal:
+        return LiveProgress(console)
+    return PlainProgress(console)
+
+
+def concurrency_text(now: Concurrency) -> str:
+    """How many run and how faithful they are: "37 at a time (limit 64), 0.2 % of packets late, CPU wait 0.4 %"."""
+    limit = "fixed" if now.limit is None else f"limit {now.limit}"
+    window = now.window
+    waits = max(window.starvation, window.probe_starvation)
+    return (
+        f"{now.running} at a time ({limit}), {100 * window.late_share:.2g} % of packets late, "
+        f"CPU wait {100 * waits:.2g} %, {100 * now.pressure:.0f} % of the fidelity budget"
+    )
+
+
+def _line(cell: CellUnderWay, width: int) -> Text:
+    """One line about a running cell; where it is too long, levels give way to progress."""
+    progress = Text(f"  {_progress(cell.progress)}", style="cyan")
+    levels = Text(f"  {repetition_text(cell.planned)}")
+    levels.truncate(max(1, width - progress.cell_len), overflow="ellipsis")
+    line = levels + progress
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _progress(progress: Progress | None) -> str:
+    if progress is None:
+        return "starting"
+    parts = [f"{progress.done}/{progress.total}"]
+    if progress.median_ns is not None:
+        parts.append(f"median {duration_text(progress.median_ns)}")
+    if progress.lost:
+        parts.append(f"lost {progress.lost}")
+    return "  ".join(parts)
+
+
+def _summary(finished: Finished, progress: Progress | None) -> str:
+    parts = [f"{finished.samples.ok} of {finished.samples.rows} ok"]
+    parts += [outcome.text() for outcome in finished.samples.outcomes]
+    if progress is not None and progress.median_ns is not None:
+        parts.append(f"median {duration_text(progress.median_ns)}")
+    return ", ".join(parts)
+
+
+def _bad_news(planned: PlannedCell, end: CellEnd) -> list[str]:
+    name = repetition_text(planned)
+    if end.failure is not None:
+        return [f"failed: {name}: {end.failure.message}"]
+    if end.finished is None:
+        return []
+    finished = end.finished
+    lines = [] if finished.valid else [f"invalid: {name}: {'; '.join(finished.reasons)}"]
+    if finished.program is not None and not finished.program.ok:
+        lines.append(f"program failed: {name}: {finished.program.text()}")
+    return lines
+
+
+def _repeated(planned: PlannedCell, end: CellEnd) -> str:
+    reasons = end.finished.reasons if end.finished else ()
+    return f"again later: {repetition_text(planned)}: {'; '.join(reasons)}"
+
+
+def _troubles(tally: Tally) -> str:
+    counts = ((tally.failed, "failed"), (tally.invalid, "invalid"), (tally.repeated, "repeated"), (tally.lost, "lost"))
+    return "".join(f", {count} {name}" for count, name in counts if count)
+
+
+def _left(seconds: float) -> str:
+    return f"about {seconds_text(seconds)} left"

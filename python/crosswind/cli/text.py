@@ -1,0 +1,55 @@
+"""Times, sizes and cells as commands print them."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from crosswind.store.plan import PlannedCell
+
+
+def duration_text(ns: float) -> str:
+    """Nanoseconds for people, three digits: "20.1 ms"."""
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def seconds_text(seconds: float) -> str:
+    """A wall time for people: "34 s", "5 min 20 s", "2 h 5 min"."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def size_text(size_bytes: float) -> str:
+    """Bytes for people, three digits: "1.23 MB"."""
+    for size, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size_bytes >= 0.9995 * size:
+            return f"{size_bytes / size:#.3g}".rstrip(".") + f" {unit}"
+    return f"{size_bytes:.0f} B"
+
+
+def time_text(time: datetime) -> str:
+    """A time to the minute."""
+    return time.strftime("%Y-%m-%d %H:%M")
+
+
+def levels_text(levels: Mapping[str, str]) -> str:
+    """Levels with short names of their keys: "loss=5% size=1000"."""
+    names = short_names(levels)
+    return " ".join(f"{names[key]}={level}" for key, level in levels.items())
+
+
+def short_names(keys: Iterable[str]) -> dict[str, str]:
+    """The last word of each dotted key, and the whole key where two would share one."""
+    words = {key: key.rpartition(".")[2] for key in keys}
+    shared = list(words.values())
+    return {key: word if shared.count(word) == 1 else key for key, word in words.items()}
+
+
+def repetition_text(planned: PlannedCell) -> str:
+    """What sets a repetition apart: its levels, and its number from 1."""
+    return f"{levels_text(planned.levels)} #{planned.repetition + 1}".strip()

@@ -1,0 +1,36 @@
+"""Who sees a run go by: a live display, a log, a program of the user's; or nobody."""
+
+from collections.abc import Sequence
+
+from crosswind.cell.events import Event
+from crosswind.cell.process import CellEnd
+from crosswind.execution.concurrency import Concurrency
+from crosswind.store.plan import PlannedCell
+
+
+class Observer:
+    """Is called as a run goes on. Its methods do nothing; one that wants to see something overrides some of them."""
+
+    def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
+        """Before the first cell. Args: name: of the study. missing: what of the plan will be run."""
+
+    def cell_started(self, planned: PlannedCell) -> None:
+        """A process was started for this repetition."""
+
+    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+        """It printed an event."""
+
+    def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
+        """It ended, well or not, and is stored."""
+
+    def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
+        """It ended, missed its fidelity budget, is stored aside, and will be run again."""
+
+    def concurrency(self, now: Concurrency) -> None:
+        """A window is over."""
+
+    def remark(self, text: str) -> None:
+        """Something that whoever watches should know."""
+
+    def run_ended(self) -> None:
+        """Nothing more will come."""

@@ -1,0 +1,74 @@
+"""A cell that is running: its process, its directory, and what the selector watches of it."""
+
+import selectors
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from crosswind.cell.placement import Placement
+from crosswind.cell.process import CellEnd, CellProcess
+from crosswind.store.plan import PlannedCell
+from crosswind.store.result import CellResult
+
+HEARTBEAT_NS = 500_000_000
+"""How often a cell that others run beside reports its progress; one that runs alone does so twice as often."""
+
+
+@dataclass
+class RunningCell:
+    """One repetition under way.
+
+    Attributes: part: the directory it writes into. beside: most other cells that ran at the same time, so far.
+        alone: whether nothing may run beside it. attempt: from 1.
+    """
+
+    planned: PlannedCell
+    part: Path
+    started: str
+    process: CellProcess
+    placement: Placement
+    beside: int
+    alone: bool
+    attempt: int
+    _watched: list[IO[bytes]] = field(default_factory=list)
+
+    def watch(self, selector: selectors.BaseSelector) -> None:
+        """Has the selector follow which of the process's streams are open.
+
+        To be called whenever that may have changed, before anything else is opened: the system gives the numbers of
+        closed streams to new ones.
+        """
+        wanted = self.process.streams()
+        for stream in self._watched:
+            if stream not in wanted:
+                selector.unregister(stream)
+        for stream in wanted:
+            if stream not in self._watched:
+                selector.register(stream, selectors.EVENT_READ, self)
+        self._watched = wanted
+
+    def is_watched(self, stream: object) -> bool:
+        """Whether a stream that the selector found readable is still this cell's."""
+        return stream in self._watched
+
+    def result(self, end: CellEnd, *, ended: str) -> CellResult:
+        """What is stored of it."""
+        return CellResult(
+            planned=self.planned,
+            placement=self.placement,
+            beside=self.beside,
+            attempt=self.attempt,
+            started=self.started,
+            ended=ended,
+            elapsed_ns=end.elapsed_ns,
+            finished=end.finished,
+            failure=end.failure,
+        )
+
+
+def cell_as_sent(planned: PlannedCell, directory: Path, placement: Placement, *, beside: int) -> Mapping[str, Any]:
+    """The cell as sent to the process: the plan's, with where to write and where to run."""
+    output = {**planned.parameters.get("output", {}), "directory": str(directory.absolute())}
+    heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if beside else {}
+    return {**planned.parameters, "output": output, "placement": placement.as_json(), **heartbeat}

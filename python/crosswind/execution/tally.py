@@ -1,0 +1,148 @@
+"""What has become of a run's cells so far, and how long it still takes."""
+
+import math
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from crosswind.cell.events import Event, Progress
+from crosswind.cell.process import CellEnd
+from crosswind.execution.concurrency import Concurrency
+from crosswind.execution.observer import Observer
+from crosswind.store.plan import PlannedCell
+
+
+@dataclass
+class TimeLeft:
+    """How long a run still takes: what its plan predicts, corrected by how long its cells really took."""
+
+    _of_cell: dict[int, list[float]] = field(default_factory=dict)
+    _measured_s: float = 0.0
+    _predicted_s: float = 0.0
+
+    def add(self, planned: PlannedCell, elapsed_s: float) -> None:
+        """A repetition took so long."""
+        self._of_cell.setdefault(planned.cell, []).append(elapsed_s)
+        self._measured_s += elapsed_s
+        self._predicted_s += planned.expected_ns / 1e9
+
+    def expected_s(self, planned: PlannedCell) -> float:
+        """How long a repetition will take: the mean of its cell's so far; before there is any, the prediction times by
+        how much predictions were wrong.
+        """
+        measured = self._of_cell.get(planned.cell)
+        if measured:
+            return fmean(measured)
+        error = self._measured_s / self._predicted_s if self._predicted_s else 1.0
+        return planned.expected_ns / 1e9 * error
+
+    def seconds(
+        self,
+        waiting: Collection[PlannedCell],
+        running: Collection[tuple[PlannedCell, float, float | None]],
+        jobs: float = 1,
+    ) -> float:
+        """Wall time left: all work shared out to `jobs` at a time, but never less than the longest that is left.
+
+        Args: waiting: repetitions to come. running: those under way, each with the seconds so far and the fraction that
+            is done, None where that is not known.
+        """
+        left = [self.expected_s(planned) for planned in waiting]
+        left += [
+            so_far_s * (1 - fraction) / fraction if fraction else max(0.0, self.expected_s(planned) - so_far_s)
+            for planned, so_far_s, fraction in running
+        ]
+        return max(sum(left) / max(1.0, jobs), max(left, default=0.0))
+
+
+@dataclass
+class CellUnderWay:
+    """A running repetition: when it started, and what it reported last."""
+
+    planned: PlannedCell
+    started: float
+    progress: Progress | None = None
+
+    @property
+    def fraction(self) -> float | None:
+        """The share that is done; None where that is not known."""
+        return self.progress.fraction if self.progress else None
+
+
+class Tally(Observer):
+    """Counts the cells of a run: done, failed, invalid, repeated, running, waiting; and exchanges lost.
+
+    Args: clock: seconds since whenever.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.total = self.done = self.failed = self.invalid = self.lost = self.repeated = 0
+        self.waiting: dict[str, PlannedCell] = {}
+        self.running: dict[str, CellUnderWay] = {}
+        self.last_concurrency: Concurrency | None = None
+        self.time_left = TimeLeft()
+        self._clock = clock
+        self._seconds_left = 0.0
+        self._estimated_at = -math.inf
+
+    @property
+    def done_with_fractions(self) -> float:
+        """Cells that are done, and what the running ones have done of theirs."""
+        return self.done + sum(cell.fraction or 0.0 for cell in list(self.running.values()))
+
+    def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:  # noqa: ARG002
+        """A session begins."""
+        self.total = len(plan)
+        self.done = len(plan) - len(missing)
+        self.waiting = {planned.key: planned for planned in missing}
+
+    def cell_started(self, planned: PlannedCell) -> None:
+        """A cell is no longer waiting."""
+        del self.waiting[planned.key]
+        self.running[planned.key] = CellUnderWay(planned, self._clock())
+
+    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+        """Keeps what a cell reports of its progress."""
+        if isinstance(event, Progress):
+            self.running[planned.key].progress = event
+
+    def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
+        """A cell is done."""
+        self.running.pop(planned.key)
+        self.done += 1
+        self.time_left.add(planned, end.elapsed_ns / 1e9)
+        if end.finished is None:
+            self.failed += 1
+            return
+        self.invalid += not end.finished.valid
+        self.lost += end.finished.samples.lost
+
+    def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
+        """A cell missed its budget and goes to the end of the queue."""
+        self.running.pop(planned.key)
+        self.repeated += 1
+        self.waiting[planned.key] = planned
+        self.time_left.add(planned, end.elapsed_ns / 1e9)
+
+    def concurrency(self, now: Concurrency) -> None:
+        """Keeps how many cells run."""
+        self.last_concurrency = now
+
+    def seconds_left(self) -> float:
+        """Wall time left, computed anew once a second: with thousands of cells that takes a while."""
+        now = self._clock()
+        if now - self._estimated_at >= 1.0:
+            running = [(cell.planned, now - cell.started, cell.fraction) for cell in list(self.running.values())]
+            self._seconds_left = self.time_left.seconds(list(self.waiting.values()), running, self._at_a_time())
+            self._estimated_at = now
+        return self._seconds_left
+
+    def _at_a_time(self) -> float:
+        """Cells that will run side by side: as many as may, but no more than there are."""
+        now = self.last_concurrency
+        if now is None:
+            return max(1, len(self.running))
+        allowed = now.limit or now.running
+        # Loads may keep the limit from being reached: what will run lies between what may and what does.
+        return max(1.0, (allowed + now.running) / 2 if self.waiting else now.running)

@@ -1,0 +1,64 @@
+"""A run's lock: held (flock) by the session that writes, and given back by the kernel however that session dies."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from crosswind.errors import StoreError
+
+LOCK = "lock"
+
+
+def lock_run(directory: Path) -> IO[bytes]:
+    """Takes a run's lock until the file that is returned is closed. Raises: StoreError when another session has it."""
+    lock = (directory / LOCK).open("wb")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise StoreError(
+            f"{directory} is in use by another crosswind", hint="wait for it to end, or choose another --output"
+        ) from None
+    return lock
+
+
+def in_use(directory: Path) -> bool:
+    """Whether a session holds the run's lock. Asks with a shared lock, and gives it back at once."""
+    try:
+        with _locked(directory, fcntl.LOCK_SH):
+            return False
+    except BlockingIOError:
+        return True
+
+
+@contextmanager
+def without_sessions(directory: Path) -> Iterator[None]:
+    """Keeps sessions away from a run while inside. Raises: StoreError when it is in use."""
+    try:
+        with _locked(directory, fcntl.LOCK_EX):
+            yield
+    except BlockingIOError:
+        raise used_by_another(directory) from None
+
+
+def used_by_another(directory: Path) -> StoreError:
+    """Why a run is left alone."""
+    return StoreError(f"{directory} is in use by another crosswind", hint="wait for it to end, or stop it with Ctrl-C")
+
+
+@contextmanager
+def _locked(directory: Path, kind: int) -> Iterator[None]:
+    """The run's lock inside, without waiting. A run without a lock file has no session. Raises: BlockingIOError."""
+    try:
+        descriptor = os.open(directory / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,197 @@
+"""What a run is, `manifest.json`: study, options, provenance, sessions, status. Its plan is a file of its own."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+from crosswind.errors import StoreError
+from crosswind.store.files import write_json
+from crosswind.store.plan import PlannedCell
+
+MANIFEST = "manifest.json"
+RUN_SCHEMA = "crosswind.run/2"
+SCHEMA_WITH_PLAN = "crosswind.run/1"
+"""Of earlier versions, which kept the plan in the manifest. Such runs can be read, and gone on with."""
+
+FAMILY = "crosswind.run/"
+NOT_A_RUN_HINT = "runs are the directories that `crosswind run` makes, in crosswind-runs/ without --output"
+
+
+class Status(StrEnum):
+    """How far a run is."""
+
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    STOPPED = "stopped"
+    """By an error."""
+    DONE = "done"
+    DIED = "died"
+    """Its manifest says `running`, and nobody holds its lock. Never stored."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked of every cell beside the study: files to keep, and a profile of processor time."""
+
+    packets: bool = False
+    capture: bool = False
+    qlog: bool = False
+    profile: bool = False
+
+
+@dataclass(frozen=True)
+class ClockJump:
+    """The machine's clock was set, or the machine slept: when (UTC), and by how many seconds."""
+
+    at: str
+    by_s: float
+
+
+@dataclass(frozen=True)
+class Session:
+    """The first session of a run, or one that went on with it. Times are UTC; `ended` is None until it has ended."""
+
+    started: str
+    command: tuple[str, ...] = ()
+    ended: str | None = None
+    clock_jumps: tuple[ClockJump, ...] = ()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The session that was stored."""
+        jumps = tuple(ClockJump(jump["at"], jump["by_s"]) for jump in data.get("clock_jumps", ()))
+        return cls(data["started"], tuple(data.get("command", ())), data.get("ended"), jumps)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a run is meant to be, and how far it is.
+
+    Attributes:
+        name: the study's. study: its canonical form. study_digest: of all in it that is measured.
+        presentation: what a report shows beside the measurement.
+        planned: repetitions in the plan. provenance: versions, machine, kernel settings, `started`.
+    """
+
+    name: str
+    study: Mapping[str, Any]
+    study_digest: str
+    presentation: Mapping[str, Any]
+    options: Options
+    planned: int
+    provenance: Mapping[str, Any]
+    sessions: tuple[Session, ...] = ()
+    status: Status = Status.RUNNING
+    plan_inside: tuple[PlannedCell, ...] | None = field(default=None, repr=False)
+    """The plan, where an earlier version kept it in the manifest."""
+
+    @property
+    def title(self) -> str:
+        """The study's heading."""
+        return str(self.presentation["title"])
+
+    @property
+    def started(self) -> str:
+        """When its first session began, UTC."""
+        return str(self.provenance["started"])
+
+    def as_json(self) -> dict[str, Any]:
+        """The object as it is stored."""
+        return {
+            "schema": RUN_SCHEMA,
+            "name": self.name,
+            "study": self.study,
+            "study_digest": self.study_digest,
+            "presentation": self.presentation,
+            "options": asdict(self.options),
+            "planned": self.planned,
+            "provenance": self.provenance,
+            "sessions": [asdict(session) for session in self.sessions],
+            "status": self.status,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The manifest that was stored.
+
+        Raises: KeyError, TypeError, ValueError, AttributeError when it is not one of RUN_SCHEMA or SCHEMA_WITH_PLAN.
+        """
+        plan = None
+        if data["schema"] == SCHEMA_WITH_PLAN:
+            plan = tuple(map(PlannedCell.from_json, data["plan"]))
+        options = {name: bool(data["options"].get(name)) for name in Options.__dataclass_fields__}
+        return cls(
+            name=data["name"],
+            study=data["study"],
+            study_digest=data["study_digest"],
+            presentation=data["presentation"],
+            options=Options(**options),
+            planned=int(data["planned"]) if plan is None else len(plan),
+            provenance=data["provenance"],
+            sessions=tuple(map(Session.from_json, data["sessions"])),
+            status=Status(data["status"]),
+            plan_inside=plan,
+        )
+
+    def without_plan(self) -> Self:
+        """The same, for a run whose plan is a file of its own."""
+        return replace(self, plan_inside=None)
+
+
+class UnreadableFileError(StoreError):
+    """A file of a run that cannot be read. `reason` says why without naming it, for a listing."""
+
+    def __init__(self, message: str, reason: str, *, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+
+
+def write_manifest(directory: Path, manifest: Manifest) -> None:
+    """Replaces the manifest of a run. Raises: OSError."""
+    write_json(directory / MANIFEST, manifest.as_json())
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """The manifest of a run. Raises: UnreadableFileError when it has none, or one that this version cannot read."""
+    path = directory / MANIFEST
+    try:
+        data = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        reason = f"it has no {MANIFEST}"
+        raise UnreadableFileError(f"{directory} is not a run: {reason}", reason, hint=NOT_A_RUN_HINT) from None
+    except OSError as error:
+        raise _damaged(path, error.strerror or str(error)) from None
+    except ValueError as error:
+        raise _damaged(path, f"it is not whole JSON: {error}") from None
+    check_schema(path, data, known=(RUN_SCHEMA, SCHEMA_WITH_PLAN))
+    try:
+        return Manifest.from_json(data)
+    except KeyError as error:
+        raise _damaged(path, f"it lacks {error}") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise _damaged(path, f"it is no manifest of a run: {error}") from None
+
+
+def check_schema(path: Path, data: object, *, known: Sequence[str]) -> None:
+    """Raises: UnreadableFileError when JSON that was read is of none of the known schemas; the first is the newest."""
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if schema in known:
+        return
+    newest = known[0]
+    family, _, version = str(schema).partition("/")
+    if family == newest.partition("/")[0] and version.isdecimal() and int(version) > int(newest.partition("/")[2]):
+        reason = f"its schema is {schema}, newer than {newest}, the one this version reads"
+        hint = "update crosswind, or read the Parquet files directly"
+    else:
+        reason = f"its schema is {schema!r}, not {newest!r}"
+        hint = "this version cannot read it; run the study anew"
+    raise UnreadableFileError(f"cannot read {path}: {reason}", reason, hint=hint)
+
+
+def _damaged(path: Path, reason: str) -> UnreadableFileError:
+    return UnreadableFileError(
+        f"cannot read {path}: {reason}", reason, hint="restore the file from a copy, or run the study anew"
+    )

@@ -1,0 +1,70 @@
+"""A run as analysis sees it: every repetition that has a result, with its tables."""
+
+from pathlib import Path
+
+from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, CellRun, RunRecord, empty_objects, empty_samples
+from crosswind.store.directory import Store
+from crosswind.store.result import CellResult
+from crosswind.store.tables import read_table
+
+_SAMPLES = "samples.parquet"
+_OBJECTS = "objects.parquet"
+_LONGEST_OUTPUT_BYTES = 1 << 20
+_KEPT_ERRORS_BYTES = 2000
+
+
+def record_of(store: Store) -> RunRecord:
+    """The run, failed repetitions too. Raises: StoreError when a result cannot be read."""
+    manifest = store.manifest
+    presentation = manifest.presentation
+    return RunRecord(
+        study=dict(manifest.study),
+        title=presentation["title"],
+        name=presentation["name"],
+        published=presentation["published"],
+        models=presentation["models"],
+        notes=presentation["notes"],
+        cells=[_cell_run(store.directory / "cells" / key, result) for key, result in store.results().items()],
+        planned=manifest.planned,
+        provenance=dict(manifest.provenance),
+        figures=presentation.get("figures", []),
+        fits=presentation.get("fits", []),
+        equivalences=presentation.get("equivalences", []),
+    )
+
+
+def _cell_run(place: Path, result: CellResult) -> CellRun:
+    # A cell that failed may have left tables; they stay for whoever looks into it, but are no measurement.
+    whole = result.failure is None
+    planned = result.planned
+    return CellRun(
+        key=planned.key,
+        cell=planned.cell,
+        repetition=planned.repetition,
+        block=planned.block,
+        levels=dict(planned.levels),
+        parameters=dict(planned.parameters),
+        finished=result.finished.as_json() if result.finished else None,
+        failure=result.failure.as_json() if result.failure else None,
+        attempts=result.attempt,
+        beside=result.beside,
+        samples=read_table(place / _SAMPLES, SAMPLE_SCHEMA) if whole else empty_samples(),
+        objects=read_table(place / _OBJECTS, OBJECT_SCHEMA) if whole else empty_objects(),
+        client_out=_whole_text(place / "client.out") if whole else "",
+        client_err=_end_of_text(place / "client.err"),
+    )
+
+
+def _whole_text(path: Path) -> str:
+    """What a program printed; nothing where it is too much to be a report of itself."""
+    if not path.exists() or path.stat().st_size > _LONGEST_OUTPUT_BYTES:
+        return ""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _end_of_text(path: Path) -> str:
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _KEPT_ERRORS_BYTES))
+        return file.read().decode(errors="replace")

@@ -1,0 +1,84 @@
+"""The removal of a run, or of some of its entries.
+
+The invariant: at every moment there is a whole run, or a directory that nobody takes for one. It is renamed to
+`.<name>.removed` and loses its manifest before anything else; who finds such a directory may end the work.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from crosswind.errors import DiskError, StoreError
+from crosswind.store.files import sync_path
+from crosswind.store.listing import MARKER, is_leftover, is_run
+from crosswind.store.lock import without_sessions
+from crosswind.store.manifest import MANIFEST, NOT_A_RUN_HINT
+
+
+def remove_run(directory: Path) -> None:
+    """Removes a run, or goes on with a removal that did not end.
+
+    Raises: StoreError when it is no run or is in use. DiskError when the disk refuses; what is left reads as no run.
+    """
+    leftover = is_leftover(directory)
+    if not (leftover or is_run(directory)):
+        raise not_a_run(directory)
+    with _disk_errors(directory), without_sessions(directory):
+        place = directory.resolve()
+        if not leftover:
+            place = place.rename(_free_name(place))
+            sync_path(place.parent)
+        if (place / MANIFEST).exists():
+            (place / MANIFEST).rename(place / MARKER)
+        # The marker goes last: as long as anything is there, it says what that was.
+        for entry in sorted(place.iterdir(), key=lambda path: path.name == MARKER):
+            _remove(entry)
+        place.rmdir()
+
+
+def remove_entries(directory: Path, entries: Sequence[Path]) -> None:
+    """Removes some of a run's own entries.
+
+    Raises: StoreError when the run is in use. DiskError when the disk refuses.
+    """
+    with _disk_errors(directory), without_sessions(directory):
+        for entry in entries:
+            _remove(entry)
+
+
+def not_a_run(directory: Path) -> StoreError:
+    """Why a directory is not touched."""
+    if directory.is_symlink():
+        return StoreError(f"{directory} is a link", hint="name the run itself: links are not followed")
+    if not directory.exists():
+        return StoreError(f"there is no {directory}", hint="`crosswind runs` lists the runs")
+    return StoreError(f"{directory} is not a run: it has no {MANIFEST} of one", hint=NOT_A_RUN_HINT)
+
+
+def _remove(path: Path) -> None:
+    # rmtree does not follow links, neither below nor at the top.
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path)
+
+
+def _free_name(directory: Path) -> Path:
+    place, number = directory.with_name(f".{directory.name}.removed"), 1
+    while os.path.lexists(place):
+        number += 1
+        place = directory.with_name(f".{directory.name}.removed-{number}")
+    return place
+
+
+@contextmanager
+def _disk_errors(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or directory
+        raise DiskError(
+            f"cannot remove {where}: {error.strerror or error}", hint="what is left is listed by `crosswind clean`"
+        ) from error

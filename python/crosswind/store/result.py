@@ -1,0 +1,113 @@
+"""One repetition that was run, `cells/<key>/result.json`: what it was and how it ended."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from crosswind.cell.events import Failure, Finished
+from crosswind.cell.placement import Placement
+from crosswind.store.manifest import UnreadableFileError, check_schema
+from crosswind.store.plan import PlannedCell
+
+RESULT = "result.json"
+CELL_SCHEMA = "crosswind.cell-run/1"
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """One attempt at one repetition. Exactly one of `finished` and `failure` is set.
+
+    Attributes:
+        planned: the repetition as the plan has it. placement: where its threads ran.
+        beside: most other cells that ran at the same time, None where that is not known. attempt: from 1.
+        started, ended: UTC. elapsed_ns: by a clock that nobody sets.
+    """
+
+    planned: PlannedCell
+    placement: Placement
+    beside: int | None
+    attempt: int
+    started: str
+    ended: str
+    elapsed_ns: int
+    finished: Finished | None
+    failure: Failure | None
+
+    @property
+    def key(self) -> str:
+        """The name of the repetition."""
+        return self.planned.key
+
+    @property
+    def valid(self) -> bool:
+        """Whether it finished and can be trusted."""
+        return self.finished is not None and self.finished.valid
+
+    def as_json(self) -> dict[str, Any]:
+        """The object as it is stored."""
+        return {
+            "schema": CELL_SCHEMA,
+            **self.planned.as_json(),
+            "placement": self.placement.as_json(),
+            "beside": self.beside,
+            "attempt": self.attempt,
+            "finished": self.finished.as_json() if self.finished else None,
+            "failure": self.failure.as_json() if self.failure else None,
+            "started": self.started,
+            "ended": self.ended,
+            "elapsed_ns": self.elapsed_ns,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The result that was stored.
+
+        Raises: KeyError, TypeError, ValueError, AttributeError when it lacks something that every version has written.
+        """
+        finished, failure = data["finished"], data["failure"]
+        return cls(
+            planned=PlannedCell.from_json(data),
+            placement=Placement.from_json(data.get("placement") or {}),
+            beside=data.get("beside"),
+            attempt=data.get("attempt", 1),
+            started=data["started"],
+            ended=data["ended"],
+            elapsed_ns=data["elapsed_ns"],
+            finished=None if finished is None else Finished.from_stored(finished),
+            failure=None if failure is None else Failure.from_json(failure),
+        )
+
+
+def read_result(path: Path) -> CellResult:
+    """What a result.json says. Raises: UnreadableFileError."""
+    try:
+        data = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise _unreadable(path, "it is missing") from None
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from None
+    except ValueError as error:
+        raise _unreadable(path, f"it is not whole JSON: {error}") from None
+    check_schema(path, data, known=(CELL_SCHEMA,))
+    try:
+        return CellResult.from_json(data)
+    except KeyError as error:
+        raise _unreadable(path, f"it lacks {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise _unreadable(path, f"finished.{place}: {first['msg']}") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise _unreadable(path, str(error)) from None
+
+
+def _unreadable(path: Path, reason: str) -> UnreadableFileError:
+    return UnreadableFileError(
+        f"cannot read {path}: {reason}",
+        reason,
+        hint=f"remove the directory {path.parent}; `--resume` runs that cell again",
+    )

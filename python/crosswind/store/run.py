@@ -1,0 +1,63 @@
+"""A run on the disk as a program sees it: what it is, how far it got, and what it measured."""
+
+from pathlib import Path
+
+from crosswind.record import RunRecord
+from crosswind.store.directory import Store
+from crosswind.store.manifest import Manifest, Status
+from crosswind.store.record import record_of
+from crosswind.store.result import CellResult
+
+
+class Run:
+    """A run. Made by `crosswind.run`, `crosswind.resume` and `crosswind.load`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.directory)!r}, {self.status.value})"
+
+    @property
+    def directory(self) -> Path:
+        """Where it is kept."""
+        return self._store.directory
+
+    @property
+    def manifest(self) -> Manifest:
+        """Its study, options, provenance, sessions and status."""
+        return self._store.manifest
+
+    @property
+    def status(self) -> Status:
+        """How far it is."""
+        return self.manifest.status
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was stopped before its end, so that `crosswind.resume` can go on with it."""
+        return self.status is Status.INTERRUPTED
+
+    @property
+    def planned(self) -> int:
+        """How many repetitions its plan holds."""
+        return self.manifest.planned
+
+    @property
+    def valid(self) -> bool:
+        """Whether every repetition of the plan was run and is valid."""
+        results = self.results().values()
+        return len(results) == self.planned and all(result.valid for result in results)
+
+    def results(self) -> dict[str, CellResult]:
+        """What is known of every repetition that was run, by key, in the order of the plan. Raises: StoreError."""
+        return self._store.results()
+
+    def record(self) -> RunRecord:
+        """The run with its tables, as `crosswind.analysis.analyse` takes it. Raises: StoreError."""
+        return record_of(self._store)
+
+
+def load(directory: Path | str) -> Run:
+    """The run in a directory, whether or not a session is at work on it. Raises: StoreError when it is no run."""
+    return Run(Store.read(Path(directory)))

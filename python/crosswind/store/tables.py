@@ -1,0 +1,40 @@
+"""The tables of a cell: written by the cell as Arrow IPC, kept as Parquet."""
+
+import errno
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from crosswind.errors import EngineError
+from crosswind.record import whole_table
+
+
+def to_parquet(arrow: Path) -> None:
+    """Turns `x.arrow` (Arrow IPC file) into `x.parquet` (zstd) beside it, streaming, and removes the first.
+
+    Raises: EngineError when the cell wrote something else than a table. OSError when the disk refuses.
+    """
+    if arrow.stat().st_size == 0:
+        raise _not_a_table(arrow, "it is empty")
+    try:
+        pl.scan_ipc(arrow).sink_parquet(arrow.with_suffix(".parquet"), compression="zstd")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        # Polars hands on what the system refused with the number in its text only.
+        refused = re.search(r"os error (\d+)", str(error))
+        number = int(refused[1]) if refused else errno.EINVAL
+        if number != errno.EINVAL:
+            raise OSError(number, os.strerror(number)) from error
+        raise _not_a_table(arrow, str(error)) from error
+    arrow.unlink()
+
+
+def read_table(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    """A table in a schema's shape; one without rows when there is no such file."""
+    return whole_table(pl.read_parquet(path), schema) if path.exists() else pl.DataFrame(schema=schema)
+
+
+def _not_a_table(arrow: Path, why: str) -> EngineError:
+    return EngineError(f"{arrow.name} is not a whole Arrow file: {why}", hint="`--resume` runs the cell again")

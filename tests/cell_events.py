@@ -1,0 +1,76 @@
+"""Events of cells for tests, as a cell prints them and as they are read."""
+
+from typing import Any
+
+from crosswind.cell.events import Finished, Progress
+
+WAITING = {"run_ns": 1000, "wait_ns": 1, "elapsed_ns": 1_000_000, "fraction": 0.001}
+HOST_READBACK: dict[str, Any] = {"sysctl": {}, "route": {}, "device": {}, "socket": None}
+
+FINISHED: dict[str, Any] = {
+    "event": "finished",
+    "schema": "crosswind.cell-result/1",
+    "id": "",
+    "valid": True,
+    "reasons": [],
+    "warnings": [],
+    "samples": {"rows": 60, "ok": 60, "lost": 0, "outcomes": []},
+    "program": None,
+    "ledger": {
+        way: {
+            "in": 60,
+            "delivered": 60,
+            "dropped": {"loss": 0, "queue": 0, "device": 0},
+            "queued": 0,
+            "in_bytes": 3600,
+            "delivered_bytes": 3600,
+        }
+        for way in ("forward", "reverse")
+    }
+    | {"closed": True},
+    "fidelity": {
+        "delay_error_ns": {"n": 120, "p50": 9000, "p99": 41000, "max": 90000},
+        "starvation": WAITING,
+        "probe_starvation": {"client": WAITING, "server": WAITING},
+        "kernel_drops": 0,
+        "realtime": True,
+        "memory_locked": True,
+        "cpus": {"emulator": [1], "hosts": [0]},
+        "budget": {"delay_error_p99_ns": 1_000_000, "starvation": 0.05, "probe_starvation": 0.4},
+        "within_budget": True,
+    },
+    "readback": {"client": HOST_READBACK, "server": HOST_READBACK},
+    "cpu": {"client_ns": 1, "server_ns": 1, "emulator_ns": 1},
+    "traffic": None,
+    "profile": None,
+    "queueing_ns": {way: {"n": 60, "p50": 0, "p99": 0, "max": 0} for way in ("forward", "reverse")},
+    "versions": {"crosswind_cell": "0.1.0", "kernel": "6.1.0"},
+    "elapsed_ns": 1_000_000,
+    "processors_awake": True,
+    "peak_memory_bytes": None,
+}
+"""A `finished` event as docs/cell-protocol.md has it."""
+
+PROGRESS: dict[str, Any] = {
+    "event": "progress",
+    "done": 1,
+    "total": 2,
+    "lost": 0,
+    "elapsed_ns": 1_000_000_000,
+    "median_ns": None,
+    "fidelity": None,
+}
+"""A `progress` event."""
+
+MISSED_FIDELITY: dict[str, Any] = {**FINISHED["fidelity"], "within_budget": False}
+"""The fidelity of a cell that missed its budget."""
+
+
+def finished(**changes: Any) -> Finished:
+    """A result that was read."""
+    return Finished.model_validate({**FINISHED, **changes}, strict=False)
+
+
+def progress(**changes: Any) -> Progress:
+    """A progress event that was read."""
+    return Progress.model_validate({**PROGRESS, **changes})
