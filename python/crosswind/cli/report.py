@@ -4,11 +4,7 @@ from pathlib import Path
 
 import click
 
-from crosswind import report
-from crosswind.cli import results
 from crosswind.errors import StoreError
-from crosswind.store.listing import latest_run
-from crosswind.store.run import load
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -35,6 +31,12 @@ def command(
 
     Exit status: 0 when every cell of the run is valid, 1 otherwise.
     """
+    # Drawing and statistics take more than a second to import, for which --help should not wait.
+    from crosswind import report
+    from crosswind.cli import results
+    from crosswind.store.listing import latest_run
+    from crosswind.store.run import load
+
     loaded = load(run or latest_run())
     record, result = results.analysed(loaded)
     if not record.cells:

@@ -3,18 +3,17 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
-from crosswind.cli.progress import progress_for
 from crosswind.cli.settings import chosen, options, parse_set, setting_options
 from crosswind.errors import UsageError
-from crosswind.execution import session
-from crosswind.store.run import Run
 from crosswind.study.design import Study, load_study
 from crosswind.study.format import KIND_NAMES
+
+if TYPE_CHECKING:
+    from crosswind.store.run import Run
 
 KINDS = KIND_NAMES
 
@@ -80,6 +79,12 @@ def command(
     overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
     wanted = study_from(study, given, overrides, quick=quick)
     asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
+    # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
+    from rich.console import Console
+
+    from crosswind.cli.progress import progress_for
+    from crosswind.execution import session
+
     progress = progress_for(Console(stderr=True, highlight=False))
     words = ["crosswind", *sys.argv[1:]]
     if resume is not None:
@@ -140,7 +145,7 @@ def _directory_to_resume(place: str, output: Path | None, asked: Mapping[str, bo
     return Path(place) if place else output
 
 
-def _report(run: Run, *, as_json: bool, no_report: bool) -> int:
+def _report(run: "Run", *, as_json: bool, no_report: bool) -> int:
     if no_report:
         click.echo(f"run: {run.directory}", err=True)
         return 0 if run.valid else 1
