@@ -160,7 +160,7 @@ def test_this_process_leaves_the_emulators_alone_with_every_thread(affinity: set
     assert os.sched_getaffinity(0) == affinity
 
 
-def test_processors_that_are_not_there_are_left_out_without_a_word(affinity: set[int]) -> None:
+def test_processors_that_are_not_there_are_left_out_silently(affinity: set[int]) -> None:
     restore({4095})
     assert os.sched_getaffinity(0) == affinity
 

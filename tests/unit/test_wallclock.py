@@ -40,7 +40,7 @@ def test_a_clock_that_goes_is_no_jump() -> None:
 
 
 @pytest.mark.parametrize("by_s", [3600.0, -3600.0, JUMP_S, -JUMP_S])
-def test_a_jump_is_told_once_and_moves_no_stamp(by_s: float) -> None:
+def test_a_jump_is_reported_once_and_moves_no_stamp(by_s: float) -> None:
     machine = Machine()
     clock = machine.clock()
     machine.set_by_s = by_s
@@ -62,7 +62,7 @@ def test_a_jump_there_and_back_is_two() -> None:
     assert clock.jump() == -7200.0
 
 
-def test_small_steps_are_told_when_they_add_up() -> None:
+def test_small_steps_are_reported_when_they_add_up() -> None:
     machine = Machine()
     clock = machine.clock()
     machine.set_by_s = 0.75

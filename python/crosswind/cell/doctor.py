@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -68,9 +68,18 @@ class Diagnosis:
         """Whether a cell can run."""
         return all(check.ok for check in self.checks if check.required)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The published shape, `crosswind.doctor/1`."""
         return {"schema": "crosswind.doctor/1", "ok": self.ok, "checks": [asdict(check) for check in self.checks]}
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """What crosswind-cell found out about one thing."""
+
+    ok: bool
+    detail: str
+    hint: str | None
 
 
 def examine() -> Diagnosis:
@@ -93,18 +102,21 @@ def _cell() -> list[Check]:
     return [Check("crosswind-cell", True, True, _shown(binary)), *_kernel_checks(probe)]
 
 
-def _kernel_checks(probe: dict[str, Any]) -> list[Check]:
-    checks = []
-    for key, found in probe.items():
-        if isinstance(found, dict) and "ok" in found:
-            name = _NAMES.get(key, key.replace("_", " "))
-            ok = bool(found["ok"])
-            hint = None if ok else found.get("hint")
-            checks.append(Check(name, ok, key in REQUIRED, str(found.get("detail", "")), hint))
-    return checks
+def _kernel_checks(findings: Mapping[str, _Finding]) -> list[Check]:
+    return [
+        Check(
+            name=_NAMES.get(key, key.replace("_", " ")),
+            ok=finding.ok,
+            required=key in REQUIRED,
+            detail=finding.detail,
+            hint=None if finding.ok else finding.hint,
+        )
+        for key, finding in findings.items()
+    ]
 
 
-def _probe(binary: Path) -> dict[str, Any]:
+def _probe(binary: Path) -> dict[str, _Finding]:
+    """What `crosswind-cell --probe` found out, by name. Raises: EngineError when it does not answer."""
     try:
         answer = subprocess.run([binary, "--probe"], capture_output=True, text=True, timeout=30, check=True)
         probe = json.loads(answer.stdout)
@@ -113,8 +125,14 @@ def _probe(binary: Path) -> dict[str, Any]:
             f"{binary} --probe did not answer: {error}", hint="`make install` builds it for this machine"
         ) from error
     if not isinstance(probe, dict):
-        raise EngineError(f"{binary} --probe did not print an object", hint="`make install` brings one that matches")
-    return probe
+        raise EngineError(
+            f"{binary} --probe did not print an object", hint="`make install` installs a binary that matches"
+        )
+    return {
+        name: _Finding(bool(found["ok"]), str(found.get("detail", "")), found.get("hint"))
+        for name, found in probe.items()
+        if isinstance(found, dict) and "ok" in found
+    }
 
 
 def _program(name: str, commands: Sequence[str], use: str) -> Check:

@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         status = 130
     except (BrokenPipeError, SystemExit):
-        # Whoever read our output has had enough; rich says so by SystemExit. Python would complain again at exit.
+        # Whoever read our output has closed it; rich raises SystemExit for that. Python would complain again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
     except Exception as error:

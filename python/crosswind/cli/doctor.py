@@ -19,7 +19,7 @@ def command(as_json: bool) -> int:
     """
     diagnosis = examine()
     if as_json:
-        click.echo(json.dumps(diagnosis.as_dict(), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(diagnosis.as_json(), indent=2, ensure_ascii=False))
     else:
         _print(diagnosis)
     return 0 if diagnosis.ok else 1

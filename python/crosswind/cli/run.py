@@ -46,7 +46,7 @@ Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 130 interrupted (wh
 )
 @click.option("--packets", is_flag=True, help="Keep one record a packet.")
 @click.option("--capture", "--pcapng", is_flag=True, help="Keep what each host sent and received, as pcapng.")
-@click.option("--qlog", is_flag=True, help="Keep what QUIC tells of itself, as qlog.")
+@click.option("--qlog", is_flag=True, help="Keep what QUIC did, at both ends, as qlog.")
 @click.option("--cpu-profile", is_flag=True, help="Sample where the processor time of client and server goes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
 @click.option("--no-report", is_flag=True, help="Run only; `crosswind report DIR` reports later.")

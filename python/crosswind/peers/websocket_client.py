@@ -1,12 +1,12 @@
-"""Sends messages with Python's websocket-client, and says as JSON which functions its time went to.
+"""Sends messages with Python's websocket-client, and prints as JSON which functions its time went to.
 
     python -m crosswind.peers.websocket_client ws://127.0.0.1:8080/ --size 10000000 --messages 5 [--slow-mask]
 
 Only sending is timed and profiled; the server's echo of each message is awaited outside of it.
 
 A client masks what it sends (RFC 6455, section 5.3). Up to version 1.0.1 websocket-client did that one byte at a time
-in Python, unless numpy or wsaccel was there; since 1.1.0 it is one XOR of two large integers. `--slow-mask` puts a loop
-of the old kind in its place, to show what that costs.
+in Python, unless numpy or wsaccel was installed; since 1.1.0 it computes one XOR of two large integers. `--slow-mask`
+puts a loop of the old kind in its place, to show what that costs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import PurePath
 from types import CodeType
 from typing import Any, NoReturn
 
-MOST_FUNCTIONS = 12
+LISTED_FUNCTIONS = 12
 
 
 def main() -> None:
@@ -96,7 +96,7 @@ def _measure(websocket: Any, url: str, size: int, messages: int) -> dict[str, ob
             profile.disable()
             answer = connection.recv()
             if len(answer) != size:
-                raise ValueError(f"{len(answer)} bytes came back of {size}")
+                raise ValueError(f"{len(answer)} bytes were sent back of {size}")
     finally:
         connection.close()
     return {
@@ -119,7 +119,7 @@ def _functions(profile: cProfile.Profile) -> list[dict[str, object]]:
             "own_s": entry.inlinetime,
             "cumulative_s": entry.totaltime,
         }
-        for entry in entries[:MOST_FUNCTIONS]
+        for entry in entries[:LISTED_FUNCTIONS]
     ]
 
 

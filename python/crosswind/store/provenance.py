@@ -1,4 +1,7 @@
-"""Where a run came from: versions, machine, kernel settings. What could change a result is in; who ran it is not."""
+"""Where a run came from: versions, machine, kernel settings.
+
+What can change a result is recorded; who ran it is not.
+"""
 
 import os
 import platform
@@ -47,7 +50,7 @@ def provenance(
     Returns: {"command", "seed", "started", "versions", "machine", "sysctls"}, and "programs" where a placeholder was
         used; what cannot be read is null.
     """
-    stood_for = {name.strip("{}"): _without_home(path) for name, path in (programs or {}).items()}
+    meanings = {name.strip("{}"): _without_home(path) for name, path in (programs or {}).items()}
     return {
         "command": [_without_home(word) for word in command],
         "seed": seed,
@@ -55,7 +58,7 @@ def provenance(
         "versions": _versions(binary),
         "machine": _machine(),
         "sysctls": {name.replace("/", "."): _first_line(Path("/proc/sys") / name) for name in _SYSCTLS},
-        **({"programs": stood_for} if stood_for else {}),
+        **({"programs": meanings} if meanings else {}),
     }
 
 
@@ -127,7 +130,7 @@ def _field(path: str, name: str) -> str | None:
 
 
 def _without_home(word: str) -> str:
-    """A run may be published; the name of its user's home directory is nobody's business."""
+    """The word without the path of the user's home directory: a run may be published, and that names its user."""
     home = str(Path.home())
     return word.replace(home, "~") if len(home) > 1 else word
 

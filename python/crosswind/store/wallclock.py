@@ -1,11 +1,11 @@
-"""Times of day that a jump of the machine's clock cannot disorder: one reading, and monotonic time since."""
+"""Times of day that stay in order when the machine's clock is set: one reading of it, and monotonic time from there."""
 
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 JUMP_S = 1.0
-"""Less than this is a clock that is slewed, or a slow look."""
+"""A smaller difference between the clocks comes from slewing, or from a pause between the two readings."""
 
 
 def utc_now() -> str:
@@ -16,7 +16,7 @@ def utc_now() -> str:
 class WallClock:
     """Stamps for what happens in one session.
 
-    Args: wall: seconds since 1970. monotonic: seconds since whenever; both are read at once, and only here.
+    Args: wall: seconds since 1970. monotonic: seconds since some moment. Both are read one right after the other.
     """
 
     def __init__(self, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
