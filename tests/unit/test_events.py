@@ -1,11 +1,17 @@
 """What a cell prints, as types: what is whole is read, what lacks something is refused with the reason."""
 
 import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from cell_events import FINISHED
+from conftest import missing
 from crosswind.cell.events import (
     Error,
     ErrorKind,
@@ -81,6 +87,8 @@ def without(path: str) -> dict[str, Any]:
 
 PLACES = (
     "id",
+    "program",
+    "samples.outcomes",
     "ledger.forward.in",
     "fidelity.budget.starvation",
     "readback.client.route",
@@ -132,3 +140,104 @@ def test_only_exit_code_0_is_a_good_end_of_a_program() -> None:
         ProgramEnd(exit_code=None, signal=9),
     ]
     assert [end.ok for end in ends] == [True, False, False]
+
+
+# What the cell says of its events itself
+
+
+Schema = Mapping[str, Any]
+EVENTS: dict[str, type[BaseModel]] = {
+    "started": Started,
+    "ready": Ready,
+    "progress": Progress,
+    "finished": Finished,
+    "error": Error,
+}
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Schema]:
+    """The JSON Schema of every event, as `crosswind-cell --describe` prints them."""
+    binary = os.environ["CROSSWIND_CELL"]
+    if not Path(binary).exists():
+        missing("crosswind-cell is not built: cargo build --release")
+    answer = subprocess.run([binary, "--describe"], capture_output=True, check=True)
+    return dict(json.loads(answer.stdout)["events"])
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_events_are_what_the_cell_says_that_they_are(described: dict[str, Schema], name: str) -> None:
+    schema = EVENTS[name].model_json_schema()
+    assert list(differences(described[name], schema, schema.get("$defs", {}))) == []
+
+
+def differences(printed: Schema, read: Schema, parts: Mapping[str, Schema], place: str = "") -> Iterator[str]:
+    """Where what a cell prints by its own schema is not what is read.
+
+    An object that is read by any keys, and a text that is read as any, take what is described more narrowly.
+    """
+    read = parts[read["$ref"].rpartition("/")[2]] if "$ref" in read else read
+    if is_nullable(printed) != is_nullable(read):
+        yield f"{place} may be null in one of the two only"
+    printed, read = without_null(printed), without_null(read)
+    read = parts[read["$ref"].rpartition("/")[2]] if "$ref" in read else read
+    if kind_of(printed) != kind_of(read) and "anyOf" not in read:
+        yield f"{place}: {kind_of(printed)} is read as {kind_of(read)}"
+    elif kind_of(read) == "object" and "properties" in read:
+        yield from differences_of_objects(printed, read, parts, place)
+    elif kind_of(read) == "object":
+        values = printed.get("properties", {}) or {"": printed["additionalProperties"]}
+        for key, value in values.items():
+            wider = read["additionalProperties"]
+            yield from differences(value, wider if is_nullable(value) else without_null(wider), parts, f"{place}.{key}")
+    elif kind_of(read) == "array":
+        yield from differences(printed["items"], read["items"], parts, f"{place}[]")
+    elif choices_of(read) and not choices_of(printed) <= choices_of(read):
+        yield f"{place}: {choices_of(printed) - choices_of(read)} are not known"
+
+
+def differences_of_objects(printed: Schema, read: Schema, parts: Mapping[str, Schema], place: str) -> Iterator[str]:
+    for key in sorted(printed["properties"].keys() ^ read["properties"].keys()):
+        yield f"{place}.{key} is in one of the two only"
+    for key in sorted(printed["properties"].keys() & read["properties"].keys()):
+        yield from differences(printed["properties"][key], read["properties"][key], parts, f"{place}.{key}")
+    # The two that name an event have defaults, so that tests need not write them.
+    needed = set(read["required"]) | {"event", "schema"} & read["properties"].keys()
+    for key in sorted(needed ^ set(printed["required"])):
+        yield f"{place}.{key} is always there in one of the two only"
+
+
+def is_nullable(schema: Schema) -> bool:
+    return "null" in schema.get("type", ()) or any(kind.get("type") == "null" for kind in schema.get("anyOf", ()))
+
+
+def without_null(schema: Schema) -> Schema:
+    if isinstance(schema.get("type"), list):
+        (kind,) = [kind for kind in schema["type"] if kind != "null"]
+        return {**schema, "type": kind}
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
+    return kinds[0] if len(kinds) == 1 else {**schema, "anyOf": kinds} if kinds else schema
+
+
+def kind_of(schema: Schema) -> str | None:
+    return "string" if "oneOf" in schema else schema.get("type")
+
+
+def choices_of(schema: Schema) -> set[str]:
+    """The texts that it may be; empty where it may be any."""
+    if "oneOf" in schema:
+        return {choice["const"] for choice in schema["oneOf"]}
+    return set(schema.get("enum", ())) | ({schema["const"]} if "const" in schema else set())
+
+
+def test_a_field_that_only_one_of_the_two_knows_is_a_difference(described: dict[str, Schema]) -> None:
+    schema = Progress.model_json_schema()
+    without = json.loads(json.dumps(described["progress"]))
+    del without["properties"]["done"]
+    without["properties"]["lost"] = {"type": "string"}
+    without["properties"]["fidelity"]["type"] = "object"
+    assert list(differences(without, schema, schema["$defs"])) == [
+        ".done is in one of the two only",
+        ".fidelity may be null in one of the two only",
+        ".lost: string is read as integer",
+    ]

@@ -86,7 +86,7 @@ class SampleCounts(_Record):
     rows: int
     ok: int
     lost: int
-    outcomes: tuple[OutcomeCount, ...] = ()
+    outcomes: tuple[OutcomeCount, ...]
 
 
 class ProgramEnd(_Record):
@@ -304,7 +304,7 @@ class Finished(_Record):
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
     samples: SampleCounts
-    program: ProgramEnd | None = None
+    program: ProgramEnd | None
     ledger: Ledger
     fidelity: Fidelity | None
     queueing_ns: DirectionTimes | None
