@@ -15,7 +15,7 @@ from crosswind.execution.planning import planned_cells, presentation
 from crosswind.models import unknown_models
 from crosswind.store.manifest import Options
 from crosswind.study.design import Study, builtin_studies, load_study
-from crosswind.study.format import KINDS
+from crosswind.study.keys import KINDS
 from crosswind.study.plan import Plan
 from crosswind.study.presentation import Figure
 

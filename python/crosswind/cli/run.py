@@ -10,12 +10,12 @@ import click
 from crosswind.cli.settings import chosen, options, parse_set, setting_options
 from crosswind.errors import UsageError
 from crosswind.study.design import Study, load_study
-from crosswind.study.format import KIND_NAMES
+from crosswind.study.keys import WORKLOAD_KINDS
 
 if TYPE_CHECKING:
     from crosswind.store.run import Run
 
-KINDS = KIND_NAMES
+KINDS = WORKLOAD_KINDS
 
 _EPILOG = """\b
 Every setting takes a list, and a list is a factor:

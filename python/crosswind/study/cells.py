@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crosswind.study.errors import CellError
-from crosswind.study.format import KINDS, StudyDocument
+from crosswind.study.format import StudyDocument
+from crosswind.study.keys import KINDS
 from crosswind.study.levels import Level, Value, did_you_mean, text_of
 from crosswind.study.parts import Part
 from crosswind.study.toml_text import Location

@@ -16,7 +16,8 @@ from typing import Any
 from crosswind.errors import StudyError
 from crosswind.study.cells import Cell, RepetitionLimit, cells_of, limits_of
 from crosswind.study.errors import CellError, DesignError, Origin, read_document, read_toml
-from crosswind.study.format import KINDS, StudyDocument, set_keys
+from crosswind.study.format import StudyDocument, set_keys
+from crosswind.study.keys import KINDS
 from crosswind.study.levels import Level, Values, did_you_mean, text_of
 from crosswind.study.overrides import override
 from crosswind.study.parts import Part, parts_of

@@ -10,12 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, create_model
 from pydantic_core import CoreSchema
 
-from crosswind.study.keys import KINDS, SETTINGS, WORKLOAD_KINDS, budget_settings, section_of
+from crosswind.study.keys import SETTINGS, budget_settings, section_of
 from crosswind.study.levels import Values
 
-__all__ = ["KINDS", "KIND_NAMES", "StudyDocument"]
-
-KIND_NAMES = WORKLOAD_KINDS
 Where = dict[str, str | int | float | bool]
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosswind.errors import StudyError
-from crosswind.study.format import KINDS, BudgetTable, StudyTable
-from crosswind.study.keys import DIRECTIONS
+from crosswind.study.format import BudgetTable, StudyTable
+from crosswind.study.keys import DIRECTIONS, KINDS
 from crosswind.study.levels import did_you_mean
 from crosswind.study.toml_text import Location
 from crosswind.units import shown

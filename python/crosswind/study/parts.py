@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from crosswind.catalog import Key, KeyType, catalog
 from crosswind.study.errors import CellError
-from crosswind.study.format import KINDS, PartTable, StudyDocument, set_keys
-from crosswind.study.keys import DIRECTIONS, default_transport, direction_keys, workload_keys
+from crosswind.study.format import PartTable, StudyDocument, set_keys
+from crosswind.study.keys import DIRECTIONS, KINDS, default_transport, direction_keys, workload_keys
 from crosswind.study.kinds import kind_of
 from crosswind.study.levels import Values
 from crosswind.study.resolve import sources_of
