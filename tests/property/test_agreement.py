@@ -100,10 +100,14 @@ def cells(draw: st.DrawFn) -> Said:
 
 
 def _leave_out(table: Json, keys: tuple[Key, ...]) -> None:
-    """Takes away what a study leaves out of a cell: the queue of a link that is said to be unlimited."""
+    """Takes away what a study leaves out of a cell: the queue of a link that is said to be unlimited.
+
+    A queue of 0, which no link can have, stays: a study refuses it whatever stands beside it.
+    """
     for key in keys:
         condition = key.only_with
-        if condition is not None and condition.value is None and table.get(condition.key, ...) is None:
+        has_no_effect = condition is not None and condition.value is None and table.get(condition.key, ...) is None
+        if has_no_effect and table.get(key.name) not in ({"packets": 0}, {"bytes": 0}):
             table.pop(key.name, None)
 
 

@@ -67,7 +67,8 @@ atexit.register(show_modules)
         (("report", "--help"), DRAWING | STATISTICS | TABLES | CHECKING),
         (("schema", "study"), DRAWING | STATISTICS | TABLES),
     ],
-    ids=" ".join,
+    # A set has an order of its own in each process, and names of tests have to be the same in all of them.
+    ids=lambda parameter: " ".join(parameter) if isinstance(parameter, tuple) else "",
 )
 def test_a_command_imports_nothing_that_takes_long_and_that_it_does_not_need(
     tmp_path: Path,
