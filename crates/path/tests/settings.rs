@@ -58,6 +58,10 @@ fn impossible_settings_are_refused_by_key() {
         (json!({"count": "atm"}), "count atm is not one of ip, ethernet"),
         (json!({"queue": {"packets": 5}}), "queue is set but rate_bps is not: an unlimited link has no queue"),
         (json!({"rate_bps": 9, "queue": {"bytes": 0}}), "queue of 0 would drop every packet that has to wait"),
+        (
+            json!({"rate_bps": 9, "queue": {"packets": 1_000_000_001}}),
+            "queue of 1000000001 is more than 1000000000 packets or bytes",
+        ),
     ] {
         assert_eq!(refused(&settings), message);
     }
@@ -83,6 +87,7 @@ fn every_element_is_described_in_the_order_in_which_a_packet_meets_them() {
             "keys": [{
                 "name": "loss", "study": "loss", "type": "number", "unit": "probability", "default": 0.0,
                 "default_help": null, "minimum": 0, "maximum": 1, "choices": null, "required": false, "varies": true,
+                "only_with": null,
                 "help": "Probability that a packet is lost.",
             }],
         })
