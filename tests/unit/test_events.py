@@ -1,17 +1,14 @@
 """What a cell prints, as types: what is whole is read, what lacks something is refused with the reason."""
 
 import json
-import os
-import subprocess
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from cell_events import FINISHED
-from conftest import missing
+from crosswind.catalog import catalog_text
 from crosswind.cell.events import (
     Error,
     ErrorKind,
@@ -157,12 +154,8 @@ EVENTS: dict[str, type[BaseModel]] = {
 
 @pytest.fixture(scope="module")
 def described() -> dict[str, Schema]:
-    """The JSON Schema of every event, as `crosswind-cell --describe` prints them."""
-    binary = os.environ["CROSSWIND_CELL"]
-    if not Path(binary).exists():
-        missing("crosswind-cell is not built: cargo build --release")
-    answer = subprocess.run([binary, "--describe"], capture_output=True, check=True)
-    return dict(json.loads(answer.stdout)["events"])
+    """The JSON Schema of every event, as `crosswind-cell --describe` prints them into the catalogue."""
+    return dict(json.loads(catalog_text())["events"])
 
 
 @pytest.mark.parametrize("name", EVENTS)
