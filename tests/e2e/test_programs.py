@@ -37,7 +37,7 @@ def test_a_client_is_profiled_against_our_server(crosswind: Cli) -> None:
     assert ended.json["provenance"]["programs"]["python"].endswith(Path(sys.executable).name)
     (planned,) = (crosswind.cwd / "here" / "plan.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(planned)["parameters"]["workload"]["client"][0] == "{python}"
-    assert crosswind("report", "here").out.count("Peer programs") == 1
+    assert crosswind("report", "here").out.count("Client programs") == 1
 
 
 def test_a_run_without_the_library_goes_on_and_says_what_to_install(crosswind: Cli) -> None:
@@ -47,7 +47,7 @@ def test_a_run_without_the_library_goes_on_and_says_what_to_install(crosswind: C
     ended = crosswind("run", "peer.toml", *ANY_FIDELITY, "--json")
     assert ended.status == 0, ended.err
     (cell,) = ended.json["cells"]
-    said = "exit status: 2: Python's websocket-client is not installed (pip install websocket-client)"
+    said = "exit status 2: Python's websocket-client is not installed (pip install websocket-client)"
     assert cell["warnings"] == [f"the client program ended with {said}"]
     assert [peer["problem"] for peer in ended.json["peers"]] == cell["warnings"]
 
