@@ -1,4 +1,4 @@
-//! What can be wrong with a frame, a packet, a message, or their order: one variant for each kind of nonsense.
+//! What can be wrong with a frame, a packet, a message, or their order.
 
 /// Why something cannot be decoded, encoded, or accepted now.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum Error {
     /// A frame marked as text is not UTF-8.
     #[error("a text frame is not UTF-8")]
     NotUtf8,
-    /// A text packet without even a type.
+    /// A text packet without a type.
     #[error("an empty Engine.IO packet: its type is missing")]
     EmptyPacket,
     /// A first character that is no Engine.IO packet type.
@@ -37,7 +37,7 @@ pub enum Error {
     Json {
         /// Which text.
         place: &'static str,
-        /// What the JSON parser said.
+        /// The JSON parser's error.
         cause: String,
     },
     /// A field of the open packet is missing, of another type, or outside its range.
@@ -69,10 +69,10 @@ pub enum Error {
         /// How many attachments there are.
         attachments: usize,
     },
-    /// Text arrived where attachments were announced.
+    /// Text was received where attachments were announced.
     #[error("text while {missing} attachments are still to come")]
     AttachmentsMissing {
-        /// How many had not arrived.
+        /// How many had not been received.
         missing: usize,
     },
     /// Binary data that no message announced.
@@ -93,7 +93,7 @@ pub enum Error {
     /// An event that does not carry exactly one argument, text or binary, and no acknowledgement id.
     #[error("an event with something else than one argument, text or binary")]
     Arguments,
-    /// A packet that cannot come at this point of the session.
+    /// A packet that is not allowed at this point of the session.
     #[error("an Engine.IO packet of type {packet} while the session is in step {step}")]
     UnexpectedPacket {
         /// The packet's type: its digit, or `b` for binary.
@@ -101,7 +101,7 @@ pub enum Error {
         /// What the session was waiting for.
         step: &'static str,
     },
-    /// A Socket.IO packet that cannot come at this point of the session.
+    /// A Socket.IO packet that is not allowed at this point of the session.
     #[error("a Socket.IO packet of type {message:?} while the session is in step {step}")]
     UnexpectedMessage {
         /// The packet's type.

@@ -1,4 +1,4 @@
-//! What a [`Session`](crate::Session) is given at its start, and what it tells its owner.
+//! What a [`Session`](crate::Session) is created with, and the events that it reports.
 
 use crate::{Error, Payload};
 
@@ -16,13 +16,13 @@ pub enum Carrier {
 pub enum Joined {
     /// It has not sent `40`.
     No,
-    /// It has sent `40`, and the answer is to come over the new transport.
+    /// It has sent `40`; the answer will come over the new transport.
     Asked,
     /// It is connected, with this Socket.IO id.
     As(String),
 }
 
-/// What a session tells its owner.
+/// What a session reports to its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Client, upgrading: the new transport works. End the polling transport, then call [`Session::finish_upgrade`](crate::Session::finish_upgrade).
@@ -39,7 +39,7 @@ pub enum Event {
         /// Its argument.
         argument: Payload,
     },
-    /// The last event: poll what is left to send, then end the transport.
+    /// The last event: poll the payloads that are still to be sent, then end the transport.
     Closed(CloseReason),
 }
 
@@ -56,11 +56,11 @@ pub enum CloseReason {
     TransportClosed,
     /// The server refused the namespace; its message.
     Refused(String),
-    /// Not connected within the limit.
+    /// Not connected within the time limit.
     ConnectTimeout,
-    /// Client: no ping came. Server: no pong came.
+    /// Client: no ping was received. Server: no pong was received.
     PingTimeout,
-    /// The peer sent nonsense.
+    /// The peer violated the protocol.
     Protocol(Error),
 }
 

@@ -13,7 +13,7 @@ const LENGTH_U64: u8 = 127;
 
 /// Cuts a stream of bytes into frames.
 ///
-/// Invariant: it holds no more than one unfinished frame and what the last chunk brought, if every chunk is followed by
+/// Invariant: it holds no more than one incomplete frame and the last chunk, if every chunk is followed by
 /// [`poll_frame`](Self::poll_frame) until `None`. It never reserves memory for a length that is only announced.
 #[derive(Debug)]
 pub struct FrameDecoder {
@@ -28,14 +28,14 @@ impl FrameDecoder {
         Self { max_payload_bytes, received: BytesMut::new(), failed: None }
     }
 
-    /// Takes the stream's next bytes, cut anywhere.
+    /// Takes the next bytes of the stream, in chunks of any size.
     pub fn handle_bytes(&mut self, chunk: &[u8]) {
         if self.failed.is_none() {
             self.received.extend_from_slice(chunk);
         }
     }
 
-    /// The next whole frame, or `None` until more bytes arrive.
+    /// The next complete frame, or `None` until more bytes are received.
     ///
     /// Errors: a length of 0 or above the maximum, as soon as the header is known; text that is not UTF-8. The stream has no
     /// meaning after an error, so every later call returns the same one.
@@ -49,7 +49,7 @@ impl FrameDecoder {
         })
     }
 
-    /// Whether the stream may end here: no frame is half received.
+    /// Whether the stream may end here: no frame is incomplete.
     pub fn is_between_frames(&self) -> bool {
         self.received.is_empty() && self.failed.is_none()
     }

@@ -26,9 +26,9 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// Reads the JSON of an open packet. All five fields are required; others are left for later protocols.
+    /// Reads the JSON of an open packet. All five fields are required; others are ignored.
     ///
-    /// Errors: no JSON object, or a field that is missing, of another type, or outside its range.
+    /// Errors: not a JSON object, or a field that is missing, of another type, or outside its range.
     pub fn parse(json: &str) -> Result<Self, Error> {
         let value = parse_json("open packet", json)?;
         let number = |field, expected| value[field].as_u64().ok_or(Error::Handshake { field, expected });
@@ -75,7 +75,7 @@ pub fn encode_client_open(sid: Option<&str>) -> String {
 
 /// The id in the client's first WebTransport frame; `None` when it asks for a new session.
 ///
-/// Errors: data that is no JSON object with a usable `sid`.
+/// Errors: data that is not a JSON object with a usable `sid`.
 pub fn parse_client_open(data: &str) -> Result<Option<String>, Error> {
     if data.is_empty() {
         return Ok(None);

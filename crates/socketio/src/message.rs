@@ -4,8 +4,7 @@
 //! the acknowledgement id if any, then JSON if any. Attachments follow as binary Engine.IO messages, and stand in the JSON as
 //! `{"_placeholder":true,"num":0}`. Types 5 and 6 are events and acknowledgements with attachments, so [`Kind`] has five.
 //!
-//! Stricter than socket.io-parser 4.2 where that lets nonsense pass: an event has a name, an ACK has an id, each attachment
-//! has exactly one placeholder.
+//! Stricter than socket.io-parser 4.2: an event must have a name, an ACK an id, and each attachment exactly one placeholder.
 
 use crate::{Error, Payload, handshake::parse_json};
 use bytes::Bytes;
@@ -14,11 +13,11 @@ use serde_json::{Value, json};
 /// The most attachments that one message may announce.
 pub const MAX_ATTACHMENTS: usize = 16;
 
-/// Names that Socket.IO keeps for itself (socket.io-parser 4.2).
+/// Names that Socket.IO reserves (socket.io-parser 4.2).
 pub(crate) const RESERVED: [&str; 6] =
     ["connect", "connect_error", "disconnect", "disconnecting", "newListener", "removeListener"];
 
-/// What a message is.
+/// The type of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `0`: joins a namespace; the server answers with an object that holds `sid`.
@@ -36,7 +35,7 @@ pub enum Kind {
 /// One message with its attachments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// What it is.
+    /// Its type.
     pub kind: Kind,
     /// The namespace, `/` unless chosen otherwise.
     pub namespace: String,
@@ -48,9 +47,9 @@ pub struct Message {
     pub attachments: Vec<Bytes>,
 }
 
-/// Puts messages and their attachments together again.
+/// Joins messages and their attachments.
 ///
-/// Holds at most one message and [`MAX_ATTACHMENTS`] attachments, each as long as the transport lets through.
+/// Holds at most one message and [`MAX_ATTACHMENTS`] attachments, each as long as the transport allows.
 #[derive(Debug, Default)]
 pub struct MessageDecoder {
     incomplete: Option<(Message, usize)>,
@@ -91,7 +90,7 @@ impl Message {
 
     /// The text of this message; the attachments follow it, each as a binary Engine.IO message.
     ///
-    /// Errors: the same checks as for what arrives, so that nothing is sent that would be refused.
+    /// Errors: the same checks as for received messages, so that nothing is sent that would be refused.
     pub fn encode(&self) -> Result<String, Error> {
         if !self.namespace.starts_with('/') || self.namespace.contains(',') {
             return Err(Error::Namespace);
@@ -197,7 +196,7 @@ impl Message {
 impl MessageDecoder {
     /// Takes the text of an Engine.IO message; returns the Socket.IO message unless attachments are to follow.
     ///
-    /// Errors: text that is no message, or that comes while attachments are missing. The session is over after an error.
+    /// Errors: text that is not a message, or while attachments are missing. The session is over after an error.
     pub fn handle_text(&mut self, text: &str) -> Result<Option<Message>, Error> {
         if let Some((message, count)) = &self.incomplete {
             return Err(Error::AttachmentsMissing { missing: count - message.attachments.len() });

@@ -33,7 +33,7 @@ pub enum Packet<'a> {
     Binary(&'a Bytes),
     /// `5`: the client moves to this transport.
     Upgrade,
-    /// `6`: nothing, sent to end a waiting poll.
+    /// `6`: no operation, sent to end a poll that waits.
     Noop,
 }
 
@@ -130,7 +130,7 @@ pub fn encode_polling(packets: &[Packet]) -> Result<String, Error> {
 
 /// The packets of a polling payload, each as the payload that [`Packet::parse`] reads.
 ///
-/// Errors, in place of the packet: base64 that is none. An empty packet is found by `Packet::parse`.
+/// Errors, in place of the packet: invalid base64. An empty packet is found by `Packet::parse`.
 pub fn decode_polling(body: &str) -> impl Iterator<Item = Result<Payload, Error>> {
     body.split(RECORD_SEPARATOR).map(|packet| match packet.strip_prefix('b') {
         Some(base64) => Ok(Payload::Binary(STANDARD.decode(base64).map_err(Error::Base64)?.into())),

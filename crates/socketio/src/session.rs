@@ -12,7 +12,7 @@
 //! | `Connecting` | `40{"sid"}`, after sending `40` | `40` |
 //! | `Connected` | events | events |
 //!
-//! Once closed, a session takes nothing more; what it has queued can still be polled.
+//! A closed session ignores every input; the payloads that it has queued can still be polled.
 
 use crate::{
     Carrier, CloseReason, Error, Event, Handshake, Joined, Kind, Message, MessageDecoder, Packet, Payload,
@@ -135,7 +135,7 @@ impl Session {
         Ok(Self { handshake: Some(handshake), socket_sid, joined, upgrading: true, step, ..session })
     }
 
-    /// Takes a WebSocket message or a WebTransport frame. Nonsense closes the session: [`CloseReason::Protocol`].
+    /// Takes a WebSocket message or a WebTransport frame. An invalid one closes the session: [`CloseReason::Protocol`].
     pub fn handle_payload(&mut self, payload: &Payload, now_ns: u64) {
         if self.step == Step::Closed {
             return;
@@ -218,7 +218,7 @@ impl Session {
             return Err(Error::EventName);
         }
         let mut packet = String::from(Packet::Message("").type_char());
-        text::write_event(name, argument, &mut packet);
+        text::write_event(name, argument, &mut packet)?;
         let payload = Payload::Text(packet);
         self.check_size(&payload)?;
         self.to_send.push_back(payload);
