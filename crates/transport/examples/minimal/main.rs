@@ -1,11 +1,11 @@
-//! What the transports are measured against (`benches/transports.py`): the same crates, used directly and for nothing else.
+//! What the transports are compared with (`benches/transports.py`): programs that drive the same libraries plainly.
 //!
 //!     minimal certificate DIRECTORY                       makes what both ends of a secure transport read
 //!     minimal server TRANSPORT ADDRESS DIRECTORY          answers one client after another, until killed
 //!     minimal client TRANSPORT ADDRESS DIRECTORY echo COUNT
-//!     minimal client quic-bulk ADDRESS DIRECTORY upload|download BYTES
+//!     minimal client quic-bulk|http3-bulk ADDRESS DIRECTORY upload|download BYTES
 //!
-//! Each end is one thread; what it finds out it prints as JSON. What is set is what Crosswind sets, number by number.
+//! Each end is one thread, and prints its results as JSON. Every setting has the value that Crosswind gives it.
 
 mod http;
 mod http3;
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Round trips that come first and are not counted.
+/// Round trips at the start that are not counted.
 const WARM_UP: usize = 200;
 
 fn main() -> Result<()> {
@@ -44,14 +44,18 @@ fn main() -> Result<()> {
             println!("{}", times.report()?);
             Ok(())
         }
-        ["client", "quic-bulk", address, directory, direction @ ("upload" | "download"), bytes] => {
+        ["client", transport, address, directory, direction @ ("upload" | "download"), bytes] => {
             let (up, down) = if direction == "upload" { (bytes.parse()?, 0) } else { (0, bytes.parse()?) };
             let security = Security::read(Path::new(directory))?;
-            let took = on_one_thread(quic::transfer(address.parse()?, &security, up, down))?;
+            let took = match transport {
+                "quic-bulk" => on_one_thread(quic::transfer(address.parse()?, &security, up, down))?,
+                "http3-bulk" => on_one_thread(http3::transfer(address.parse()?, &security, up, down))?,
+                _ => return Err(format!("no bulk over {transport}").into()),
+            };
             println!("{}", json!({"bytes": up + down, "elapsed_ns": nanoseconds(took), "cpu_ns": cpu_ns()?}));
             Ok(())
         }
-        _ => Err("what it can be told is in the first lines of its source".into()),
+        _ => Err("its arguments are in the first lines of its source".into()),
     }
 }
 
@@ -61,7 +65,8 @@ fn serve(transport: &str, address: SocketAddr, security: &Security) -> Result<()
         "udp" => plain::serve_udp(address),
         "tls" => on_one_thread(tls::serve(address, security)),
         "http1" | "https1" | "h2c" | "http2" => on_one_thread(http::serve(transport, address, security)),
-        "http3" => on_one_thread(http3::serve(address, security)),
+        "http3" => on_one_thread(http3::serve(address, security, false)),
+        "http3-bulk" => on_one_thread(http3::serve(address, security, true)),
         "websocket" | "wss" => on_one_thread(websocket::serve(transport, address, security)),
         "quic" => on_one_thread(quic::serve_stream(address, security)),
         "quic-datagram" => on_one_thread(quic::serve_datagrams(address, security)),
@@ -112,8 +117,8 @@ impl Times {
         (b'a'..=b'z').cycle().map(|letter| [letter]).take(self.count)
     }
 
-    /// What was sent then has just come back.
-    pub(crate) fn back(&mut self, sent: Instant, reply: &[u8], message: &[u8]) -> Result<()> {
+    /// The reply to the message that was sent at `sent` has just been received.
+    pub(crate) fn received(&mut self, sent: Instant, reply: &[u8], message: &[u8]) -> Result<()> {
         self.taken.push(sent.elapsed());
         if reply == message { Ok(()) } else { Err(format!("{message:?} came back as {reply:?}").into()) }
     }
@@ -133,7 +138,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What this thread has taken of a processor so far.
+/// The processor time that this thread has used so far.
 pub(crate) fn cpu_ns() -> Result<u64> {
     let statistics = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     Ok(statistics.split_whitespace().next().ok_or("/proc/thread-self/schedstat is empty")?.parse()?)

@@ -25,7 +25,7 @@ pub(crate) fn echo_tcp(address: SocketAddr, times: &mut Times) -> Result<()> {
         let sent = Instant::now();
         stream.write_all(&message)?;
         stream.read_exact(&mut reply)?;
-        times.back(sent, &reply, &message)?;
+        times.received(sent, &reply, &message)?;
     }
     Ok(())
 }
@@ -47,7 +47,7 @@ pub(crate) fn echo_udp(address: SocketAddr, times: &mut Times) -> Result<()> {
         let sent = Instant::now();
         socket.send(&message)?;
         let length = socket.recv(&mut reply)?;
-        times.back(sent, &reply[..length], &message)?;
+        times.received(sent, &reply[..length], &message)?;
     }
     Ok(())
 }

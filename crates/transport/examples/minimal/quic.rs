@@ -14,8 +14,8 @@ const PROTOCOL: &[u8] = b"crosswind";
 const STREAM_WINDOW: u32 = 16 << 20;
 const CONNECTION_WINDOW: u32 = 64 << 20;
 const SEND_WINDOW: u64 = 6 << 20;
-/// Bytes a call.
-const CHUNK: usize = 1 << 20;
+/// Bytes that one call sends.
+pub(crate) const CHUNK: usize = 1 << 20;
 /// Pieces of a packet each that one call can hand out.
 const PIECES: usize = 32;
 
@@ -48,7 +48,7 @@ pub(crate) async fn connect(address: SocketAddr, security: &Security, protocol: 
     Ok(endpoint.connect_with(config, address, NAME)?.await?)
 }
 
-/// Says goodbye; the reactor has one more turn to send it.
+/// Ends the connection, and lets the runtime send that.
 pub(crate) async fn close(connection: &Connection) {
     connection.close(VarInt::from_u32(0), b"");
     tokio::time::sleep(Duration::from_millis(2)).await;
@@ -58,12 +58,14 @@ pub(crate) async fn serve_stream(address: SocketAddr, security: &Security) -> Re
     let endpoint = endpoint(address, security, PROTOCOL)?;
     loop {
         let connection = accept(&endpoint).await?;
-        let (mut sender, mut receiver) = connection.accept_bi().await?;
-        let mut message = [0];
-        // A client that has gone ends in an error here.
-        while let Ok(Some(_)) = receiver.read(&mut message).await {
-            sender.write_all(&message).await?;
-        }
+        tokio::spawn(async move {
+            let (mut sender, mut receiver) = connection.accept_bi().await?;
+            let mut message = [0];
+            while receiver.read(&mut message).await?.is_some() {
+                sender.write_all(&message).await?;
+            }
+            Result::Ok(())
+        });
     }
 }
 
@@ -75,7 +77,7 @@ pub(crate) async fn echo_stream(address: SocketAddr, security: &Security, times:
         let sent = Instant::now();
         sender.write_all(&message).await?;
         receiver.read_exact(&mut reply).await?;
-        times.back(sent, &reply, &message)?;
+        times.received(sent, &reply, &message)?;
     }
     close(&connection).await;
     Ok(())
@@ -85,9 +87,12 @@ pub(crate) async fn serve_datagrams(address: SocketAddr, security: &Security) ->
     let endpoint = endpoint(address, security, PROTOCOL)?;
     loop {
         let connection = accept(&endpoint).await?;
-        while let Ok(message) = connection.read_datagram().await {
-            connection.send_datagram(message)?;
-        }
+        tokio::spawn(async move {
+            while let Ok(message) = connection.read_datagram().await {
+                connection.send_datagram(message)?;
+            }
+            Result::Ok(())
+        });
     }
 }
 
@@ -97,13 +102,13 @@ pub(crate) async fn echo_datagrams(address: SocketAddr, security: &Security, tim
         let sent = Instant::now();
         connection.send_datagram(Bytes::copy_from_slice(&message))?;
         let reply = connection.read_datagram().await?;
-        times.back(sent, &reply, &message)?;
+        times.received(sent, &reply, &message)?;
     }
     close(&connection).await;
     Ok(())
 }
 
-/// What comes first on a stream of bulk: how many bytes are wanted.
+/// The first bytes on a stream of bulk: how many bytes the client wants.
 type Wanted = [u8; size_of::<u64>()];
 
 pub(crate) async fn serve_bulk(address: SocketAddr, security: &Security) -> Result<()> {
@@ -135,12 +140,12 @@ pub(crate) async fn transfer(address: SocketAddr, security: &Security, up: u64, 
     if received == down { Ok(took) } else { Err(format!("received {received} bytes of {down}").into()) }
 }
 
-async fn send(mut sender: SendStream, mut left: u64) -> Result<SendStream> {
+async fn send(mut sender: SendStream, mut unsent: u64) -> Result<SendStream> {
     let chunk = Bytes::from(vec![0xab; CHUNK]);
-    while left > 0 {
-        let length = left.min(CHUNK as u64);
+    while unsent > 0 {
+        let length = unsent.min(CHUNK as u64);
         sender.write_chunk(chunk.slice(..length as usize)).await?;
-        left -= length;
+        unsent -= length;
     }
     sender.finish()?;
     Ok(sender)

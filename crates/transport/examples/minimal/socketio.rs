@@ -2,7 +2,6 @@
 
 use crate::security::Security;
 use crate::tls::{accept, connect};
-use crate::websocket::config;
 use crate::webtransport;
 use crate::{Result, Times};
 use futures_util::{SinkExt, StreamExt};
@@ -11,7 +10,7 @@ use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::{WebSocketStream, accept_async_with_config, client_async_with_config};
+use tokio_tungstenite::{WebSocketStream, accept_async, client_async};
 use web_transport_quinn::{RecvStream, SendStream};
 
 const OPEN: &str = r#"0{"sid":"a","upgrades":[],"pingInterval":25000,"pingTimeout":20000,"maxPayload":1000000}"#;
@@ -26,13 +25,17 @@ fn event(message: [u8; 1]) -> String {
 pub(crate) async fn serve_websocket(address: SocketAddr) -> Result<()> {
     let listener = TcpListener::bind(address).await?;
     loop {
-        let mut socket = accept_async_with_config(accept(&listener).await?, Some(config())).await?;
-        socket.send(OPEN.into()).await?;
-        next(&mut socket).await?;
-        socket.send(CONNECTED.into()).await?;
-        while let Ok(event) = next(&mut socket).await {
-            socket.send(event).await?;
-        }
+        let stream = accept(&listener).await?;
+        tokio::spawn(async move {
+            let mut socket = accept_async(stream).await?;
+            socket.send(OPEN.into()).await?;
+            next(&mut socket).await?;
+            socket.send(CONNECTED.into()).await?;
+            while let Ok(event) = next(&mut socket).await {
+                socket.send(event).await?;
+            }
+            Result::Ok(())
+        });
     }
 }
 
@@ -42,7 +45,7 @@ async fn next<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut WebSocketStream<S>
 
 pub(crate) async fn echo_websocket(address: SocketAddr, times: &mut Times) -> Result<()> {
     let uri = format!("ws://{address}/socket.io/?EIO=4&transport=websocket");
-    let (mut socket, _) = client_async_with_config(uri, connect(address).await?, Some(config())).await?;
+    let (mut socket, _) = client_async(uri, connect(address).await?).await?;
     next(&mut socket).await?;
     socket.send(CONNECT.into()).await?;
     next(&mut socket).await?;
@@ -51,7 +54,7 @@ pub(crate) async fn echo_websocket(address: SocketAddr, times: &mut Times) -> Re
         let event = event(message);
         socket.send(event.as_str().into()).await?;
         let reply = next(&mut socket).await?;
-        times.back(sent, &reply.into_data(), event.as_bytes())?;
+        times.received(sent, &reply.into_data(), event.as_bytes())?;
     }
     Ok(())
 }
@@ -60,14 +63,17 @@ pub(crate) async fn serve_webtransport(address: SocketAddr, security: &Security)
     let endpoint = webtransport::endpoint(address, security)?;
     loop {
         let session = webtransport::accept(&endpoint).await?;
-        let mut frames = Frames::new(session.accept_bi().await?);
-        frames.next().await?;
-        frames.send(OPEN.as_bytes()).await?;
-        frames.next().await?;
-        frames.send(CONNECTED.as_bytes()).await?;
-        while let Ok(event) = frames.next().await {
-            frames.send(&event).await?;
-        }
+        tokio::spawn(async move {
+            let mut frames = Frames::new(session.accept_bi().await?);
+            frames.next().await?;
+            frames.send(OPEN.as_bytes()).await?;
+            frames.next().await?;
+            frames.send(CONNECTED.as_bytes()).await?;
+            while let Ok(event) = frames.next().await {
+                frames.send(&event).await?;
+            }
+            Result::Ok(())
+        });
     }
 }
 
@@ -83,13 +89,13 @@ pub(crate) async fn echo_webtransport(address: SocketAddr, security: &Security, 
         let event = event(message);
         frames.send(event.as_bytes()).await?;
         let reply = frames.next().await?;
-        times.back(sent, &reply, event.as_bytes())?;
+        times.received(sent, &reply, event.as_bytes())?;
     }
     webtransport::close(&session).await;
     Ok(())
 }
 
-/// Engine.IO's frames of text, of 125 bytes at most: a byte that says how long it is, and the text.
+/// Engine.IO's frames of text, of 125 bytes at most: a byte for the length, and the text.
 struct Frames {
     sender: SendStream,
     receiver: RecvStream,

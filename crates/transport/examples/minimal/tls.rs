@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
+use tokio_rustls::{TlsAcceptor, TlsConnector, client};
 
 const PROTOCOL: &[u8] = b"crosswind";
 
@@ -28,13 +28,6 @@ pub(crate) fn acceptor(security: &Security, protocol: &[u8]) -> Result<TlsAccept
     Ok(TlsAcceptor::from(Arc::new(security.server(protocol)?)))
 }
 
-pub(crate) async fn accept_secure(
-    listener: &TcpListener,
-    acceptor: &TlsAcceptor,
-) -> Result<server::TlsStream<TcpStream>> {
-    Ok(acceptor.accept(accept(listener).await?).await?)
-}
-
 pub(crate) async fn connect_secure(
     address: SocketAddr,
     security: &Security,
@@ -47,13 +40,16 @@ pub(crate) async fn connect_secure(
 pub(crate) async fn serve(address: SocketAddr, security: &Security) -> Result<()> {
     let (listener, acceptor) = (TcpListener::bind(address).await?, acceptor(security, PROTOCOL)?);
     loop {
-        let mut stream = accept_secure(&listener, &acceptor).await?;
-        let mut message = [0];
-        // A client that has gone ends in an error here.
-        while stream.read(&mut message).await.is_ok_and(|length| length > 0) {
-            stream.write_all(&message).await?;
-            stream.flush().await?;
-        }
+        let (stream, acceptor) = (accept(&listener).await?, acceptor.clone());
+        tokio::spawn(async move {
+            let mut stream = acceptor.accept(stream).await?;
+            let mut message = [0];
+            while stream.read(&mut message).await? > 0 {
+                stream.write_all(&message).await?;
+                stream.flush().await?;
+            }
+            Result::Ok(())
+        });
     }
 }
 
@@ -65,7 +61,7 @@ pub(crate) async fn echo(address: SocketAddr, security: &Security, times: &mut T
         stream.write_all(&message).await?;
         stream.flush().await?;
         stream.read_exact(&mut reply).await?;
-        times.back(sent, &reply, &message)?;
+        times.received(sent, &reply, &message)?;
     }
     Ok(())
 }

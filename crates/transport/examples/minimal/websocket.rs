@@ -1,7 +1,7 @@
 //! websocket, wss: tokio-tungstenite.
 
 use crate::security::{NAME, Security};
-use crate::tls::{accept, accept_secure, acceptor, connect, connect_secure};
+use crate::tls::{accept, acceptor, connect, connect_secure};
 use crate::{Result, Times};
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -10,23 +10,21 @@ use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::{WebSocketStream, accept_async_with_config, client_async_with_config};
+use tokio_tungstenite::{WebSocketStream, accept_async, client_async};
 
 const PROTOCOL: &[u8] = b"http/1.1";
-
-pub(crate) fn config() -> WebSocketConfig {
-    WebSocketConfig::default().read_buffer_size(32 * 1024)
-}
 
 pub(crate) async fn serve(transport: &str, address: SocketAddr, security: &Security) -> Result<()> {
     let (listener, acceptor) = (TcpListener::bind(address).await?, acceptor(security, PROTOCOL)?);
     loop {
-        if transport == "wss" {
-            answer(accept_async_with_config(accept_secure(&listener, &acceptor).await?, Some(config())).await?).await?;
-        } else {
-            answer(accept_async_with_config(accept(&listener).await?, Some(config())).await?).await?;
-        }
+        let (stream, acceptor, secure) = (accept(&listener).await?, acceptor.clone(), transport == "wss");
+        tokio::spawn(async move {
+            if secure {
+                answer(accept_async(acceptor.accept(stream).await?).await?).await
+            } else {
+                answer(accept_async(stream).await?).await
+            }
+        });
     }
 }
 
@@ -41,10 +39,10 @@ pub(crate) async fn echo(transport: &str, address: SocketAddr, security: &Securi
     if transport == "wss" {
         let uri = format!("wss://{NAME}:{}/", address.port());
         let stream = connect_secure(address, security, PROTOCOL).await?;
-        exchange(client_async_with_config(uri, stream, Some(config())).await?.0, times).await
+        exchange(client_async(uri, stream).await?.0, times).await
     } else {
         let stream = connect(address).await?;
-        exchange(client_async_with_config(format!("ws://{address}/"), stream, Some(config())).await?.0, times).await
+        exchange(client_async(format!("ws://{address}/"), stream).await?.0, times).await
     }
 }
 
@@ -53,7 +51,7 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(mut socket: WebSocketStream
         let sent = Instant::now();
         socket.send(Message::Binary(Bytes::copy_from_slice(&message))).await?;
         let reply = socket.next().await.ok_or("the server has closed")??;
-        times.back(sent, &reply.into_data(), &message)?;
+        times.received(sent, &reply.into_data(), &message)?;
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ pub(crate) async fn connect(address: SocketAddr, security: &Security) -> Result<
     Ok(Session::connect(connection, ConnectRequest::new(url)).await?)
 }
 
-/// Says goodbye; the reactor has some more turns to send it.
+/// Ends the session, and lets the runtime send that.
 pub(crate) async fn close(session: &Session) {
     session.close(0, b"");
     tokio::time::sleep(Duration::from_millis(2)).await;
@@ -35,12 +35,14 @@ pub(crate) async fn serve_stream(address: SocketAddr, security: &Security) -> Re
     let endpoint = endpoint(address, security)?;
     loop {
         let session = accept(&endpoint).await?;
-        let (mut sender, mut receiver) = session.accept_bi().await?;
-        let mut message = [0];
-        // A client that has gone ends in an error here.
-        while let Ok(Some(_)) = receiver.read(&mut message).await {
-            sender.write_all(&message).await?;
-        }
+        tokio::spawn(async move {
+            let (mut sender, mut receiver) = session.accept_bi().await?;
+            let mut message = [0];
+            while receiver.read(&mut message).await?.is_some() {
+                sender.write_all(&message).await?;
+            }
+            Result::Ok(())
+        });
     }
 }
 
@@ -52,7 +54,7 @@ pub(crate) async fn echo_stream(address: SocketAddr, security: &Security, times:
         let sent = Instant::now();
         sender.write_all(&message).await?;
         receiver.read_exact(&mut reply).await?;
-        times.back(sent, &reply, &message)?;
+        times.received(sent, &reply, &message)?;
     }
     close(&session).await;
     Ok(())
@@ -62,9 +64,12 @@ pub(crate) async fn serve_datagrams(address: SocketAddr, security: &Security) ->
     let endpoint = endpoint(address, security)?;
     loop {
         let session = accept(&endpoint).await?;
-        while let Ok(message) = session.read_datagram().await {
-            session.send_datagram(message)?;
-        }
+        tokio::spawn(async move {
+            while let Ok(message) = session.read_datagram().await {
+                session.send_datagram(message)?;
+            }
+            Result::Ok(())
+        });
     }
 }
 
@@ -74,7 +79,7 @@ pub(crate) async fn echo_datagrams(address: SocketAddr, security: &Security, tim
         let sent = Instant::now();
         session.send_datagram(Bytes::copy_from_slice(&message))?;
         let reply = session.read_datagram().await?;
-        times.back(sent, &reply, &message)?;
+        times.received(sent, &reply, &message)?;
     }
     close(&session).await;
     Ok(())
