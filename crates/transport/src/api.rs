@@ -1,4 +1,4 @@
-//! What a transport is: listeners, connections, their streams, and the halves of those.
+//! What a transport is: listeners, connections, their streams, and the two halves of a stream.
 
 use crate::{Call, Features, Settings, SocketReadback, TransportError};
 use std::net::SocketAddr;
@@ -38,19 +38,20 @@ pub trait Listener: Send {
     fn address(&self) -> Result<SocketAddr, TransportError>;
 
     /// The next connection. Its handshakes are done when its first stream is accepted, so that none keeps others waiting. On
-    /// threads `Outcome::Timeout` when none came within `timeout`.
+    /// threads: `Outcome::Timeout` when there is none within `timeout`.
     fn accept(&self, timeout: Duration) -> Call<'_, Box<dyn Connection>>;
 
-    /// Ends every wait on it, and on datagram connections that it accepted. On threads; a reactor just drops it.
+    /// On threads: ends every wait for it, and for datagram connections that it accepted. On a reactor it is just dropped.
     fn wake(&self) {}
 
-    /// Another handle on the same listener, for another thread. On a reactor there is none.
+    /// On threads: another handle on the same listener, for another thread.
     fn try_clone(&self) -> Result<Box<dyn Listener>, TransportError> {
         Err(TransportError::unsupported("cannot share a listener"))
     }
 }
 
-/// How long the steps of setting up a connection took, and what came of resumption. A step that there is not is `None`.
+/// How long the steps of setting up a connection took, and what became of resumption. A step that the transport does not have is
+/// `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Phases {
     /// TCP's connect.
@@ -65,24 +66,23 @@ pub struct Phases {
     pub early_data: bool,
 }
 
-/// What a client opens a stream for. Only HTTP tells them apart.
+/// What a client opens a stream for. Only HTTP treats them differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Messages that are answered.
     Messages,
-    /// That many bytes to the server.
+    /// Bytes to the server: that many, if a number is given.
     Upload(Option<u64>),
-    /// That many from the server. Without a number: what `Settings::path` holds.
+    /// Bytes from the server: that many, or what is at `Settings::path`.
     Download(Option<u64>),
 }
 
 /// One end of a connection.
 pub trait Connection: Send {
-    /// At the client: a stream. Where a connection is one stream, it is that, once.
+    /// At the client: a new stream. A connection that is one stream has only that, to be opened once.
     fn open(&self, purpose: Purpose) -> Call<'_, Stream>;
 
-    /// At the server: the next stream that the client opened. `Outcome::Closed` at the orderly end. Wait for it all the while
-    /// that streams are served ([`crate::serving::side_by_side`]): a connection without a task of its own is driven by who waits.
+    /// At the server: the next stream that the client opened. `Outcome::Closed` at the orderly end.
     fn accept(&mut self) -> Call<'_, Stream>;
 
     /// How setting it up went, at the client.
@@ -90,38 +90,39 @@ pub trait Connection: Send {
         Phases::default()
     }
 
-    /// Ends it in an orderly way, as far as the protocol has one.
+    /// Ends it in an orderly way, if the protocol has one.
     fn close(&mut self) -> Call<'_, ()> {
         Call::done(Ok(()))
     }
 
-    /// Drops it at once, without the orderly end, and every wait on its streams with it. Datagrams have no connection to drop.
+    /// Drops it at once, without the orderly end, and ends every wait for its streams. Datagrams have no connection to drop.
     fn abort(&mut self) {}
 
-    /// On threads: ends every wait on it from another one.
+    /// On threads: what ends every wait for it, called on another thread.
     fn interrupter(&self) -> Option<Box<dyn Fn() + Send>> {
         None
     }
 
-    /// The client's port, to tell what came from where. Datagrams of many clients on one connection: of the last message.
+    /// The client's port, by which the two ends' records of a connection are matched. Where one connection carries the datagrams of
+    /// many clients: that of the last message.
     fn client_port(&self) -> u16;
 
     /// The socket's settings, as the kernel has them.
     fn readback(&self) -> Result<SocketReadback, TransportError>;
 }
 
-/// A stream of messages: both directions, each of which can go to a thread or task of its own.
+/// A stream of messages. Each of its two directions can be used by a thread or task of its own.
 pub struct Stream {
-    /// To the other end.
+    /// The direction to the other end.
     pub sender: Box<dyn Sender>,
-    /// From it.
+    /// The direction from the other end.
     pub receiver: Box<dyn Receiver>,
     /// At an HTTP server: how many bytes the client asked for.
     pub asked: Option<u64>,
 }
 
 impl Stream {
-    /// From its halves.
+    /// A stream of these halves.
     pub fn new(sender: impl Sender + 'static, receiver: impl Receiver + 'static) -> Self {
         Self { sender: Box::new(sender), receiver: Box::new(receiver), asked: None }
     }
@@ -129,15 +130,15 @@ impl Stream {
 
 /// Sends messages.
 pub trait Sender: Send {
-    /// Sends one message whole.
+    /// Sends one message.
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()>;
 
-    /// Sends a part of many bytes, whose whole is no message.
+    /// Sends a part of many bytes, which together are no message.
     fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
         self.send(part)
     }
 
-    /// Says that nothing more will be sent. Datagrams have no such word.
+    /// Says that nothing more will be sent, if the protocol can.
     fn finish(&mut self) -> Call<'_, ()> {
         Call::done(Ok(()))
     }
@@ -145,20 +146,20 @@ pub trait Sender: Send {
 
 /// Receives messages.
 pub trait Receiver: Send {
-    /// Receives one message of `into`'s size at most, and says its length. A stream without boundaries has messages as long as
-    /// `into`. `Outcome::Closed` at the orderly end; `Outcome::TooLarge` for a message that does not fit.
+    /// Receives one message of at most `into`'s size; the result is its length. On a stream without boundaries a message is as long
+    /// as `into`. `Outcome::Closed` at the orderly end; `Outcome::TooLarge` for a message that does not fit.
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize>;
 
-    /// Receives what there is, at most `into`: for counting bytes. Zero at the orderly end. Nothing is lost when the call is
+    /// Receives the bytes that there are, at most as many as fit `into`. Zero at the orderly end. Nothing is lost when the call is
     /// dropped before it is done.
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize>;
 
-    /// On threads: changes what bounds every call. A reactor bounds calls from outside ([`crate::driver::within`]).
+    /// On threads: changes the time limit of every call. On a reactor the caller sets it ([`crate::driver::within`]).
     fn set_timeout(&mut self, _timeout: Duration) -> Result<(), TransportError> {
         Ok(())
     }
 
-    /// The client's port, of the last message.
+    /// The client's port of the last message.
     fn client_port(&self) -> Option<u16> {
         None
     }

@@ -3,8 +3,8 @@
 //! A connection carries streams, a stream carries messages. Some transports are one stream from end to end (tcp, WebSocket),
 //! some open as many as are wanted (QUIC), some need one for each message (HTTP: a request and its response).
 //!
-//! Calls are futures, driven in one of two ways ([`Driver`]): those of tcp and udp block the thread that polls them, which is
-//! the least that can stand between a workload and the kernel; the others run on a reactor, one a host, on one thread. Sockets
+//! Calls are futures, driven in one of two ways ([`Driver`]): those of tcp and udp block the thread that polls them, so that
+//! nothing stands between a workload and the kernel; the others run on a tokio runtime of one thread, one for each host. Sockets
 //! belong to the namespace of the thread that opens them.
 
 mod api;

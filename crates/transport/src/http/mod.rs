@@ -1,11 +1,10 @@
 //! HTTP: a stream is one request and its response. A message is a request's body, its answer the response's.
 //!
 //! At the server `POST` to any path is a message or an upload, `GET /bytes/N` asks for N bytes; anything else is answered
-//! without bothering whoever serves.
+//! without a stream.
 
 mod body;
 mod h3;
-mod pieces;
 mod request;
 mod tcp;
 
@@ -19,9 +18,9 @@ use crate::{Driver, Features, Streams};
 const STREAM_WINDOW: u32 = 6 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 15 * 1024 * 1024;
 /// Requests at once on a connection of HTTP/2 (`SETTINGS_MAX_CONCURRENT_STREAMS`): beyond what a cell asks for.
-const MOST_STREAMS: u32 = 1_000;
-/// Of a header, where the protocol lets an end say so: `request_bytes` and more.
-const MOST_HEADER_BYTES: u32 = 128 * 1024;
+const MAX_STREAMS: u32 = 1_000;
+/// The largest header, where the protocol lets an end say so: `request_bytes` and more.
+const MAX_HEADER_BYTES: u32 = 128 * 1024;
 
 const FEATURES: Features = Features {
     driver: Driver::Reactor,

@@ -1,4 +1,4 @@
-//! What a client asks for, and what a server makes of it.
+//! The requests that a client sends, and how a server answers them.
 
 use crate::{Outcome, Settings, TransportError};
 use bytes::Bytes;
@@ -7,23 +7,23 @@ use hyper::{Method, Request, StatusCode, Uri};
 use rustls::pki_types::ServerName;
 use std::net::{IpAddr, SocketAddr};
 
-/// Where messages go, if nothing else is said.
+/// Where messages go by default.
 const ECHO: &str = "/echo";
-/// Where many bytes go.
+/// Where uploads go.
 const UPLOAD: &str = "/upload";
-/// Where that many bytes come from.
+/// Where downloads come from, followed by a number of bytes.
 const BYTES: &str = "/bytes/";
-/// What a header is filled up with.
+/// The field that fills a header up to its size.
 const PADDING: HeaderName = HeaderName::from_static("x-padding");
 
 /// How long the body of a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    /// It has none.
+    /// It has no body.
     Absent,
     /// That many bytes.
     Known(u64),
-    /// Its end will show.
+    /// Not known before its end.
     Unknown,
 }
 
@@ -31,14 +31,14 @@ pub(super) enum Length {
 pub(super) struct Requests {
     scheme: &'static str,
     authority: String,
-    /// Only the path travels in the request line, the authority in `Host`; otherwise each in a field of its own.
-    one: bool,
+    /// HTTP/1.1: the request line has only the path, and the field `Host` has the authority. Later versions have a field for each.
+    http1: bool,
     /// Where messages go.
     messages: Uri,
-    /// What is fetched without a number of bytes.
-    fetched: Uri,
+    /// What is downloaded without a number of bytes.
+    downloaded: Uri,
     host: HeaderValue,
-    /// Up to the size of a header.
+    /// As long as a whole header.
     padding: Bytes,
 }
 
@@ -51,28 +51,28 @@ impl Requests {
         settings: &Settings,
         server: SocketAddr,
         secure: bool,
-        one: bool,
+        http1: bool,
     ) -> Result<Self, TransportError> {
         let (scheme, port) = if secure { ("https", 443) } else { ("http", 80) };
         let host = if secure { name(settings.security()?.server_name()) } else { literal(server.ip()) };
         let authority = if server.port() == port { host } else { format!("{host}:{}", server.port()) };
-        let mut made = Self {
+        let mut requests = Self {
             scheme,
             host: HeaderValue::try_from(&authority).map_err(unusable)?,
             authority,
-            one,
+            http1,
             messages: Uri::default(),
-            fetched: Uri::default(),
+            downloaded: Uri::default(),
             padding: vec![b'x'; settings.request_bytes].into(),
         };
         let given = |default: &'static str| if settings.path.is_empty() { default } else { &settings.path }.to_owned();
-        made.messages = made.uri(&given(ECHO))?;
-        made.fetched = made.uri(&given("/"))?;
-        Ok(made)
+        requests.messages = requests.uri(&given(ECHO))?;
+        requests.downloaded = requests.uri(&given("/"))?;
+        Ok(requests)
     }
 
     fn uri(&self, path: &str) -> Result<Uri, TransportError> {
-        if self.one {
+        if self.http1 {
             return Uri::try_from(path).map_err(unusable);
         }
         let uri = Uri::builder().scheme(self.scheme).authority(self.authority.as_str()).path_and_query(path);
@@ -84,16 +84,16 @@ impl Requests {
         self.request(Method::POST, self.messages.clone(), length, body)
     }
 
-    /// Many bytes to the server.
+    /// An upload.
     pub(super) fn upload<B>(&self, length: Length, body: B) -> Result<Request<B>, TransportError> {
         self.request(Method::POST, self.uri(UPLOAD)?, length, body)
     }
 
-    /// Many bytes from it.
+    /// A download.
     pub(super) fn download<B>(&self, bytes: Option<u64>, body: B) -> Result<Request<B>, TransportError> {
         let uri = match bytes {
             Some(bytes) => self.uri(&format!("{BYTES}{bytes}"))?,
-            None => self.fetched.clone(),
+            None => self.downloaded.clone(),
         };
         self.request(Method::GET, uri, Length::Absent, body)
     }
@@ -104,7 +104,7 @@ impl Requests {
         *request.method_mut() = method;
         *request.uri_mut() = uri;
         let headers = request.headers_mut();
-        if self.one {
+        if self.http1 {
             headers.insert(HOST, self.host.clone());
         }
         if let Length::Known(bytes) = length {
@@ -116,8 +116,8 @@ impl Requests {
         Ok(request)
     }
 
-    /// What fills the header up to the size that it has in HTTP/1.1; with any other version the field has the same length. None
-    /// if the header is that long without, or would be longer with an empty field.
+    /// The padding that gives the header its size in HTTP/1.1; other versions have as much. None if the header is that long without
+    /// it, or would be longer with an empty field.
     fn padding(&self, method: &Method, uri: &Uri, length: Length) -> Option<Bytes> {
         if self.padding.is_empty() {
             return None;
@@ -156,7 +156,7 @@ fn literal(address: IpAddr) -> String {
     }
 }
 
-/// What a server makes of a request.
+/// How a server answers a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Route {
     /// A stream, and how many bytes the client asks for.
@@ -165,7 +165,7 @@ pub(super) enum Route {
     Answer(StatusCode, Option<u64>),
 }
 
-/// What the server makes of `method` and `path`.
+/// How the server answers a request for `path`.
 pub(super) fn route(method: &Method, path: &str) -> Route {
     // RFC 9110, section 8.6: digits and nothing else.
     let digits = path.strip_prefix(BYTES).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
@@ -179,7 +179,7 @@ pub(super) fn route(method: &Method, path: &str) -> Route {
     }
 }
 
-/// What a server allows, in answer to anything else.
+/// The methods that a server allows, which it names in answer to any other.
 pub(super) const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD, POST");
 
 #[cfg(test)]

@@ -1,26 +1,29 @@
+//! What every method of a transport that may have to wait returns.
+
 use crate::TransportError;
 use std::future::{Future, Ready, ready};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A call under way, or done at once: that costs no allocation, which a short message would notice.
+/// A call that is in progress, or that was done at once. The latter needs no allocation, which shows in the round trip of a
+/// short message.
 #[must_use = "nothing happens unless it is awaited"]
-pub struct Call<'a, T>(Course<'a, T>);
+pub struct Call<'a, T>(State<'a, T>);
 
-enum Course<'a, T> {
+enum State<'a, T> {
     Done(Ready<Result<T, TransportError>>),
-    UnderWay(Pin<Box<dyn Future<Output = Result<T, TransportError>> + 'a>>),
+    InProgress(Pin<Box<dyn Future<Output = Result<T, TransportError>> + 'a>>),
 }
 
 impl<'a, T> Call<'a, T> {
-    /// One that waits for something.
+    /// A call that has to wait.
     pub fn new(call: impl Future<Output = Result<T, TransportError>> + 'a) -> Self {
-        Self(Course::UnderWay(Box::pin(call)))
+        Self(State::InProgress(Box::pin(call)))
     }
 
-    /// One that has come to `result`.
+    /// A call that is done, with `result`.
     pub fn done(result: Result<T, TransportError>) -> Self {
-        Self(Course::Done(ready(result)))
+        Self(State::Done(ready(result)))
     }
 }
 
@@ -29,8 +32,8 @@ impl<T> Future for Call<'_, T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            Course::Done(result) => Pin::new(result).poll(context),
-            Course::UnderWay(call) => call.as_mut().poll(context),
+            State::Done(result) => Pin::new(result).poll(context),
+            State::InProgress(call) => call.as_mut().poll(context),
         }
     }
 }

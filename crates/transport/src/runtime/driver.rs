@@ -1,6 +1,5 @@
-//! What drives a transport's calls: the thread that makes them, or a reactor.
+//! What drives a transport's calls: the thread that makes them, or a tokio runtime.
 
-use super::turns;
 use crate::TransportError;
 use std::future::{Future, poll_fn};
 use std::io::ErrorKind;
@@ -12,9 +11,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// How calls are driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
-    /// Each call blocks its thread and is done when it is first polled; timeouts are the socket's.
+    /// Each call blocks its thread, and is done when it is first polled. Time limits are the socket's.
     Thread,
-    /// A single-threaded tokio runtime drives all connections of a host.
+    /// A tokio runtime of one thread drives all connections of a host.
     Reactor,
 }
 
@@ -22,21 +21,21 @@ impl Driver {
     /// Runs `work` to its end on this thread.
     ///
     /// # Errors
-    /// When the reactor cannot be made, for lack of file descriptors.
+    /// When the runtime cannot be made, for lack of file descriptors.
     pub fn run<F: Future>(self, work: F) -> Result<F::Output, TransportError> {
         match self {
-            Self::Thread => Ok(now(work)),
+            Self::Thread => Ok(poll_to_end(work)),
             Self::Reactor => {
-                let reactor = tokio::runtime::Builder::new_current_thread()
+                let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
                     .build()
-                    .map_err(|cause| TransportError::new("cannot start a reactor", &cause))?;
-                Ok(reactor.block_on(turns::taken(work)))
+                    .map_err(|cause| TransportError::new("cannot start a runtime", &cause))?;
+                Ok(runtime.block_on(work))
             }
         }
     }
 
-    /// `call`, bounded by `timeout`. On threads the socket's own timeout does that.
+    /// `call`, with a time limit, which on threads is the socket's own.
     pub async fn within<T>(
         self,
         timeout: Duration,
@@ -50,7 +49,7 @@ impl Driver {
     }
 }
 
-/// `call`, bounded by `timeout`, on a reactor.
+/// `call`, with a time limit, on a reactor.
 pub async fn within<T>(
     timeout: Duration,
     what: &'static str,
@@ -61,7 +60,7 @@ pub async fn within<T>(
         .unwrap_or_else(|_| Err(TransportError::new(what, &ErrorKind::TimedOut.into())))
 }
 
-/// Bounds one call after another, with one timer for all: to move its moment costs less than to make and drop a timer for each.
+/// Limits the time of one call after another, with one timer: moving that costs less than a new timer for each call.
 #[derive(Debug)]
 pub struct Bound {
     driver: Driver,
@@ -69,12 +68,12 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Of calls that `driver` drives.
+    /// For calls that `driver` drives.
     pub const fn new(driver: Driver) -> Self {
         Self { driver, timer: None }
     }
 
-    /// `call`, bounded by `timeout`; on threads by the socket's.
+    /// `call`, with a time limit, which on threads is the socket's own.
     ///
     /// # Errors
     /// `Outcome::Timeout`, and the call's own.
@@ -101,15 +100,15 @@ impl Bound {
     }
 }
 
-/// The result of a future whose every call blocks.
-fn now<F: Future>(work: F) -> F::Output {
+/// The output of a future in which every call blocks.
+fn poll_to_end<F: Future>(work: F) -> F::Output {
     let mut work = pin!(work);
     let mut context = Context::from_waker(Waker::noop());
     loop {
         if let Poll::Ready(result) = work.as_mut().poll(&mut context) {
             return result;
         }
-        // Nobody would wake it: whatever it waits for, a thread's calls wait in the kernel.
+        // It yields without having to wait, since every call waits in the kernel, and nobody would wake it.
         std::thread::yield_now();
     }
 }

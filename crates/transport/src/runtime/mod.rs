@@ -5,4 +5,4 @@ pub(crate) mod call;
 pub mod driver;
 pub(crate) mod halves;
 pub mod serving;
-mod turns;
+pub(crate) mod tasks;

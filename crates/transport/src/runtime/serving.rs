@@ -1,10 +1,10 @@
-//! What every server of a connection does with its streams.
+//! What every server does with the streams of a connection.
 
 use crate::{Connection, Sender, Stream, TransportError};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::future::Future;
 
-/// Serves the streams that a client opens, side by side, until the connection has ended and each has been served. On a reactor.
+/// Serves the streams that a client opens, all at once, until the connection has ended and each has been served. On a reactor.
 pub async fn side_by_side<S: Future<Output = ()>>(
     connection: &mut dyn Connection,
     mut serve: impl FnMut(&dyn Connection, Stream) -> S,
@@ -29,16 +29,16 @@ pub async fn side_by_side<S: Future<Output = ()>>(
     while streams.next().await.is_some() {}
 }
 
-/// Sends `total` bytes, a `part` of them at a time, over and over, and says that this is all.
+/// Sends `total` bytes, by sending `part` as often as it takes, and finishes.
 ///
 /// # Errors
-/// Those of sending: the other end may be gone.
+/// Those of sending: the other end may have gone.
 pub async fn give(sender: &mut dyn Sender, total: u64, part: &[u8]) -> Result<(), TransportError> {
-    let mut left = total;
-    while left > 0 {
-        let length = left.min(part.len() as u64);
+    let mut unsent = total;
+    while unsent > 0 {
+        let length = unsent.min(part.len() as u64);
         sender.send_some(&part[..length as usize]).await?;
-        left -= length;
+        unsent -= length;
     }
     sender.finish().await
 }

@@ -3,13 +3,13 @@
 use crate::error::failed;
 use crate::settings::{SocketReadback, SocketSettings};
 use crate::{TransportError, tcp};
-use socket2::SockRef;
+use socket2::{SockRef, Socket};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-/// A connection to `server`. Bounded by nothing but the kernel's patience: the caller bounds it.
+/// A connection to `server`. The caller sets a time limit; otherwise the kernel's applies.
 pub(crate) async fn connect(server: SocketAddr, settings: &SocketSettings) -> Result<TcpStream, TransportError> {
     let socket = tcp::open(server)?;
     settings.apply_tcp(&socket)?;
@@ -36,7 +36,7 @@ impl Listening {
         self.listener.local_addr().map_err(failed("cannot read the listener's address"))
     }
 
-    /// The next connection, and its client. Nothing is lost when the call is dropped.
+    /// The next connection, and its client. No connection is lost when the call is dropped.
     pub(crate) async fn accept(&self) -> Result<(TcpStream, SocketAddr), TransportError> {
         loop {
             match self.listener.accept().await {
@@ -70,4 +70,31 @@ pub(crate) fn readback(stream: &TcpStream) -> Result<SocketReadback, TransportEr
 pub(crate) fn reset_on_drop(stream: &TcpStream) {
     // Not being connected any more is what is wanted.
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+}
+
+/// A second handle on the socket of a connection, whose first handle belongs to a library.
+#[derive(Debug)]
+pub(crate) struct SocketHandle(Option<Socket>);
+
+impl SocketHandle {
+    pub(crate) fn new(stream: &TcpStream) -> Result<Self, TransportError> {
+        let socket = SockRef::from(stream).try_clone().map_err(failed("cannot share a socket"))?;
+        Ok(Self(Some(socket)))
+    }
+
+    /// The socket's settings, as the kernel has them.
+    pub(crate) fn readback(&self) -> Result<SocketReadback, TransportError> {
+        match &self.0 {
+            Some(socket) => tcp::readback(&SockRef::from(socket)),
+            None => Err(TransportError::closed("cannot read the socket's settings back")),
+        }
+    }
+
+    /// Gives this handle up, and has the connection reset when the other one is dropped.
+    pub(crate) fn reset_on_close(&mut self) {
+        if let Some(socket) = self.0.take() {
+            // It fails when the connection is over, which is what is wanted.
+            let _ = socket.set_linger(Some(Duration::ZERO));
+        }
+    }
 }

@@ -25,7 +25,7 @@ fn plain_requests_get_plain_answers() {
     let (ok, closed) = ("HTTP/1.1 200 OK\r\n", "connection: close\r\n");
     let ten: String = pattern(10).into_iter().map(char::from).collect();
     let cases = [
-        (format!("GET /bytes/10 HTTP/1.1\r\n{close}\r\n"), format!("{ok}{closed}content-length: 10\r\n\r\n{ten}")),
+        (format!("GET /bytes/10 HTTP/1.1\r\n{close}\r\n"), format!("{ok}content-length: 10\r\n{closed}\r\n{ten}")),
         (format!("GET /bytes/0 HTTP/1.1\r\n{close}\r\n"), format!("{ok}{closed}content-length: 0\r\n\r\n")),
         (format!("HEAD /bytes/10 HTTP/1.1\r\n{close}\r\n"), format!("{ok}content-length: 10\r\n{closed}\r\n")),
         (

@@ -1,12 +1,12 @@
 //! The client of HTTP/3.
 
+use super::body::FromStream;
 use super::errors::{code, lost_error, stream_error};
-use super::pieces::FromQuic;
-use crate::http::MOST_HEADER_BYTES;
-use crate::http::body::Left;
-use crate::http::pieces::Arriving;
+use crate::http::MAX_HEADER_BYTES;
+use crate::http::body::{Received, Unsent};
 use crate::http::request::{Length, Requests};
-use crate::quic::endpoint::Connected;
+use crate::quic::endpoint::{self, Connected};
+use crate::runtime::tasks::Tasks;
 use crate::{Call, Connection, Outcome, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
 use bytes::Bytes;
 use h3::client::{RequestStream, SendRequest};
@@ -16,7 +16,6 @@ use hyper::Request;
 use std::future::poll_fn;
 use std::sync::Arc;
 use tokio::sync::oneshot;
-use tokio::task::AbortHandle;
 
 type SendHalf = RequestStream<SendStream<Bytes>, Bytes>;
 type ReceiveHalf = RequestStream<RecvStream, Bytes>;
@@ -24,10 +23,10 @@ type ReceiveHalf = RequestStream<RecvStream, Bytes>;
 /// The client's end of a connection.
 pub(super) struct Client {
     connected: Connected,
-    way: SendRequest<OpenStreams, Bytes>,
+    handle: SendRequest<OpenStreams, Bytes>,
     requests: Arc<Requests>,
-    /// Reads the server's control stream, which is silent for the most part.
-    control: AbortHandle,
+    /// Reads the server's control stream.
+    _tasks: Tasks,
     readback: SocketReadback,
     port: u16,
 }
@@ -42,40 +41,41 @@ impl Client {
     ) -> Result<Self, TransportError> {
         let quic = h3_quinn::Connection::new(connected.quinn.clone());
         let mut builder = h3::client::builder();
-        builder.send_grease(false).max_field_section_size(MOST_HEADER_BYTES.into());
+        builder.send_grease(false).max_field_section_size(MAX_HEADER_BYTES.into());
         let built = builder.build(quic).await;
-        let (mut driver, way) = built.map_err(|e| lost_error("cannot begin HTTP", &e, &connected.quinn))?;
-        let control = tokio::spawn(async move {
-            // Whoever waits on a stream hears of it there.
+        let (mut driver, handle) = built.map_err(|e| lost_error("cannot begin HTTP", &e, &connected.quinn))?;
+        let tasks = Tasks::default();
+        tasks.spawn(async move {
+            // Calls on the streams fail with the reason.
             let _ = poll_fn(|context| driver.poll_close(context)).await;
         });
-        Ok(Self { connected, way, requests: Arc::new(requests), control: control.abort_handle(), readback, port })
+        Ok(Self { connected, handle, requests: Arc::new(requests), _tasks: tasks, readback, port })
     }
 
-    async fn open_one(&self, purpose: Purpose) -> Result<Stream, TransportError> {
+    async fn open_stream(&self, purpose: Purpose) -> Result<Stream, TransportError> {
         let quinn = &self.connected.quinn;
         if let Some(reason) = quinn.close_reason() {
-            return Err(crate::quic::endpoint::connection_error("cannot ask", &reason));
+            return Err(endpoint::connection_error("cannot ask", &reason));
         }
-        let (answer, awaited) = oneshot::channel();
+        let (pending, response) = oneshot::channel();
         let mut sender = ClientSender {
             connection: quinn.clone(),
             requests: Arc::clone(&self.requests),
             purpose,
-            fresh: Some((self.way.clone(), answer)),
-            body: None,
+            unsent: Some((self.handle.clone(), pending)),
+            parts: None,
         };
         if let Purpose::Download(bytes) = purpose {
-            // In a box: a message's stream is opened without waiting, and pays for no room to wait in.
-            Box::pin(sender.fetch(bytes)).await?;
+            // In a box, which keeps the future of every other stream small.
+            Box::pin(sender.download(bytes)).await?;
         }
-        Ok(Stream::new(sender, ClientReceiver { connection: quinn.clone(), state: State::Unasked(awaited) }))
+        Ok(Stream::new(sender, ClientReceiver { connection: quinn.clone(), state: State::Unsent(response) }))
     }
 }
 
 impl Connection for Client {
     fn open(&self, purpose: Purpose) -> Call<'_, Stream> {
-        Call::new(self.open_one(purpose))
+        Call::new(self.open_stream(purpose))
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
@@ -106,41 +106,35 @@ impl Connection for Client {
     }
 }
 
-impl Drop for Client {
-    fn drop(&mut self) {
-        self.control.abort();
-    }
-}
-
 struct ClientSender {
     connection: quinn::Connection,
     requests: Arc<Requests>,
     purpose: Purpose,
-    /// Where the request goes, and where the receiver waits; nothing once it is on its way.
-    fresh: Option<(SendRequest<OpenStreams, Bytes>, oneshot::Sender<ReceiveHalf>)>,
-    /// A body on its way out in pieces.
-    body: Option<(SendHalf, Left)>,
+    /// What sends the request, and where the receiver waits; nothing once it is sent.
+    unsent: Option<(SendRequest<OpenStreams, Bytes>, oneshot::Sender<ReceiveHalf>)>,
+    /// Of a body that is sent in parts.
+    parts: Option<(SendHalf, Unsent)>,
 }
 
 impl ClientSender {
     async fn ask(&mut self, request: Request<()>) -> Result<SendHalf, TransportError> {
-        let Some((mut way, answer)) = self.fresh.take() else {
+        let Some((mut handle, pending)) = self.unsent.take() else {
             return Err(TransportError::with("cannot send", Outcome::Error, "a stream carries one message"));
         };
-        let asked = way.send_request(request).await;
+        let asked = handle.send_request(request).await;
         let stream = asked.map_err(|e| stream_error("cannot ask", &e, &self.connection))?;
         let (send, receive) = stream.split();
-        // Nobody may want the answer.
-        let _ = answer.send(receive);
+        // If the receiver is gone, so is the interest in the response.
+        let _ = pending.send(receive);
         Ok(send)
     }
 
-    async fn fetch(&mut self, bytes: Option<u64>) -> Result<(), TransportError> {
+    async fn download(&mut self, bytes: Option<u64>) -> Result<(), TransportError> {
         let mut half = self.ask(self.requests.download(bytes, ())?).await?;
         half.finish().await.map_err(|e| stream_error("cannot ask", &e, &self.connection))
     }
 
-    async fn whole(&mut self, message: &[u8]) -> Result<(), TransportError> {
+    async fn send_whole(&mut self, message: &[u8]) -> Result<(), TransportError> {
         let request = self.requests.message(Length::Known(message.len() as u64), ())?;
         let mut half = self.ask(request).await?;
         let sent = async {
@@ -152,19 +146,19 @@ impl ClientSender {
         sent.await.map_err(|e| stream_error("cannot send", &e, &self.connection))
     }
 
-    async fn give(&mut self, part: &[u8]) -> Result<(), TransportError> {
-        if self.fresh.is_some() {
+    async fn send_part(&mut self, part: &[u8]) -> Result<(), TransportError> {
+        if self.unsent.is_some() {
             let (request, length) = match self.purpose {
                 Purpose::Upload(Some(bytes)) => (self.requests.upload(Length::Known(bytes), ()), Some(bytes)),
                 Purpose::Upload(None) => (self.requests.upload(Length::Unknown, ()), None),
                 _ => (self.requests.message(Length::Unknown, ()), None),
             };
-            self.body = Some((self.ask(request?).await?, Left(length)));
+            self.parts = Some((self.ask(request?).await?, Unsent(length)));
         }
-        let Some((half, left)) = &mut self.body else {
+        let Some((half, unsent)) = &mut self.parts else {
             return Err(TransportError::with("cannot send", Outcome::Error, "the request is whole"));
         };
-        left.take(part.len())?;
+        unsent.take(part.len())?;
         if part.is_empty() {
             return Ok(());
         }
@@ -172,16 +166,16 @@ impl ClientSender {
         sent.map_err(|e| stream_error("cannot send", &e, &self.connection))
     }
 
-    /// Ends the body, of which nothing may have been sent yet.
-    async fn end(&mut self, unbegun: bool) -> Result<(), TransportError> {
+    /// Ends the body, which may not have begun.
+    async fn finish_parts(&mut self, unbegun: bool) -> Result<(), TransportError> {
         if unbegun {
-            self.give(&[]).await?;
+            self.send_part(&[]).await?;
         }
-        let Some((half, left)) = &mut self.body else { return Ok(()) };
-        // Short of what was announced the body is still there to be reset on drop.
-        left.end()?;
+        let Some((half, unsent)) = &mut self.parts else { return Ok(()) };
+        // A body shorter than announced stays here, to be reset on drop.
+        unsent.end()?;
         half.finish().await.map_err(|e| stream_error("cannot finish", &e, &self.connection))?;
-        self.body = None;
+        self.parts = None;
         Ok(())
     }
 }
@@ -189,29 +183,29 @@ impl ClientSender {
 impl Sender for ClientSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
         match self.purpose {
-            Purpose::Messages => Call::new(self.whole(message)),
-            Purpose::Upload(_) => Call::new(self.give(message)),
+            Purpose::Messages => Call::new(self.send_whole(message)),
+            Purpose::Upload(_) => Call::new(self.send_part(message)),
             Purpose::Download(_) => Call::done(Ok(())),
         }
     }
 
     fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
         match self.purpose {
-            Purpose::Messages | Purpose::Upload(_) => Call::new(self.give(part)),
+            Purpose::Messages | Purpose::Upload(_) => Call::new(self.send_part(part)),
             Purpose::Download(_) => Call::done(Ok(())),
         }
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
-        let unbegun = self.fresh.is_some() && matches!(self.purpose, Purpose::Upload(_));
-        if unbegun || self.body.is_some() { Call::new(self.end(unbegun)) } else { Call::done(Ok(())) }
+        let unbegun = self.unsent.is_some() && matches!(self.purpose, Purpose::Upload(_));
+        if unbegun || self.parts.is_some() { Call::new(self.finish_parts(unbegun)) } else { Call::done(Ok(())) }
     }
 }
 
 impl Drop for ClientSender {
     fn drop(&mut self) {
         // QUIC would end the stream as if the body were whole.
-        if let Some((half, _)) = &mut self.body {
+        if let Some((half, _)) = &mut self.parts {
             half.stop_stream(Code::H3_REQUEST_CANCELLED);
         }
     }
@@ -223,25 +217,26 @@ struct ClientReceiver {
 }
 
 enum State {
-    Unasked(oneshot::Receiver<ReceiveHalf>),
-    Asked(ReceiveHalf),
-    Answered(Arriving<FromQuic<ReceiveHalf>>),
+    /// The request has not been sent.
+    Unsent(oneshot::Receiver<ReceiveHalf>),
+    Sent(ReceiveHalf),
+    /// The response's header has come.
+    Body(Received<FromStream<ReceiveHalf>>),
     Failed,
 }
 
 impl ClientReceiver {
     /// The response's body, once its header has come.
-    async fn body(&mut self) -> Result<&mut Arriving<FromQuic<ReceiveHalf>>, TransportError> {
+    async fn body(&mut self) -> Result<&mut Received<FromStream<ReceiveHalf>>, TransportError> {
         const WHAT: &str = "cannot receive";
-        while !matches!(self.state, State::Answered(_)) {
+        while !matches!(self.state, State::Body(_) | State::Failed) {
             let next = match &mut self.state {
-                State::Unasked(awaited) => awaited.await.map(State::Asked).map_err(|_| TransportError::closed(WHAT)),
-                State::Asked(half) => match half.recv_response().await {
-                    Ok(response) => self.answered(&response),
+                State::Unsent(pending) => pending.await.map(State::Sent).map_err(|_| TransportError::closed(WHAT)),
+                State::Sent(half) => match half.recv_response().await {
+                    Ok(response) => self.begin_body(&response),
                     Err(e) => Err(stream_error(WHAT, &e, &self.connection)),
                 },
-                State::Answered(_) => break,
-                State::Failed => Err(TransportError::closed(WHAT)),
+                State::Body(_) | State::Failed => break,
             };
             match next {
                 Ok(state) => self.state = state,
@@ -252,16 +247,16 @@ impl ClientReceiver {
             }
         }
         match &mut self.state {
-            State::Answered(body) => Ok(body),
+            State::Body(body) => Ok(body),
             _ => Err(TransportError::closed(WHAT)),
         }
     }
 
-    fn answered(&mut self, response: &hyper::Response<()>) -> Result<State, TransportError> {
+    fn begin_body(&mut self, response: &hyper::Response<()>) -> Result<State, TransportError> {
         let status = response.status();
         match std::mem::replace(&mut self.state, State::Failed) {
-            State::Asked(half) if status.is_success() => {
-                Ok(State::Answered(Arriving::new(FromQuic::new(half, self.connection.clone(), response.headers()))))
+            State::Sent(half) if status.is_success() => {
+                Ok(State::Body(Received::new(FromStream::new(half, self.connection.clone(), response.headers()))))
             }
             _ => {
                 let cause = format!("the server answered {status}");
@@ -273,7 +268,7 @@ impl ClientReceiver {
 
 impl Receiver for ClientReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Call::new(async move { self.body().await?.whole(into).await })
+        Call::new(async move { self.body().await?.message(into).await })
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {

@@ -1,17 +1,17 @@
-//! HTTP/3 (RFC 9114). Of what QUIC brings along, `quic::endpoint` tells. Fields are not compressed by what went before (QPACK
-//! without a dynamic table), for the library has none; and it sends no frames that mean nothing (section 7.2.8), so that runs
-//! are alike.
+//! HTTP/3 (RFC 9114): h3 over quinn, of which `quic::endpoint` says what is set. The library has no dynamic table for QPACK, so
+//! that fields are not compressed by those of earlier requests; and it is told to send no frames without a meaning (section
+//! 7.2.8), so that runs are alike.
 
+mod body;
 mod client;
 mod errors;
-mod pieces;
 mod server;
 
-use crate::driver::within;
+use super::FEATURES;
+use super::request::Requests;
 use crate::error::failed;
-use crate::http::FEATURES;
-use crate::http::request::Requests;
 use crate::quic::endpoint::{client_endpoint, connect, server_endpoint};
+use crate::runtime::driver::within;
 use crate::{Call, Carrier, Connection, Features, Listener, Resumption, Settings, Transport};
 use client::Client;
 use server::Server;

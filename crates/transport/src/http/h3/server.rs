@@ -1,32 +1,29 @@
 //! The server of HTTP/3.
 
+use super::body::FromStream;
 use super::errors::{code, lost_error, stream_error};
-use super::pieces::FromQuic;
 use crate::error::failed;
-use crate::http::MOST_HEADER_BYTES;
-use crate::http::body::Left;
-use crate::http::pieces::Arriving;
+use crate::http::MAX_HEADER_BYTES;
+use crate::http::body::{Received, Unsent};
 use crate::http::request::{ALLOWED, Route, route};
 use crate::quic::endpoint::{Endpoint, accept, close};
+use crate::runtime::tasks::{Executor, Tasks};
 use crate::{Call, Connection, Listener, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
 use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use h3::error::{Code, StreamError};
 use h3::server::{RequestResolver, RequestStream};
 use h3_quinn::{RecvStream, SendStream};
 use httpdate::HttpDate;
 use hyper::header::{ALLOW, CONTENT_LENGTH, DATE, HeaderValue};
 use hyper::{Response, StatusCode};
-use std::cell::RefCell;
-use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
+use tokio::sync::mpsc;
 
 type SendHalf = RequestStream<SendStream<Bytes>, Bytes>;
 type ReceiveHalf = RequestStream<RecvStream, Bytes>;
-type Driver = h3::server::Connection<h3_quinn::Connection, Bytes>;
+type Accepted = Result<Stream, TransportError>;
 
 /// Waits for connections.
 pub(super) struct Server {
@@ -43,68 +40,75 @@ impl Listener for Server {
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
         Call::new(async {
             let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
-            Ok(Box::new(Served {
-                port: incoming.remote_address().port(),
-                state: State::Coming(Box::pin(begin(incoming, self.early))),
-                readback: self.endpoint.readback.clone(),
-            }) as Box<dyn Connection>)
+            let served = Served::start(incoming, self.early, self.endpoint.readback.clone());
+            Ok(Box::new(served) as Box<dyn Connection>)
         })
     }
 }
 
-async fn begin(incoming: quinn::Incoming, early: bool) -> Result<Serving, TransportError> {
-    let connection = accept(incoming, early).await?;
-    let quic = h3_quinn::Connection::new(connection.clone());
-    let mut builder = h3::server::builder();
-    builder.send_grease(false).max_field_section_size(MOST_HEADER_BYTES.into());
-    let driver = builder.build(quic).await.map_err(|e| lost_error("cannot begin HTTP", &e, &connection))?;
-    Ok(Serving { connection, driver, coming: FuturesUnordered::new() })
-}
-
 /// The server's end of a connection.
 struct Served {
-    state: State,
-    port: u16,
+    /// Once the handshake is done.
+    connection: Arc<OnceLock<quinn::Connection>>,
+    /// Requests that wait to be accepted as streams; the last is how the connection ended.
+    streams: mpsc::UnboundedReceiver<Accepted>,
+    tasks: Tasks,
+    client_port: u16,
     readback: SocketReadback,
 }
 
-enum State {
-    /// A handshake is kept, so that a wait for it can be given up and taken up again.
-    Coming(Pin<Box<dyn Future<Output = Result<Serving, TransportError>> + Send>>),
-    Serving(Box<Serving>),
-    Over,
-}
-
-struct Serving {
-    connection: quinn::Connection,
-    driver: Driver,
-    /// Streams of which not even the header is whole: a lost packet of one keeps no other waiting.
-    coming: FuturesUnordered<Pin<Box<dyn Future<Output = Option<Stream>> + Send>>>,
-}
-
-impl Serving {
-    /// The next request that is anything to whoever serves.
-    async fn next(&mut self) -> Result<Stream, TransportError> {
-        loop {
-            tokio::select! {
-                biased;
-                Some(request) = self.coming.next(), if !self.coming.is_empty() => {
-                    if let Some(stream) = request {
-                        return Ok(stream);
-                    }
-                }
-                accepted = self.driver.accept() => match accepted {
-                    Ok(Some(resolver)) => self.coming.push(Box::pin(resolve(resolver, self.connection.clone()))),
-                    Ok(None) => return Err(TransportError::closed("cannot accept a stream")),
-                    Err(e) => return Err(lost_error("cannot accept a stream", &e, &self.connection)),
-                },
+impl Served {
+    fn start(incoming: quinn::Incoming, early: bool, readback: SocketReadback) -> Self {
+        let client_port = incoming.remote_address().port();
+        let (offered, streams) = mpsc::unbounded_channel();
+        let (connection, tasks) = (Arc::new(OnceLock::new()), Tasks::default());
+        let (accepted, executor) = (Arc::clone(&connection), tasks.executor());
+        tasks.spawn(async move {
+            if let Err(e) = serve(incoming, early, &accepted, &executor, &offered).await {
+                // If nobody waits for streams, nobody wants to know.
+                let _ = offered.send(Err(e));
             }
-        }
+        });
+        Self { connection, streams, tasks, client_port, readback }
     }
 }
 
-/// What comes of a stream once its header is whole: nothing if that makes no sense, or was answered here. What fails of it, the
-/// client sees.
+/// Serves one connection, until its end.
+async fn serve(
+    incoming: quinn::Incoming,
+    early: bool,
+    accepted: &OnceLock<quinn::Connection>,
+    executor: &Executor,
+    streams: &mpsc::UnboundedSender<Accepted>,
+) -> Result<(), TransportError> {
+    let connection = accept(incoming, early).await?;
+    let _ = accepted.set(connection.clone());
+    let mut builder = h3::server::builder();
+    builder.send_grease(false).max_field_section_size(MAX_HEADER_BYTES.into());
+    let quic = h3_quinn::Connection::new(connection.clone());
+    let mut driver = builder.build(quic).await.map_err(|e| lost_error("cannot begin HTTP", &e, &connection))?;
+    loop {
+        match driver.accept().await {
+            // A task for each request: a lost packet of one's header keeps no other waiting.
+            Ok(Some(resolver)) => {
+                let (connection, streams) = (connection.clone(), streams.clone());
+                executor.spawn(async move {
+                    if let Some(stream) = resolve(resolver, connection).await {
+                        let _ = streams.send(Ok(stream));
+                    }
+                });
+            }
+            Ok(None) => break,
+            Err(e) => return Err(lost_error("cannot accept a stream", &e, &connection)),
+        }
+    }
+    let _ = streams.send(Err(TransportError::closed("cannot accept a stream")));
+    // Dropping the driver would close the connection under requests that are still being answered.
+    std::future::pending().await
+}
+
+/// The request's stream, once its header is whole. There is none if the header makes no sense or the request is answered here;
+/// the client sees what fails.
 async fn resolve(
     resolver: RequestResolver<h3_quinn::Connection, Bytes>,
     connection: quinn::Connection,
@@ -113,13 +117,12 @@ async fn resolve(
     let (send, receive) = stream.split();
     match route(request.method(), request.uri().path()) {
         Route::Stream(asked) => {
-            let body = Arriving::new(FromQuic::new(receive, connection.clone(), request.headers()));
-            let sender = ServerSender { connection, half: send, state: Answer::Fresh(asked) };
+            let body = Received::new(FromStream::new(receive, connection.clone(), request.headers()));
+            let sender = ServerSender { connection, half: send, state: ResponseState::Unsent(asked) };
             Some(Stream { asked, ..Stream::new(sender, ServerReceiver { body }) })
         }
         Route::Answer(status, length) => {
-            // In a box: what is rare makes every other request's wait no larger.
-            Box::pin(answer(send, status, length)).await.ok()?;
+            answer(send, status, length).await.ok()?;
             None
         }
     }
@@ -143,24 +146,10 @@ fn response(status: StatusCode, length: Option<u64>) -> Response<()> {
         headers.insert(CONTENT_LENGTH, length.into());
     }
     // RFC 9110, section 6.6.1, as with the versions before.
-    if let Some(date) = date() {
+    if let Ok(date) = HeaderValue::try_from(HttpDate::from(SystemTime::now()).to_string()) {
         headers.insert(DATE, date);
     }
     response
-}
-
-/// The date, which is put into words once a second.
-fn date() -> Option<HeaderValue> {
-    thread_local!(static LAST: RefCell<Option<(HttpDate, HeaderValue)>> = const { RefCell::new(None) });
-    let now = HttpDate::from(SystemTime::now());
-    LAST.with_borrow_mut(|last| match last {
-        Some((date, words)) if *date == now => Some(words.clone()),
-        _ => {
-            let words = HeaderValue::try_from(now.to_string()).ok()?;
-            *last = Some((now, words.clone()));
-            Some(words)
-        }
-    })
 }
 
 impl Connection for Served {
@@ -170,37 +159,30 @@ impl Connection for Served {
 
     fn accept(&mut self) -> Call<'_, Stream> {
         Call::new(async {
-            if let State::Coming(handshake) = &mut self.state {
-                let begun = handshake.await;
-                self.state = State::Over;
-                self.state = State::Serving(Box::new(begun?));
-            }
-            match &mut self.state {
-                State::Serving(serving) => serving.next().await,
-                _ => Err(TransportError::closed("cannot accept a stream")),
-            }
+            let next = self.streams.recv().await;
+            next.unwrap_or_else(|| Err(TransportError::closed("cannot accept a stream")))
         })
     }
 
     fn close(&mut self) -> Call<'_, ()> {
         Call::new(async {
-            if let State::Serving(serving) = &self.state {
-                close(&serving.connection, code(Code::H3_NO_ERROR)).await;
+            if let Some(connection) = self.connection.get() {
+                close(connection, code(Code::H3_NO_ERROR)).await;
             }
-            self.state = State::Over;
+            self.tasks.abort();
             Ok(())
         })
     }
 
     fn abort(&mut self) {
-        if let State::Serving(serving) = &self.state {
-            serving.connection.close(code(Code::H3_INTERNAL_ERROR), b"");
+        if let Some(connection) = self.connection.get() {
+            connection.close(code(Code::H3_INTERNAL_ERROR), b"");
         }
-        self.state = State::Over;
+        self.tasks.abort();
     }
 
     fn client_port(&self) -> u16 {
-        self.port
+        self.client_port
     }
 
     fn readback(&self) -> Result<SocketReadback, TransportError> {
@@ -209,12 +191,12 @@ impl Connection for Served {
 }
 
 struct ServerReceiver {
-    body: Arriving<FromQuic<ReceiveHalf>>,
+    body: Received<FromStream<ReceiveHalf>>,
 }
 
 impl Receiver for ServerReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Call::new(self.body.whole(into))
+        Call::new(self.body.message(into))
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
@@ -225,13 +207,14 @@ impl Receiver for ServerReceiver {
 struct ServerSender {
     connection: quinn::Connection,
     half: SendHalf,
-    state: Answer,
+    state: ResponseState,
 }
 
-enum Answer {
-    /// Nothing has been sent; so many bytes were asked for.
-    Fresh(Option<u64>),
-    Begun(Left),
+enum ResponseState {
+    /// Nothing has been sent. So many bytes were asked for.
+    Unsent(Option<u64>),
+    /// The header has been sent.
+    Body(Unsent),
     Whole,
 }
 
@@ -241,11 +224,11 @@ impl ServerSender {
         move |e| stream_error(what, &e, &connection)
     }
 
-    async fn whole(&mut self, message: &[u8]) -> Result<(), TransportError> {
-        if !matches!(self.state, Answer::Fresh(_)) {
+    async fn send_whole(&mut self, message: &[u8]) -> Result<(), TransportError> {
+        if !matches!(self.state, ResponseState::Unsent(_)) {
             return Err(TransportError::closed("cannot send"));
         }
-        self.state = Answer::Begun(Left(None));
+        self.state = ResponseState::Body(Unsent(None));
         let sent = async {
             self.half.send_response(response(StatusCode::OK, Some(message.len() as u64))).await?;
             if !message.is_empty() {
@@ -254,31 +237,31 @@ impl ServerSender {
             self.half.finish().await
         };
         sent.await.map_err(self.failed("cannot send"))?;
-        self.state = Answer::Whole;
+        self.state = ResponseState::Whole;
         Ok(())
     }
 
-    async fn give(&mut self, part: &[u8]) -> Result<(), TransportError> {
-        if let Answer::Fresh(asked) = self.state {
-            self.state = Answer::Begun(Left(asked));
+    async fn send_part(&mut self, part: &[u8]) -> Result<(), TransportError> {
+        if let ResponseState::Unsent(asked) = self.state {
+            self.state = ResponseState::Body(Unsent(asked));
             let begun = self.half.send_response(response(StatusCode::OK, asked)).await;
             begun.map_err(self.failed("cannot send"))?;
         }
-        let Answer::Begun(left) = &mut self.state else {
+        let ResponseState::Body(unsent) = &mut self.state else {
             return Err(TransportError::closed("cannot send"));
         };
-        left.take(part.len())?;
+        unsent.take(part.len())?;
         if part.is_empty() {
             return Ok(());
         }
         self.half.send_data(Bytes::copy_from_slice(part)).await.map_err(self.failed("cannot send"))
     }
 
-    async fn end(&mut self) -> Result<(), TransportError> {
-        if let Answer::Begun(left) = &self.state {
-            left.end()?;
+    async fn finish_body(&mut self) -> Result<(), TransportError> {
+        if let ResponseState::Body(unsent) = &self.state {
+            unsent.end()?;
             self.half.finish().await.map_err(self.failed("cannot finish"))?;
-            self.state = Answer::Whole;
+            self.state = ResponseState::Whole;
         }
         Ok(())
     }
@@ -286,18 +269,18 @@ impl ServerSender {
 
 impl Sender for ServerSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Call::new(self.whole(message))
+        Call::new(self.send_whole(message))
     }
 
     fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
-        Call::new(self.give(part))
+        Call::new(self.send_part(part))
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
         match &self.state {
-            Answer::Fresh(_) => Call::new(self.whole(&[])),
-            Answer::Begun(_) => Call::new(self.end()),
-            Answer::Whole => Call::done(Ok(())),
+            ResponseState::Unsent(_) => Call::new(self.send_whole(&[])),
+            ResponseState::Body(_) => Call::new(self.finish_body()),
+            ResponseState::Whole => Call::done(Ok(())),
         }
     }
 }
@@ -305,7 +288,7 @@ impl Sender for ServerSender {
 impl Drop for ServerSender {
     fn drop(&mut self) {
         // QUIC would end the stream as if the response were whole.
-        if !matches!(self.state, Answer::Whole) {
+        if !matches!(self.state, ResponseState::Whole) {
             self.half.stop_stream(Code::H3_INTERNAL_ERROR);
         }
     }

@@ -1,36 +1,45 @@
 //! The client of HTTP/1.1 and HTTP/2.
 
-use super::body::{Outgoing, Tap, pieces};
-use super::engine::{Driven, Engine, Of, Works};
-use super::link::{Fate, Link, UnderWay};
-use super::pieces::FromHyper;
+use super::body::{FromHyper, Outgoing, PartSender, empty, in_parts, whole};
+use super::end::ConnectionEnd;
 use super::{Version, errors};
-use crate::http::pieces::Arriving;
+use crate::http::body::Received;
 use crate::http::request::{Length, Requests};
-use crate::http::{CONNECTION_WINDOW, MOST_HEADER_BYTES, STREAM_WINDOW};
+use crate::http::{CONNECTION_WINDOW, MAX_HEADER_BYTES, STREAM_WINDOW};
+use crate::runtime::tasks::Tasks;
+use crate::tcp::nonblocking::SocketHandle;
 use crate::{Call, Connection, Outcome, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
-use futures_util::future::{join, join_all};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
+use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
+
+/// What is known of a connection when HTTP begins on it.
+pub(super) struct Established {
+    pub(super) socket: SocketHandle,
+    pub(super) phases: Phases,
+    pub(super) client_port: u16,
+}
 
 /// The client's end of a connection.
 pub(super) struct Client {
-    link: Link,
-    engine: Engine,
-    way: Way,
+    established: Established,
+    tasks: Tasks,
+    end: ConnectionEnd,
+    /// Nothing once the connection is closed.
+    handle: Option<Handle>,
     requests: Arc<Requests>,
-    /// HTTP/1.1 carries one request at a time: the others wait in line.
-    turn: Option<Arc<Semaphore>>,
-    phases: Phases,
-    port: u16,
+}
+
+/// What sends requests. HTTP/1.1 carries one at a time: the others wait in line.
+enum Handle {
+    Http1(Arc<Mutex<http1::SendRequest<Outgoing>>>),
+    Http2(http2::SendRequest<Outgoing>),
 }
 
 impl Client {
@@ -38,95 +47,84 @@ impl Client {
     pub(super) async fn start(
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         version: Version,
-        link: Link,
+        established: Established,
         requests: Requests,
-        phases: Phases,
-        port: u16,
     ) -> Result<Self, TransportError> {
-        const WHAT: &str = "cannot begin HTTP";
-        let (io, works) = (TokioIo::new(io), Works::default());
-        let (dispatch, driven): (Dispatch, Box<dyn Driven>) = match version {
-            Version::One => {
-                let (dispatch, connection) = http1::handshake(io).await.map_err(|e| errors::meaning(WHAT, &e))?;
-                (Dispatch::One(dispatch), Box::new(Of { connection: Box::pin(connection), wind_up: |_| {} }))
+        let failed = |e| errors::meaning("cannot begin HTTP", &e);
+        let (io, tasks, end) = (TokioIo::new(io), Tasks::default(), ConnectionEnd::default());
+        let ended = end.clone();
+        let handle = match version {
+            Version::Http1 => {
+                let (handle, connection) = http1::handshake(io).await.map_err(failed)?;
+                tasks.spawn(async move { ended.set(errors::end(connection.await, version)) });
+                Handle::Http1(Arc::new(Mutex::new(handle)))
             }
-            Version::Two => {
-                let mut builder = http2::Builder::new(works.clone());
+            Version::Http2 => {
+                let mut builder = http2::Builder::new(tasks.executor());
                 builder
                     .initial_stream_window_size(STREAM_WINDOW)
                     .initial_connection_window_size(CONNECTION_WINDOW)
-                    .max_header_list_size(MOST_HEADER_BYTES);
-                let (dispatch, requests) = builder.handshake(io).await.map_err(|e| errors::meaning(WHAT, &e))?;
-                // What hyper has put there by now is the connection itself: it ends after the last request has.
-                let connection = join_all(works.take());
-                let whole = async { join(requests, connection).await.0 };
-                (Dispatch::Two(dispatch), Box::new(Of { connection: Box::pin(whole), wind_up: |_| {} }))
+                    .max_header_list_size(MAX_HEADER_BYTES);
+                let (handle, connection) = builder.handshake(io).await.map_err(failed)?;
+                tasks.spawn(async move { ended.set(errors::end(connection.await, version)) });
+                Handle::Http2(handle)
             }
         };
-        let engine = Engine::new(driven, version, works, link.fate.clone());
-        // HTTP/2 says at once what it allows.
-        engine.turn();
-        let way = Way { dispatch: Arc::new(Mutex::new(Some(dispatch))), fate: link.fate.clone() };
-        let turn = (version == Version::One).then(|| Arc::new(Semaphore::new(1)));
-        Ok(Self { link, engine, way, requests: Arc::new(requests), turn, phases, port })
+        Ok(Self { established, tasks, end, handle: Some(handle), requests: Arc::new(requests) })
     }
 
-    async fn open_one(&self, purpose: Purpose) -> Result<Stream, TransportError> {
-        let turn = match &self.turn {
-            Some(turn) => Some(match Arc::clone(turn).try_acquire_owned() {
-                Ok(held) => held,
-                Err(_) => Arc::clone(turn).acquire_owned().await.map_err(|_| self.way.over())?,
-            }),
-            None => None,
+    async fn open_stream(&self, purpose: Purpose) -> Result<Stream, TransportError> {
+        let slot = match &self.handle {
+            Some(handle) => handle.slot().await.map_err(|e| errors::error("cannot ask", &e, &self.end))?,
+            None => return Err(self.end.error("cannot ask")),
         };
-        // It may have ended since anybody looked.
-        self.engine.turn();
-        self.engine.until(self.way.ready()).await?;
-        let (answer, awaited) = oneshot::channel();
+        let (pending, response) = oneshot::channel();
         let mut sender = ClientSender {
-            engine: self.engine.clone(),
-            way: self.way.clone(),
             requests: Arc::clone(&self.requests),
+            end: self.end.clone(),
             purpose,
-            answer: Some(answer),
-            tap: None,
+            unsent: Some((slot, pending)),
+            parts: None,
         };
         if let Purpose::Download(bytes) = purpose {
-            sender.ask(self.requests.download(bytes, Outgoing::empty())?)?;
+            sender.ask(self.requests.download(bytes, empty())?)?;
         }
-        let under_way = Some(Held { _turn: turn, _counted: self.link.fate.begin() });
-        let reply = Reply { fate: self.link.fate.clone(), state: State::Unasked(awaited), under_way };
-        let receiver = ClientReceiver { engine: self.engine.clone(), reply };
-        Ok(Stream::new(sender, receiver))
+        Ok(Stream::new(sender, ClientReceiver { end: self.end.clone(), state: State::Unsent(response) }))
     }
 }
 
-impl Client {
-    /// Streams may still hold the engine: what it drives ends all the same.
-    fn stop(&self) {
-        self.link.fate.seal(Ok(()));
-        self.engine.stop();
+impl Handle {
+    /// Waits until a request can be sent.
+    async fn slot(&self) -> hyper::Result<Slot> {
+        match self {
+            Self::Http1(handle) => {
+                let mut handle = Arc::clone(handle).lock_owned().await;
+                handle.ready().await?;
+                Ok(Slot::Http1(handle))
+            }
+            Self::Http2(handle) => {
+                let mut handle = handle.clone();
+                handle.ready().await?;
+                Ok(Slot::Http2(handle))
+            }
+        }
+    }
+
+    /// Whether a response is still to come that the protocol has no way to wait for at its end.
+    fn is_busy(&self) -> bool {
+        matches!(self, Self::Http1(handle) if handle.try_lock().is_err())
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-/// An orderly end, also when the wait for it is given up.
-struct Ending<'a>(&'a Client);
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        self.0.stop();
+        self.end.set(Ok(()));
     }
 }
 
 impl Connection for Client {
     fn open(&self, purpose: Purpose) -> Call<'_, Stream> {
-        Call::new(self.open_one(purpose))
+        Call::new(self.open_stream(purpose))
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
@@ -134,265 +132,214 @@ impl Connection for Client {
     }
 
     fn phases(&self) -> Phases {
-        self.phases
+        self.established.phases
     }
 
+    /// The connection ends when nobody can send a request any more, and in HTTP/2 when every response has come.
     fn close(&mut self) -> Call<'_, ()> {
         Call::new(async {
-            self.way.take();
-            // HTTP/1.1 has no word for the end: with a response to come there is nothing orderly about it.
-            if self.turn.as_ref().is_some_and(|turn| turn.available_permits() == 0) {
-                self.stop();
+            let tasks = std::mem::take(&mut self.tasks);
+            if self.handle.take().is_some_and(|handle| !handle.is_busy()) {
+                tasks.ended().await;
             }
-            let _end = Ending(self);
-            self.engine.wind_up().await;
+            // If this wait is given up or there is none, dropping the tasks ends the connection.
             Ok(())
         })
     }
 
     fn abort(&mut self) {
-        self.link.abort();
-        self.engine.stop();
+        self.end.set_aborted();
+        self.handle = None;
+        self.established.socket.reset_on_close();
+        self.tasks.abort();
     }
 
     fn client_port(&self) -> u16 {
-        self.port
+        self.established.client_port
     }
 
     fn readback(&self) -> Result<SocketReadback, TransportError> {
-        self.link.readback()
+        self.established.socket.readback()
     }
 }
 
-/// A response on its way.
-type Answer = Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>;
-
-/// Where requests go.
-enum Dispatch {
-    One(http1::SendRequest<Outgoing>),
-    Two(http2::SendRequest<Outgoing>),
+/// The right to send one request; in HTTP/1.1 held until the response is whole.
+enum Slot {
+    Http1(OwnedMutexGuard<http1::SendRequest<Outgoing>>),
+    Http2(http2::SendRequest<Outgoing>),
 }
 
-/// The same, for all streams; nothing once the connection is closed.
-#[derive(Clone)]
-struct Way {
-    dispatch: Arc<Mutex<Option<Dispatch>>>,
-    fate: Fate,
+/// A request whose response is still to come.
+struct Pending {
+    response: Pin<Box<dyn Future<Output = hyper::Result<Response<Incoming>>> + Send>>,
+    turn: Option<OwnedMutexGuard<http1::SendRequest<Outgoing>>>,
 }
 
-impl Way {
-    fn with<T>(&self, act: impl FnOnce(&mut Dispatch) -> T) -> Option<T> {
-        self.dispatch.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(act)
-    }
-
-    fn take(&self) {
-        self.dispatch.lock().unwrap_or_else(PoisonError::into_inner).take();
-    }
-
-    fn over(&self) -> TransportError {
-        self.fate.error("cannot ask")
-    }
-
-    /// When a request can be sent.
-    async fn ready(&self) -> Result<(), TransportError> {
-        poll_fn(|context| {
-            let ready = self.with(|dispatch| match dispatch {
-                Dispatch::One(dispatch) => dispatch.poll_ready(context),
-                Dispatch::Two(dispatch) => dispatch.poll_ready(context),
-            });
-            match ready {
-                Some(ready) => ready.map_err(|e| errors::error("cannot ask", &e, &self.fate)),
-                None => Poll::Ready(Err(self.over())),
-            }
-        })
-        .await
-    }
-
-    fn ask(&self, request: Request<Outgoing>) -> Result<Answer, TransportError> {
-        let asked = self.with(|dispatch| -> Answer {
-            match dispatch {
-                Dispatch::One(dispatch) => Box::pin(dispatch.send_request(request)),
-                Dispatch::Two(dispatch) => Box::pin(dispatch.send_request(request)),
-            }
-        });
-        asked.ok_or_else(|| self.over())
+impl Slot {
+    fn send(self, request: Request<Outgoing>) -> Pending {
+        match self {
+            Self::Http1(mut handle) => Pending { response: Box::pin(handle.send_request(request)), turn: Some(handle) },
+            Self::Http2(mut handle) => Pending { response: Box::pin(handle.send_request(request)), turn: None },
+        }
     }
 }
 
 struct ClientSender {
-    engine: Engine,
-    way: Way,
     requests: Arc<Requests>,
+    end: ConnectionEnd,
     purpose: Purpose,
-    /// Where the receiver waits; nothing once the request is on its way.
-    answer: Option<oneshot::Sender<Answer>>,
-    tap: Option<Tap>,
+    /// Nothing once the request is sent.
+    unsent: Option<(Slot, oneshot::Sender<Pending>)>,
+    /// Of a body that is sent in parts.
+    parts: Option<PartSender>,
 }
 
 impl ClientSender {
     fn ask(&mut self, request: Request<Outgoing>) -> Result<(), TransportError> {
-        let Some(answer) = self.answer.take() else {
+        let Some((slot, pending)) = self.unsent.take() else {
             return Err(TransportError::with("cannot send", Outcome::Error, "a stream carries one message"));
         };
-        // Nobody may want the answer: then the request is none to make.
-        let _ = answer.send(self.way.ask(request)?);
-        self.engine.turn();
+        // If the receiver is gone, so is the interest in this request.
+        let _ = pending.send(slot.send(request));
         Ok(())
     }
 
-    fn whole(&mut self, message: &[u8]) -> Result<(), TransportError> {
-        let length = Length::Known(message.len() as u64);
-        let request = self.requests.message(length, Outgoing::whole(message))?;
-        self.ask(request)
+    fn send_whole(&mut self, message: &[u8]) -> Result<(), TransportError> {
+        self.ask(self.requests.message(Length::Known(message.len() as u64), whole(message))?)
     }
 
-    fn end(&mut self) -> Result<(), TransportError> {
-        let end = self.tap.take().map_or(Ok(()), |mut tap| tap.finish());
-        self.engine.turn();
-        end
-    }
-
-    async fn give(&mut self, part: &[u8]) -> Result<(), TransportError> {
-        if self.answer.is_some() {
+    async fn send_part(&mut self, part: &[u8]) -> Result<(), TransportError> {
+        if self.unsent.is_some() {
             let length = match self.purpose {
                 Purpose::Upload(length) => length,
-                _ => None,
+                Purpose::Messages | Purpose::Download(_) => None,
             };
-            let (tap, body) = pieces(length, &self.way.fate);
-            let request = match (self.purpose, length) {
-                (Purpose::Upload(_), Some(bytes)) => self.requests.upload(Length::Known(bytes), Outgoing::Pieces(body)),
-                (Purpose::Upload(_), None) => self.requests.upload(Length::Unknown, Outgoing::Pieces(body)),
-                _ => self.requests.message(Length::Unknown, Outgoing::Pieces(body)),
-            }?;
-            self.ask(request)?;
-            self.tap = Some(tap);
+            let (parts, body) = in_parts(length, &self.end);
+            let announced = length.map_or(Length::Unknown, Length::Known);
+            self.ask(match self.purpose {
+                Purpose::Upload(_) => self.requests.upload(announced, body),
+                Purpose::Messages | Purpose::Download(_) => self.requests.message(announced, body),
+            }?)?;
+            self.parts = Some(parts);
         }
-        match &mut self.tap {
-            Some(tap) => self.engine.until(tap.give(part)).await?,
-            None => return Err(TransportError::with("cannot send", Outcome::Error, "the request is whole")),
+        match &mut self.parts {
+            Some(parts) => parts.send(part).await,
+            None => Err(TransportError::with("cannot send", Outcome::Error, "the request is whole")),
         }
-        self.engine.turn();
-        Ok(())
+    }
+
+    fn finish_parts(&mut self) -> Result<(), TransportError> {
+        self.parts.take().map_or(Ok(()), PartSender::finish)
     }
 }
 
 impl Sender for ClientSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
         match self.purpose {
-            Purpose::Messages => Call::done(self.whole(message)),
-            Purpose::Upload(_) => Call::new(self.give(message)),
+            Purpose::Messages => Call::done(self.send_whole(message)),
+            Purpose::Upload(_) => Call::new(self.send_part(message)),
             Purpose::Download(_) => Call::done(Ok(())),
         }
     }
 
     fn send_some<'a>(&'a mut self, part: &'a [u8]) -> Call<'a, ()> {
         match self.purpose {
-            Purpose::Messages | Purpose::Upload(_) => Call::new(self.give(part)),
+            Purpose::Messages | Purpose::Upload(_) => Call::new(self.send_part(part)),
             Purpose::Download(_) => Call::done(Ok(())),
         }
     }
 
     fn finish(&mut self) -> Call<'_, ()> {
-        if self.answer.is_some() && matches!(self.purpose, Purpose::Upload(_)) {
+        if self.unsent.is_some() && matches!(self.purpose, Purpose::Upload(_)) {
+            // An upload of nothing is a request all the same.
             return Call::new(async {
-                self.give(&[]).await?;
-                self.end()
+                self.send_part(&[]).await?;
+                self.finish_parts()
             });
         }
-        Call::done(self.end())
+        Call::done(self.finish_parts())
     }
 }
 
 struct ClientReceiver {
-    engine: Engine,
-    reply: Reply,
-}
-
-/// The response, on its way.
-struct Reply {
-    fate: Fate,
+    end: ConnectionEnd,
     state: State,
-    /// Given back once the response is whole.
-    under_way: Option<Held>,
-}
-
-/// What a request holds of the connection.
-struct Held {
-    _turn: Option<OwnedSemaphorePermit>,
-    _counted: UnderWay,
 }
 
 enum State {
-    Unasked(oneshot::Receiver<Answer>),
-    Asked(Answer),
-    Answered(Arriving<FromHyper>),
+    /// The request has not been sent.
+    Unsent(oneshot::Receiver<Pending>),
+    Sent(Pending),
+    /// The response's header has come.
+    Body(Received<FromHyper>, Option<OwnedMutexGuard<http1::SendRequest<Outgoing>>>),
     Failed,
 }
 
-impl Reply {
+impl ClientReceiver {
     /// The response's body, once its header has come.
-    async fn body(&mut self) -> Result<&mut Arriving<FromHyper>, TransportError> {
-        while !matches!(self.state, State::Answered(_)) {
+    async fn body(&mut self) -> Result<&mut Received<FromHyper>, TransportError> {
+        const WHAT: &str = "cannot receive";
+        while !matches!(self.state, State::Body(..) | State::Failed) {
             let next = match &mut self.state {
-                State::Unasked(awaited) => {
-                    awaited.await.map(State::Asked).map_err(|_| self.fate.error("cannot receive"))
-                }
-                State::Asked(answer) => match answer.await {
-                    Ok(response) => answered(response, &self.fate),
-                    Err(e) => Err(errors::error("cannot receive", &e, &self.fate)),
+                State::Unsent(pending) => pending.await.map(State::Sent).map_err(|_| self.end.error(WHAT)),
+                State::Sent(pending) => match pending.response.as_mut().await {
+                    Ok(response) => begin_body(response, pending.turn.take(), &self.end),
+                    Err(e) => Err(errors::error(WHAT, &e, &self.end)),
                 },
-                State::Answered(_) => break,
-                State::Failed => Err(TransportError::closed("cannot receive")),
+                State::Body(..) | State::Failed => break,
             };
-            match next {
-                Ok(state) => self.state = state,
+            self.state = match next {
+                Ok(state) => state,
                 Err(e) => {
                     self.state = State::Failed;
-                    self.under_way = None;
                     return Err(e);
                 }
-            }
+            };
         }
         match &mut self.state {
-            State::Answered(body) => Ok(body),
-            _ => Err(TransportError::closed("cannot receive")),
+            State::Body(body, _) => Ok(body),
+            _ => Err(TransportError::closed(WHAT)),
         }
     }
 
-    async fn whole(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
-        let received = self.body().await?.whole(into).await;
-        self.settle();
-        received
-    }
-
-    async fn some(&mut self, into: &mut [u8]) -> Result<usize, TransportError> {
-        let received = self.body().await?.some(into).await;
-        self.settle();
-        received
-    }
-
-    fn settle(&mut self) {
-        if matches!(&self.state, State::Answered(body) if body.is_over()) {
-            self.under_way = None;
+    /// Lets the next request of HTTP/1.1 begin, if the response is whole.
+    fn end_turn(&mut self) {
+        if let State::Body(body, turn) = &mut self.state
+            && body.is_over()
+        {
+            *turn = None;
         }
     }
 }
 
-fn answered(response: Response<Incoming>, fate: &Fate) -> Result<State, TransportError> {
+fn begin_body(
+    response: Response<Incoming>,
+    turn: Option<OwnedMutexGuard<http1::SendRequest<Outgoing>>>,
+    end: &ConnectionEnd,
+) -> Result<State, TransportError> {
     let status = response.status();
     if !status.is_success() {
         let cause = format!("the server answered {status}");
         return Err(TransportError::with("cannot receive", Outcome::Protocol, cause));
     }
-    Ok(State::Answered(Arriving::new(FromHyper { body: response.into_body(), fate: fate.clone() })))
+    let body = FromHyper { body: response.into_body(), end: end.clone() };
+    Ok(State::Body(Received::new(body), turn))
 }
 
 impl Receiver for ClientReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Call::new(self.engine.until(self.reply.whole(into)))
+        Call::new(async {
+            let received = self.body().await?.message(into).await;
+            self.end_turn();
+            received
+        })
     }
 
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
-        Call::new(self.engine.until(self.reply.some(into)))
+        Call::new(async {
+            let received = self.body().await?.some(into).await;
+            self.end_turn();
+            received
+        })
     }
 }

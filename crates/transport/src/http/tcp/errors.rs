@@ -1,68 +1,63 @@
-//! What errors of HTTP mean for an exchange.
+//! What errors of HTTP/1.1 and HTTP/2 mean for an exchange.
 
 use super::Version;
-use super::body::GivenUp;
-use super::link::Fate;
+use super::body::Abandoned;
+use super::end::ConnectionEnd;
 use crate::tls::handshake;
 use crate::{Outcome, TransportError};
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
-/// `cause` on a connection that came to `fate`, if it is over.
-pub(super) fn error(what: &'static str, cause: &hyper::Error, fate: &Fate) -> TransportError {
-    // Some only say that the connection is over, not why.
-    let over = cause.is_canceled() || cause.is_closed() || is_dropped(cause);
-    below(what, cause).unwrap_or_else(|| if over { fate.error(what) } else { of_hyper(what, cause) })
+/// The error of a request, on a connection that may have come to its `end`.
+pub(super) fn error(what: &'static str, cause: &hyper::Error, end: &ConnectionEnd) -> TransportError {
+    // Some errors only say that the connection has ended, not why.
+    let ended = cause.is_canceled() || cause.is_closed() || is_task_dropped(cause);
+    match below(what, cause) {
+        Some(error) => error,
+        None if ended => end.error(what),
+        None => of_hyper(what, cause),
+    }
 }
 
-/// How a connection came to its `fate`.
-pub(super) fn end(result: hyper::Result<()>, version: Version, fate: &Fate) -> Result<(), TransportError> {
+/// How a connection ended, whose task had this result.
+pub(super) fn end(result: hyper::Result<()>, version: Version) -> Result<(), TransportError> {
     match result {
-        // On Linux it breaks so for who still writes to an end that has said it is done, and closed. With nothing under way
-        // that was orderly: what comes too late are frames that only keep the connection in order. In HTTP/1.1 there are none:
-        // there hyper has passed over a reset before.
-        Err(e) if version == Version::Two && fate.is_idle() && is_broken_pipe(&e) => Ok(()),
+        // The other end of HTTP/2 has closed in an orderly way, before it had read the last frames, which only keep the connection
+        // in order. Every request that this cut off has its own error.
+        Err(e) if version == Version::Http2 && is_broken_pipe(&e) => Ok(()),
         result => result.map_err(|e| meaning("", &e)),
     }
 }
 
-fn is_broken_pipe(cause: &hyper::Error) -> bool {
-    let mut source = cause.source();
-    while let Some(inner) = source {
-        let io = inner.downcast_ref::<io::Error>();
-        let io = io.or_else(|| inner.downcast_ref::<h2::Error>().and_then(h2::Error::get_io));
-        if let Some(io) = io {
-            return io.kind() == ErrorKind::BrokenPipe;
-        }
-        source = inner.source();
-    }
-    false
-}
-
-/// `cause` by itself.
+/// The error by itself.
 pub(super) fn meaning(what: &'static str, cause: &hyper::Error) -> TransportError {
     below(what, cause).unwrap_or_else(|| of_hyper(what, cause))
 }
 
-/// Whether the task that drives the connection was dropped, for which hyper has no other word than that it is not its fault.
-fn is_dropped(cause: &hyper::Error) -> bool {
-    let given_up = cause.source().and_then(|source| source.downcast_ref::<GivenUp>());
-    cause.is_user() && given_up.is_none()
+/// Whether the task that drives the connection was dropped. hyper calls that an error of the user, like a body that was given up.
+fn is_task_dropped(cause: &hyper::Error) -> bool {
+    let abandoned = cause.source().and_then(|source| source.downcast_ref::<Abandoned>());
+    cause.is_user() && abandoned.is_none()
+}
+
+fn sources(cause: &hyper::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(cause.source(), |&inner| inner.source())
+}
+
+fn is_broken_pipe(cause: &hyper::Error) -> bool {
+    let io = sources(cause).find_map(|inner| {
+        inner.downcast_ref::<io::Error>().or_else(|| inner.downcast_ref::<h2::Error>().and_then(h2::Error::get_io))
+    });
+    io.is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)
 }
 
 /// An error of what hyper works with.
 fn below(what: &'static str, cause: &hyper::Error) -> Option<TransportError> {
-    let mut source = cause.source();
-    while let Some(inner) = source {
-        if let Some(io) = inner.downcast_ref::<io::Error>() {
-            return Some(of_io(what, io));
-        }
-        if let Some(two) = inner.downcast_ref::<h2::Error>() {
-            return Some(of_two(what, two));
-        }
-        source = inner.source();
-    }
-    None
+    sources(cause).find_map(|inner| match (inner.downcast_ref::<io::Error>(), inner.downcast_ref::<h2::Error>()) {
+        (Some(io), _) => Some(of_io(what, io)),
+        (_, Some(h2)) => Some(of_h2(what, h2)),
+        (None, None) => None,
+    })
 }
 
 fn of_hyper(what: &'static str, cause: &hyper::Error) -> TransportError {
@@ -79,15 +74,15 @@ fn of_hyper(what: &'static str, cause: &hyper::Error) -> TransportError {
 }
 
 fn of_io(what: &'static str, cause: &io::Error) -> TransportError {
-    // So hyper calls a body whose chunks make no sense.
+    // hyper's error for a body whose chunks make no sense.
     if cause.kind() == ErrorKind::InvalidInput {
         return TransportError::with(what, Outcome::Protocol, cause.to_string());
     }
     handshake::error(what, cause)
 }
 
-/// A stream that was reset, or a connection that is over (RFC 9113, section 7).
-fn of_two(what: &'static str, cause: &h2::Error) -> TransportError {
+/// A stream that was reset, or a connection that has ended (RFC 9113, section 7).
+fn of_h2(what: &'static str, cause: &h2::Error) -> TransportError {
     if let Some(io) = cause.get_io() {
         return of_io(what, io);
     }
