@@ -208,6 +208,8 @@ fn settings(cell: &Cell) -> Result<Settings, CellError> {
         resumption: needs.map_or(Resumption::None, |needs| needs.resumption),
         polling: needs.is_some_and(|needs| needs.polling),
         payload: needs.map_or(Payload::Binary, |needs| needs.payload),
+        // Both ends are our own: no size that a cell may ask for is refused.
+        max_message_bytes: Some(1 << 30),
         request_bytes: needs.map_or(0, |needs| needs.request_bytes) as usize,
         path: String::new(),
         security,

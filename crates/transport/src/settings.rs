@@ -1,4 +1,4 @@
-//! Socket settings: set before the connection is made, read back after.
+//! What both ends of a connection are set to, and what the kernel made of it.
 
 use crate::error::{TransportError, failed};
 use crate::security::{Resumption, Security};
@@ -11,25 +11,27 @@ use std::sync::Arc;
 /// What both ends of every connection are set to.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Of the sockets.
+    /// The sockets' own settings.
     pub socket: SocketSettings,
-    /// What later connections take over from earlier ones.
+    /// What a connection resumes of an earlier one.
     pub resumption: Resumption,
     /// Socket.IO begins with HTTP long polling.
     pub polling: bool,
-    /// What kind of messages.
+    /// What messages are sent as.
     pub payload: Payload,
-    /// HTTP: a request's header is filled up to this size, bytes.
+    /// WebSocket and Socket.IO: the largest message that an end accepts, bytes. None: 64 MiB, as tungstenite has it.
+    pub max_message_bytes: Option<usize>,
+    /// HTTP: the header of a request is padded to this size, bytes.
     pub request_bytes: usize,
-    /// HTTP, WebSocket, WebTransport: where; empty for the transport's own.
+    /// HTTP, WebSocket, WebTransport: the path that a client asks for; empty for the transport's own.
     pub path: String,
     /// Certificate, keys and trust of secure transports.
     pub security: Option<Arc<Security>>,
-    /// Where QUIC writes what it does (qlog), if anywhere.
+    /// The directory where QUIC writes its qlog, if any.
     pub qlog: Option<PathBuf>,
 }
 
-/// What kind of messages.
+/// What messages are sent as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Payload {
@@ -40,7 +42,7 @@ pub enum Payload {
     Text,
 }
 
-/// What is set on every socket; what is `None` is left to the kernel.
+/// What is set on every socket. The kernel chooses what is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocketSettings {
     /// TCP congestion control.
@@ -53,7 +55,7 @@ pub struct SocketSettings {
     pub receive_buffer: Option<u32>,
 }
 
-/// What the kernel made of it.
+/// The settings of a socket, as the kernel has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SocketReadback {
     /// TCP congestion control.
@@ -72,9 +74,11 @@ pub struct SocketReadback {
 }
 
 impl Settings {
-    /// Certificate, keys and trust: secure transports cannot do without.
+    /// Certificate, keys and trust, which every secure transport needs.
     pub(crate) fn security(&self) -> Result<&Security, TransportError> {
-        self.security.as_deref().ok_or_else(|| TransportError::unsupported("cannot do without a certificate"))
+        self.security
+            .as_deref()
+            .ok_or_else(|| TransportError::unsupported("cannot secure a connection without a certificate"))
     }
 }
 
@@ -100,7 +104,7 @@ impl SocketSettings {
         Ok(())
     }
 
-    /// Whether the kernel took what was set: what it did not, in words.
+    /// Describes a setting that the kernel did not accept, if there is one.
     pub fn mismatch(&self, found: &SocketReadback) -> Option<String> {
         if found.congestion_control.is_some()
             && self.congestion_control.is_some()
@@ -115,15 +119,15 @@ impl SocketSettings {
             return Some(format!("nodelay {:?} was set, the socket has {:?}", self.nodelay, found.nodelay));
         }
         // Linux doubles what is asked for, to hold its own bookkeeping, and cuts it at net.core.[rw]mem_max.
-        let short = |asked: Option<u32>, found: usize| asked.is_some_and(|asked| found < asked as usize * 2);
-        if short(self.send_buffer, found.send_buffer_bytes) {
+        let is_cut = |asked: Option<u32>, found: usize| asked.is_some_and(|asked| found < asked as usize * 2);
+        if is_cut(self.send_buffer, found.send_buffer_bytes) {
             return Some(format!(
                 "send buffer {:?} was cut to {} (net.core.wmem_max)",
                 self.send_buffer,
                 found.send_buffer_bytes / 2
             ));
         }
-        if short(self.receive_buffer, found.receive_buffer_bytes) {
+        if is_cut(self.receive_buffer, found.receive_buffer_bytes) {
             return Some(format!(
                 "receive buffer {:?} was cut to {} (net.core.rmem_max)",
                 self.receive_buffer,

@@ -5,8 +5,8 @@ use crate::error::failed;
 use crate::quic::endpoint::{
     ABORTED, Connected, Endpoint, accept, client_endpoint, connect, connection_error, datagram_error, server_endpoint,
 };
-use crate::quic::{LARGEST_DATAGRAM, fill, fits, take};
-use crate::runtime::arriving::Arriving;
+use crate::quic::{MAX_DATAGRAM, check_size, copy_datagram, fill};
+use crate::runtime::handshaking::Handshaking;
 use crate::{
     Call, Carrier, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption, Sender,
     Settings, SocketReadback, Stream, Streams, Transport, TransportError,
@@ -23,10 +23,10 @@ use web_transport_quinn::{
     ALPN, ReadError, RecvStream, Request, SendStream, Session, SessionError, WebTransportError, WriteError,
 };
 
-/// The largest message: a datagram less the identifier of the session, which is the first stream's, 0, in one byte.
-const LARGEST_MESSAGE: usize = LARGEST_DATAGRAM - 1;
+/// The largest message: a datagram without the identifier of the session, which is that of its first stream, 0, in one byte.
+const MAX_MESSAGE: usize = MAX_DATAGRAM - 1;
 /// How long the end of a session may take.
-const CLOSING: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The transport `webtransport`.
 pub struct WebTransport;
@@ -68,7 +68,7 @@ impl Transport for WebTransport {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Call::new(dial(server, settings, timeout, false))
+        Call::new(connect_client(server, settings, timeout, false))
     }
 }
 
@@ -85,9 +85,9 @@ impl Transport for WebTransportDatagram {
         Features { datagram: true, streams: Streams::One, ..WebTransport.features() }
     }
 
-    /// What always fits, as of `quic-datagram`.
+    /// What always fits, as in `quic-datagram`.
     fn largest_message(&self, _ipv6: bool, _mtu: u32) -> Option<usize> {
-        Some(LARGEST_MESSAGE)
+        Some(MAX_MESSAGE)
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
@@ -100,35 +100,35 @@ impl Transport for WebTransportDatagram {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Call::new(dial(server, settings, timeout, true))
+        Call::new(connect_client(server, settings, timeout, true))
     }
 }
 
 fn listen(address: SocketAddr, settings: &Settings, datagrams: bool) -> Result<Box<dyn Listener>, TransportError> {
-    without_early_data(settings)?;
+    refuse_early_data(settings)?;
     let endpoint = server_endpoint(address, settings, &[ALPN.as_bytes()])?;
     Ok(Box::new(WebTransportServer { endpoint, datagrams }))
 }
 
-/// CONNECT may not travel as early data, for it is not safe to repeat (RFC 9114, section 10.9).
-fn without_early_data(settings: &Settings) -> Result<(), TransportError> {
+/// CONNECT may not be sent as early data, for it is not safe to repeat (RFC 9114, section 10.9).
+fn refuse_early_data(settings: &Settings) -> Result<(), TransportError> {
     if settings.resumption == Resumption::EarlyData {
         return Err(TransportError::unsupported("cannot send early data"));
     }
     Ok(())
 }
 
-async fn dial(
+async fn connect_client(
     server: SocketAddr,
     settings: &Settings,
     timeout: Duration,
     datagrams: bool,
 ) -> Result<Box<dyn Connection>, TransportError> {
-    without_early_data(settings)?;
+    refuse_early_data(settings)?;
     let began = Instant::now();
     let Endpoint { quinn: endpoint, readback } = client_endpoint(server, settings)?;
     let client_port = endpoint.local_addr().map_err(failed("cannot read the own address"))?.port();
-    let request = ConnectRequest::new(address(server.port(), settings)?);
+    let request = ConnectRequest::new(session_url(server.port(), settings)?);
     let connected = connect(&endpoint, server, settings, &[ALPN.as_bytes()], timeout).await?;
 
     let upgrading = Instant::now();
@@ -136,13 +136,13 @@ async fn dial(
         let opened = Session::connect(connected.quinn.clone(), request).await;
         opened.map_err(|e| opening_error("cannot open a session", &connected.quinn, &e))
     });
-    let live = Arc::new(Live(session.await?));
+    let session = Arc::new(OpenSession(session.await?));
     let upgrade = upgrading.elapsed();
-    Ok(Box::new(WebTransportClientConnection { live, connected, upgrade, client_port, readback, datagrams }))
+    Ok(Box::new(WebTransportClientConnection { session, connected, upgrade, client_port, readback, datagrams }))
 }
 
-/// Where the session is: the server's name, not its address.
-fn address(port: u16, settings: &Settings) -> Result<Url, TransportError> {
+/// The URL of the session, which has the server's name, not its address.
+fn session_url(port: u16, settings: &Settings) -> Result<Url, TransportError> {
     let name = settings.security()?.server_name().to_str();
     let name = if name.contains(':') { format!("[{name}]") } else { name.into_owned() };
     let path = settings.path.strip_prefix('/').unwrap_or(&settings.path);
@@ -150,27 +150,28 @@ fn address(port: u16, settings: &Settings) -> Result<Url, TransportError> {
         .map_err(|e| TransportError::with("cannot use the path", Outcome::Error, e.to_string()))
 }
 
-/// A session, as long as anybody uses it or a stream of it.
-struct Live(Session);
+/// A session, which ends when the last handle on it and its streams is dropped.
+pub(crate) struct OpenSession(pub(crate) Session);
 
-impl Live {
-    fn end(&self, code: u32) {
+impl OpenSession {
+    /// Ends the connection.
+    pub(crate) fn end(&self, code: u32) {
         let code = VarInt::try_from(error_to_http3(code)).unwrap_or_default();
         quinn::Connection::close(&self.0, code, b"");
     }
 
-    /// The session's own end, which the other end answers by ending the connection.
-    async fn close(&self) {
+    /// The session's orderly end, which the other end answers by ending the connection.
+    pub(crate) async fn close(&self) {
         self.0.close(0, b"");
-        if tokio::time::timeout(CLOSING, self.0.closed()).await.is_err() {
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.0.closed()).await.is_err() {
             self.end(0);
         }
     }
 }
 
-impl Drop for Live {
+impl Drop for OpenSession {
     fn drop(&mut self) {
-        // The session's own task would keep the connection open.
+        // The library's task for the session would keep the connection open.
         self.end(0);
     }
 }
@@ -190,25 +191,25 @@ impl Listener for WebTransportServer {
             let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
             Ok(Box::new(WebTransportServerConnection {
                 client_port: incoming.remote_address().port(),
-                arriving: Arriving::new(session(incoming)),
+                handshake: Handshaking::new(accept_session(incoming)),
                 readback: self.endpoint.readback.clone(),
                 datagrams: self.datagrams,
-                taken: false,
+                accepted: false,
             }) as Box<dyn Connection>)
         })
     }
 }
 
-/// The session that a client asks for, whatever its path.
-async fn session(incoming: quinn::Incoming) -> Result<Arc<Live>, TransportError> {
+/// Accepts the session that a client asks for, whatever its path.
+pub(crate) async fn accept_session(incoming: quinn::Incoming) -> Result<Arc<OpenSession>, TransportError> {
     let connection = accept(incoming, true).await?;
     let opened = async { Request::accept(connection.clone()).await?.ok().await };
     let session = opened.await.map_err(|e| opening_error("cannot accept a session", &connection, &e))?;
-    Ok(Arc::new(Live(session)))
+    Ok(Arc::new(OpenSession(session)))
 }
 
 struct WebTransportClientConnection {
-    live: Arc<Live>,
+    session: Arc<OpenSession>,
     connected: Connected,
     upgrade: Duration,
     client_port: u16,
@@ -220,10 +221,10 @@ impl Connection for WebTransportClientConnection {
     fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
         Call::new(async move {
             if self.datagrams {
-                return Ok(datagrams(&self.live));
+                return Ok(datagrams(&self.session));
             }
-            let opened = self.live.0.open_bi().await;
-            opened.map(|pair| stream(&self.live, pair)).map_err(|e| session_error("cannot open a stream", &e))
+            let opened = self.session.0.open_bi().await;
+            opened.map(|pair| stream(&self.session, pair)).map_err(|e| session_error("cannot open a stream", &e))
         })
     }
 
@@ -238,15 +239,15 @@ impl Connection for WebTransportClientConnection {
     fn close(&mut self) -> Call<'_, ()> {
         Call::new(async move {
             self.connected.await_ticket().await;
-            self.live.close().await;
+            self.session.close().await;
             Ok(())
         })
     }
 
-    /// The other end may take it for an orderly end: its session's own task closes the connection once more, which hides the
-    /// reason from whoever asks later.
+    /// The other end may see an orderly end: the library's task for the session closes the connection once more, which hides the
+    /// reason from later calls.
     fn abort(&mut self) {
-        self.live.end(ABORTED);
+        self.session.end(ABORTED);
     }
 
     fn client_port(&self) -> u16 {
@@ -259,12 +260,12 @@ impl Connection for WebTransportClientConnection {
 }
 
 struct WebTransportServerConnection {
-    arriving: Arriving<Arc<Live>>,
+    handshake: Handshaking<Arc<OpenSession>>,
     client_port: u16,
     readback: SocketReadback,
     datagrams: bool,
     /// The stream of datagrams has been handed out.
-    taken: bool,
+    accepted: bool,
 }
 
 impl Connection for WebTransportServerConnection {
@@ -274,31 +275,33 @@ impl Connection for WebTransportServerConnection {
 
     fn accept(&mut self) -> Call<'_, Stream> {
         Call::new(async move {
-            let live = self.arriving.up().await?;
+            let session = self.handshake.done().await?;
             if !self.datagrams {
-                let next = live.0.accept_bi().await;
-                return next.map(|pair| stream(&live, pair)).map_err(|e| session_error("cannot accept a stream", &e));
+                let next = session.0.accept_bi().await;
+                return next
+                    .map(|pair| stream(&session, pair))
+                    .map_err(|e| session_error("cannot accept a stream", &e));
             }
-            if self.taken {
-                return Err(session_error("cannot accept a stream", &live.0.closed().await));
+            if self.accepted {
+                return Err(session_error("cannot accept a stream", &session.0.closed().await));
             }
-            self.taken = true;
-            Ok(datagrams(&live))
+            self.accepted = true;
+            Ok(datagrams(&session))
         })
     }
 
     fn close(&mut self) -> Call<'_, ()> {
         Call::new(async move {
-            if let Some(live) = self.arriving.take() {
-                live.close().await;
+            if let Some(session) = self.handshake.take() {
+                session.close().await;
             }
             Ok(())
         })
     }
 
     fn abort(&mut self) {
-        if let Some(live) = self.arriving.take() {
-            live.end(ABORTED);
+        if let Some(session) = self.handshake.take() {
+            session.end(ABORTED);
         }
     }
 
@@ -311,20 +314,20 @@ impl Connection for WebTransportServerConnection {
     }
 }
 
-fn stream(live: &Arc<Live>, (sender, receiver): (SendStream, RecvStream)) -> Stream {
+fn stream(session: &Arc<OpenSession>, (sender, receiver): (SendStream, RecvStream)) -> Stream {
     Stream::new(
-        WebTransportSender { stream: sender, _live: Arc::clone(live) },
-        WebTransportReceiver { stream: receiver, _live: Arc::clone(live) },
+        WebTransportSender { stream: sender, _session: Arc::clone(session) },
+        WebTransportReceiver { stream: receiver, _session: Arc::clone(session) },
     )
 }
 
-fn datagrams(live: &Arc<Live>) -> Stream {
-    Stream::new(DatagramSender(Arc::clone(live)), DatagramReceiver(Arc::clone(live)))
+fn datagrams(session: &Arc<OpenSession>) -> Stream {
+    Stream::new(DatagramSender(Arc::clone(session)), DatagramReceiver(Arc::clone(session)))
 }
 
 struct WebTransportSender {
     stream: SendStream,
-    _live: Arc<Live>,
+    _session: Arc<OpenSession>,
 }
 
 impl Sender for WebTransportSender {
@@ -341,7 +344,7 @@ impl Sender for WebTransportSender {
 
 struct WebTransportReceiver {
     stream: RecvStream,
-    _live: Arc<Live>,
+    _session: Arc<OpenSession>,
 }
 
 impl WebTransportReceiver {
@@ -364,25 +367,24 @@ impl Receiver for WebTransportReceiver {
     }
 }
 
-/// A datagram that is lost is not sent again: whoever waits for it waits in vain.
-struct DatagramSender(Arc<Live>);
+struct DatagramSender(Arc<OpenSession>);
 
 impl Sender for DatagramSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Call::done(fits(message, LARGEST_MESSAGE).and_then(|()| {
+        Call::done(check_size(message, MAX_MESSAGE).and_then(|()| {
             let sent = self.0.0.send_datagram(Bytes::copy_from_slice(message));
             sent.map_err(|e| session_error("cannot send", &e))
         }))
     }
 }
 
-struct DatagramReceiver(Arc<Live>);
+struct DatagramReceiver(Arc<OpenSession>);
 
 impl Receiver for DatagramReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
         Call::new(async move {
             let message = self.0.0.read_datagram().await.map_err(|e| session_error("cannot receive", &e))?;
-            take(&message, into)
+            copy_datagram(&message, into)
         })
     }
 
@@ -391,15 +393,19 @@ impl Receiver for DatagramReceiver {
     }
 }
 
-/// What it means that no session came to be: what became of the connection, or that the other end speaks something else.
-fn opening_error(what: &'static str, connection: &quinn::Connection, error: &impl Display) -> TransportError {
+/// Why no session was opened: the connection ended, or the other end does not speak the protocol.
+pub(crate) fn opening_error(
+    what: &'static str,
+    connection: &quinn::Connection,
+    error: &impl Display,
+) -> TransportError {
     match connection.close_reason() {
         Some(reason) => session_error(what, &reason.into()),
         None => TransportError::with(what, Outcome::Protocol, error.to_string()),
     }
 }
 
-fn session_error(what: &'static str, error: &SessionError) -> TransportError {
+pub(crate) fn session_error(what: &'static str, error: &SessionError) -> TransportError {
     let outcome = match error {
         SessionError::ConnectionError(lost) => return connection_error(what, lost),
         SessionError::SendDatagramError(error) => return datagram_error(what, error),

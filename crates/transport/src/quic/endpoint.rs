@@ -1,15 +1,14 @@
-//! QUIC (RFC 9000), as every transport over it needs it: endpoints, handshakes, the end of a connection, and what errors
-//! mean.
+//! What every transport over QUIC (RFC 9000) needs: endpoints, handshakes, the end of a connection, and what errors mean.
 //!
-//! What is set otherwise than quinn has it, so that a measurement shows the path and not a setting:
+//! Settings that differ from quinn's defaults, so that a measurement shows the path and not a setting:
 //! - Flow control is not the limit: [`SEND_WINDOW`], the smallest of the windows, holds what is in flight at 100 ms and
-//!   500 Mbit/s, or at 5 ms and 10 Gbit/s. It is more than the 4 MiB that Linux lets TCP keep as it comes (tcp(7), `tcp_wmem`).
-//! - No idle timeout and no keep-alive: a connection lasts until an end closes it, and its packets are all of its making.
+//!   500 Mbit/s, or at 5 ms and 10 Gbit/s. It is more than the 4 MiB that Linux grants TCP by default (tcp(7), `tcp_wmem`).
+//! - No idle timeout and no keep-alive: a connection lasts until an end closes it, and sends no packets of its own accord.
 //!
-//! What is as quinn has it: cubic, unless the settings say otherwise; an acknowledgment for every other packet; packets of
-//! 1200 bytes at first (RFC 9000, section 14.1), larger ones once MTU discovery has found them to pass; UDP generic
-//! segmentation offload, so that one system call hands the kernel up to ten packets. On a device without that offload, a TUN
-//! device for one, the kernel splits them before the device sees them; on a veth pair they stay together.
+//! quinn's defaults: cubic, unless the settings name another congestion control; an acknowledgment for every other packet; packets
+//! of 1200 bytes at first (RFC 9000, section 14.1), larger ones once MTU discovery has found them to pass; UDP generic segmentation
+//! offload, so that one system call hands the kernel up to ten packets. For a device without that offload, such as a TUN device,
+//! the kernel splits them; on a veth pair they stay together.
 
 use crate::driver::within;
 use crate::error::{TransportError, failed};
@@ -29,37 +28,37 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a stream may have in flight, bytes.
+/// Flow control of a stream, bytes.
 const STREAM_WINDOW: u32 = 16 << 20;
-/// What all streams of a connection together may.
+/// Flow control of all streams of a connection together, bytes.
 const CONNECTION_WINDOW: u32 = 64 << 20;
-/// What an end keeps of what it was given to send, on all streams of a connection, until it is acknowledged, bytes. The larger
-/// it is, the further a transfer runs ahead of the path and the less of it is still in the processor's caches when its turn
-/// comes: on loopback 16 MiB took 15 % more processor time for each byte than 4 MiB, 6 MiB took 3 % more.
+/// What an end buffers on all streams of a connection until it is acknowledged, bytes. The larger the buffer, the less of it is
+/// still in the processor's caches when it is sent: on loopback 16 MiB took 15 % more processor time for each byte than 4 MiB, and
+/// 6 MiB took 3 % more.
 const SEND_WINDOW: u64 = 6 << 20;
 /// Streams that a client may have open at once.
 const STREAMS: u32 = 1000;
-/// Datagrams that were received and not yet asked for, bytes; of more than that the oldest are dropped.
-const DATAGRAMS_RECEIVED: usize = 16 << 20;
-/// Datagrams that congestion control holds back, bytes; of more than that the oldest are dropped.
-const DATAGRAMS_TO_SEND: usize = 1 << 20;
+/// The buffer of received datagrams, bytes. When it is full, the oldest are dropped.
+const DATAGRAM_RECEIVE_BUFFER: usize = 16 << 20;
+/// The buffer of datagrams that wait for congestion control, bytes. When it is full, the oldest are dropped.
+const DATAGRAM_SEND_BUFFER: usize = 1 << 20;
 /// How long the end of a connection may take.
-const CLOSING: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The code of an end at once: the peer's outcome is `Reset`. An orderly end has 0.
+/// The code with which a connection is dropped: the peer's outcome is `Reset`. The code of an orderly end is 0.
 pub(crate) const ABORTED: u32 = 1;
-/// The orderly end in HTTP/3 (RFC 9114, section 8.1).
+/// The code of an orderly end in HTTP/3 (RFC 9114, section 8.1).
 const H3_NO_ERROR: u64 = 0x100;
 
-/// One UDP socket, and what is done on it.
+/// One UDP socket, and the QUIC connections on it.
 pub(crate) struct Endpoint {
-    /// To connect from, or to accept at.
+    /// The endpoint, to connect from or to accept at.
     pub(crate) quinn: quinn::Endpoint,
-    /// The socket's settings, as the kernel has them, and the congestion control that its connections get.
+    /// The socket's settings, as the kernel has them, and the congestion control of its connections.
     pub(crate) readback: SocketReadback,
 }
 
-/// A client's endpoint, on a port of its own, for a `server` of either family.
+/// A client's endpoint, on a port of its own, for a `server` of either address family.
 pub(crate) fn client_endpoint(server: SocketAddr, settings: &Settings) -> Result<Endpoint, TransportError> {
     let any: SocketAddr =
         if server.is_ipv6() { (Ipv6Addr::UNSPECIFIED, 0).into() } else { (Ipv4Addr::UNSPECIFIED, 0).into() };
@@ -105,8 +104,8 @@ fn transport(settings: &Settings, side: &str) -> Result<TransportConfig, Transpo
         .receive_window(VarInt::from_u32(CONNECTION_WINDOW))
         .send_window(SEND_WINDOW)
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS))
-        .datagram_receive_buffer_size(Some(DATAGRAMS_RECEIVED))
-        .datagram_send_buffer_size(DATAGRAMS_TO_SEND)
+        .datagram_receive_buffer_size(Some(DATAGRAM_RECEIVE_BUFFER))
+        .datagram_send_buffer_size(DATAGRAM_SEND_BUFFER)
         .max_idle_timeout(None)
         .keep_alive_interval(None);
     match congestion_control(settings) {
@@ -124,9 +123,9 @@ fn transport(settings: &Settings, side: &str) -> Result<TransportConfig, Transpo
     Ok(config)
 }
 
-/// The log of all connections of one side, which a program writes to as long as it runs: a line at a time, so that nothing
-/// is missing whenever it ends. Its events name their connection (`group_id`): by the identifier that the client made up for
-/// the server, and at the client, once the server has answered, by the one that the server chose.
+/// The log of all connections of one side, which is open as long as the program runs. It is written line by line, so that nothing
+/// is missing whenever the program ends. Its events name their connection (`group_id`): by the identifier that the client made up
+/// for the server, and at the client, once the server has answered, by the one that the server chose.
 fn qlog(directory: &Path, side: &str) -> Result<quinn::QlogStream, TransportError> {
     static OPEN: Mutex<Option<HashMap<PathBuf, quinn::QlogStream>>> = Mutex::new(None);
     let path = directory.join(format!("{side}.qlog"));
@@ -151,18 +150,18 @@ pub(crate) struct Connected {
     pub(crate) quinn: quinn::Connection,
     security: Duration,
     handshake: Arc<Handshake>,
-    /// Of early data: whether the server took it, as soon as that is known.
+    /// Where early data was offered: whether the server accepted it, as soon as that is known.
     early: Option<Mutex<EarlyData>>,
     resumption: Resumption,
 }
 
 enum EarlyData {
-    Hoped(quinn::ZeroRttAccepted),
+    Pending(quinn::ZeroRttAccepted),
     Known(bool),
 }
 
-/// Connects to `server`, which speaks one of `protocols` (ALPN), within `timeout`. With early data the first flight has not
-/// even been sent when this is done.
+/// Connects to `server`, which speaks one of `protocols` (ALPN), within `timeout`. With early data this returns before the first
+/// flight is sent.
 pub(crate) async fn connect(
     endpoint: &quinn::Endpoint,
     server: SocketAddr,
@@ -180,7 +179,7 @@ pub(crate) async fn connect(
     let started = Instant::now();
     let connecting = endpoint.connect_with(config, server, &security.server_name().to_str()).map_err(unusable)?;
     let (quinn, early) = match connecting.into_0rtt() {
-        Ok((quinn, accepted)) => (quinn, Some(Mutex::new(EarlyData::Hoped(accepted)))),
+        Ok((quinn, accepted)) => (quinn, Some(Mutex::new(EarlyData::Pending(accepted)))),
         Err(connecting) => {
             let done = async { connecting.await.map_err(|e| connection_error("cannot connect", &e)) };
             (within(timeout, "cannot connect", done).await?, None)
@@ -190,9 +189,9 @@ pub(crate) async fn connect(
 }
 
 impl Connected {
-    /// What came of it. Early data counts as taken until the server has said otherwise.
+    /// How it was set up. Early data counts as accepted until the server has said otherwise.
     pub(crate) fn phases(&self) -> Phases {
-        let early_data = self.early.as_ref().is_some_and(taken);
+        let early_data = self.early.as_ref().is_some_and(is_accepted);
         Phases {
             security: Some(self.security),
             resumed: self.handshake.resumed().unwrap_or(early_data),
@@ -207,8 +206,8 @@ impl Connected {
         close(&self.quinn, code).await;
     }
 
-    /// Where sessions are to be resumed, waits for the server's ticket, which comes up to a round trip later than a client can
-    /// be done: to be called before the end.
+    /// Where sessions are to be resumed, waits for the server's ticket, which can arrive a round trip after the last message. To be
+    /// called before the end.
     pub(crate) async fn await_ticket(&self) {
         if self.resumption == Resumption::None {
             return;
@@ -219,32 +218,32 @@ impl Connected {
                 _ = self.quinn.closed() => {}
             }
         };
-        // Without a ticket there is no resumption: the next connection's phases say so.
-        let _ = tokio::time::timeout(CLOSING, ticket).await;
+        // Without a ticket there is no resumption, which the phases of the next connection show.
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, ticket).await;
     }
 }
 
-fn taken(early: &Mutex<EarlyData>) -> bool {
+fn is_accepted(early: &Mutex<EarlyData>) -> bool {
     let mut early = early.lock().unwrap_or_else(PoisonError::into_inner);
     let known = match &mut *early {
-        EarlyData::Known(taken) => return *taken,
-        EarlyData::Hoped(accepted) => {
+        EarlyData::Known(accepted) => return *accepted,
+        EarlyData::Pending(accepted) => {
             let mut context = std::task::Context::from_waker(std::task::Waker::noop());
             std::pin::Pin::new(accepted).poll(&mut context)
         }
     };
     match known {
-        std::task::Poll::Ready(taken) => {
-            *early = EarlyData::Known(taken);
-            taken
+        std::task::Poll::Ready(accepted) => {
+            *early = EarlyData::Known(accepted);
+            accepted
         }
         std::task::Poll::Pending => true,
     }
 }
 
-/// The server's part of a handshake. `early`: not to its end, but until the server can send. It needs to, to answer early data
-/// in its first flight, and to send HTTP/3's SETTINGS as soon as there is a way (RFC 9114, section 7.2.4.2). A client that
-/// does not like the certificate then shows in the first call on the connection.
+/// The server's part of a handshake: to its end, or if `early` until the server can send. The latter is needed to answer early
+/// data in the first flight, and to send HTTP/3's SETTINGS as soon as possible (RFC 9114, section 7.2.4.2). If the client then
+/// refuses the certificate, the first call on the connection fails.
 pub(crate) async fn accept(incoming: quinn::Incoming, early: bool) -> Result<quinn::Connection, TransportError> {
     let failed = |e: ConnectionError| connection_error("cannot accept", &e);
     let connecting = incoming.accept().map_err(failed)?;
@@ -257,8 +256,8 @@ pub(crate) async fn accept(incoming: quinn::Incoming, early: bool) -> Result<qui
     }
 }
 
-/// Closes `connection` and sees `CONNECTION_CLOSE` off. What has not been delivered by then is dropped. Three timeouts
-/// later the endpoint forgets it (RFC 9000, section 10.2), which nobody waits for.
+/// Closes `connection`, and waits until `CONNECTION_CLOSE` was sent. What has not been delivered by then is dropped. The endpoint
+/// keeps the connection for three timeouts more (RFC 9000, section 10.2), for which nobody waits.
 pub(crate) async fn close(connection: &quinn::Connection, code: VarInt) {
     if connection.close_reason().is_some() {
         return;
@@ -266,15 +265,15 @@ pub(crate) async fn close(connection: &quinn::Connection, code: VarInt) {
     let before = connection.stats().udp_tx.datagrams;
     connection.close(code, b"");
     let started = Instant::now();
-    let mut turns = 0_u32;
-    while connection.stats().udp_tx.datagrams == before && started.elapsed() < CLOSING {
-        // A closed connection sends nothing else, and does so when the reactor next runs it; only a full socket makes it later.
-        if turns < 10 {
+    let mut polls = 0_u32;
+    while connection.stats().udp_tx.datagrams == before && started.elapsed() < CLOSE_TIMEOUT {
+        // A closed connection sends nothing else, and does so when its task next runs, unless the socket's buffer is full.
+        if polls < 10 {
             tokio::task::yield_now().await;
         } else {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        turns += 1;
+        polls += 1;
     }
 }
 
@@ -282,7 +281,7 @@ fn unusable(cause: impl Display) -> TransportError {
     TransportError::with("cannot use QUIC", Outcome::Error, cause.to_string())
 }
 
-/// What an end of a connection means.
+/// What the end of a connection means.
 pub(crate) fn connection_error(what: &'static str, error: &ConnectionError) -> TransportError {
     let outcome = match error {
         ConnectionError::TimedOut => Outcome::Timeout,

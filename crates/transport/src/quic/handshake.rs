@@ -1,7 +1,7 @@
-//! Watches a QUIC client's TLS handshake go by, for the two facts that quinn does not tell: whether the session was resumed,
-//! and when a ticket for the next one has come.
+//! Observes a QUIC client's TLS handshake, for two facts that quinn does not tell: whether the session was resumed, and when the
+//! ticket for the next one was received.
 //!
-//! A server proves itself by a certificate or by the session that it shares with the client, never both (RFC 8446, section
+//! A server proves its identity by a certificate or by the session that it shares with the client, never both (RFC 8446, section
 //! 4.4.2). So a session was resumed exactly when the server's flight has a Finished message and no Certificate.
 
 use quinn::ConnectError;
@@ -20,12 +20,12 @@ const NEW_SESSION_TICKET: u8 = 4;
 const CERTIFICATE: u8 = 11;
 const FINISHED: u8 = 20;
 
-/// What has been seen of a handshake.
+/// Which messages a handshake has had.
 #[derive(Default)]
 pub(crate) struct Handshake {
     certificate: AtomicBool,
     finished: AtomicBool,
-    ticketed: AtomicBool,
+    has_ticket: AtomicBool,
     ticket: Notify,
 }
 
@@ -37,18 +37,18 @@ impl Handshake {
 
     /// Waits for a ticket.
     pub(crate) async fn ticket(&self) {
-        let come = self.ticket.notified();
-        if !self.ticketed.load(Ordering::Acquire) {
-            come.await;
+        let received = self.ticket.notified();
+        if !self.has_ticket.load(Ordering::Acquire) {
+            received.await;
         }
     }
 
-    fn saw(&self, message: u8) {
+    fn note(&self, message: u8) {
         match message {
             CERTIFICATE => self.certificate.store(true, Ordering::Release),
             FINISHED => self.finished.store(true, Ordering::Release),
             NEW_SESSION_TICKET => {
-                self.ticketed.store(true, Ordering::Release);
+                self.has_ticket.store(true, Ordering::Release);
                 self.ticket.notify_waiters();
             }
             _ => {}
@@ -56,7 +56,7 @@ impl Handshake {
     }
 }
 
-/// Finds the handshake messages in a stream of bytes: a type, a length of three bytes, and that many bytes each.
+/// Finds the handshake messages in a stream of bytes. Each has a type, a length of three bytes, and that many bytes.
 #[derive(Default)]
 struct Messages {
     header: [u8; 4],
@@ -65,8 +65,8 @@ struct Messages {
 }
 
 impl Messages {
-    /// Calls `saw` with the type of each message that begins in `bytes`.
-    fn read(&mut self, mut bytes: &[u8], mut saw: impl FnMut(u8)) {
+    /// Calls `note` with the type of each message whose header ends in `bytes`.
+    fn read(&mut self, mut bytes: &[u8], mut note: impl FnMut(u8)) {
         while !bytes.is_empty() {
             if self.body > 0 {
                 let skipped = self.body.min(bytes.len());
@@ -81,13 +81,13 @@ impl Messages {
                 let [kind, a, b, c] = self.header;
                 self.filled = 0;
                 self.body = u32::from_be_bytes([0, a, b, c]) as usize;
-                saw(kind);
+                note(kind);
             }
         }
     }
 }
 
-/// A client's TLS settings, whose handshake is watched.
+/// A client's TLS settings, whose handshake is observed.
 pub(crate) struct Observed {
     tls: Arc<QuicClientConfig>,
     handshake: Arc<Handshake>,
@@ -121,8 +121,8 @@ struct ObservedSession {
 impl Session for ObservedSession {
     fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
         let read = self.tls.read_handshake(buf)?;
-        // Only what TLS has found to be right counts.
-        self.messages.read(buf, |message| self.handshake.saw(message));
+        // Only messages that TLS has accepted count.
+        self.messages.read(buf, |message| self.handshake.note(message));
         Ok(read)
     }
 
@@ -198,12 +198,12 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_shows_no_certificate_resumed() {
+    fn a_server_that_presents_no_certificate_resumed_the_session() {
         let handshake = Handshake::default();
         assert_eq!(handshake.resumed(), None);
-        handshake.saw(FINISHED);
+        handshake.note(FINISHED);
         assert_eq!(handshake.resumed(), Some(true));
-        handshake.saw(CERTIFICATE);
+        handshake.note(CERTIFICATE);
         assert_eq!(handshake.resumed(), Some(false));
     }
 }

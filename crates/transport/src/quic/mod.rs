@@ -1,4 +1,4 @@
-//! QUIC (RFC 9000) as it is: streams of bytes on which a message is a number of bytes that both ends know, and datagrams
+//! QUIC (RFC 9000): streams of bytes on which a message is a number of bytes that both ends know, and datagrams
 //! (RFC 9221), one message each.
 
 pub(crate) mod endpoint;
@@ -9,7 +9,7 @@ use crate::quic::endpoint::{
     ABORTED, Connected, Endpoint, accept, client_endpoint, close, connect, connection_error, datagram_error,
     read_error, server_endpoint, write_error,
 };
-use crate::runtime::arriving::Arriving;
+use crate::runtime::handshaking::Handshaking;
 use crate::{
     Call, Carrier, Connection, Driver, Features, Listener, Outcome, Phases, Purpose, Receiver, Resumption, Sender,
     Settings, SocketReadback, Stream, Streams, Transport, TransportError,
@@ -19,13 +19,13 @@ use quinn::VarInt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Our protocol's name (ALPN).
+/// What the two ends agree to speak (ALPN).
 const PROTOCOL: &[u8] = b"crosswind";
 
-/// The largest datagram that quinn takes as long as it knows of nothing larger than 1200 bytes that passes: 1 byte of flags,
+/// The largest datagram that quinn accepts as long as no packet of more than 1200 bytes is known to pass: less 1 byte of flags,
 /// 8 of the peer's connection identifier, 4 of a packet number, 16 of a tag (RFC 9001, section 5.3), and 9 for the frame's
 /// type and length at their longest.
-pub(crate) const LARGEST_DATAGRAM: usize = 1200 - (1 + 8 + 4 + 16) - 9;
+pub(crate) const MAX_DATAGRAM: usize = 1200 - (1 + 8 + 4 + 16) - 9;
 
 /// The transport `quic`.
 pub struct Quic;
@@ -66,7 +66,7 @@ impl Transport for Quic {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Call::new(dial(server, settings, timeout, false))
+        Call::new(connect_client(server, settings, timeout, false))
     }
 }
 
@@ -83,10 +83,9 @@ impl Transport for QuicDatagram {
         Features { datagram: true, streams: Streams::One, ..Quic.features() }
     }
 
-    /// What always fits, whatever path and MTU discovery make possible: sizes that do and do not fit stay the same from run
-    /// to run.
+    /// What fits whether or not MTU discovery finds larger packets to pass, so that the limit is the same in every run.
     fn largest_message(&self, _ipv6: bool, _mtu: u32) -> Option<usize> {
-        Some(LARGEST_DATAGRAM)
+        Some(MAX_DATAGRAM)
     }
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
@@ -99,7 +98,7 @@ impl Transport for QuicDatagram {
         settings: &'a Settings,
         timeout: Duration,
     ) -> Call<'a, Box<dyn Connection>> {
-        Call::new(dial(server, settings, timeout, true))
+        Call::new(connect_client(server, settings, timeout, true))
     }
 }
 
@@ -108,7 +107,7 @@ fn listen(address: SocketAddr, settings: &Settings, datagrams: bool) -> Result<B
     Ok(Box::new(QuicServer { endpoint, early: settings.resumption == Resumption::EarlyData, datagrams }))
 }
 
-async fn dial(
+async fn connect_client(
     server: SocketAddr,
     settings: &Settings,
     timeout: Duration,
@@ -137,10 +136,10 @@ impl Listener for QuicServer {
             let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
             Ok(Box::new(QuicServerConnection {
                 client_port: incoming.remote_address().port(),
-                arriving: Arriving::new(accept(incoming, self.early)),
+                handshake: Handshaking::new(accept(incoming, self.early)),
                 readback: self.endpoint.readback.clone(),
                 datagrams: self.datagrams,
-                taken: false,
+                accepted: false,
             }) as Box<dyn Connection>)
         })
     }
@@ -194,12 +193,12 @@ impl Connection for QuicClientConnection {
 }
 
 struct QuicServerConnection {
-    arriving: Arriving<quinn::Connection>,
+    handshake: Handshaking<quinn::Connection>,
     client_port: u16,
     readback: SocketReadback,
     datagrams: bool,
     /// The stream of datagrams has been handed out.
-    taken: bool,
+    accepted: bool,
 }
 
 impl Connection for QuicServerConnection {
@@ -209,22 +208,22 @@ impl Connection for QuicServerConnection {
 
     fn accept(&mut self) -> Call<'_, Stream> {
         Call::new(async move {
-            let connection = self.arriving.up().await?;
+            let connection = self.handshake.done().await?;
             if !self.datagrams {
                 let next = connection.accept_bi().await;
                 return next.map(stream).map_err(|e| connection_error("cannot accept a stream", &e));
             }
-            if self.taken {
+            if self.accepted {
                 return Err(connection_error("cannot accept a stream", &connection.closed().await));
             }
-            self.taken = true;
+            self.accepted = true;
             Ok(datagrams(&connection))
         })
     }
 
     fn close(&mut self) -> Call<'_, ()> {
         Call::new(async move {
-            if let Some(connection) = self.arriving.take() {
+            if let Some(connection) = self.handshake.take() {
                 close(&connection, VarInt::from_u32(0)).await;
             }
             Ok(())
@@ -232,7 +231,7 @@ impl Connection for QuicServerConnection {
     }
 
     fn abort(&mut self) {
-        if let Some(connection) = self.arriving.take() {
+        if let Some(connection) = self.handshake.take() {
             connection.close(VarInt::from_u32(ABORTED), b"");
         }
     }
@@ -268,7 +267,7 @@ impl Sender for QuicSender {
     }
 }
 
-/// Fills `into` from a stream of bytes, of which `some` receives what there is.
+/// Fills `into` from a stream of bytes, from which `some` receives those that there are.
 pub(crate) async fn fill(
     into: &mut [u8],
     mut some: impl AsyncFnMut(&mut [u8]) -> Result<usize, TransportError>,
@@ -305,12 +304,11 @@ impl Receiver for QuicReceiver {
     }
 }
 
-/// A datagram that is lost is not sent again: whoever waits for it waits in vain.
 struct DatagramSender(quinn::Connection);
 
 impl Sender for DatagramSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        Call::done(fits(message, LARGEST_DATAGRAM).and_then(|()| {
+        Call::done(check_size(message, MAX_DATAGRAM).and_then(|()| {
             let sent = self.0.send_datagram(Bytes::copy_from_slice(message));
             sent.map_err(|e| datagram_error("cannot send", &e))
         }))
@@ -323,7 +321,7 @@ impl Receiver for DatagramReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
         Call::new(async move {
             let message = self.0.read_datagram().await.map_err(|e| connection_error("cannot receive", &e))?;
-            take(&message, into)
+            copy_datagram(&message, into)
         })
     }
 
@@ -332,17 +330,17 @@ impl Receiver for DatagramReceiver {
     }
 }
 
-/// Whether a message is no larger than `largest`.
-pub(crate) fn fits(message: &[u8], largest: usize) -> Result<(), TransportError> {
-    if message.len() <= largest {
+/// Refuses a message of more than `max` bytes.
+pub(crate) fn check_size(message: &[u8], max: usize) -> Result<(), TransportError> {
+    if message.len() <= max {
         return Ok(());
     }
-    let cause = format!("{} bytes are more than {largest}", message.len());
+    let cause = format!("{} bytes are more than {max}", message.len());
     Err(TransportError::with("cannot send a datagram", Outcome::TooLarge, cause))
 }
 
 /// Copies a datagram `into` a buffer where it fits.
-pub(crate) fn take(message: &[u8], into: &mut [u8]) -> Result<usize, TransportError> {
+pub(crate) fn copy_datagram(message: &[u8], into: &mut [u8]) -> Result<usize, TransportError> {
     let Some(place) = into.get_mut(..message.len()) else {
         let cause = format!("a datagram of {} bytes", message.len());
         return Err(TransportError::with("cannot receive", Outcome::TooLarge, cause));
@@ -357,7 +355,7 @@ mod tests {
     use crate::security::Security;
     use std::sync::Arc;
 
-    /// What quinn itself says right after connecting, when nothing larger than 1200 bytes has been found to pass.
+    /// What quinn itself says right after connecting, before MTU discovery has found larger packets to pass.
     #[test]
     fn the_largest_datagram_is_what_fits_right_after_connecting() {
         let settings = Settings { security: Some(Arc::new(Security::new().unwrap())), ..Settings::default() };
@@ -376,9 +374,9 @@ mod tests {
                     (connection.max_datagram_size(), connection)
                 }
             );
-            assert_eq!(client.0, Some(LARGEST_DATAGRAM));
-            // The server knows what the client takes, and sends before the handshake is done.
-            assert_eq!(accepted.0, Some(LARGEST_DATAGRAM));
+            assert_eq!(client.0, Some(MAX_DATAGRAM));
+            // The server knows the client's limit, and may send, before the handshake is done.
+            assert_eq!(accepted.0, Some(MAX_DATAGRAM));
         };
         Driver::Reactor.run(run).unwrap();
     }

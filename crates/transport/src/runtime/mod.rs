@@ -1,8 +1,9 @@
-//! How calls are driven, and what connections and servers share.
+//! How calls are driven, and what the transports share.
 
-pub(crate) mod arriving;
 pub(crate) mod call;
 pub mod driver;
-pub(crate) mod halves;
+pub(crate) mod handshaking;
 pub mod serving;
+pub(crate) mod shared;
+pub(crate) mod single_stream;
 pub(crate) mod tasks;

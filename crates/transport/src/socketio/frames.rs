@@ -1,93 +1,70 @@
 //! A bidirectional stream of WebTransport, cut into Engine.IO's frames.
 
-use crate::TransportError;
 use crate::error::Outcome;
-use crate::quic::endpoint;
-use crate::quic::endpoint::{ABORTED, connection_error};
-use crate::runtime::halves::{Half, both};
-use crate::websocket::LARGEST;
+use crate::quic::endpoint::{self, ABORTED, Connected};
+use crate::webtransport::{OpenSession, session_error};
+use crate::{Phases, TransportError};
 use bytes::{Buf, BytesMut};
-use crosswind_socketio as io;
-use quinn::VarInt;
+use crosswind_socketio::{Error, FrameDecoder, Payload, encode_frame};
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker, ready};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use web_transport_quinn::proto::error_to_http3;
-use web_transport_quinn::{RecvStream, SendStream, Session, SessionError, WebTransportError};
+use web_transport_quinn::{RecvStream, SendStream};
 
-/// What is read at a time.
-const READ_BUFFER: usize = 64 * 1024;
-/// How long the end of a session may take.
-const CLOSING: Duration = Duration::from_secs(1);
+/// What is read at a time, bytes.
+const READ_SIZE: usize = 64 * 1024;
+/// How long the other end may take to receive what was sent.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) struct Frames {
     sender: SendStream,
     receiver: RecvStream,
-    decoder: io::FrameDecoder,
-    read: Vec<u8>,
-    left: BytesMut,
-    sending: Waker,
-    session: Live,
-}
-
-/// A session, which ends its connection when it is dropped: its own task would keep that open.
-pub(super) struct Live(pub(super) Session);
-
-impl Live {
-    pub(super) fn end(&self, code: u32) {
-        quinn::Connection::close(&self.0, VarInt::try_from(error_to_http3(code)).unwrap_or_default(), b"");
-    }
-}
-
-impl Drop for Live {
-    fn drop(&mut self) {
-        self.end(0);
-    }
+    decoder: FrameDecoder,
+    read_buffer: Vec<u8>,
+    unsent: BytesMut,
+    session: Arc<OpenSession>,
+    /// At the client.
+    connected: Option<Connected>,
 }
 
 impl Frames {
-    pub(super) fn new(session: Live, (sender, receiver): (SendStream, RecvStream)) -> Self {
-        let decoder = io::FrameDecoder::new(LARGEST as u64);
-        let sending = Waker::noop().clone();
-        Self { sender, receiver, decoder, read: vec![0; READ_BUFFER], left: BytesMut::new(), sending, session }
+    pub(super) fn new(
+        session: Arc<OpenSession>,
+        (sender, receiver): (SendStream, RecvStream),
+        max_payload_bytes: usize,
+        connected: Option<Connected>,
+    ) -> Self {
+        let decoder = FrameDecoder::new(max_payload_bytes as u64);
+        Self { sender, receiver, decoder, read_buffer: vec![0; READ_SIZE], unsent: BytesMut::new(), session, connected }
     }
 
-    pub(super) fn queue(&mut self, payload: &io::Payload) -> Result<(), TransportError> {
-        io::encode_frame(payload, &mut self.left)
+    pub(super) fn start_send(&mut self, payload: &Payload) -> Result<(), TransportError> {
+        encode_frame(payload, &mut self.unsent)
             .map_err(|e| TransportError::with("cannot send", Outcome::Error, e.to_string()))
     }
 
-    pub(super) fn poll_flush(&mut self, half: Half, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
-        // A stream remembers one task that waits to send.
-        let waker = match half {
-            Half::Sending => {
-                self.sending.clone_from(context.waker());
-                self.sending.clone()
-            }
-            Half::Receiving if self.left.is_empty() => return Poll::Ready(Ok(())),
-            Half::Receiving => both(context.waker(), &self.sending),
-        };
-        let mut context = Context::from_waker(&waker);
-        while !self.left.is_empty() {
-            let written = ready!(Pin::new(&mut self.sender).poll_write(&mut context, &self.left));
-            self.left.advance(written.map_err(|e| error("cannot send", &e))?);
+    pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+        while !self.unsent.is_empty() {
+            let written = ready!(Pin::new(&mut self.sender).poll_write(context, &self.unsent));
+            self.unsent.advance(written.map_err(|e| error("cannot send", &e))?);
         }
         Poll::Ready(Ok(()))
     }
 
-    pub(super) fn poll_payload(&mut self, context: &mut Context<'_>) -> Poll<Result<io::Payload, TransportError>> {
+    pub(super) fn poll_payload(&mut self, context: &mut Context<'_>) -> Poll<Result<Payload, TransportError>> {
         let what = "cannot receive";
         loop {
             let frame = self.decoder.poll_frame().map_err(|e| {
-                let too_long = matches!(e, io::Error::PayloadTooLong { .. });
+                let too_long = matches!(e, Error::PayloadTooLong { .. });
                 let outcome = if too_long { Outcome::TooLarge } else { Outcome::Protocol };
                 TransportError::with(what, outcome, e.to_string())
             })?;
             if let Some(payload) = frame {
                 return Poll::Ready(Ok(payload));
             }
-            let mut into = ReadBuf::new(&mut self.read);
+            let mut into = ReadBuf::new(&mut self.read_buffer);
             ready!(Pin::new(&mut self.receiver).poll_read(context, &mut into)).map_err(|e| error(what, &e))?;
             if into.filled().is_empty() {
                 return Poll::Ready(Err(if self.decoder.is_between_frames() {
@@ -101,7 +78,7 @@ impl Frames {
     }
 
     pub(super) fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
-        ready!(self.poll_flush(Half::Receiving, context))?;
+        ready!(self.poll_flush(context))?;
         // It fails when it has been finished before.
         let _ = self.sender.finish();
         Poll::Ready(Ok(()))
@@ -109,13 +86,22 @@ impl Frames {
 
     /// Ends the session, once the other end has what was sent.
     pub(super) async fn close(self) {
-        let _ = tokio::time::timeout(CLOSING, self.sender.stopped()).await;
-        self.session.0.close(0, b"");
-        let _ = tokio::time::timeout(CLOSING, self.session.0.closed()).await;
+        if let Some(connected) = &self.connected {
+            connected.await_ticket().await;
+        }
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.sender.stopped()).await;
+        self.session.close().await;
     }
 
     pub(super) fn abort(self) {
         self.session.end(ABORTED);
+    }
+
+    pub(super) fn add_phases(&self, phases: &mut Phases) {
+        if let Some(connected) = &self.connected {
+            let Phases { security, resumed, early_data, .. } = connected.phases();
+            *phases = Phases { security, resumed, early_data, ..*phases };
+        }
     }
 }
 
@@ -134,14 +120,4 @@ fn error(what: &'static str, cause: &std::io::Error) -> TransportError {
         };
     }
     TransportError::new(what, cause)
-}
-
-pub(super) fn session_error(what: &'static str, error: &SessionError) -> TransportError {
-    let outcome = match error {
-        SessionError::ConnectionError(lost) => return connection_error(what, lost),
-        SessionError::WebTransportError(WebTransportError::Closed(0, _)) => Outcome::Closed,
-        SessionError::WebTransportError(WebTransportError::Closed(..)) => Outcome::Reset,
-        SessionError::WebTransportError(_) | SessionError::SendDatagramError(_) => Outcome::Protocol,
-    };
-    TransportError::with(what, outcome, error.to_string())
 }

@@ -1,84 +1,84 @@
 //! What carries the payloads of a session.
 
 use super::frames::Frames;
-use super::polled::{Next, Requests};
+use super::polling_session::{Next, PollingPipe};
 use crate::TransportError;
-use crate::runtime::halves::Half;
-use crate::settings::Payload;
-use crate::websocket::{Incoming, Socket};
-use crosswind_socketio as io;
+use crate::websocket::Socket;
+use crosswind_socketio::Payload;
 use std::task::{Context, Poll, ready};
+use tokio_tungstenite::tungstenite::Message;
 
 /// A WebSocket, each message of which is a payload; a stream of WebTransport, cut into frames; or long polling.
 pub(super) enum Pipe {
     WebSocket(Box<Socket>),
     WebTransport(Box<Frames>),
     /// Requests of HTTP, until the session moves to a WebSocket.
-    Requests(Box<Requests>),
+    Polling(Box<PollingPipe>),
+}
+
+/// What a pipe brings next.
+pub(super) enum Received {
+    Payload(Payload),
+    /// The session has moved from polling to a WebSocket, which has to send these first.
+    Moved(Vec<Payload>),
 }
 
 impl Pipe {
-    /// Takes a payload from a task of `half`, to be sent when flushed.
-    pub(super) fn queue(
-        &mut self,
-        half: Half,
-        context: &mut Context<'_>,
-        payload: &io::Payload,
-    ) -> Result<(), TransportError> {
+    /// Waits until a payload can be sent.
+    pub(super) fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
         match self {
-            Self::WebSocket(socket) => {
-                let kind = if matches!(payload, io::Payload::Text(_)) { Payload::Text } else { Payload::Binary };
-                socket.queue(half, context, payload.as_bytes(), kind)
-            }
-            Self::WebTransport(frames) => frames.queue(payload),
-            Self::Requests(requests) => requests.queue(payload),
+            Self::WebSocket(socket) => socket.poll_ready(context),
+            Self::WebTransport(_) | Self::Polling(_) => Poll::Ready(Ok(())),
         }
     }
 
-    pub(super) fn poll_flush(&mut self, half: Half, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+    /// Takes a payload, after [`Self::poll_ready`].
+    pub(super) fn start_send(&mut self, payload: Payload) -> Result<(), TransportError> {
         match self {
-            Self::WebSocket(socket) => socket.poll_flush(half, context),
-            Self::WebTransport(frames) => frames.poll_flush(half, context),
-            Self::Requests(requests) => requests.poll_flush(half, context),
+            Self::WebSocket(socket) => socket.start_send(match payload {
+                Payload::Text(text) => Message::text(text),
+                Payload::Binary(bytes) => Message::binary(bytes),
+            }),
+            Self::WebTransport(frames) => frames.start_send(&payload),
+            Self::Polling(polling) => polling.start_send(payload),
         }
     }
 
-    /// The next payload. One longer than `limit` is refused, by WebTransport after it has come.
-    pub(super) fn poll_payload(
-        &mut self,
-        context: &mut Context<'_>,
-        limit: usize,
-    ) -> Poll<Result<io::Payload, TransportError>> {
-        loop {
-            let (socket, outbox) = match self {
-                Self::WebSocket(socket) => {
-                    return Poll::Ready(Ok(match ready!(socket.poll_message(context, limit))? {
-                        Incoming::Binary(bytes) => io::Payload::Binary(bytes),
-                        Incoming::Text(text) => io::Payload::Text(text),
-                    }));
+    /// Sends what was taken.
+    pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+        match self {
+            Self::WebSocket(socket) => socket.poll_flush(context),
+            Self::WebTransport(frames) => frames.poll_flush(context),
+            Self::Polling(polling) => polling.poll_flush(context),
+        }
+    }
+
+    /// The next payload.
+    pub(super) fn poll_payload(&mut self, context: &mut Context<'_>) -> Poll<Result<Received, TransportError>> {
+        let received = match self {
+            Self::WebSocket(socket) => Received::Payload(match ready!(socket.poll_message(context))? {
+                Message::Text(text) => Payload::Text(text.as_str().to_owned()),
+                message => Payload::Binary(message.into_data()),
+            }),
+            Self::WebTransport(frames) => Received::Payload(ready!(frames.poll_payload(context))?),
+            Self::Polling(polling) => match ready!(polling.poll_next(context))? {
+                Next::Payload(payload) => Received::Payload(payload),
+                Next::Moved(socket, unsent) => {
+                    *self = Self::WebSocket(socket);
+                    Received::Moved(unsent)
                 }
-                Self::WebTransport(frames) => return frames.poll_payload(context),
-                Self::Requests(requests) => match ready!(requests.poll_payload(context))? {
-                    Next::Payload(payload) => return Poll::Ready(Ok(payload)),
-                    Next::Moved(socket, outbox) => (socket, outbox),
-                },
-            };
-            *self = Self::WebSocket(socket);
-            for payload in outbox {
-                self.queue(Half::Receiving, context, &payload)?;
-            }
-            // What is left of it goes with what is sent next.
-            let _ = self.poll_flush(Half::Receiving, context)?;
-        }
+            },
+        };
+        Poll::Ready(Ok(received))
     }
 
-    /// Tells the other end that nothing more will come.
+    /// Tells the other end that nothing more will be sent.
     pub(super) fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
         match self {
             Self::WebSocket(socket) => socket.poll_finish(context),
             Self::WebTransport(frames) => frames.poll_finish(context),
-            Self::Requests(requests) => {
-                requests.finish();
+            Self::Polling(polling) => {
+                polling.finish();
                 Poll::Ready(Ok(()))
             }
         }
@@ -89,7 +89,7 @@ impl Pipe {
         match self {
             Self::WebSocket(socket) => socket.poll_close(context),
             Self::WebTransport(frames) => frames.poll_finish(context),
-            Self::Requests(requests) => requests.poll_close(context).map(Ok),
+            Self::Polling(polling) => polling.poll_close(context).map(Ok),
         }
     }
 }

@@ -1,55 +1,60 @@
-//! The client's part of HTTP long polling: opens a session and joins it, before it moves to WebSocket.
+//! The client's part of HTTP long polling: opens a session and joins the namespace, before it moves to WebSocket.
 
-use super::{PATH, unspoken};
+use super::{PATH, protocol_error};
 use crate::TransportError;
 use crate::error::Outcome;
+use crate::runtime::tasks::Tasks;
 use bytes::Bytes;
 use crosswind_socketio::{Handshake, Kind, MessageDecoder, Packet, Payload, decode_polling, encode_polling};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
-use std::pin::{Pin, pin};
 use tokio::net::TcpStream;
 
-/// Of a response: more than a session begins with.
-const LONGEST: usize = 1 << 20;
+/// The largest response, bytes: more than a session begins with.
+const MAX_RESPONSE_BYTES: usize = 1 << 20;
 const WHAT: &str = "cannot open a session by polling";
 
 /// A session by polling, on one connection.
 pub(super) struct PollingClient {
     sender: http1::SendRequest<Full<Bytes>>,
-    connection: Pin<Box<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>>,
+    _tasks: Tasks,
     host: String,
 }
 
 impl PollingClient {
     pub(super) async fn new(stream: TcpStream, host: String) -> Result<Self, TransportError> {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| failed(&e))?;
-        Ok(Self { sender, connection: Box::pin(connection), host })
+        let tasks = Tasks::default();
+        tasks.spawn(async move {
+            // Requests fail with the reason.
+            let _ = connection.await;
+        });
+        Ok(Self { sender, _tasks: tasks, host })
     }
 
     /// Asks for a session.
     pub(super) async fn open(&mut self) -> Result<Handshake, TransportError> {
         let body = self.request(Method::GET, "", String::new()).await?;
-        match decode_polling(&body).next().transpose().map_err(unspoken(WHAT))? {
-            Some(payload) => match Packet::parse(&payload).map_err(unspoken(WHAT))? {
-                Packet::Open(json) => Handshake::parse(json).map_err(unspoken(WHAT)),
+        match decode_polling(&body).next().transpose().map_err(protocol_error(WHAT))? {
+            Some(payload) => match Packet::parse(&payload).map_err(protocol_error(WHAT))? {
+                Packet::Open(json) => Handshake::parse(json).map_err(protocol_error(WHAT)),
                 other => Err(unexpected(other)),
             },
             None => Err(TransportError::with(WHAT, Outcome::Protocol, "an empty answer")),
         }
     }
 
-    /// Joins the namespace, and says under which id.
+    /// Joins the namespace. The answer is the id of the client there.
     pub(super) async fn join(&mut self, sid: &str) -> Result<String, TransportError> {
         let query = format!("&sid={sid}");
-        let join = encode_polling(&[Packet::Message("0")]).map_err(unspoken(WHAT))?;
+        let join = encode_polling(&[Packet::Message("0")]).map_err(protocol_error(WHAT))?;
         self.request(Method::POST, &query, join).await?;
         loop {
             let body = self.request(Method::GET, &query, String::new()).await?;
             for payload in decode_polling(&body) {
-                if let Some(sid) = joined(&payload.map_err(unspoken(WHAT))?)? {
+                if let Some(sid) = joined(&payload.map_err(protocol_error(WHAT))?)? {
                     return Ok(sid);
                 }
             }
@@ -64,33 +69,23 @@ impl PollingClient {
             .header("content-type", "text/plain;charset=UTF-8")
             .body(Full::from(body))
             .map_err(|e| failed(&e))?;
-        let sender = &mut self.sender;
-        let mut answer = pin!(async move {
-            let response = sender.send_request(request).await.map_err(|e| failed(&e))?;
-            if response.status() != StatusCode::OK {
-                let cause = format!("the server says {}", response.status());
-                return Err(TransportError::with(WHAT, Outcome::Protocol, cause));
-            }
-            let body = Limited::new(response.into_body(), LONGEST).collect().await;
-            let body = body.map_err(|e| TransportError::with(WHAT, Outcome::Protocol, e.to_string()))?;
-            String::from_utf8(body.to_bytes().into())
-                .map_err(|e| TransportError::with(WHAT, Outcome::Protocol, e.to_string()))
-        });
-        tokio::select! {
-            biased;
-            answer = &mut answer => return answer,
-            _ = &mut self.connection => {}
+        self.sender.ready().await.map_err(|e| failed(&e))?;
+        let response = self.sender.send_request(request).await.map_err(|e| failed(&e))?;
+        if response.status() != StatusCode::OK {
+            let cause = format!("the server answered {}", response.status());
+            return Err(TransportError::with(WHAT, Outcome::Protocol, cause));
         }
-        // The connection is over, but the answer may have come before.
-        answer.await
+        let body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES).collect().await;
+        let body = body.map_err(protocol_error(WHAT))?;
+        String::from_utf8(body.to_bytes().into()).map_err(protocol_error(WHAT))
     }
 }
 
-/// The Socket.IO id, if this is it.
+/// The id that the client got in the namespace, if this is the answer to that.
 fn joined(payload: &Payload) -> Result<Option<String>, TransportError> {
-    match Packet::parse(payload).map_err(unspoken(WHAT))? {
+    match Packet::parse(payload).map_err(protocol_error(WHAT))? {
         Packet::Message(text) => {
-            let message = MessageDecoder::default().handle_text(text).map_err(unspoken(WHAT))?;
+            let message = MessageDecoder::default().handle_text(text).map_err(protocol_error(WHAT))?;
             let refused = || TransportError::with(WHAT, Outcome::Refused, "the server refuses the namespace");
             match message {
                 Some(message) if message.kind == Kind::Connect => {

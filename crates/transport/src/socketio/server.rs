@@ -1,26 +1,24 @@
 //! The server over TCP: WebSocket at once, or HTTP long polling, which may move to it.
 //!
-//! A session that moves before it says anything belongs to the connection it moves to. Otherwise it belongs to the one by which
-//! its first message comes, whichever brings the others. A connection to which no session belongs ends as one without a stream.
+//! A session that moves before its first message belongs to the connection it moves to. Otherwise it belongs to the one by which
+//! its first message came, whichever bring the others. A connection to which no session belongs ends without a stream.
 
-use super::end::{Background, End};
+use super::end::End;
 use super::pipe::Pipe;
-use super::polled::{Brought, Polled, Polling, Requests};
-use super::{PATH, new_handshake, new_sid, unspoken};
+use super::polling_session::{PollingPipe, PollingSession, PollingSessions, Posted};
+use super::{Accepting, PATH, new_handshake, new_sid};
 use crate::TransportError;
 use crate::error::Outcome;
-use crate::runtime::halves::Half;
+use crate::runtime::tasks::Tasks;
 use crate::settings::Payload as Kind;
-use crate::tcp::nonblocking;
-use crate::websocket::{Carrier, Incoming, Socket};
+use crate::websocket::{Socket, Upgrade};
 use bytes::Bytes;
-use crosswind_socketio::{Carrier as Over, Packet, Payload, Session, decode_polling, encode_polling};
+use crosswind_socketio::{Carrier, Packet, Payload, Session, decode_polling, encode_polling};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming as Body;
+use hyper::body::Incoming;
 use hyper::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
@@ -29,85 +27,95 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tokio_tungstenite::tungstenite::handshake::server::create_response;
+use tokio_tungstenite::tungstenite::Message;
 
-/// Sessions that poll at once, and what a client may say in one request or before it moves on, bytes.
-const MOST_POLLING: usize = 1000;
-const LONGEST_POST: usize = 16 << 20;
-const LONGEST_PROBE: usize = 1 << 10;
-/// A session that has not asked for anything for so long is over.
-const FORGOTTEN: Duration = Duration::from_secs(45);
+/// Sessions that poll at once.
+const MAX_POLLING: usize = 1000;
+/// What a client may post in one request, bytes.
+const MAX_POST_BYTES: usize = 16 << 20;
+/// A session without a request for so long is over.
+const MAX_IDLE: Duration = Duration::from_secs(45);
 
-/// What the requests on a connection lead to.
+/// What the requests on one connection lead to.
 #[derive(Default)]
-struct Door {
-    upgrade: Mutex<Option<Upgrade>>,
-    begun: Mutex<Option<Arc<Polled>>>,
+struct Requested {
+    /// A WebSocket: for a new session, or for one that polls.
+    upgrade: Mutex<Option<(Upgrade, Option<Arc<PollingSession>>)>>,
+    /// A session that polls, and now belongs to this connection.
+    claimed: Mutex<Option<Arc<PollingSession>>>,
     changed: Notify,
 }
 
-/// What a WebSocket is to carry: a new session, or one that polls.
-struct Upgrade {
-    upgraded: OnUpgrade,
-    polled: Option<Arc<Polled>>,
-}
-
-impl Door {
-    /// Waits for a session that begins by polling.
-    async fn begun(&self) -> Arc<Polled> {
+impl Requested {
+    /// Waits for a session that polls.
+    async fn claimed(&self) -> Arc<PollingSession> {
         loop {
             let changed = self.changed.notified();
-            if let Some(polled) = lock(&self.begun).take() {
-                return polled;
+            if let Some(session) = lock(&self.claimed).take() {
+                return session;
             }
             changed.await;
         }
     }
 }
 
-/// Serves what comes on one connection, up to a session that can carry messages.
-pub(super) async fn serve(stream: TcpStream, polling: &Arc<Polling>, kind: Kind) -> Result<End, TransportError> {
-    let readback = nonblocking::readback(&stream)?;
-    let door = Arc::new(Door::default());
-    let (all, to) = (Arc::clone(polling), Arc::clone(&door));
-    let mut served = Box::pin(async move {
-        let service = service_fn(|request| {
-            let (all, to) = (Arc::clone(&all), Arc::clone(&to));
-            async move { Ok::<_, Infallible>(all.answer(request, &to).await) }
-        });
-        http1::Builder::new().serve_connection(TokioIo::new(stream), service).with_upgrades().await
+/// Serves the requests on one connection, until they lead to a session that can carry messages.
+pub(super) async fn serve(
+    tcp: TcpStream,
+    sessions: Arc<PollingSessions>,
+    accepting: Accepting,
+) -> Result<End, TransportError> {
+    let requested = Arc::new(Requested::default());
+    let mut served = Box::pin({
+        let (sessions, requested) = (Arc::clone(&sessions), Arc::clone(&requested));
+        async move {
+            let service = service_fn(|request| {
+                let (sessions, requested) = (Arc::clone(&sessions), Arc::clone(&requested));
+                async move { Ok::<_, Infallible>(sessions.answer(request, &requested, accepting).await) }
+            });
+            http1::Builder::new().serve_connection(TokioIo::new(tcp), service).with_upgrades().await
+        }
     });
-    let (polled, ended) = tokio::select! {
+    let (session, tasks) = tokio::select! {
         biased;
-        polled = door.begun() => (polled, false),
-        // The last request may have begun a session.
+        session = requested.claimed() => {
+            // The connection may bring more requests, of this session and of others.
+            let (sessions, tasks) = (Arc::clone(&sessions), Tasks::default());
+            tasks.spawn(async move {
+                let served = served.await;
+                // A session that moves here has its stream elsewhere; what fails, its client sees.
+                let _ = upgrade(served, &requested, &sessions, accepting).await;
+            });
+            (session, Some(tasks))
+        }
         served = &mut served => {
-            let begun = lock(&door.begun).take();
-            match begun {
-                Some(polled) => (polled, true),
-                None => return upgrade(served, &door, polling, kind).await,
+            // The last request may have brought a session.
+            let claimed = lock(&requested.claimed).take();
+            match claimed {
+                Some(session) => (session, None),
+                None => return upgrade(served, &requested, &sessions, accepting).await,
             }
         }
     };
-    let pipe = Pipe::Requests(Box::new(Requests::new(Arc::clone(&polled), Arc::clone(polling), readback)));
-    let mut end = polled_end(pipe, kind, &polled, true)?;
-    if !ended {
-        // It may bring more requests, of this session and of others.
-        let all = Arc::clone(polling);
-        let serving = tokio::spawn(async move {
-            let served = served.await;
-            let _ = upgrade(served, &door, &all, kind).await;
-        });
-        end.hold(Background(serving.abort_handle()));
+    let pipe = Pipe::Polling(Box::new(PollingPipe::new(Arc::clone(&session), sessions)));
+    let mut end = polling_end(pipe, accepting.kind, &session, true)?;
+    if let Some(tasks) = tasks {
+        end.hold(tasks);
     }
     end.connected().await?;
     Ok(end)
 }
 
-/// What becomes of a connection after its requests.
-async fn upgrade(served: hyper::Result<()>, door: &Door, polling: &Polling, kind: Kind) -> Result<End, TransportError> {
+/// What a connection becomes after its requests.
+async fn upgrade(
+    served: hyper::Result<()>,
+    requested: &Requested,
+    sessions: &PollingSessions,
+    accepting: Accepting,
+) -> Result<End, TransportError> {
     let what = "cannot accept a session";
-    let Some(Upgrade { upgraded, polled }) = lock(&door.upgrade).take() else {
+    let upgrade = lock(&requested.upgrade).take();
+    let Some((upgrade, session)) = upgrade else {
         return Err(match served {
             Err(e) if e.is_parse() || e.is_parse_too_large() => {
                 TransportError::with(what, Outcome::Protocol, e.to_string())
@@ -115,66 +123,66 @@ async fn upgrade(served: hyper::Result<()>, door: &Door, polling: &Polling, kind
             _ => TransportError::closed(what),
         });
     };
-    let upgraded = upgraded.await.map_err(unspoken(what))?;
-    let parts = upgraded
-        .downcast::<TokioIo<TcpStream>>()
-        .map_err(|_| TransportError::with(what, Outcome::Error, "another stream than expected"))?;
-    let socket = Socket::upgraded(Carrier::Plain(parts.io.into_inner()), parts.read_buf.into());
-    let mut end = if let Some(polled) = polled {
-        let moved = moved(&polled, socket, kind).await;
+    let socket = upgrade.socket(accepting.max_message_bytes).await?;
+    let mut end = if let Some(session) = session {
+        let moved = move_session(&session, socket, accepting.kind).await;
         if moved.is_err() {
-            polled.give_up_move();
+            session.cancel_move();
         }
         let Some(end) = moved? else {
             return Err(TransportError::closed("the session has its stream"));
         };
-        polling.forget(&polled.handshake.sid);
+        sessions.remove(&session.handshake.sid);
         end
     } else {
-        let (handshake, sid) = (new_handshake(Vec::new())?, new_sid()?);
-        End::new(Pipe::WebSocket(Box::new(socket)), kind, true, |now_ns| {
-            Session::server(Over::WebSocket, handshake, sid, now_ns)
+        let (handshake, sid) = (new_handshake(Vec::new(), accepting.max_message_bytes)?, new_sid()?);
+        End::new(Pipe::WebSocket(Box::new(socket)), accepting.kind, true, |now_ns| {
+            Session::server(Carrier::WebSocket, handshake, sid, now_ns)
         })?
     };
     end.connected().await?;
     Ok(end)
 }
 
-/// Goes through the probe. Returns the session, unless somebody has it, who then has the socket as well.
-async fn moved(polled: &Polled, mut socket: Socket, kind: Kind) -> Result<Option<End>, TransportError> {
-    let what = "cannot move a session to WebSocket";
-    let unexpected = || TransportError::with(what, Outcome::Protocol, "another packet than expected");
-    if text(&mut socket).await? != "2probe" {
+/// Answers the client's probe, and moves its session here. Nothing is returned if the session belongs to another connection, which
+/// then has the socket as well.
+async fn move_session(session: &PollingSession, mut socket: Socket, kind: Kind) -> Result<Option<End>, TransportError> {
+    let unexpected = || {
+        let cause = "another packet than expected";
+        TransportError::with("cannot move a session to WebSocket", Outcome::Protocol, cause)
+    };
+    if receive_text(&mut socket).await? != "2probe" {
         return Err(unexpected());
     }
-    let mut answer = Some(b"3probe");
-    poll_fn(|context| {
-        if let Some(answer) = answer.take() {
-            socket.queue(Half::Sending, context, answer, Kind::Text)?;
-        }
-        socket.poll_flush(Half::Sending, context)
-    })
-    .await?;
-    polled.begin_move();
-    if text(&mut socket).await? != "5" {
+    poll_fn(|context| socket.poll_ready(context)).await?;
+    socket.start_send(Message::text("3probe"))?;
+    poll_fn(|context| socket.poll_flush(context)).await?;
+    session.begin_move();
+    if receive_text(&mut socket).await? != "5" {
         return Err(unexpected());
     }
-    let Some(unclaimed) = polled.finish_move(socket)? else { return Ok(None) };
-    let mut end = polled_end(Pipe::WebSocket(Box::new(unclaimed.socket)), kind, polled, unclaimed.joined)?;
-    end.send_first(unclaimed.outbox);
-    for payload in &unclaimed.inbox {
+    let Some(unclaimed) = session.finish_move(socket)? else { return Ok(None) };
+    let mut end = polling_end(Pipe::WebSocket(Box::new(unclaimed.socket)), kind, session, unclaimed.joined)?;
+    end.send_first(unclaimed.unsent);
+    for payload in &unclaimed.received {
         end.handle(payload);
     }
     Ok(Some(end))
 }
 
+async fn receive_text(socket: &mut Socket) -> Result<String, TransportError> {
+    let message = poll_fn(|context| socket.poll_message(context)).await?;
+    // No binary packet is expected here.
+    Ok(message.into_text().map(|text| text.as_str().to_owned()).unwrap_or_default())
+}
+
 /// The end of a session that began by polling.
-fn polled_end(pipe: Pipe, kind: Kind, polled: &Polled, joined: bool) -> Result<End, TransportError> {
+fn polling_end(pipe: Pipe, kind: Kind, session: &PollingSession, joined: bool) -> Result<End, TransportError> {
     let mut end = End::new(pipe, kind, true, |now_ns| {
-        let sid = polled.socket_sid.clone();
-        Session::server_upgrading(Over::WebSocket, polled.handshake.clone(), sid, joined, now_ns)
+        let sid = session.socket_sid.clone();
+        Session::server_upgrading(Carrier::WebSocket, session.handshake.clone(), sid, joined, now_ns)
     })?;
-    // The state machine has yet to see what was said already, and not to answer it again.
+    // The state machine has yet to see the packets that were answered already, and must not answer them again.
     end.handle(&Payload::from("2probe"));
     end.skip_output();
     end.handle(&Payload::from("5"));
@@ -185,109 +193,103 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Polling {
-    async fn answer(&self, mut request: Request<Body>, door: &Door) -> Response<Full<Bytes>> {
+impl PollingSessions {
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        requested: &Requested,
+        accepting: Accepting,
+    ) -> Response<Full<Bytes>> {
         if request.uri().path().trim_end_matches('/') != PATH.trim_end_matches('/') {
-            return plain(StatusCode::NOT_FOUND, "");
+            return text(StatusCode::NOT_FOUND, "");
         }
         let query = request.uri().query().unwrap_or_default();
         let value = |key: &str| query.split('&').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='));
         if value("EIO") != Some("4") {
-            return refused(5, "Unsupported protocol version");
+            return refusal(5, "Unsupported protocol version");
         }
-        let polled = match value("sid") {
+        let session = match value("sid") {
             None => None,
             Some(sid) => match lock(&self.0).get(sid) {
-                Some(polled) => Some(Arc::clone(polled)),
-                None => return refused(1, "Session ID unknown"),
+                Some(session) => Some(Arc::clone(session)),
+                None => return refusal(1, "Session ID unknown"),
             },
         };
-        match (value("transport"), polled, request.method()) {
-            (Some("websocket"), polled, _) => {
-                let upgraded = hyper::upgrade::on(&mut request);
-                match create_response(&request.map(|_| ())) {
-                    Ok(response) => {
-                        *lock(&door.upgrade) = Some(Upgrade { upgraded, polled });
-                        response.map(|()| Full::default())
-                    }
-                    Err(_) => refused(3, "Bad request"),
+        match (value("transport"), session, request.method()) {
+            (Some("websocket"), session, _) => match Upgrade::begin(request) {
+                Ok((response, upgrade)) => {
+                    *lock(&requested.upgrade) = Some((upgrade, session));
+                    response.map(|()| Full::default())
                 }
-            }
+                Err(_) => refusal(3, "Bad request"),
+            },
             (Some("polling"), None, &Method::GET) => {
-                self.open().unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR, ""))
+                self.open(accepting.max_message_bytes).unwrap_or_else(|_| text(StatusCode::INTERNAL_SERVER_ERROR, ""))
             }
-            (Some("polling"), Some(polled), &Method::GET) => {
-                let told = polled.told().await;
-                packets(&told.iter().filter_map(|payload| Packet::parse(payload).ok()).collect::<Vec<_>>())
+            (Some("polling"), Some(session), &Method::GET) => {
+                let fetched = session.fetch().await;
+                packets(&fetched.iter().filter_map(|payload| Packet::parse(payload).ok()).collect::<Vec<_>>())
             }
-            (Some("polling"), Some(polled), &Method::POST) => take(polled, request.into_body(), door).await,
-            (Some("polling"), _, _) => refused(2, "Bad handshake method"),
-            _ => refused(0, "Transport unknown"),
+            (Some("polling"), Some(session), &Method::POST) => post(session, request.into_body(), requested).await,
+            (Some("polling"), _, _) => refusal(2, "Bad handshake method"),
+            _ => refusal(0, "Transport unknown"),
         }
     }
 
     /// A new session.
-    fn open(&self) -> Result<Response<Full<Bytes>>, TransportError> {
-        let handshake = new_handshake(vec!["websocket".to_owned()])?;
+    fn open(&self, max_message_bytes: usize) -> Result<Response<Full<Bytes>>, TransportError> {
+        let handshake = new_handshake(vec!["websocket".to_owned()], max_message_bytes)?;
         let open = handshake.to_json();
-        let polled = Polled::new(handshake, new_sid()?);
+        let session = PollingSession::new(handshake, new_sid()?);
         let mut all = lock(&self.0);
-        if all.len() >= MOST_POLLING {
-            all.retain(|_, polled| !polled.is_forgotten(FORGOTTEN));
+        if all.len() >= MAX_POLLING {
+            all.retain(|_, session| !session.is_idle(MAX_IDLE));
         }
-        if all.len() >= MOST_POLLING {
-            return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, ""));
+        if all.len() >= MAX_POLLING {
+            return Ok(text(StatusCode::SERVICE_UNAVAILABLE, ""));
         }
-        all.insert(polled.handshake.sid.clone(), Arc::new(polled));
+        all.insert(session.handshake.sid.clone(), Arc::new(session));
         Ok(packets(&[Packet::Open(&open)]))
     }
 }
 
 /// Takes what a client posts.
-async fn take(polled: Arc<Polled>, body: Body, door: &Door) -> Response<Full<Bytes>> {
-    let Ok(body) = Limited::new(body, LONGEST_POST).collect().await else {
-        return plain(StatusCode::PAYLOAD_TOO_LARGE, "");
+async fn post(session: Arc<PollingSession>, body: Incoming, requested: &Requested) -> Response<Full<Bytes>> {
+    let Ok(body) = Limited::new(body, MAX_POST_BYTES).collect().await else {
+        return text(StatusCode::PAYLOAD_TOO_LARGE, "");
     };
     let body = body.to_bytes();
     let payloads = std::str::from_utf8(&body).ok().and_then(|body| decode_polling(body).collect::<Result<_, _>>().ok());
-    let brought = match payloads {
-        Some(payloads) => polled.take(payloads).await,
-        None => Brought::Wrong,
+    let posted = match payloads {
+        Some(payloads) => session.post(payloads).await,
+        None => Posted::Rejected,
     };
-    match brought {
-        Brought::Wrong => return refused(3, "Bad request"),
-        Brought::First => {
-            *lock(&door.begun) = Some(polled);
-            door.changed.notify_waiters();
+    match posted {
+        Posted::Rejected => return refusal(3, "Bad request"),
+        Posted::Claims => {
+            *lock(&requested.claimed) = Some(session);
+            requested.changed.notify_waiters();
         }
-        Brought::Nothing => {}
+        Posted::Accepted => {}
     }
-    plain(StatusCode::OK, "ok")
-}
-
-async fn text(socket: &mut Socket) -> Result<String, TransportError> {
-    Ok(match poll_fn(|context| socket.poll_message(context, LONGEST_PROBE)).await? {
-        Incoming::Text(text) => text,
-        // No packet that is expected then.
-        Incoming::Binary(_) => String::new(),
-    })
+    text(StatusCode::OK, "ok")
 }
 
 fn packets(packets: &[Packet<'_>]) -> Response<Full<Bytes>> {
     match encode_polling(packets) {
-        Ok(body) => plain(StatusCode::OK, body),
-        Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, ""),
+        Ok(body) => text(StatusCode::OK, body),
+        Err(_) => text(StatusCode::INTERNAL_SERVER_ERROR, ""),
     }
 }
 
-/// What engine.io says to a request that it does not take.
-fn refused(code: u8, message: &str) -> Response<Full<Bytes>> {
-    let mut response = plain(StatusCode::BAD_REQUEST, format!("{{\"code\":{code},\"message\":\"{message}\"}}"));
+/// How engine.io answers a request that it does not accept.
+fn refusal(code: u8, message: &str) -> Response<Full<Bytes>> {
+    let mut response = text(StatusCode::BAD_REQUEST, format!("{{\"code\":{code},\"message\":\"{message}\"}}"));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-fn plain(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+fn text(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     let headers = response.headers_mut();

@@ -61,17 +61,6 @@ pub(crate) fn own_port(stream: &TcpStream) -> Result<u16, TransportError> {
     Ok(stream.local_addr().map_err(failed("cannot read the own address"))?.port())
 }
 
-/// The socket's settings, as the kernel has them.
-pub(crate) fn readback(stream: &TcpStream) -> Result<SocketReadback, TransportError> {
-    tcp::readback(&SockRef::from(stream))
-}
-
-/// From now on dropping `stream` resets the connection.
-pub(crate) fn reset_on_drop(stream: &TcpStream) {
-    // Not being connected any more is what is wanted.
-    let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
-}
-
 /// A second handle on the socket of a connection, whose first handle belongs to a library.
 #[derive(Debug)]
 pub(crate) struct SocketHandle(Option<Socket>);

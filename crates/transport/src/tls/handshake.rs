@@ -1,4 +1,4 @@
-//! TLS 1.3 (RFC 8446) over TCP.
+//! Handshakes of TLS 1.3 (RFC 8446) over TCP, and what its errors mean.
 
 use crate::error::{Outcome, TransportError};
 use crate::security::{self, Resumption};
@@ -9,18 +9,20 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
+/// A client's stream, and what came of resumption.
+pub(crate) struct Secured {
+    pub(crate) stream: client::TlsStream<TcpStream>,
+    /// A session was resumed. Not known yet while the handshake is left to the first write.
+    pub(crate) resumed: bool,
+}
+
 /// The client's end, once the server's certificate was accepted. `protocols` (ALPN) are what it offers.
 pub(crate) async fn client(
     stream: TcpStream,
     settings: &Settings,
     protocols: &[&[u8]],
 ) -> Result<Secured, TransportError> {
-    // Whatever runs over it here has no use for early data.
-    let resumption = match settings.resumption {
-        Resumption::None => Resumption::None,
-        Resumption::Session | Resumption::EarlyData => Resumption::Session,
-    };
-    connect(stream, settings, protocols, resumption).await
+    connect(stream, settings, protocols, without_early_data(settings.resumption)).await
 }
 
 /// The same. With [`Resumption::EarlyData`], where the server allows it, the handshake is left to the first write and flush,
@@ -31,13 +33,6 @@ pub(crate) async fn client_early(
     protocols: &[&[u8]],
 ) -> Result<Secured, TransportError> {
     connect(stream, settings, protocols, settings.resumption).await
-}
-
-/// A client's stream, and what came of resumption.
-pub(crate) struct Secured {
-    pub(crate) stream: client::TlsStream<TcpStream>,
-    /// A session was resumed. Not known yet while the handshake is left to the first write.
-    pub(crate) resumed: bool,
 }
 
 async fn connect(
@@ -55,13 +50,10 @@ async fn connect(
     Ok(Secured { stream, resumed })
 }
 
-/// What accepts clients: one for all connections of a server, for it holds their sessions.
+/// Accepts clients. There is one for all connections of a server, for it holds their sessions.
 pub(crate) fn acceptor(settings: &Settings, protocols: &[&[u8]]) -> Result<TlsAcceptor, TransportError> {
-    let resumption = match settings.resumption {
-        Resumption::None => Resumption::None,
-        Resumption::Session | Resumption::EarlyData => Resumption::Session,
-    };
-    Ok(TlsAcceptor::from(Arc::new(settings.security()?.server(protocols, resumption, false)?)))
+    let config = settings.security()?.server(protocols, without_early_data(settings.resumption), false)?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 /// The server's end, once the client has finished its handshake.
@@ -70,6 +62,14 @@ pub(crate) async fn server(
     acceptor: &TlsAcceptor,
 ) -> Result<server::TlsStream<TcpStream>, TransportError> {
     acceptor.accept(stream).await.map_err(failed("cannot agree on TLS"))
+}
+
+/// For protocols over TLS that have no use for early data.
+const fn without_early_data(resumption: Resumption) -> Resumption {
+    match resumption {
+        Resumption::None => Resumption::None,
+        Resumption::Session | Resumption::EarlyData => Resumption::Session,
+    }
 }
 
 /// For `map_err`: an error of TLS or of the kernel below it.

@@ -1,0 +1,205 @@
+//! A connection that is one stream from end to end.
+
+use super::handshaking::Handshaking;
+use super::shared::{Role, Shared};
+use crate::error::Outcome;
+use crate::tcp::nonblocking::SocketHandle;
+use crate::{Call, Connection, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
+use bytes::{Buf, Bytes};
+use std::future::Future;
+use std::task::{Context, Poll};
+use tokio::io::ReadBuf;
+
+/// What a protocol does on such a connection. A call that was dropped before it was ready may be followed by any other.
+pub(crate) trait Duplex: Send + 'static {
+    /// Sends `message`: takes it out once it need not be given again, and flushes.
+    fn poll_send(&mut self, context: &mut Context<'_>, message: &mut Option<&[u8]>)
+    -> Poll<Result<(), TransportError>>;
+
+    /// Says that nothing more will be sent.
+    fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>>;
+
+    /// Receives one message; without boundaries, as many bytes as fit into `into`.
+    fn poll_receive(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<Result<(), TransportError>>;
+
+    /// Receives what there is; nothing at the orderly end.
+    fn poll_receive_some(
+        &mut self,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<Result<(), TransportError>>;
+
+    /// The orderly end.
+    fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>>;
+
+    /// What is left to be done after the orderly end.
+    fn after_close(self) -> impl Future<Output = ()> + Send
+    where
+        Self: Sized,
+    {
+        std::future::ready(())
+    }
+
+    /// Drops the connection without the orderly end. Where there is a TCP socket, it is reset.
+    fn abort(self)
+    where
+        Self: Sized,
+    {
+    }
+
+    /// Adds what is known of how a client's connection was set up.
+    fn add_phases(&mut self, _phases: &mut Phases) {}
+}
+
+/// What carries the connection.
+pub(crate) enum Socket {
+    Tcp(SocketHandle),
+    /// The socket is the endpoint's.
+    Quic(SocketReadback),
+}
+
+/// One end of a connection.
+pub(crate) struct SingleStream<T> {
+    shared: Handshaking<Shared<T>>,
+    socket: Socket,
+    client_port: u16,
+    phases: Phases,
+    /// The server's stream has been handed out.
+    accepted: bool,
+}
+
+impl<T: Duplex> SingleStream<T> {
+    /// The client's end.
+    pub(crate) fn client(duplex: T, socket: Socket, client_port: u16, phases: Phases) -> Self {
+        let shared = Handshaking::Done(Shared::new(duplex));
+        Self { shared, socket, client_port, phases, accepted: false }
+    }
+
+    /// The server's end, whose handshakes are still to be done.
+    pub(crate) fn server(
+        handshakes: impl Future<Output = Result<T, TransportError>> + Send + 'static,
+        socket: Socket,
+        client_port: u16,
+    ) -> Self {
+        let shared = Handshaking::new(async move { handshakes.await.map(Shared::new) });
+        Self { shared, socket, client_port, phases: Phases::default(), accepted: false }
+    }
+
+    fn stream(shared: &Shared<T>) -> Stream {
+        Stream::new(SingleSender(shared.clone()), SingleReceiver(shared.clone()))
+    }
+}
+
+impl<T: Duplex> Connection for SingleStream<T> {
+    fn open(&self, _purpose: Purpose) -> Call<'_, Stream> {
+        let shared = self.shared.get().ok_or_else(|| TransportError::closed("cannot open a stream"));
+        Call::done(shared.map(Self::stream))
+    }
+
+    fn accept(&mut self) -> Call<'_, Stream> {
+        Call::new(async move {
+            let shared = self.shared.done().await?;
+            if std::mem::replace(&mut self.accepted, true) {
+                return Err(TransportError::closed("cannot accept a stream"));
+            }
+            Ok(Self::stream(&shared))
+        })
+    }
+
+    fn phases(&self) -> Phases {
+        let mut phases = self.phases;
+        if let Some(shared) = self.shared.get() {
+            // Of a connection that has ended there is nothing to add.
+            let _ = shared.with("", |duplex| {
+                duplex.add_phases(&mut phases);
+                Ok(())
+            });
+        }
+        phases
+    }
+
+    fn close(&mut self) -> Call<'_, ()> {
+        Call::new(async move {
+            let Some(shared) = self.shared.get() else { return Ok(()) };
+            let closed = shared.poll(Role::Closer, "cannot close", T::poll_close).await;
+            if let Some(duplex) = shared.end(Outcome::Closed) {
+                duplex.after_close().await;
+            }
+            match closed {
+                // It was over already.
+                Err(e) if e.outcome == Outcome::Closed => Ok(()),
+                closed => closed,
+            }
+        })
+    }
+
+    fn abort(&mut self) {
+        if let Socket::Tcp(socket) = &mut self.socket {
+            socket.reset_on_close();
+        }
+        if let Some(duplex) = self.shared.take().and_then(|shared| shared.end(Outcome::Reset)) {
+            duplex.abort();
+        }
+    }
+
+    fn client_port(&self) -> u16 {
+        self.client_port
+    }
+
+    fn readback(&self) -> Result<SocketReadback, TransportError> {
+        match &self.socket {
+            Socket::Tcp(socket) => socket.readback(),
+            Socket::Quic(readback) => Ok(readback.clone()),
+        }
+    }
+}
+
+struct SingleSender<T>(Shared<T>);
+
+impl<T: Duplex> Sender for SingleSender<T> {
+    fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
+        let mut message = Some(message);
+        Call::new(
+            self.0.poll(Role::Sender, "cannot send", move |duplex, context| duplex.poll_send(context, &mut message)),
+        )
+    }
+
+    fn finish(&mut self) -> Call<'_, ()> {
+        Call::new(self.0.poll(Role::Sender, "cannot finish sending", T::poll_finish))
+    }
+}
+
+struct SingleReceiver<T>(Shared<T>);
+
+impl<T: Duplex> Receiver for SingleReceiver<T> {
+    fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        let mut into = ReadBuf::new(into);
+        Call::new(self.0.poll(Role::Receiver, "cannot receive", move |duplex, context| {
+            duplex.poll_receive(context, &mut into).map_ok(|()| into.filled().len())
+        }))
+    }
+
+    fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
+        let mut into = ReadBuf::new(into);
+        Call::new(self.0.poll(Role::Receiver, "cannot receive", move |duplex, context| {
+            duplex.poll_receive_some(context, &mut into).map_ok(|()| into.filled().len())
+        }))
+    }
+}
+
+/// Puts a whole message into a buffer, where it must fit.
+pub(crate) fn put_message(message: &[u8], into: &mut ReadBuf<'_>) -> Result<(), TransportError> {
+    if message.len() > into.remaining() {
+        let cause = format!("a message of {} bytes is larger than was expected", message.len());
+        return Err(TransportError::with("cannot receive", Outcome::TooLarge, cause));
+    }
+    into.put_slice(message);
+    Ok(())
+}
+
+/// Puts as much of a message into a buffer as fits, and leaves the rest.
+pub(crate) fn put_part(message: &mut Bytes, into: &mut ReadBuf<'_>) {
+    let length = message.len().min(into.remaining());
+    into.put_slice(&message[..length]);
+    message.advance(length);
+}
