@@ -1,4 +1,4 @@
-//! What can become of a message: all of it is data.
+//! How an exchange can end. Every way is data of a measurement.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,28 +8,28 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// As it should.
+    /// As intended.
     Ok,
     /// Not within its deadline.
     Timeout,
-    /// The other end does not want a connection.
+    /// The other end refused the connection.
     Refused,
     /// The connection was torn down.
     Reset,
-    /// The other end closed in an orderly way, too early.
+    /// The other end closed in an orderly way, but too early.
     Closed,
-    /// The other end's certificate is not one to trust.
+    /// The other end's certificate is not trusted.
     Certificate,
-    /// The other end does not speak the protocol, or breaks its rules.
+    /// The other end does not speak the protocol, or violates it.
     Protocol,
     /// A message larger than one end allows.
     TooLarge,
-    /// Otherwise: the message did not come back as it was sent, or the kernel had another reason.
+    /// Any other way: the message came back changed, or the kernel gave another reason.
     Error,
 }
 
 impl Outcome {
-    /// As stored.
+    /// Its name in the samples table.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -73,13 +73,13 @@ impl TransportError {
         Self { what, cause, outcome }
     }
 
-    /// With `outcome`, for what is no error of the kernel.
+    /// An error that is not the kernel's.
     pub fn with(what: &'static str, outcome: Outcome, cause: impl Into<String>) -> Self {
         Self { what, cause: cause.into(), outcome }
     }
 
     pub(crate) fn unsupported(what: &'static str) -> Self {
-        Self::with(what, Outcome::Error, "this transport cannot")
+        Self::with(what, Outcome::Error, "this transport cannot do that")
     }
 
     pub(crate) fn closed(what: &'static str) -> Self {
@@ -87,7 +87,7 @@ impl TransportError {
     }
 }
 
-/// For `map_err`.
+/// For `map_err`: an error of the kernel.
 pub(crate) fn failed(what: &'static str) -> impl Fn(io::Error) -> TransportError {
     move |cause| TransportError::new(what, &cause)
 }

@@ -1,4 +1,4 @@
-//! What a transport can do, as data: workloads are checked against it, and it is published with the catalogue.
+//! What a transport can do, as data: workloads are checked against it, and the catalogue publishes it.
 
 use crate::Driver;
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub enum Carrier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Streams {
-    /// It is one, from end to end.
+    /// The connection is one stream from end to end.
     One,
     /// As many as are opened.
     Many,
@@ -38,7 +38,7 @@ pub struct Features {
     pub carrier: Carrier,
     /// Round trips from the first packet until a message may be sent, without resumption.
     pub setup_round_trips: u32,
-    /// Messages can be lost, and are bounded in size.
+    /// Messages can be lost, and their size has a limit.
     pub datagram: bool,
     /// What streams a connection carries.
     pub streams: Streams,
@@ -46,20 +46,20 @@ pub struct Features {
     pub secure: bool,
     /// A message can travel in the first flight of a resumed connection.
     pub early_data: bool,
-    /// A client asks for a path and gets what is there.
+    /// A client asks for a path, and receives what is there.
     pub http: bool,
-    /// Messages are text or binary.
+    /// Messages can be text.
     pub text: bool,
     /// Can begin with HTTP long polling.
     pub polling: bool,
-    /// Several streams make headway on one connection, in the transport's or the application's own frames.
+    /// Several exchanges can be in progress on one connection, in frames of the transport or of the application.
     pub shares_connection: bool,
-    /// The server can send on a new stream before the client has.
+    /// The server can send on a new stream before the client has sent.
     pub server_speaks_first: bool,
 }
 
 impl Features {
-    /// A plain stream on threads: to be written over.
+    /// A stream of bytes on threads: what other transports differ from.
     pub const PLAIN: Self = Self {
         driver: Driver::Thread,
         carrier: Carrier::Tcp,

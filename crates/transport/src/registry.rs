@@ -28,11 +28,11 @@ static TRANSPORTS: [&dyn Transport; 16] = [
 #[derive(Clone, Copy)]
 pub struct TransportRef(&'static dyn Transport);
 
-/// A name that no transport has.
+/// The error for a name that no transport has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("transport \"{name}\" is not known; transports are: {}", names().join(", "))]
 pub struct UnknownTransport {
-    /// What was asked for.
+    /// The unknown name.
     pub name: String,
 }
 
@@ -44,7 +44,7 @@ pub fn all() -> impl Iterator<Item = TransportRef> {
 /// The transport called `name`.
 ///
 /// # Errors
-/// When no transport is called so.
+/// When no transport has that name.
 pub fn find(name: &str) -> Result<TransportRef, UnknownTransport> {
     all().find(|transport| transport.name() == name).ok_or_else(|| UnknownTransport { name: name.into() })
 }

@@ -1,4 +1,4 @@
-//! Certificates, keys and TLS settings: made at run time, the same for every secure transport of a cell.
+//! Certificates, keys and TLS settings: generated at run time, the same for every secure transport of a cell.
 
 use crate::error::{Outcome, TransportError};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256};
@@ -17,12 +17,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Browsers take no self-made certificate for longer (W3C WebTransport, custom certificate requirements).
+/// Browsers accept no self-signed certificate for longer (W3C WebTransport, custom certificate requirements).
 pub const LONGEST_VALIDITY: Duration = Duration::from_hours(14 * 24);
-/// Of TLS over TCP; QUIC says the most that there is (RFC 9001, section 4.6.1).
+/// The limit of early data in TLS over TCP. In QUIC it is always the largest value (RFC 9001, section 4.6.1).
 const EARLY_DATA_BYTES: u32 = 16_384;
 
-/// What a secure connection takes over from an earlier one.
+/// What a secure connection resumes of an earlier one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Resumption {
     /// Nothing: a full handshake.
@@ -37,7 +37,7 @@ pub enum Resumption {
     EarlyData,
 }
 
-/// What a server shows, and what a client trusts.
+/// The certificate that a server presents, and what a client trusts.
 #[derive(Debug)]
 pub struct Security {
     certificate: CertificateDer<'static>,
@@ -49,7 +49,7 @@ pub struct Security {
     clients: Mutex<Clients>,
 }
 
-/// Settings of clients, by what they speak and resume: kept, since sessions are in them.
+/// Settings of clients, by protocols and resumption. They are kept because they hold the sessions.
 type Clients = HashMap<(Vec<Vec<u8>>, Resumption), Arc<ClientConfig>>;
 
 /// What a client trusts.
@@ -60,7 +60,7 @@ pub enum Trust {
     Own,
     /// These roots, PEM.
     Roots(String),
-    /// Anything: for servers of somebody else's whose certificate is not the matter.
+    /// Any certificate: for servers of somebody else's, where the certificate does not matter.
     Anything,
 }
 
@@ -78,10 +78,10 @@ impl Security {
         Self::valid(now - time::Duration::hours(1), now + time::Duration::days(13))
     }
 
-    /// The same, valid in another span of time.
+    /// The same certificate, valid at another time.
     ///
     /// # Errors
-    /// As of [`Self::new`].
+    /// As [`Self::new`].
     pub fn valid(from: time::OffsetDateTime, to: time::OffsetDateTime) -> Result<Self, TransportError> {
         let failed = failed("cannot make a certificate");
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|e| failed(&e))?;
@@ -102,10 +102,10 @@ impl Security {
         })
     }
 
-    /// The client expects this name, and trusts that.
+    /// With another name that the client expects, and other certificates that it trusts.
     ///
     /// # Errors
-    /// When `name` is none.
+    /// When `name` is not a valid name.
     pub fn expecting(mut self, name: &str, trust: Trust) -> Result<Self, TransportError> {
         self.server_name =
             ServerName::try_from(name.to_owned()).map_err(|e| failed("cannot use the server's name")(&e))?;
@@ -113,7 +113,7 @@ impl Security {
         Ok(self)
     }
 
-    /// Session keys go to `log` (`NSS` key log format), so that captures can be read.
+    /// With a `log` for session keys, by which captures can be decrypted.
     #[must_use]
     pub fn with_key_log(mut self, log: Arc<dyn KeyLog>) -> Self {
         self.key_log = Some(log);
@@ -130,7 +130,7 @@ impl Security {
         &self.certificate
     }
 
-    /// Its hash, in hexadecimal: what a browser takes in place of a chain (`serverCertificateHashes`).
+    /// The hash of the certificate, in hexadecimal: what a browser accepts in place of a chain (`serverCertificateHashes`).
     pub fn certificate_sha256(&self) -> String {
         hex(::ring::digest::digest(&::ring::digest::SHA256, &self.certificate).as_ref())
     }
@@ -143,7 +143,7 @@ impl Security {
     /// Settings of a server that speaks one of `protocols` (ALPN). `quic`: for QUIC.
     ///
     /// # Errors
-    /// When the certificate does not fit its key, which [`Self::new`] rules out.
+    /// When the certificate and the key do not match, which [`Self::new`] rules out.
     pub fn server(
         &self,
         protocols: &[&[u8]],
@@ -167,10 +167,10 @@ impl Security {
         Ok(config)
     }
 
-    /// Settings of a client that speaks one of `protocols`: one and the same each time, so that its sessions can be resumed.
+    /// Settings of a client that speaks one of `protocols` (ALPN): the same object each time, so that its sessions can be resumed.
     ///
     /// # Errors
-    /// When what it is to trust is no certificate.
+    /// When the roots that it is to trust are not certificates.
     pub fn client(&self, protocols: &[&[u8]], resumption: Resumption) -> Result<Arc<ClientConfig>, TransportError> {
         let key = (owned(protocols), resumption);
         let Ok(mut clients) = self.clients.lock() else { return Ok(Arc::new(self.new_client(protocols, resumption)?)) };
@@ -217,30 +217,30 @@ impl Security {
     }
 }
 
-/// Writes session keys into a file (NSS key log format), for Wireshark; and where `SSLKEYLOGFILE` says, as browsers do.
+/// Writes session keys into a file (NSS key log format), for Wireshark, and also where `SSLKEYLOGFILE` says, as browsers do.
 #[derive(Debug)]
 pub struct KeyLogFile {
     file: Mutex<File>,
-    elsewhere: rustls::KeyLogFile,
+    environment: rustls::KeyLogFile,
 }
 
 impl KeyLogFile {
-    /// Makes the file.
+    /// Creates the file.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: Mutex::new(File::create(path)?), elsewhere: rustls::KeyLogFile::new() })
+        Ok(Self { file: Mutex::new(File::create(path)?), environment: rustls::KeyLogFile::new() })
     }
 }
 
 impl KeyLog for KeyLogFile {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         if let Ok(mut file) = self.file.lock() {
-            // A key that is missing shows as packets that cannot be read; the measurement is none the worse.
+            // Without its key a connection cannot be decrypted; the measurement itself is not affected.
             let _ = writeln!(file, "{label} {} {}", hex(client_random), hex(secret));
         }
-        self.elsewhere.log(label, client_random, secret);
+        self.environment.log(label, client_random, secret);
     }
 }
 
@@ -260,7 +260,7 @@ fn owned(protocols: &[&[u8]]) -> Vec<Vec<u8>> {
     protocols.iter().map(|protocol| protocol.to_vec()).collect()
 }
 
-/// Whether a TLS failure is about the certificate, or about the protocol.
+/// Whether the certificate or the protocol is the reason of a TLS failure.
 pub(crate) fn outcome(error: &rustls::Error) -> Outcome {
     match error {
         rustls::Error::InvalidCertificate(_)

@@ -1,5 +1,5 @@
-//! UDP (RFC 768), one message a datagram. At the server one socket serves every client: its "connection" answers whoever
-//! sent the last message.
+//! UDP (RFC 768), each message a datagram. At the server one socket serves every client: its "connection" answers the sender of
+//! the last message.
 
 use crate::error::failed;
 use crate::{
@@ -60,7 +60,7 @@ impl Transport for Udp {
             let socket = UdpSocket::from(socket);
             let own = socket.local_addr().map_err(failed("cannot read the own address"))?;
             set_timeout(&socket, timeout)?;
-            Ok(Box::new(UdpConnection { socket: Arc::new(socket), own, taken: true }) as Box<dyn Connection>)
+            Ok(Box::new(UdpConnection { socket: Arc::new(socket), own, accepted: true }) as Box<dyn Connection>)
         })
     }
 }
@@ -72,7 +72,7 @@ pub(crate) fn open(address: SocketAddr, settings: &SocketSettings) -> Result<Soc
     Ok(socket)
 }
 
-/// `call`, again when a signal came between: a socket with a timeout is not restarted by the kernel (signal(7)).
+/// Repeats `call` when a signal interrupts it: the kernel does not restart calls on a socket with a timeout (signal(7)).
 fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -111,14 +111,14 @@ impl Listener for UdpServer {
 
     fn accept(&self, timeout: Duration) -> Call<'_, Box<dyn Connection>> {
         let accepted = set_timeout(&self.socket, timeout).and_then(|()| {
-            let connection = UdpConnection { socket: Arc::clone(&self.socket), own: self.address()?, taken: false };
+            let connection = UdpConnection { socket: Arc::clone(&self.socket), own: self.address()?, accepted: false };
             Ok(Box::new(connection) as Box<dyn Connection>)
         });
         Call::done(accepted)
     }
 
     fn wake(&self) {
-        // A datagram from itself ends one wait, by way of the host's loopback. Should it fail, the wait has a deadline.
+        // A datagram to itself, by way of the host's loopback, ends one wait. Should it fail, the wait has a deadline.
         if let Ok(own) = self.socket.local_addr() {
             let _ = self.socket.send_to(&[], own);
         }
@@ -133,7 +133,7 @@ impl Listener for UdpServer {
 struct UdpConnection {
     socket: Arc<UdpSocket>,
     own: SocketAddr,
-    taken: bool,
+    accepted: bool,
 }
 
 impl Connection for UdpConnection {
@@ -146,7 +146,7 @@ impl Connection for UdpConnection {
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        if std::mem::replace(&mut self.taken, true) {
+        if std::mem::replace(&mut self.accepted, true) {
             return Call::done(Err(TransportError::closed("cannot accept a stream")));
         }
         let last = Arc::new(Mutex::new(None));
@@ -166,19 +166,19 @@ impl Connection for UdpConnection {
     }
 }
 
-/// Who sent the last message: the one to answer.
-type Last = Arc<Mutex<Option<SocketAddr>>>;
+/// The sender of the last message, which is answered.
+type LastSender = Arc<Mutex<Option<SocketAddr>>>;
 
 struct UdpServerSender {
     socket: Arc<UdpSocket>,
-    to: Last,
+    to: LastSender,
 }
 
 impl Sender for UdpServerSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
         let sent = match self.to.lock().ok().and_then(|to| *to) {
             Some(to) => uninterrupted(|| self.socket.send_to(message, to)).map(|_| ()).map_err(failed("cannot send")),
-            None => Err(TransportError::closed("cannot answer before a message has come")),
+            None => Err(TransportError::closed("cannot answer before a message was received")),
         };
         Call::done(sent)
     }
@@ -187,7 +187,7 @@ impl Sender for UdpServerSender {
 struct UdpServerReceiver {
     socket: Arc<UdpSocket>,
     own: SocketAddr,
-    last: Last,
+    last: LastSender,
 }
 
 impl UdpServerReceiver {

@@ -13,7 +13,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Connections waiting to be accepted.
+/// Connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
 
 /// The transport `tcp`.
@@ -50,7 +50,7 @@ impl Transport for Tcp {
             let stream = connect(server, &settings.socket, timeout)?;
             let phases = Phases { transport: Some(before.elapsed()), ..Phases::default() };
             let client_port = stream.local_addr().map_err(failed("cannot read the own address"))?.port();
-            Ok(Box::new(TcpConnection { stream: Arc::new(stream), client_port, timeout, phases, taken: false })
+            Ok(Box::new(TcpConnection { stream: Arc::new(stream), client_port, timeout, phases, accepted: false })
                 as Box<dyn Connection>)
         })
     }
@@ -72,7 +72,7 @@ fn connect(server: SocketAddr, settings: &SocketSettings, timeout: Duration) -> 
     // A blocking connect is bounded by the send timeout (socket(7)), and saves the calls of a non-blocking one.
     socket.set_write_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
     socket.set_read_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
-    // After a signal the connection is still being made, and a second call waits for it.
+    // After a signal the kernel is still connecting, and a second call waits for that.
     let connected = loop {
         match socket.connect(&server.into()) {
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
@@ -102,7 +102,7 @@ pub(crate) fn readback(socket: &SockRef<'_>) -> Result<SocketReadback, Transport
     read().map_err(failed("cannot read the socket's settings back"))
 }
 
-/// What connect(2) says when the send timeout has passed.
+/// The error of connect(2) when the send timeout has passed.
 const EINPROGRESS: i32 = 115;
 
 pub(crate) fn open(address: SocketAddr) -> Result<Socket, TransportError> {
@@ -124,7 +124,7 @@ impl Listener for TcpServer {
     }
 
     fn wake(&self) {
-        // Whether it worked shows in the waits, which have deadlines of their own.
+        // Should it fail, every wait has a deadline.
         let _ = SockRef::from(&self.listener).shutdown(Shutdown::Both);
     }
 
@@ -149,7 +149,7 @@ impl TcpServer {
             client_port: peer.port(),
             timeout,
             phases,
-            taken: false,
+            accepted: false,
         }))
     }
 }
@@ -164,7 +164,7 @@ struct TcpConnection {
     client_port: u16,
     timeout: Duration,
     phases: Phases,
-    taken: bool,
+    accepted: bool,
 }
 
 impl TcpConnection {
@@ -174,10 +174,10 @@ impl TcpConnection {
     }
 }
 
-/// Drops a connection at once; wakes whoever waits on it.
+/// Drops a connection at once, and ends every wait for it.
 fn reset(stream: &TcpStream) {
     let socket = SockRef::from(stream);
-    // Not being connected any more is what is wanted.
+    // They fail when the connection is over, which is what is wanted.
     let _ = socket.set_linger(Some(Duration::ZERO));
     let _ = socket.shutdown(Shutdown::Both);
 }
@@ -188,8 +188,9 @@ impl Connection for TcpConnection {
     }
 
     fn accept(&mut self) -> Call<'_, Stream> {
-        let next = if self.taken { Err(TransportError::closed("cannot accept a stream")) } else { Ok(self.stream()) };
-        self.taken = true;
+        let next =
+            if self.accepted { Err(TransportError::closed("cannot accept a stream")) } else { Ok(self.stream()) };
+        self.accepted = true;
         Call::done(next)
     }
 
@@ -243,7 +244,7 @@ impl TcpReceiver {
         let started = Instant::now();
         let mut filled = 0;
         while filled < into.len() {
-            // The socket's timeout bounds each piece; this one bounds the message.
+            // The socket's timeout is for each piece, this one for the message.
             if filled > 0 && started.elapsed() > self.timeout {
                 return Err(TransportError::new("cannot receive", &ErrorKind::TimedOut.into()));
             }
