@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::ops::Deref;
 
-static TRANSPORTS: [&dyn Transport; 16] = [
+static TRANSPORTS: &[&dyn Transport] = &[
     &crate::tcp::Tcp,
     &crate::udp::Udp,
     &crate::tls::Tls,

@@ -1,0 +1,36 @@
+//! A toy: TCP under another name.
+
+use crate::tcp::Tcp;
+use crate::{Call, Connection, Features, Listener, Settings, Transport};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The transport `toy`.
+pub struct Toy;
+
+impl Transport for Toy {
+    fn name(&self) -> &'static str {
+        "toy"
+    }
+
+    fn summary(&self) -> &'static str {
+        "TCP under another name."
+    }
+
+    fn features(&self) -> Features {
+        Tcp.features()
+    }
+
+    fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
+        Tcp.listen(address, settings)
+    }
+
+    fn connect<'a>(
+        &'a self,
+        server: SocketAddr,
+        settings: &'a Settings,
+        timeout: Duration,
+    ) -> Call<'a, Box<dyn Connection>> {
+        Tcp.connect(server, settings, timeout)
+    }
+}

@@ -1,0 +1,95 @@
+//! A toy: connections are set up one after the other, and each is closed at once.
+
+use crate::answers::Answers;
+use crate::context::Context;
+use crate::demand::TrafficPattern;
+use crate::exchange::Exchange;
+use crate::lane::Lane;
+use crate::measured::Measured;
+use crate::message::Messages;
+use crate::session::{self, ClientServer};
+use crate::workload::{ConnectionNeeds, PathFacts, Settings, Workload, default_timeout_ns, number};
+use crate::{Sample, WorkloadError};
+use crosswind_host::Clock;
+use crosswind_transport::{Features, Payload, TransportRef};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Connections that are set up and closed again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Toy {
+    /// Transport whose connections are set up.
+    #[schemars(with = "String", extend("kind" = "transport", "default" = "tcp"))]
+    pub transport: TransportRef,
+    /// Connections in all.
+    #[serde(default = "number::<3>")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub toys: u64,
+    /// How long setting up one connection may take.
+    #[serde(default)]
+    #[schemars(range(min = 1_000, max = 3_600_000_000_000_u64), extend("default_help" = "60s"))]
+    pub timeout_ns: Option<u64>,
+}
+
+impl Settings for Toy {
+    const KIND: &'static str = "toy";
+    const SAMPLE: &'static str = "one connection set up";
+
+    fn fits(features: &Features) -> bool {
+        features.setup_round_trips > 0
+    }
+
+    fn fill_in(&mut self, path: &PathFacts) {
+        self.timeout_ns.get_or_insert(default_timeout_ns(self.transport, path));
+    }
+}
+
+impl Workload for Toy {
+    fn connections(&self) -> Option<ConnectionNeeds> {
+        Some(self.needs())
+    }
+
+    fn exchanges(&self) -> u64 {
+        self.toys
+    }
+
+    fn traffic(&self) -> TrafficPattern {
+        TrafficPattern::Handshakes { count: self.toys, connections: 1 }
+    }
+
+    fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
+        session::run(self, context)
+    }
+}
+
+impl ClientServer for Toy {
+    type Server = Answers;
+
+    fn needs(&self) -> ConnectionNeeds {
+        ConnectionNeeds::plain(self.transport, self.timeout_ns)
+    }
+
+    fn server(&self, clock: Clock) -> Answers {
+        Answers::new(clock, self.sizes(), Messages { payload: Payload::Binary })
+    }
+
+    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError> {
+        let mut exchanges = Vec::new();
+        for number in 0..self.toys {
+            let mut sample = Sample::new(number, lane.number);
+            sample.sent = Some(lane.context.clock().now());
+            let result = match lane.open().await {
+                Ok(mut opened) => {
+                    opened.note_phases(&mut sample);
+                    lane.close(opened.connection.as_mut()).await;
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            };
+            lane.context.progress.exchange_done(sample.setup.map(|setup| setup.total_ns));
+            exchanges.push(Exchange::new(sample, result));
+        }
+        Ok(exchanges)
+    }
+}
