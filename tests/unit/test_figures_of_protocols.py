@@ -133,7 +133,7 @@ def test_a_waterfall_counts_from_when_the_page_was_asked_for() -> None:
     runs = [pages(0, 900, 100, 200)]
     page = median_page(runs)
     assert (page.page, page.start_ns) == (2, 2000 * MS)
-    spans = [(row["object"], row["span"], row["from"] / MS, row["to"] / MS) for row in spans_of(page)]
+    spans = [(span.object, span.span, span.begin / MS, span.end / MS) for span in spans_of(page)]
     assert spans == [
         ("html", "waiting", 0, 4),
         ("html", "until its first byte", 4, 6),
@@ -151,7 +151,7 @@ def test_what_never_arrived_has_no_bar() -> None:
     page = median_page([pages(0, 200)])
     without = page.objects.with_columns(received_ns=pl.lit(None, dtype=pl.Int64))
     object.__setattr__(page, "objects", without)
-    assert {row["span"] for row in spans_of(page)} == {"waiting", "until its first byte"}
+    assert {span.span for span in spans_of(page)} == {"waiting", "until its first byte"}
 
 
 def profiled() -> RunRecord:

@@ -1,24 +1,24 @@
 const specs = JSON.parse(document.getElementById("specs").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
-// Names of which legends consist: each field once, whatever layer it is in.
+// The names in each legend: of each field once, whatever layer it is in.
 function legends(spec) {
   const encodings = [spec, ...(spec.layer ?? [])].map((view) => view.encoding ?? {});
   const channels = encodings.flatMap(({ color, strokeDash }) => [color, strokeDash]);
   const shown = channels.filter((channel) => channel?.scale?.domain && channel.legend !== null);
   return [...new Map(shown.map((channel) => [channel.field, channel.scale.domain])).values()];
 }
-// The most columns, up to four, with which the legends fit into a chart of so many pixels.
+// The largest number of columns, up to four, with which the legends fit into a chart of `width` pixels.
 function columns(spec, width, narrow) {
-  const pen = document.createElement("canvas").getContext("2d");
-  pen.font = "12px " + getComputedStyle(document.body).fontFamily;
-  const room = width - 80, symbol = 28; // the axis beside the drawing; a symbol with its margins
-  const measured = legends(spec).map((names) => names.map((name) => pen.measureText(name).width + symbol));
-  const sum = (numbers) => numbers.reduce((total, one) => total + one, 0);
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = "12px " + getComputedStyle(document.body).fontFamily;
+  const space = width - 80, symbol = 28; // without the axis beside the drawing; a symbol with its margins
+  const measured = legends(spec).map((names) => names.map((name) => context.measureText(name).width + symbol));
+  const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
   const column = (widths, count, at) => Math.max(0, ...widths.filter((_, index) => index % count === at));
   const wide = (widths, count) => sum(Array.from({ length: count }, (_, at) => column(widths, count, at)));
   const fits = (count) => {
     const all = measured.map((widths) => wide(widths, count));
-    return (narrow ? Math.max(0, ...all) : sum(all)) <= room;
+    return (narrow ? Math.max(0, ...all) : sum(all)) <= space;
   };
   return [4, 3, 2].find(fits) ?? 1;
 }

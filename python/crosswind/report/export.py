@@ -1,7 +1,6 @@
 """The result as tidy data: JSON, CSV and Parquet."""
 
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -32,11 +31,11 @@ def estimates_frame(result: Result) -> pl.DataFrame:
     Columns after the factors: cell, valid, metric, statistic, unit, value, low, high, n, level, method, reason.
     """
     factors = dict.fromkeys((key for cell in result.cells for key in cell.levels), pl.String)
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for cell in result.cells:
         for name, metric in cell.estimates.items():
             for statistic in STATISTICS:
-                row: dict[str, Any] = {key: cell.levels.get(key) for key in factors}
+                row: dict[str, object] = {key: cell.levels.get(key) for key in factors}
                 row |= {"cell": cell.cell, "valid": cell.valid, "metric": name, "statistic": statistic}
                 rows.append(row | {"unit": metric.unit} | metric.statistic(statistic).model_dump())
     return pl.DataFrame(rows, schema={**factors, **_COLUMNS})

@@ -4,10 +4,10 @@ import html
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from crosswind.analysis.result import Result
 from crosswind.report.charts.panels import Chart, Panels
+from crosswind.report.charts.style import Specification
 from crosswind.report.page import Section
 from crosswind.report.tables.table import Column, Kind, Shown, Table
 from crosswind.report.text.headline import sentences, verdict
@@ -26,7 +26,7 @@ class Markup:
     """The HTML of a page's parts, and the specifications of the charts in them, by the names of their places."""
 
     def __init__(self) -> None:
-        self.specifications: dict[str, dict[str, Any]] = {}
+        self.specifications: dict[str, Specification] = {}
 
     def head(self, result: Result) -> str:
         """Title, whether to trust it, and what it says."""

@@ -1,7 +1,7 @@
 """Empirical distribution functions of a metric."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
@@ -9,7 +9,17 @@ import numpy as np
 from crosswind.analysis import CellData
 from crosswind.metrics import METRICS
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Chart, Panels, Roles, roles_of
-from crosswind.report.charts.style import DASHES, axis, axis_title, colour_by, is_log, scale_type, specification
+from crosswind.report.charts.style import (
+    DASHES,
+    Specification,
+    axis,
+    axis_title,
+    colour_by,
+    inline,
+    is_log,
+    scale_type,
+    specification,
+)
 from crosswind.report.text.format import factor_name
 from crosswind.stats.estimate import Array
 
@@ -42,8 +52,8 @@ def distribution(name: str, data: Sequence[CellData]) -> Panels:
         panels.setdefault(roles.panel(cell.levels), []).append(cell)
     charts = []
     for caption, members in list(panels.items())[:MAX_PANELS]:
-        rows = [row for cell in members for row in _rows(cell, name, roles, divisor)]
-        charts.append(Chart(caption, _drawing(rows, x, unit, roles, drawn)))
+        steps = [step for cell in members for step in _steps(cell, name, roles, divisor)]
+        charts.append(Chart(caption, _drawing(steps, x, unit, roles, drawn)))
     return Panels(charts, len(panels))
 
 
@@ -62,18 +72,29 @@ def curve(values: Array, points: int = CURVE_POINTS) -> tuple[Array, Array]:
     return ordered[ranks], (ranks + 1) / n
 
 
-def _rows(cell: CellData, name: str, roles: Roles, divisor: float) -> list[dict[str, Any]]:
-    x, y = curve(cell.samples[name].values)
-    head = {"colour": roles.level(roles.colour, cell.levels), "dash": roles.level(roles.dash, cell.levels)}
-    return [{**head, "x": round(v / divisor, 6), "y": round(100 * s, 3)} for v, s in zip(x, y, strict=True)]
+@dataclass(frozen=True)
+class _Step:
+    """A step of a distribution function: `y` percent of the samples are `x` or less."""
+
+    colour: str
+    dash: str
+    x: float
+    y: float
 
 
-def _drawing(
-    rows: list[dict[str, Any]], x: alt.X, unit: str, roles: Roles, cells: Sequence[CellData]
-) -> dict[str, Any]:
+def _steps(cell: CellData, name: str, roles: Roles, divisor: float) -> list[_Step]:
+    values, shares = curve(cell.samples[name].values)
+    colour, dash = roles.level(roles.colour, cell.levels), roles.level(roles.dash, cell.levels)
+    return [
+        _Step(colour, dash, round(float(value) / divisor, 6), round(100 * float(share), 3))
+        for value, share in zip(values, shares, strict=True)
+    ]
+
+
+def _drawing(steps: Sequence[_Step], x: alt.X, unit: str, roles: Roles, cells: Sequence[CellData]) -> Specification:
     """One panel. Args: cells: of all panels, so that each colour and dash means the same in all."""
     drawing = (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(inline(steps))
         .mark_line(interpolate="step-after", strokeWidth=1.8, clip=True)
         .encode(
             x=x,

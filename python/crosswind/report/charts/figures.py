@@ -1,6 +1,7 @@
 """Figures that a study asks for: a metric over the levels of a factor, as a chart."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import altair as alt
@@ -8,14 +9,43 @@ import altair as alt
 from crosswind.analysis.result import Figure, FigurePoint, Result
 from crosswind.metrics import METRICS
 from crosswind.report.charts.panels import Chart
-from crosswind.report.charts.style import PALETTE, dash_by_model, scale_type, specification
+from crosswind.report.charts.style import PALETTE, dash_by_model, inline, scale_type, specification
 from crosswind.report.text.format import count_of, factor_name, interval, observed, quantity, scale_of
 
 _MAX_TICKS = 9  # up to so many places along the axis each has its tick
 _LOWEST_SHARE = 1 / 20  # of its value, to which a logarithmic axis shows an interval that goes to 0 or below
 _ONE_SERIES = "all"
 
-_Row = dict[str, Any]
+
+@dataclass(frozen=True)
+class _Mark:
+    """What is drawn at a point: an estimate with its limits, a sample where there are too few, or a published number.
+
+    `at` is the level as the study has it, `estimate` what the mark says in words.
+    """
+
+    kind: str
+    series: str
+    x: float | str
+    at: str
+    value: float
+    estimate: str
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    method: str | None = None
+    doubtful: bool | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class _CurvePoint:
+    """A point of a model's curve."""
+
+    series: str
+    model: str
+    x: float | str
+    value: float
 
 
 def figure_charts(result: Result) -> list[Chart]:
@@ -25,37 +55,37 @@ def figure_charts(result: Result) -> list[Chart]:
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """The data of a figure's layers, in the unit in which it is drawn."""
+class _Drawn:
+    """What a figure's layers draw, in the unit in which it is drawn."""
 
-    points: list[_Row]
-    curves: list[_Row]
+    marks: list[_Mark]
+    curves: list[_CurvePoint]
     unit: str
 
     @classmethod
-    def of(cls, figure: Figure, invalid: set[int]) -> "_Rows":
+    def of(cls, figure: Figure, invalid: set[int]) -> "_Drawn":
         known = [value for point in figure.points for value in (point.estimate.value, *point.observed) if value]
         divisor, unit = scale_of(known, figure.unit)
-        points = [row for point in figure.points for row in _point_rows(figure, point, divisor, unit, invalid)]
-        curves = _curve_rows(figure, divisor)
+        marks = [mark for point in figure.points for mark in _marks(figure, point, divisor, unit, invalid)]
+        curves = _curve_points(figure, divisor)
         if figure.scale == "log":  # a logarithmic axis has no place for 0 and below
-            points = [_above_zero(row) for row in points if row["value"] > 0]
-            curves = [row for row in curves if row["value"] > 0]
-        return cls(points, curves, unit)
+            marks = [_above_zero(mark) for mark in marks if mark.value > 0]
+            curves = [point for point in curves if point.value > 0]
+        return cls(marks, curves, unit)
 
 
 def _chart(figure: Figure, invalid: set[int]) -> Chart:
-    rows = _Rows.of(figure, invalid)
-    x, y, colour = _x(figure), _y(figure, rows.unit), _colour(figure)
-    layers = _point_layers(rows.points, x, y, colour)
-    if rows.curves:
-        layers.insert(0, _curve_layer(rows.curves, x, y, colour))
+    drawn = _Drawn.of(figure, invalid)
+    x, y, colour = _x(figure), _y(figure, drawn.unit), _colour(figure)
+    layers = _mark_layers(drawn.marks, x, y, colour)
+    if drawn.curves:
+        layers.insert(0, _curve_layer(drawn.curves, x, y, colour))
     return Chart(figure.title, specification(alt.layer(*layers), 360), _notes(figure, invalid))
 
 
-def _point_layers(rows: list[_Row], x: alt.X, y: alt.Y, colour: alt.Color) -> list[Any]:
+def _mark_layers(marks: Sequence[_Mark], x: alt.X, y: alt.Y, colour: alt.Color) -> list[Any]:
     """Estimates with their intervals, samples where there are too few, crosses on invalid cells, published numbers."""
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, color=colour)
+    base = alt.Chart(inline(marks)).encode(x=x, color=colour)
     kinds = ("estimate", "sample", "published")
     estimate, sample, published = (base.transform_filter(f"datum.kind == '{kind}'") for kind in kinds)
     doubtful = estimate.transform_filter("datum.doubtful")
@@ -73,48 +103,47 @@ def _point_layers(rows: list[_Row], x: alt.X, y: alt.Y, colour: alt.Color) -> li
     ]
 
 
-def _curve_layer(rows: list[_Row], x: alt.X, y: alt.Y, colour: alt.Color) -> Any:
-    lines = alt.Chart(alt.InlineData(values=rows)).mark_line(strokeWidth=1.6, opacity=0.85)
-    dash = dash_by_model(row["model"] for row in rows)
+def _curve_layer(points: Sequence[_CurvePoint], x: alt.X, y: alt.Y, colour: alt.Color) -> Any:
+    lines = alt.Chart(inline(points)).mark_line(strokeWidth=1.6, opacity=0.85)
+    dash = dash_by_model(point.model for point in points)
     return lines.encode(x=x, y=y, color=colour, strokeDash=dash, tooltip=["model:N", "series:N", "value:Q"])
 
 
-def _point_rows(figure: Figure, point: FigurePoint, divisor: float, unit: str, invalid: set[int]) -> list[_Row]:
-    head = {"series": point.series or _ONE_SERIES, "x": _place(figure, point), "at": point.x_text}
-    estimate = point.estimate
-    rows: list[_Row] = []
+def _marks(figure: Figure, point: FigurePoint, divisor: float, unit: str, invalid: set[int]) -> list[_Mark]:
+    series, place, estimate = point.series or _ONE_SERIES, _place(figure, point), point.estimate
+
+    def mark(kind: str, value: float, text: str) -> _Mark:
+        return _Mark(kind, series, place, point.x_text, value / divisor, text)
+
+    marks = []
     if estimate.value is not None and estimate.low is not None and estimate.high is not None:
-        numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-        about = {
-            "estimate": f"{point.statistic} {interval(estimate, divisor)} {unit}",
-            "n": estimate.n,
-            "method": estimate.method,
-            "doubtful": point.cell in invalid,
-        }
-        scaled = {key: number / divisor for key, number in numbers.items()}
-        rows.append({**head, "kind": "estimate", **scaled, **about})
+        bare = mark("estimate", estimate.value, f"{point.statistic} {interval(estimate, divisor)} {unit}")
+        limited = replace(bare, low=estimate.low / divisor, high=estimate.high / divisor)
+        marks.append(replace(limited, n=estimate.n, method=estimate.method, doubtful=point.cell in invalid))
     else:
-        seen = f"{observed(point.observed, divisor)} {unit}"
-        about = {"estimate": seen, "n": estimate.n, "method": estimate.reason or ""}
-        ends = dict.fromkeys(point.observed)
-        rows += [{**head, "kind": "sample", "value": end / divisor, **about} for end in ends]
-    for published in point.published:
-        about = {"source": published.source, "estimate": quantity(published.value, figure.unit)}
-        rows.append({**head, "kind": "published", "value": published.value / divisor, **about})
-    return rows
+        text = f"{observed(point.observed, divisor)} {unit}"
+        marks += [
+            replace(mark("sample", end, text), n=estimate.n, method=estimate.reason or "")
+            for end in dict.fromkeys(point.observed)
+        ]
+    marks += [
+        replace(mark("published", published.value, quantity(published.value, figure.unit)), source=published.source)
+        for published in point.published
+    ]
+    return marks
 
 
-def _curve_rows(figure: Figure, divisor: float) -> list[_Row]:
+def _curve_points(figure: Figure, divisor: float) -> list[_CurvePoint]:
     places = {point.x: _place(figure, point) for point in figure.points}
     return [
-        {"series": curve.series or _ONE_SERIES, "model": curve.label, "x": places[x], "value": y / divisor}
+        _CurvePoint(curve.series or _ONE_SERIES, curve.label, places[x], y / divisor)
         for curve in figure.curves
         for x, y in zip(curve.xs, curve.ys, strict=True)
     ]
 
 
-def _above_zero(row: _Row) -> _Row:
-    return {**row, "low": max(row["low"], row["value"] * _LOWEST_SHARE)} if "low" in row else row
+def _above_zero(mark: _Mark) -> _Mark:
+    return mark if mark.low is None else replace(mark, low=max(mark.low, mark.value * _LOWEST_SHARE))
 
 
 def _place(figure: Figure, point: FigurePoint) -> float | str:

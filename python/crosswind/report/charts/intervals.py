@@ -1,7 +1,7 @@
 """Estimates as dots on lines: one line for each cell, divided into panels where cells are many."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import altair as alt
 
@@ -20,7 +20,7 @@ from crosswind.report.charts.panels import (
     panel_factors,
     roles_of,
 )
-from crosswind.report.charts.style import axis, axis_title, colour_by, is_log, scale_type, specification
+from crosswind.report.charts.style import axis, axis_title, colour_by, inline, is_log, scale_type, specification
 from crosswind.report.text.format import levels
 from crosswind.stats.estimate import Array
 
@@ -47,40 +47,70 @@ def intervals(name: str, result: Result, data: Sequence[CellData], most: int = M
     scale = alt.Scale(type=scale_type(log=log), zero=False, nice=True)
     if len(panels) > 1:
         scale.domain = [min(known) / divisor, max(known) / divisor]
-    along = {"title": axis_title(metric, unit, log=log), "scale": scale, "axis": axis(log=log)}
+    along = _Along(axis_title(metric, unit, log=log), scale, axis(log=log))
     charts = []
     for caption, members in panels[:MAX_PANELS]:
         own = {cell.cell: other_levels(cell, factors) for cell in members}
         colour = roles_of(own.values()).colour
-        rows = []
+        marks = []
         for cell in members:
             level = own[cell.cell].get(colour, "all") if colour else "all"
-            head = {"cell": levels(own[cell.cell]) + ("" if cell.valid else " ✗"), "colour": level}
-            rows += [{**head, **row} for row in _rows(cell.estimates[name], few.get(cell.cell), divisor)]
-        drawing = _drawing(rows, along, colour_by(colour, [row["colour"] for row in rows], narrow=True))
+            label = levels(own[cell.cell]) + ("" if cell.valid else " ✗")
+            marks += _marks(label, level, cell.estimates[name], few.get(cell.cell), divisor)
+        drawing = _drawing(marks, along, colour_by(colour, [mark.colour for mark in marks], narrow=True))
         charts.append(Chart(caption, specification(drawing, 70 + 22 * len(members))))
     return Panels(charts, len(panels))
 
 
-def _rows(estimates: MetricEstimates, few: Array | None, divisor: float) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
+@dataclass(frozen=True)
+class _Mark:
+    """What is drawn of a cell: its mean or its median with limits, or a single sample."""
+
+    cell: str
+    colour: str
+    kind: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    method: str | None = None
+    n: int | None = None
+
+
+@dataclass(frozen=True)
+class _Along:
+    """The axis along which cells are drawn."""
+
+    title: str
+    scale: alt.Scale
+    axis: alt.Axis
+
+    def of(self, field: str) -> alt.X:
+        """The place along it that a field gives."""
+        return alt.X(f"{field}:Q", title=self.title, scale=self.scale, axis=self.axis)
+
+
+def _marks(cell: str, colour: str, estimates: MetricEstimates, few: Array | None, divisor: float) -> list[_Mark]:
+    def scaled(value: float) -> float:
+        # Six digits are finer than a pixel.
+        return float(f"{value / divisor:.6g}")
+
+    marks = []
     for kind in _DRAWN:
         estimate = estimates.statistic(kind)
         if estimate.value is not None and estimate.low is not None and estimate.high is not None:
-            numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-            scaled = {key: _six_digits(number / divisor) for key, number in numbers.items()}
-            rows.append({"kind": kind, **scaled, "method": estimate.method, "n": estimate.n})
+            numbers = scaled(estimate.value), scaled(estimate.low), scaled(estimate.high)
+            marks.append(_Mark(cell, colour, kind, *numbers, estimate.method, estimate.n))
     samples = [float(value) for value in few] if few is not None else []
-    return rows + [{"kind": "sample", "value": _six_digits(value / divisor)} for value in samples]
+    return marks + [_Mark(cell, colour, "sample", scaled(value)) for value in samples]
 
 
-def _drawing(rows: list[dict[str, Any]], along: dict[str, Any], colour: alt.Color) -> Any:
+def _drawing(marks: Sequence[_Mark], along: _Along, colour: alt.Color) -> alt.LayerChart | alt.FacetChart:
     # Named, because a cell without a mean is missing from the layers that are drawn first.
-    order = list(dict.fromkeys(row["cell"] for row in rows))
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    order = list(dict.fromkeys(mark.cell for mark in marks))
+    base = alt.Chart(inline(marks)).encode(
         y=alt.Y("cell:N", title=None, sort=order, axis=alt.Axis(labelLimit=190, grid=False)), color=colour
     )
-    x, low = alt.X("value:Q", **along), alt.X("low:Q", **along)
+    x, low = along.of("value"), along.of("low")
     numbers = [alt.Tooltip(f"{key}:Q") for key in ("value", "low", "high", "n")]
     tips = [alt.Tooltip("cell:N"), alt.Tooltip("kind:N"), *numbers, alt.Tooltip("method:N")]
     sample, mean, median = (base.transform_filter(f"datum.kind == '{kind}'") for kind in ("sample", "mean", "median"))
@@ -90,11 +120,6 @@ def _drawing(rows: list[dict[str, Any]], along: dict[str, Any], colour: alt.Colo
         mean.mark_point(shape="circle", size=70, filled=True, opacity=1).encode(x=x, tooltip=tips),
         median.mark_point(shape="stroke", angle=90, size=160, strokeWidth=2, opacity=1).encode(x=x, tooltip=tips),
     )
-
-
-def _six_digits(value: float) -> float:
-    """Six digits, which is finer than a pixel."""
-    return float(f"{value:.6g}")
 
 
 def _numbers(estimate: Interval) -> list[float]:

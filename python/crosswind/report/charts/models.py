@@ -1,8 +1,7 @@
 """Throughput against loss with the models' curves beside what was measured."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import altair as alt
 import numpy as np
@@ -12,7 +11,16 @@ from crosswind.analysis.result import CellResult, Result
 from crosswind.metrics import METRICS
 from crosswind.models import model_named, predict_situation, situation
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Chart, Panels
-from crosswind.report.charts.style import GREY, PALETTE, dash_by_model, is_log, scale_type, specification
+from crosswind.report.charts.style import (
+    GREY,
+    PALETTE,
+    Specification,
+    dash_by_model,
+    inline,
+    is_log,
+    scale_type,
+    specification,
+)
 from crosswind.report.text.format import factor_name
 
 _METRIC = METRICS["goodput"]
@@ -20,7 +28,25 @@ _CURVE_POINTS = 40
 _COLOUR_FACTOR = "host.congestion_control"
 _LOWEST_SHARE = 1 / 20  # of its value, to which a logarithmic axis shows an interval that goes to 0 or below
 
-_Row = dict[str, Any]
+
+@dataclass(frozen=True)
+class _Point:
+    """A cell: its loss, %, and its goodput with limits."""
+
+    loss: float
+    measured: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class _Predicted:
+    """What a model predicts at a loss, %."""
+
+    loss: float
+    model: str
+    value: float
 
 
 def goodput_by_loss(result: Result, data: Sequence[CellData], models: Sequence[str]) -> Panels:
@@ -47,11 +73,11 @@ def goodput_by_loss(result: Result, data: Sequence[CellData], models: Sequence[s
     return Panels(charts, len(lossy))
 
 
-def _point(cell: CellResult, loss: float, divisor: float) -> _Row:
+def _point(cell: CellResult, loss: float, divisor: float) -> _Point:
     mean, value = cell.estimates[_METRIC.name].mean, _centre(cell)
     low, high = max(mean.low or value, value * _LOWEST_SHARE), mean.high or value
-    numbers = {"value": value / divisor, "low": low / divisor, "high": high / divisor}
-    return {"loss": 100 * loss, "measured": cell.levels.get(_COLOUR_FACTOR, "measured"), **numbers}
+    name = cell.levels.get(_COLOUR_FACTOR, "measured")
+    return _Point(100 * loss, name, value / divisor, low / divisor, high / divisor)
 
 
 def _centre(cell: CellResult) -> float:
@@ -62,33 +88,34 @@ def _centre(cell: CellResult) -> float:
 
 def _curves(
     cells: Sequence[CellResult], first: CellData, losses: Mapping[int, float], models: Sequence[str], divisor: float
-) -> list[_Row]:
+) -> list[_Predicted]:
     """Each model at the delay of the panel's first cell, from a tenth of the smallest loss to the largest."""
     lossy = [loss for loss in losses.values() if loss > 0]
     inputs = [prediction.inputs for cell in cells for prediction in cell.models]
     rtts = [known["rtt_s"] * 1e9 for known in inputs if "rtt_s" in known]
     # Reno is what the curves describe, whatever was measured.
     here = replace(situation(first.parameters, min(rtts, default=None)), congestion_control="reno")
-    rows = []
+    predicted = []
     for name in models:
         for loss in map(float, np.geomspace(min(lossy) / 10, max(lossy), _CURVE_POINTS)):
             prediction = predict_situation(name, replace(here, loss=loss, loss_back=loss))
             if prediction is not None and prediction.value:
-                rows.append({"model": prediction.title, "loss": 100 * loss, "value": prediction.value / divisor})
-    return rows
+                predicted.append(_Predicted(100 * loss, prediction.title, prediction.value / divisor))
+    return predicted
 
 
-def _drawing(points: list[_Row], curves: list[_Row], unit: str) -> dict[str, Any]:
-    values = [row["value"] for row in points + curves if row["value"] > 0]
+def _drawing(points: Sequence[_Point], curves: Sequence[_Predicted], unit: str) -> Specification:
+    drawn = [*(point.value for point in points), *(predicted.value for predicted in curves)]
+    values = [value for value in drawn if value > 0]
     log = is_log(min(values), max(values), _METRIC.axis)
     title = f"{_METRIC.title.lower()}, {unit}{', log scale' if log else ''}"
     scale = alt.Scale(type=scale_type(log=log), nice=True)
     x = alt.X("loss:Q", title="loss, %", scale=alt.Scale(nice=False, padding=12))
     y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="~g", tickCount=5))
-    names = list(dict.fromkeys(str(row["measured"]) for row in points))
+    names = list(dict.fromkeys(point.measured for point in points))
     colours = alt.Scale(domain=names, range=PALETTE[: len(names)])
     colour = alt.Color("measured:N", scale=colours, legend=alt.Legend(title="measured", orient="top"))
-    measured = alt.Chart(alt.InlineData(values=points)).encode(x=x, color=colour)
+    measured = alt.Chart(inline(points)).encode(x=x, color=colour)
     layers = [
         measured.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2="high:Q"),
         measured.mark_line(strokeWidth=1.2, opacity=0.8).encode(y=y),
@@ -97,8 +124,8 @@ def _drawing(points: list[_Row], curves: list[_Row], unit: str) -> dict[str, Any
         ),
     ]
     if curves:
-        lines = alt.Chart(alt.InlineData(values=curves)).mark_line(color=GREY, strokeWidth=1.6)
-        dash = dash_by_model(str(row["model"]) for row in curves)
+        lines = alt.Chart(inline(curves)).mark_line(color=GREY, strokeWidth=1.6)
+        dash = dash_by_model(predicted.model for predicted in curves)
         layers.insert(0, lines.encode(x=x, y=y, strokeDash=dash, tooltip=["model:N", "loss:Q", "value:Q"]))
     return specification(alt.layer(*layers), 300)
 

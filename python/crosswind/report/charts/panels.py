@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from crosswind.analysis.result import CellResult
-from crosswind.report.charts.style import DASHES, PALETTE
+from crosswind.report.charts.style import DASHES, PALETTE, Specification
 from crosswind.report.text.format import factor_name
 
 MAX_PANELS = 12
@@ -24,7 +23,7 @@ class Chart:
     """A chart: its caption, its Vega-Lite specification, which holds its data, and remarks to print below."""
 
     caption: str
-    specification: dict[str, Any]
+    specification: Specification
     notes: tuple[str, ...] = ()
 
 

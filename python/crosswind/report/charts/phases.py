@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import altair as alt
 
@@ -20,7 +19,7 @@ from crosswind.report.charts.panels import (
     other_levels,
     panel_factors,
 )
-from crosswind.report.charts.style import PALETTE, specification
+from crosswind.report.charts.style import PALETTE, Specification, inline, specification
 from crosswind.report.text.format import count_range, levels
 
 _EXCHANGE = "Exchange"
@@ -53,8 +52,8 @@ def phase_charts(result: Result, data: Sequence[CellData]) -> Panels:
     scale = alt.Scale(domain=[0, max(totals) / divisor], nice=True)
     charts = []
     for caption, members in panels[:MAX_PANELS]:
-        rows = [row for cell in members for row in _rows(cell, phases[cell.cell], factors, divisor)]
-        charts.append(Chart(caption, _drawing(rows, f"mean, {unit}", scale, len(members)), _notes(rows)))
+        bars = [bar for cell in members for bar in _bars(cell, phases[cell.cell], factors, divisor)]
+        charts.append(Chart(caption, _drawing(bars, f"mean, {unit}", scale, len(members)), _notes(bars)))
     return Panels(charts, len(panels))
 
 
@@ -74,27 +73,29 @@ def _titles() -> list[str]:
     return [*(metric.title for metric in phases_of_metric("connect")), _EXCHANGE]
 
 
-def _rows(cell: CellResult, phases: Sequence[Phase], factors: tuple[str, ...], divisor: float) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class _Bar:
+    """The part of a cell's bar that a phase takes; `order` is its place in the bar."""
+
+    cell: str
+    phase: str
+    order: int
+    mean: float
+    n: int
+
+
+def _bars(cell: CellResult, phases: Sequence[Phase], factors: tuple[str, ...], divisor: float) -> list[_Bar]:
     name = levels(other_levels(cell, factors)) + ("" if cell.valid else " ✗")
     order = {title: index for index, title in enumerate(_titles())}
-    return [
-        {
-            "cell": name,
-            "phase": phase.title,
-            "order": order[phase.title],
-            "mean": phase.mean_ns / divisor,
-            "n": phase.n,
-        }
-        for phase in phases
-    ]
+    return [_Bar(name, phase.title, order[phase.title], phase.mean_ns / divisor, phase.n) for phase in phases]
 
 
-def _drawing(rows: list[dict[str, Any]], title: str, scale: alt.Scale, bars: int) -> dict[str, Any]:
-    shown = {row["phase"] for row in rows}
+def _drawing(bars: Sequence[_Bar], title: str, scale: alt.Scale, cells: int) -> Specification:
+    shown = {bar.phase for bar in bars}
     colours = {phase: colour for phase, colour in zip(_titles(), PALETTE, strict=False) if phase in shown}
     colour_scale = alt.Scale(domain=list(colours), range=list(colours.values()))
     drawing = (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(inline(bars))
         .mark_bar()
         .encode(
             y=alt.Y("cell:N", title=None, sort=None, axis=alt.Axis(labelLimit=190, grid=False)),
@@ -104,9 +105,9 @@ def _drawing(rows: list[dict[str, Any]], title: str, scale: alt.Scale, bars: int
             tooltip=[alt.Tooltip("cell:N"), alt.Tooltip("phase:N"), alt.Tooltip("mean:Q"), alt.Tooltip("n:Q")],
         )
     )
-    return specification(drawing, 70 + 22 * bars)
+    return specification(drawing, 70 + 22 * cells)
 
 
-def _notes(rows: list[dict[str, Any]]) -> tuple[str, ...]:
-    n = count_range(row["n"] for row in rows)
+def _notes(bars: Sequence[_Bar]) -> tuple[str, ...]:
+    n = count_range(bar.n for bar in bars)
     return (f"Means of n = {n} connections a cell; the tables have their intervals. QUIC has no TCP handshake.",)

@@ -1,13 +1,13 @@
 """Where the processor time of client and server went, as stacked bars."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import altair as alt
 
 from crosswind.analysis import CellData
 from crosswind.analysis.counters import messages_of
-from crosswind.analysis.result import CellResult, HostProfile, Result
+from crosswind.analysis.result import CellResult, Result
 from crosswind.metrics import TIME
 from crosswind.report.charts.panels import (
     MAX_BARS,
@@ -19,7 +19,7 @@ from crosswind.report.charts.panels import (
     other_levels,
     panel_factors,
 )
-from crosswind.report.charts.style import PALETTE, specification
+from crosswind.report.charts.style import PALETTE, Specification, inline, specification
 from crosswind.report.tables.profiles import hosts_of, parts_of
 from crosswind.report.text.format import count_range, levels, percent
 
@@ -37,35 +37,40 @@ def profile_charts(result: Result, data: Sequence[CellData]) -> Panels:
     parts = parts_of(result)
     charts = []
     for caption, members in panels[:MAX_PANELS]:
-        rows = [row for cell in members for row in _rows(cell, parts, factors, divisor * messages[cell.cell])]
-        charts.append(Chart(caption, _drawing(rows, parts, unit), _notes(members)))
+        bars = [bar for cell in members for bar in _bars(cell, parts, factors, divisor * messages[cell.cell])]
+        charts.append(Chart(caption, _drawing(bars, parts, unit), _notes(members)))
     return Panels(charts, len(panels))
 
 
-def _rows(cell: CellResult, parts: Sequence[str], factors: tuple[str, ...], divisor: float) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class _Bar:
+    """The share of a host's bar that a part takes; `order` is its place in the bar."""
+
+    bar: str
+    n: int
+    part: str
+    order: int
+    time: float
+    share: str
+
+
+def _bars(cell: CellResult, parts: Sequence[str], factors: tuple[str, ...], divisor: float) -> list[_Bar]:
     short = levels(other_levels(cell, factors))
     mark = "" if cell.valid else " ✗"
-    return [
-        {"bar": f"{short} · {name}{mark}", "n": host.samples, **row}
-        for name, host in hosts_of(cell).items()
-        for row in _bars(host, parts, host.cpu_ns / divisor)
-    ]
+    bars = []
+    for name, host in hosts_of(cell).items():
+        total = sum(host.parts.values()) or 1
+        for part, count in host.parts.items():
+            if count:
+                time, share = host.cpu_ns / divisor * count / total, percent(count / total)
+                bars.append(_Bar(f"{short} · {name}{mark}", host.samples, part, parts.index(part), time, share))
+    return bars
 
 
-def _bars(host: HostProfile, parts: Sequence[str], time: float) -> list[dict[str, Any]]:
-    total = sum(host.parts.values()) or 1
-    return [
-        {"part": part, "order": parts.index(part), "time": time * count / total, "share": percent(count / total)}
-        for part, count in host.parts.items()
-        if count
-    ]
-
-
-def _drawing(rows: list[dict[str, Any]], parts: Sequence[str], unit: str) -> dict[str, Any]:
+def _drawing(bars: Sequence[_Bar], parts: Sequence[str], unit: str) -> Specification:
     colours = alt.Scale(domain=parts, range=[PALETTE[index % len(PALETTE)] for index in range(len(parts))])
-    bars = len({row["bar"] for row in rows})
     drawing = (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(inline(bars))
         .mark_bar()
         .encode(
             y=alt.Y("bar:N", title=None, sort=None, axis=alt.Axis(labelLimit=230, grid=False)),
@@ -75,7 +80,7 @@ def _drawing(rows: list[dict[str, Any]], parts: Sequence[str], unit: str) -> dic
             tooltip=[alt.Tooltip(f"{name}:N") for name in ("bar", "part", "share", "n")] + [alt.Tooltip("time:Q")],
         )
     )
-    return specification(drawing, 90 + 20 * bars)
+    return specification(drawing, 90 + 20 * len({bar.bar for bar in bars}))
 
 
 def _notes(cells: Sequence[CellResult]) -> tuple[str, ...]:

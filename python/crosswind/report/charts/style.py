@@ -5,12 +5,19 @@ A second factor is told apart by dashes.
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 
 from crosswind.metrics import Axis, Metric
 from crosswind.report.text.format import factor_name
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Specification = dict[str, Any]
+"""A chart in Vega-Lite's JSON."""
 
 PALETTE = ["#2A82C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D"]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
@@ -62,9 +69,16 @@ def dash_by_model(titles: Iterable[str]) -> alt.StrokeDash:
     return alt.StrokeDash("model:N", scale=scale, legend=legend)
 
 
-def specification(drawing: Any, height: int) -> dict[str, Any]:
+def inline(rows: "Iterable[DataclassInstance]") -> alt.InlineData:
+    """Rows as the data that a chart holds: a field for each attribute that is not None."""
+    return alt.InlineData(
+        values=[{name: value for name, value in asdict(row).items() if value is not None} for row in rows]
+    )
+
+
+def specification(drawing: Any, height: int) -> Specification:
     """A chart's specification, as wide as its place and `height` pixels high."""
-    made: dict[str, Any] = drawing.properties(width="container", height=height).to_dict(validate=False)
+    made: Specification = drawing.properties(width="container", height=height).to_dict(validate=False)
     for unwanted in ("$schema", "config"):  # the page configures all charts alike, and nothing shall look like a link
         made.pop(unwanted, None)
     return made

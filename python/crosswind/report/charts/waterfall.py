@@ -1,8 +1,7 @@
 """The page of median load time as a waterfall: each object waiting, asked for, and arriving."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import altair as alt
 import polars as pl
@@ -11,7 +10,7 @@ from crosswind.analysis import CellData
 from crosswind.metrics import TIME
 from crosswind.record import CellRun
 from crosswind.report.charts.panels import MAX_PANELS, Chart, Panels
-from crosswind.report.charts.style import PALETTE, specification
+from crosswind.report.charts.style import PALETTE, Specification, inline, specification
 from crosswind.report.text.format import count, levels, quantity
 
 
@@ -71,37 +70,43 @@ def waterfalls(data: Sequence[CellData]) -> Panels:
     return Panels(charts, len(found))
 
 
-def spans_of(page: MedianPage) -> list[dict[str, Any]]:
-    """Every span of every object in ns from the page's beginning; objects in the order in which they were asked for."""
-    rows = []
+@dataclass(frozen=True)
+class ObjectSpan:
+    """A span of an object's loading, `begin` and `end` since the page was asked for."""
+
+    object: str
+    span: str
+    begin: float
+    end: float
+    connection: int | None
+    bytes: int | None
+
+
+def spans_of(page: MedianPage) -> list[ObjectSpan]:
+    """Every span of every object in ns; objects in the order in which they were asked for."""
+    spans = []
     ordered = page.objects.sort("queued_ns", "sent_ns", "received_ns", nulls_last=True)
     for loaded in ordered.iter_rows(named=True):
         for span in _SPANS:
             if loaded[span.begin] is not None and loaded[span.end] is not None:
-                rows.append({
-                    "object": loaded["object"],
-                    "span": span.name,
-                    "from": loaded[span.begin] - page.start_ns,
-                    "to": loaded[span.end] - page.start_ns,
-                    "connection": loaded["connection"],
-                    "bytes": loaded["bytes"],
-                })  # fmt: skip
-    return rows
+                begin, end = loaded[span.begin] - page.start_ns, loaded[span.end] - page.start_ns
+                spans.append(ObjectSpan(loaded["object"], span.name, begin, end, loaded["connection"], loaded["bytes"]))
+    return spans
 
 
-def _drawing(page: MedianPage) -> dict[str, Any]:
+def _drawing(page: MedianPage) -> Specification:
     divisor, unit = TIME.scale_for([page.load_ns])
-    rows = [{**row, "from": row["from"] / divisor, "to": row["to"] / divisor} for row in spans_of(page)]
-    order = list(dict.fromkeys(row["object"] for row in rows))
+    spans = [replace(span, begin=span.begin / divisor, end=span.end / divisor) for span in spans_of(page)]
+    order = list(dict.fromkeys(span.object for span in spans))
     colours = alt.Scale(domain=[span.name for span in _SPANS], range=[span.colour for span in _SPANS])
-    fields = ("object:N", "span:N", "connection:N", "bytes:Q", "from:Q", "to:Q")
+    fields = ("object:N", "span:N", "connection:N", "bytes:Q", "begin:Q", "end:Q")
     drawing = (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(inline(spans))
         .mark_bar(height={"band": 0.7})
         .encode(
             y=alt.Y("object:N", title=None, sort=order, axis=alt.Axis(grid=False)),
-            x=alt.X("from:Q", title=f"since the page was asked for, {unit}", axis=alt.Axis(tickCount=6)),
-            x2="to:Q",
+            x=alt.X("begin:Q", title=f"since the page was asked for, {unit}", axis=alt.Axis(tickCount=6)),
+            x2="end:Q",
             color=alt.Color("span:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
             tooltip=[alt.Tooltip(field) for field in fields],
         )
