@@ -5,13 +5,15 @@ from typing import Any
 
 import polars as pl
 
+from cell_events import FINISHED
+from crosswind.cell.events import ErrorKind, Failure, Finished
 from crosswind.record import SAMPLE_SCHEMA, CellRun, RunRecord, empty_samples
 
 MS = 1_000_000
 
 
 def finished(*, valid: bool = True, reasons: Sequence[str] = (), packets: int = 10, lost: int = 0) -> dict[str, Any]:
-    """A `finished` event: `packets` in and `lost` of them dropped, in each direction."""
+    """A `finished` event as it is stored: `packets` in and `lost` of them dropped, in each direction."""
     way = {
         "in": packets,
         "delivered": packets - lost,
@@ -22,18 +24,27 @@ def finished(*, valid: bool = True, reasons: Sequence[str] = (), packets: int = 
     }
     late = {"n": packets, "p50": 9_000, "p99": 41_000, "max": 90_000}
     return {
-        "event": "finished",
+        **FINISHED,
         "valid": valid,
         "reasons": list(reasons),
-        "warnings": [],
         "ledger": {"forward": way, "reverse": way, "closed": True},
         "fidelity": {
+            **FINISHED["fidelity"],
             "delay_error_ns": late,
-            "starvation": {"fraction": 0.01},
-            "realtime": True,
+            "starvation": waiting(0.01),
             "within_budget": valid,
         },
     }
+
+
+def processor_time(client_ns: int, server_ns: int) -> dict[str, int]:
+    """Processor time of both hosts, as a `finished` event has it."""
+    return {"client_ns": client_ns, "server_ns": server_ns, "emulator_ns": 1}
+
+
+def waiting(fraction: float) -> dict[str, Any]:
+    """How long a thread waited for a processor: for this share of the time."""
+    return {"run_ns": 1000, "wait_ns": 1, "elapsed_ns": 1_000_000, "fraction": fraction}
 
 
 def echoes(rtts_ns: Sequence[int | None], *, connect_ns: int | None = None, connection: Sequence[int] | None = None):
@@ -83,6 +94,10 @@ def timed(wire_ns: Sequence[int], *, size: int = 1_000_000):
     )
 
 
+COSTS = {"cpu_client", "cpu_server"}
+"""Metrics that every cell with samples has, whatever its workload is."""
+
+
 def path(*, loss: float = 0.0, delay_ns: int = 0, rate_bps: int | None = None) -> dict[str, Any]:
     """The same path in both directions."""
     way = {"loss": loss, "delay_ns": delay_ns, "rate_bps": rate_bps, "queue": None}
@@ -96,13 +111,11 @@ def table(count: int, **columns: list[Any]) -> pl.DataFrame:
 
 
 def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None = None, **changes: Any) -> CellRun:
-    """One repetition. Without samples it failed. changes: repetition, parameters, attempts, end (`finished`)."""
+    """One repetition. Without samples it failed. changes: repetition, parameters, attempts, end (as `finished`)."""
     repetition = changes.get("repetition", 0)
     parameters = changes.get("parameters", {"workload": {"kind": "echo", "transport": "udp"}})
-    failure = (
-        None if samples is not None else {"kind": "deadline", "message": "deadline of 600 s passed", "hint": "wait"}
-    )
-    end = None if failure else changes.get("end", finished())
+    failure = None if samples is not None else Failure(ErrorKind.DEADLINE, "deadline of 600 s passed", "wait")
+    end = None if failure else Finished.from_stored(changes.get("end", finished()))
     return CellRun(
         key=f"{cell}-{repetition}",
         cell=cell,

@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from crosswind.cell.events import Failure, Finished
+
 SAMPLE_SCHEMA: dict[str, type[pl.DataType]] = {
     "exchange": pl.UInt64,
     "connection": pl.UInt32,
@@ -72,8 +74,7 @@ class CellRun:
         repetition: 0-based. block: 0-based index of the randomised block it ran in.
         levels: factor key to level, as written, e.g. {"path.loss": "5%"}.
         parameters: the cell as sent to crosswind-cell (docs/cell-protocol.md).
-        finished: its `finished` event, None when the repetition failed.
-        failure: its `error` event (kind, message, hint), None when it finished.
+        finished: its result, None when the repetition failed. failure: why it failed, None when it finished.
         attempts: how often it was run, this being the one that counts; the others missed their fidelity budget.
         beside: most other cells that ran at the same time; None where that is not known.
         samples: its samples table, shape of SAMPLE_SCHEMA; empty when failed or for a program workload.
@@ -88,8 +89,8 @@ class CellRun:
     block: int
     levels: dict[str, str]
     parameters: dict[str, Any]
-    finished: dict[str, Any] | None
-    failure: dict[str, Any] | None
+    finished: Finished | None
+    failure: Failure | None
     attempts: int = 1
     beside: int | None = None
     samples: pl.DataFrame = field(default_factory=empty_samples)

@@ -10,7 +10,7 @@ from crosswind.report.tables.costs import drop_tables, processor_tables, wire_ta
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.table import Shown
 from crosswind.report.text.terminal import render
-from records import MS, finished, record, run, table
+from records import COSTS, MS, finished, processor_time, record, run, table
 
 WSS = {"workload": {"kind": "echo", "transport": "wss", "connection": "kept"}}
 
@@ -44,8 +44,8 @@ def echoed(count: int, *, size: int = 100, lost: int = 0) -> Any:
 
 def two_repetitions(**workload: Any) -> Any:
     parameters = {"workload": WSS["workload"] | workload}
-    first = ended(traffic=traffic((20, 3000), (15, 2500)), cpu={"client_ns": 50_000, "server_ns": 30_000})
-    second = ended(traffic=traffic((30, 5000), (25, 3500)), cpu={"client_ns": 70_000, "server_ns": 30_000})
+    first = ended(traffic=traffic((20, 3000), (15, 2500)), cpu=processor_time(50_000, 30_000))
+    second = ended(traffic=traffic((30, 5000), (25, 3500)), cpu=processor_time(70_000, 30_000))
     runs = [
         run(0, echoed(10), {"t": "wss"}, repetition=0, parameters=parameters, end=first),
         run(0, echoed(10, lost=2), {"t": "wss"}, repetition=1, parameters=parameters, end=second),
@@ -72,11 +72,11 @@ def test_bytes_and_packets_are_counted_by_message_that_was_sent() -> None:
 
 
 def test_what_was_not_counted_is_absent() -> None:
-    direct = ended(traffic=None, cpu=None)
+    direct = ended(traffic=None)
     (cell,) = analyse(record(run(0, echoed(10), parameters=WSS, end=direct))).cells
-    assert set(cell.estimates) == {"rtt"}
-    old = run(0, echoed(10), parameters=WSS, end=finished())
-    assert set(analyse(record(old)).cells[0].estimates) == {"rtt"}
+    assert set(cell.estimates) == {"rtt", *COSTS}
+    unsent = run(0, table(3, outcome=["refused"] * 3), parameters=WSS)
+    assert analyse(record(unsent)).cells[0].estimates == {}
 
 
 def test_one_repetition_is_not_enough() -> None:
@@ -90,7 +90,7 @@ def test_one_repetition_is_not_enough() -> None:
 def test_processor_time_has_a_mean_where_times_have_none() -> None:
     lossy = {"path": {"forward": {"loss": 0.3}, "reverse": {"loss": 0.3}}, **WSS}
     runs = [
-        run(0, echoed(30), repetition=index, parameters=lossy, end=ended(cpu={"client_ns": 30, "server_ns": 60}))
+        run(0, echoed(30), repetition=index, parameters=lossy, end=ended(cpu=processor_time(30, 60)))
         for index in range(2)
     ]
     found = analyse(record(*runs)).cells[0].estimates
@@ -153,14 +153,14 @@ def connected(count: int = 30, *, security: int | None = 20) -> Any:
 
 def test_a_connection_by_its_phases() -> None:
     (cell,) = analyse(record(run(0, connected(), parameters=CONNECT))).cells
-    assert set(cell.estimates) == {"connect", "handshake_transport", "handshake_security", "handshake_upgrade"}
+    assert set(cell.estimates) - COSTS == {"connect", "handshake_transport", "handshake_security", "handshake_upgrade"}
     assert cell.estimates["handshake_security"].median.value == 20 * MS
     (plain,) = analyse(record(run(0, connected(security=None), parameters=CONNECT))).cells
     assert "handshake_security" not in plain.estimates
 
 
 def test_what_a_run_is_about_is_shown_though_processors_were_counted_too() -> None:
-    end = ended(cpu={"client_ns": 30, "server_ns": 60})
+    end = ended(cpu=processor_time(30, 60))
     result = analyse(record(run(0, connected(), parameters=CONNECT, end=end)))
     assert "TLS or QUIC handshake, ms" in render(result)
     assert metric_tables(result)["handshake_security"].shown is Shown.EVERYWHERE

@@ -35,7 +35,7 @@ from crosswind.report.reference import with_tables
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.text.terminal import render as render_text
 from crosswind.stats.quantile import METHOD
-from records import MS, echoes, record, run
+from records import MS, echoes, finished, processor_time, record, run
 
 ADDED_BY_ANALYSIS = {"shortest_ns", "extra_ns", "blocked"}
 
@@ -145,7 +145,7 @@ def test_a_new_metric_of_what_was_counted_is_one_row(monkeypatch: pytest.MonkeyP
         per=Per.MESSAGE, place=Place.PROCESSOR, column="both",
     )  # fmt: skip
     monkeypatch.setitem(METRICS, "toy", toy)
-    end = run(0, echoes(RTTS)).finished | {"cpu": {"client_ns": 100, "server_ns": 300}}
+    end = finished() | {"cpu": processor_time(100, 300)}
     result = analyse(record(*(run(0, echoes(RTTS), repetition=at, parameters=KEPT, end=end) for at in (0, 1))))
     assert result.cells[0].estimates["toy"].mean.value == 4
     assert "toy" not in metric_tables(result)

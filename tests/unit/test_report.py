@@ -34,7 +34,7 @@ from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval, number, quantity, scale_of
 from crosswind.report.text.headline import Trust, Verdict, sentences, verdict
 from crosswind.report.text.terminal import render as render_text
-from records import MS, echoes, finished, path, record, run, timed, transfers
+from records import MS, echoes, finished, path, record, run, timed, transfers, waiting
 
 RTTS = [20 * MS + 1000 * (index * 37 % 100) for index in range(100)]  # neighbours are not alike
 
@@ -248,8 +248,9 @@ def test_exports(tmp_path: Path) -> None:
     write_html(made, result, tmp_path / "r.html")
     assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["study"] == "a-study"
     rows = pl.read_csv(tmp_path / "r.csv")
-    assert rows.height == 2 * 4  # two cells, one metric, four statistics
-    median = rows.filter((pl.col("cell") == 0) & (pl.col("statistic") == "median"))
+    assert rows["metric"].unique(maintain_order=True).to_list() == ["rtt", "cpu_client", "cpu_server"]
+    assert rows.height == 2 * 3 * 4  # two cells, three metrics, four statistics
+    median = rows.filter(cell=0, metric="rtt", statistic="median")
     assert median["value"].item() == 20 * MS + 49_500
     samples = pl.read_parquet(tmp_path / "s.parquet")
     assert (samples.height, samples["path.loss"].n_unique()) == (200, 2)
@@ -402,9 +403,10 @@ def test_a_refused_coefficient_is_a_dash_with_its_reason_below() -> None:
 
 
 def test_attempts_probes_and_kernel_drops_have_columns_where_there_are_any() -> None:
-    plain = trust_tables(analyse(two_cells()))[0].headings
+    without_emulator = run(0, echoes(RTTS), end=finished() | {"fidelity": None})
+    plain = trust_tables(analyse(record(without_emulator)))[0].headings
     end = finished()
-    end["fidelity"] |= {"probe_starvation": {"client": {"fraction": 0.02}}, "kernel_drops": 7}
+    end["fidelity"] |= {"probe_starvation": {"client": waiting(0.02), "server": waiting(0.01)}, "kernel_drops": 7}
     (table,) = trust_tables(analyse(record(run(0, echoes(RTTS), attempts=2, end=end))))
     assert table.headings == [*plain, "attempts", "hosts waited", "kernel drops"]
     assert table.rows[0][-3:] == ["2", "2 %", "7"]

@@ -197,8 +197,8 @@ def test_a_repetition_that_missed_its_budget_is_run_again_later(fake_cell: FakeC
     assert missed["finished"]["reasons"] == ["late"]
     record = record_of(Store.read(tmp_path / "run"))
     assert record.cells[0].finished
-    assert record.cells[0].finished["warnings"] == ["attempt 2: those before missed the fidelity budget"]
-    assert [(run.key, run.finished and run.finished["valid"]) for run in record.cells] == [
+    assert record.cells[0].finished.warnings == ("attempt 2: those before missed the fidelity budget",)
+    assert [(run.key, run.finished and run.finished.valid) for run in record.cells] == [
         ("c000-r00", True),
         ("c001-r00", True),
     ]
@@ -225,7 +225,7 @@ def test_a_failing_cell_is_data_and_the_rest_runs(fake_cell: FakeCell, tmp_path:
     assert missing(store) == ["c001-r00"]
     failure = store.results()["c001-r00"].failure
     assert failure is not None
-    assert record_of(store).cells[1].failure == failure.as_json()
+    assert record_of(store).cells[1].failure == failure
 
 
 def test_what_a_failed_cell_left_is_no_measurement(fake_cell: FakeCell, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import polars as pl
 
 from crosswind.analysis.programs import report_of
-from crosswind.analysis.recorded import finished_of
 from crosswind.record import CellRun
 
 _COLUMNS = (
@@ -39,7 +38,7 @@ def messages_of(run: CellRun) -> int:
 
 
 def _row(run: CellRun) -> dict[str, float | None]:
-    finished, report = finished_of(run), report_of(run)
+    finished, report = run.finished, report_of(run)
     row: dict[str, float | None] = {
         "messages": messages_of(run) or None,
         "payload_forward": float(run.samples["sent_bytes"].sum()),
@@ -49,7 +48,7 @@ def _row(run: CellRun) -> dict[str, float | None]:
         carried = finished.traffic.exchanges
         for direction, counted in (("forward", carried.forward), ("reverse", carried.reverse)):
             row |= {f"bytes_{direction}": counted.bytes, f"packets_{direction}": counted.packets}
-    if finished and finished.cpu:
+    if finished:
         row |= {"cpu_client_ns": finished.cpu.client_ns, "cpu_server_ns": finished.cpu.server_ns}
     if report:
         row |= {"program_ns": 1e9 * report.seconds, "program_messages": report.messages}

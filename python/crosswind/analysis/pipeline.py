@@ -19,7 +19,6 @@ from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.profiles import profile_of
 from crosswind.analysis.programs import program_of
 from crosswind.analysis.published import compare_published
-from crosswind.analysis.recorded import finished_of
 from crosswind.analysis.result import CellResult, Interval, Result
 from crosswind.analysis.trust import failures_of, fidelity_of, ledger_of, reason_of, warnings_of
 from crosswind.record import RunRecord
@@ -62,7 +61,7 @@ def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
 
 def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellResult:
     """A cell's part of the result. Args: models: names of those to set beside it."""
-    finished = [end for end in map(finished_of, data.runs) if end is not None]
+    finished = [run.finished for run in data.runs if run.finished is not None]
     n = sum(data.outcomes.values())
     lost = n - data.outcomes.get("ok", 0)
     reason = reason_of(data.runs)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from crosswind.analysis.recorded import Finished
-from crosswind.analysis.recorded import HostProfile as RecordedProfile
 from crosswind.analysis.result import HostProfile, Profile
+from crosswind.cell.events import Finished
+from crosswind.cell.events import HostProfile as RecordedProfile
 
 
 def profile_of(finished: Iterable[Finished]) -> Profile | None:

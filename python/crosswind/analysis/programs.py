@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crosswind.analysis.recorded import ProgramEnd, finished_of
 from crosswind.analysis.result import ClientProgram, ProgramFunction, ProgramProblem
+from crosswind.cell.events import ProgramEnd
 from crosswind.record import CellRun
 
 _MAX_TEXT = 200
@@ -91,10 +91,10 @@ def _summed(reports: Sequence[ProgramReport]) -> list[ProgramFunction]:
 
 def _problem(run: CellRun) -> ProgramProblem | None:
     """How the client program of a repetition ended, and what it wrote last; None where it ended well."""
-    finished = finished_of(run)
-    if finished is None or finished.program is None or finished.program.ok:
+    end = run.finished.program if run.finished else None
+    if end is None or end.ok:
         return None
-    end, last_words = finished.program, _last_words(run.client_err)
+    last_words = _last_words(run.client_err)
     text = f"the client program ended with {_end(end)}" + (f": {last_words}" if last_words else "")
     return ProgramProblem(repetition=run.repetition, exit_code=end.exit_code, signal=end.signal, text=text)
 

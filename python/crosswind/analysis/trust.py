@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.analysis.programs import program_problems
-from crosswind.analysis.recorded import DirectionLedger, Finished, OutcomeCount, failure_of, finished_of
-from crosswind.analysis.recorded import Fidelity as RecordedFidelity
 from crosswind.analysis.result import DelayError, Direction, FailureCount, Fidelity, Ledger
+from crosswind.cell.events import DirectionLedger, Finished, OutcomeCount
 from crosswind.record import CellRun
 
 
@@ -20,8 +19,7 @@ def reason_of(runs: Sequence[CellRun]) -> str | None:
 
 def warnings_of(runs: Sequence[CellRun]) -> list[str]:
     """The warnings of a cell, each once."""
-    finished = (finished_of(run) for run in runs)
-    given = [warning for end in finished if end is not None for warning in end.warnings]
+    given = [warning for run in runs if run.finished is not None for warning in run.finished.warnings]
     return list(dict.fromkeys([*program_problems(runs), *given]))
 
 
@@ -57,32 +55,39 @@ def fidelity_of(finished: Iterable[Finished]) -> Fidelity | None:
     if not parts:
         return None
     errors = [part.delay_error_ns for part in parts]
-    drops = [part.kernel_drops for part in parts if part.kernel_drops is not None]
+    probes = [host for part in parts for host in (part.probe_starvation.client, part.probe_starvation.server)]
     return Fidelity(
         delay_error=DelayError(
             p50=max(error.p50 for error in errors),
             p99=max(error.p99 for error in errors),
             max=max(error.max for error in errors),
         ),
-        starvation=max(part.starvation.fraction or 0.0 for part in parts),
+        starvation=max(part.starvation.fraction for part in parts),
         realtime=all(part.realtime for part in parts),
         within_budget=all(part.within_budget for part in parts),
-        probe_starvation=max(_probes(parts), default=None),
-        kernel_drops=sum(drops) if drops else None,
+        probe_starvation=max(host.fraction for host in probes),
+        kernel_drops=sum(part.kernel_drops for part in parts),
     )
 
 
 def _causes(run: CellRun) -> list[str]:
     """Why a repetition is not valid."""
-    finished = finished_of(run)
+    finished = run.finished
     if finished is None:
-        return [f" failed: {failure_of(run)}"]
+        return [f" failed: {_failure(run)}"]
     if not finished.valid:
         return [f": {', '.join(finished.reasons) or 'marked invalid'}"]
     if run.samples.height and not (run.samples["outcome"] == "ok").any():
         counts = ", ".join(map(_counted, _failures(run)))
         return [f": no exchange succeeded: {counts}"]
     return []
+
+
+def _failure(run: CellRun) -> str:
+    """Why a repetition failed, and what to do about it."""
+    if run.failure is None:
+        return "no result"
+    return run.failure.message + (f" ({run.failure.hint})" if run.failure.hint else "")
 
 
 def _counted(failures: OutcomeCount) -> str:
@@ -92,9 +97,8 @@ def _counted(failures: OutcomeCount) -> str:
 
 def _failures(run: CellRun) -> Sequence[OutcomeCount]:
     """The failures that a repetition counted. Earlier versions counted none: then those of its samples."""
-    finished = finished_of(run)
-    if finished and finished.samples.outcomes:
-        return finished.samples.outcomes
+    if run.finished and run.finished.samples.outcomes:
+        return run.finished.samples.outcomes
     outcomes = run.samples["outcome"].drop_nulls()
     counts: Mapping[str, int] = dict(outcomes.filter(outcomes != "ok").value_counts(sort=True).iter_rows())
     return [OutcomeCount(outcome=outcome, count=count, first_error=None) for outcome, count in counts.items()]
@@ -120,8 +124,3 @@ def _direction(ledgers: Sequence[DirectionLedger]) -> Direction:
         "in_bytes": sum(ledger.in_bytes for ledger in ledgers),
         "delivered_bytes": sum(ledger.delivered_bytes for ledger in ledgers),
     })  # fmt: skip
-
-
-def _probes(parts: Iterable[RecordedFidelity]) -> list[float]:
-    hosts = (host for part in parts for host in (part.probe_starvation.client, part.probe_starvation.server))
-    return [host.fraction for host in hosts if host.fraction is not None]
