@@ -1,9 +1,8 @@
 """`crosswind plan`: what a run would be and take, without running it."""
 
 import json
-import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -18,17 +17,13 @@ from crosswind.cli.run import study_from
 from crosswind.cli.settings import chosen, parse_set, setting_options
 from crosswind.cli.text import duration_text, levels_text, seconds_text, size_text
 from crosswind.errors import EngineError, UsageError
-from crosswind.execution.admission import CAPACITY
-from crosswind.execution.planning import refuse_unknown_models
-from crosswind.forecast.cost import HEAVY, Forecast, makespan_ns
+from crosswind.execution.planning import PlanCosts, plan_costs, refuse_unknown_models
+from crosswind.forecast.cost import HEAVY, Forecast
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
 
 SCHEMA = "crosswind.plan/1"
-
-MOST = 500
-"""Runs side by side, at most."""
 
 _LONGEST = 10
 _FOOTNOTE = (
@@ -37,22 +32,6 @@ _FOOTNOTE = (
     "{processors} processors carry, at most {most} runs at once; a run that keeps more than {heavy} of one busy runs "
     "alone, after the others."
 )
-
-
-@dataclass(frozen=True)
-class _Costs:
-    """All runs of a plan together."""
-
-    serial_ns: int
-    parallel_ns: int
-    heavy_runs: int
-    unknown_runs: int
-    packets: int
-    bytes: int
-    disk_bytes: int
-    processors: int
-    capacity: float
-    most: int
 
 
 @click.command()
@@ -93,7 +72,7 @@ def command(
     plan = Plan.of(wanted)
     checked, remark = _checked(wanted)
     each = {cell.cell.index: cell.forecast for cell in checked}
-    costs = _costs(plan, checked, packets=packets, capture=capture) if checked else None
+    costs = plan_costs(plan, checked, packets=packets, capture=capture) if checked else None
     if as_json:
         document = _as_dict(plan, each, costs, checked=remark, order=order)
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
@@ -104,7 +83,7 @@ def command(
 
 
 def _checked(study: Study) -> tuple[tuple[CheckedCell, ...], str]:
-    """Every cell as crosswind-cell sees it, none without one, and what came of it.
+    """Every cell as crosswind-cell sees it, and what came of asking it; no cells where it cannot be asked.
 
     Raises: StudyError when a cell is impossible.
     """
@@ -114,29 +93,10 @@ def _checked(study: Study) -> tuple[tuple[CheckedCell, ...], str]:
         return (), f"not by crosswind-cell: {error.message}"
 
 
-def _costs(plan: Plan, checked: Sequence[CheckedCell], *, packets: bool, capture: bool) -> _Costs:
-    processors = len(os.sched_getaffinity(0))
-    capacity = CAPACITY * processors
-    cells = [checked[item.cell.index] for item in plan]
-    runs = [cell.forecast for cell in cells]
-    return _Costs(
-        serial_ns=sum(run.duration_ns for run in runs),
-        parallel_ns=makespan_ns(runs, capacity=capacity, most=MOST),
-        heavy_runs=sum(run.load > HEAVY for run in runs),
-        unknown_runs=sum(not cell.is_known for cell in cells),
-        packets=sum(run.packets for run in runs),
-        bytes=sum(run.bytes for run in runs),
-        disk_bytes=sum(cell.disk_bytes(packets=packets, capture=capture) for cell in cells),
-        processors=processors,
-        capacity=capacity,
-        most=MOST,
-    )
-
-
 # For people
 
 
-def _print(console: Console, plan: Plan, each: dict[int, Forecast], costs: _Costs | None, checked: str) -> None:
+def _print(console: Console, plan: Plan, each: dict[int, Forecast], costs: PlanCosts | None, checked: str) -> None:
     study = plan.study
     cells = [item.cell for item in plan if item.repetition == 0]
     console.print(study.title, style="bold")
@@ -158,12 +118,12 @@ def _print(console: Console, plan: Plan, each: dict[int, Forecast], costs: _Cost
     console.print(Text(note, style="dim"))
 
 
-def _totals(costs: _Costs) -> list[tuple[str, str]]:
+def _totals(costs: PlanCosts) -> list[tuple[str, str]]:
     alone = f", {costs.heavy_runs} of the runs alone" if costs.heavy_runs else ""
     totals = [
         ("one by one", f"about {_time(costs.serial_ns)}"),
         ("side by side", f"about {_time(costs.parallel_ns)}{alone}"),
-        ("packets", f"{costs.packets:,}".replace(",", "\u202f")),
+        ("packets", _count(costs.packets)),
         ("carried", size_text(costs.bytes)),
         ("disk space", size_text(costs.disk_bytes)),
     ]
@@ -215,8 +175,13 @@ def _levels(cell: Cell) -> str:
     return levels_text(cell.levels) or "the only cell"
 
 
-def _numbers(one: Forecast) -> tuple[str, str, str]:
-    return _time(one.duration_ns), f"{one.packets:,}".replace(",", "\u202f"), f"{one.load:.2g}"
+def _numbers(forecast: Forecast) -> tuple[str, str, str]:
+    return _time(forecast.duration_ns), _count(forecast.packets), f"{forecast.load:.2g}"
+
+
+def _count(number: int) -> str:
+    """A number with a narrow space between its thousands."""
+    return f"{number:,}".replace(",", "\u202f")
 
 
 def _time(duration_ns: int) -> str:
@@ -227,7 +192,7 @@ def _time(duration_ns: int) -> str:
 
 
 def _as_dict(
-    plan: Plan, each: dict[int, Forecast], costs: _Costs | None, *, checked: str, order: bool
+    plan: Plan, each: dict[int, Forecast], costs: PlanCosts | None, *, checked: str, order: bool
 ) -> dict[str, Any]:
     study = plan.study
     times: dict[int, int] = {}

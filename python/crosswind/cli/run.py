@@ -15,7 +15,6 @@ from crosswind.study.keys import WORKLOAD_KINDS
 if TYPE_CHECKING:
     from crosswind.store.run import Run
 
-KINDS = WORKLOAD_KINDS
 
 _EPILOG = """\b
 Every setting takes a list, and a list is a factor:
@@ -109,11 +108,11 @@ def study_from(name: str | None, given: dict[str, str], overrides: dict[str, Any
     if name is None:
         if given or overrides or quick:
             raise UsageError(
-                "settings without a study", hint=f"name a study, or one of {', '.join(KINDS)}, before them"
+                "settings without a study", hint=f"name a study, or one of {', '.join(WORKLOAD_KINDS)}, before them"
             )
         return None
     # A file or directory of that name is meant only when it is written as a path.
-    if name in KINDS:
+    if name in WORKLOAD_KINDS:
         if quick:
             raise UsageError(
                 f"{name} from options has no quick variant",

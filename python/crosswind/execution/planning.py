@@ -1,17 +1,48 @@
-"""From a study to what its run directory begins with: its plan, whose cells are checked, and what a report shows."""
+"""From a study to what its run directory begins with: its plan, whose cells are checked, and what a report shows.
 
-from collections.abc import Mapping
-from dataclasses import asdict
+And what running that plan is forecast to take.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from crosswind.cell.check import CheckedCell, check_study
 from crosswind.errors import StudyError
+from crosswind.execution.admission import CAPACITY
+from crosswind.forecast.cost import HEAVY, makespan_ns
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan, PlanItem
+
+LARGEST_CROWD = 500
+"""Cells that a forecast lets run at a time, at most."""
+
+
+@dataclass(frozen=True)
+class PlanCosts:
+    """What all runs of a plan are forecast to take together.
+
+    Attributes:
+        serial_ns, parallel_ns: wall time one by one, and side by side as far as processors carry them.
+        heavy_runs: that run alone. unknown_runs: of programs, whose traffic nobody can forecast.
+        capacity: processors that may be busy by forecast, of `processors`. most: runs at a time.
+    """
+
+    serial_ns: int
+    parallel_ns: int
+    heavy_runs: int
+    unknown_runs: int
+    packets: int
+    bytes: int
+    disk_bytes: int
+    processors: int
+    capacity: float
+    most: int
 
 
 def refuse_unknown_models(study: Study) -> None:
@@ -46,6 +77,26 @@ def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool]) ->
         expected_packets=cost.packets,
         expected_bytes=cost.bytes,
         expected_load=cost.load,
+    )
+
+
+def plan_costs(plan: Plan, checked: Sequence[CheckedCell], *, packets: bool, capture: bool) -> PlanCosts:
+    """What a plan is forecast to take on this machine. Args: packets, capture: whether such files are kept."""
+    processors = len(os.sched_getaffinity(0))
+    capacity = CAPACITY * processors
+    cells = [checked[item.cell.index] for item in plan]
+    runs = [cell.forecast for cell in cells]
+    return PlanCosts(
+        serial_ns=sum(run.duration_ns for run in runs),
+        parallel_ns=makespan_ns(runs, capacity=capacity, most=LARGEST_CROWD),
+        heavy_runs=sum(run.load > HEAVY for run in runs),
+        unknown_runs=sum(not cell.is_known for cell in cells),
+        packets=sum(run.packets for run in runs),
+        bytes=sum(run.bytes for run in runs),
+        disk_bytes=sum(cell.disk_bytes(packets=packets, capture=capture) for cell in cells),
+        processors=processors,
+        capacity=capacity,
+        most=LARGEST_CROWD,
     )
 
 
