@@ -347,7 +347,7 @@ def test_lost_exchanges_are_printed_by_cause_with_the_first_error() -> None:
 
 
 def lost(count: int, outcome: str) -> dict[str, object]:
-    return {"outcome": outcome, "count": count, "first_error": None}
+    return {"outcome": outcome, "count": count, "first_error": "cannot receive: timed out"}
 
 
 @pytest.mark.parametrize(

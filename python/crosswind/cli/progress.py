@@ -188,7 +188,9 @@ def _progress(progress: Progress | None) -> str:
 
 def _summary(finished: Finished, progress: Progress | None) -> str:
     parts = [f"{finished.samples.ok} of {finished.samples.rows} ok"]
-    parts += [outcome.text() for outcome in finished.samples.outcomes]
+    for outcome in finished.samples.outcomes:
+        # The text of a timeout says nothing more, and with loss there are timeouts in every cell.
+        parts.append(f"{outcome.count} x timeout" if outcome.outcome == "timeout" else outcome.text())
     if progress is not None and progress.median_ns is not None:
         parts.append(f"median {duration_text(progress.median_ns)}")
     return ", ".join(parts)
