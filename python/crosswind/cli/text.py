@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from crosswind.metrics import TIME
 from crosswind.store.plan import PlannedCell
 
 
 def duration_text(ns: float) -> str:
     """Nanoseconds for people, three digits: "20.1 ms"."""
-    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}"
-    return f"{ns:.0f} ns"
+    divisor, unit = TIME.scale_for([ns])
+    return f"{ns / divisor:.3g} {unit}"
 
 
 def seconds_text(seconds: float) -> str:
