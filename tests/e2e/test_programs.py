@@ -33,7 +33,7 @@ def test_a_client_is_profiled_against_our_server(crosswind: Cli) -> None:
     assert ended.status == 0, ended.err
     (peer,) = ended.json["peers"]
     assert (peer["messages"], peer["problem"]) == (3, None)
-    assert sum(one["share"] for one in peer["functions"]) == pytest.approx(1, abs=0.2)
+    assert sum(function["share"] for function in peer["functions"]) == pytest.approx(1, abs=0.2)
     assert ended.json["provenance"]["programs"]["python"].endswith(Path(sys.executable).name)
     (planned,) = (crosswind.cwd / "here" / "plan.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(planned)["parameters"]["workload"]["client"][0] == "{python}"

@@ -1,4 +1,4 @@
-"""Cells for the real crosswind-cell, and what came of them."""
+"""Cells for the real crosswind-cell, and their results."""
 
 import json
 import os
@@ -89,8 +89,8 @@ class Ended:
     def packets(self, direction: str | None = None) -> pl.DataFrame:
         """packets.arrow, in the order of the index, once it agrees with the ledger."""
         table = pl.read_ipc(self.directory / "packets.arrow").sort("direction", "index")
-        for one in DIRECTIONS:
-            assert_agree(table.filter(pl.col("direction") == one), self.book(one))
+        for each in DIRECTIONS:
+            assert_agree(table.filter(pl.col("direction") == each), self.book(each))
         return table if direction is None else table.filter(pl.col("direction") == direction)
 
     def samples(self) -> pl.DataFrame:

@@ -85,8 +85,8 @@ def test_an_unknown_congestion_control_is_refused_with_those_there_are(lab: Lab,
     ended = lab.run(ECHO, host={"congestion_control": name})
     assert_refused(ended, 1, "unsupported", "congestion control")
     available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text("ascii").split()
-    for one in available:
-        assert one in ended.error["hint"]
+    for congestion_control in available:
+        assert congestion_control in ended.error["hint"]
     assert not ended.files() & FILES
 
 

@@ -86,11 +86,11 @@ class Watched:
 
     def namespaces(self) -> set[int]:
         """Those that are the cell's own, as long as it lives."""
-        return set().union(*(namespaces_of(one) for one in self.processes())) - self.own
+        return set().union(*(namespaces_of(process) for process in self.processes())) - self.own
 
     def running(self, *words: str) -> list[int]:
         """The cell's descendants with this argument list."""
-        return [one for one in self.processes() if words_of(one) == list(words)]
+        return [process for process in self.processes() if words_of(process) == list(words)]
 
     def assert_nothing_left(self, namespaces: set[int]) -> None:
         wait_until(lambda: not self.processes())

@@ -246,7 +246,7 @@ def socketio(*answers: bytes | Frame, opens: bytes = OPEN, connects: bytes = b'4
         assert answer.payload[:2] == b"40"
         wire.send(Frame(TEXT, connects))
         wire.receive()
-        wire.send(*(one if isinstance(one, Frame) else Frame(TEXT, one) for one in answers))
+        wire.send(*(answer if isinstance(answer, Frame) else Frame(TEXT, answer) for answer in answers))
         drain(connection)
 
     return behave

@@ -97,10 +97,10 @@ CODES = (1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 3000, 3999, 4000,
 def masked(frames: Frames, mask: bytes = MASK) -> Frames:
     """As a client sends them (section 5.1)."""
     return tuple(
-        one
-        if isinstance(one, bytes)
-        else Frame(one.opcode, one.payload, one.fin, one.rsv, mask, one.claims, one.length_bytes)
-        for one in frames
+        frame
+        if isinstance(frame, bytes)
+        else Frame(frame.opcode, frame.payload, frame.fin, frame.rsv, mask, frame.claims, frame.length_bytes)
+        for frame in frames
     )
 
 
@@ -124,10 +124,10 @@ def wire(server: Server) -> Iterator[Wire]:
 def test_our_server_fails_the_connection(server: Server, wire: Wire, rule: str) -> None:
     frames, codes = FORBIDDEN[rule]
     wire.send(*masked(frames))
-    heard = [frame for frame in wire.frames() if frame.opcode not in (PING, PONG)]
+    received = [frame for frame in wire.frames() if frame.opcode not in (PING, PONG)]
     # Whole messages that came before may have been echoed; what is forbidden may not.
-    closes = [frame for frame in heard if frame.opcode == CLOSE]
-    echoes = [frame.payload for frame in heard if frame.opcode != CLOSE]
+    closes = [frame for frame in received if frame.opcode == CLOSE]
+    echoes = [frame.payload for frame in received if frame.opcode != CLOSE]
     assert echoes in ([], [b"hello"] if "has ended" in rule else [])
     assert [close_code(frame) for frame in closes] in ([], *([code] for code in codes))
     # And it serves the next.
@@ -299,16 +299,16 @@ Answer = Callable[[bytes], Frames]
 
 def meet(ours: Ours, answer: Answer, *, size: int = 5, payload: str = "binary") -> tuple[Called, list[Frame]]:
     """Answers the one message of our client with frames. Returns what it said of it, and the frames that followed."""
-    heard: list[Frame] = []
+    received: list[Frame] = []
 
     def behave(connection: socket.socket) -> None:
         wire = Wire(connection)
         wire.answer()
         first = wire.receive()
-        heard.append(first)
+        received.append(first)
         wire.send(*answer(first.payload))
         for frame in wire.frames():
-            heard.append(frame)
+            received.append(frame)
             if frame.opcode == CLOSE:
                 # The server is the one to close TCP (7.1.1).
                 wire.send(close_frame(close_code(frame)))
@@ -316,36 +316,38 @@ def meet(ours: Ours, answer: Answer, *, size: int = 5, payload: str = "binary") 
 
     with bad_server(behave) as address:
         called = ours.call("websocket", address, (size,), payload=payload)
-    assert heard[0].fin
-    assert all(frame.mask is not None and frame.rsv == 0 for frame in heard), "5.1: a client masks every frame"
-    return called, heard[1:]
+    assert received[0].fin
+    assert all(frame.mask is not None and frame.rsv == 0 for frame in received), "5.1: a client masks every frame"
+    return called, received[1:]
 
 
 @pytest.mark.parametrize("rule", FORBIDDEN)
 def test_our_client_fails_the_connection(ours: Ours, rule: str) -> None:
     frames, codes = FORBIDDEN[rule]
     # It waits for more than any of these frames brings, so that none is refused for its size alone.
-    called, heard = meet(ours, lambda _: frames, size=70_000, payload="text")
+    called, received = meet(ours, lambda _: frames, size=70_000, payload="text")
     # "has ended": a message that is not the one it waits for has come before.
     odd = {"protocol", "too_large"} | ({"error"} if "has ended" in rule else set())
     assert called.outcome in odd, called.lines
     assert called.status == 1
-    closes = [close_code(frame) for frame in heard if frame.opcode == CLOSE]
+    closes = [close_code(frame) for frame in received if frame.opcode == CLOSE]
     assert closes in ([], *([code] for code in codes)) or "has ended" in rule
 
 
 def test_5_1_a_masked_frame_of_a_server(ours: Ours) -> None:
-    called, heard = meet(ours, lambda sent: (Frame(BINARY, sent, mask=MASK),))
+    called, received = meet(ours, lambda sent: (Frame(BINARY, sent, mask=MASK),))
     assert (called.outcome, called.status) == ("protocol", 1), called.lines
-    assert [close_code(frame) for frame in heard if frame.opcode == CLOSE] in ([], [PROTOCOL])
+    assert [close_code(frame) for frame in received if frame.opcode == CLOSE] in ([], [PROTOCOL])
 
 
 @pytest.mark.parametrize("payload", ["binary", "text"])
 def test_5_3_a_new_mask_for_every_frame(ours: Ours, payload: str) -> None:
     masks = []
     for _ in range(3):
-        _, heard = meet(ours, lambda sent: (Frame(PING, b"a"), Frame(PING, b"b"), Frame(BINARY, sent)), payload=payload)
-        masks += [frame.mask for frame in heard]
+        _, received = meet(
+            ours, lambda sent: (Frame(PING, b"a"), Frame(PING, b"b"), Frame(BINARY, sent)), payload=payload
+        )
+        masks += [frame.mask for frame in received]
     # Chosen from 2**32 at random: two alike among so few have a chance of less than one in ten millions.
     assert len(masks) == len(set(masks)) >= 3
 
@@ -364,28 +366,28 @@ def test_5_4_a_fragmented_echo_with_control_frames(ours: Ours, payload: str, siz
             frames.append(Frame(CONTINUATION if number else opcode, piece, fin=False))
         return (*frames, Frame(CONTINUATION))
 
-    called, heard = meet(ours, answer, size=size, payload=payload)
+    called, received = meet(ours, answer, size=size, payload=payload)
     called.assert_ok((size,))
-    pongs = [frame.payload[0] for frame in heard if frame.opcode == PONG]
+    pongs = [frame.payload[0] for frame in received if frame.opcode == PONG]
     # 5.5.3: all pings, or only the most recent, are answered.
     assert pongs == sorted(set(pongs))
-    assert [close_code(frame) for frame in heard if frame.opcode == CLOSE] == [1000]
+    assert [close_code(frame) for frame in received if frame.opcode == CLOSE] == [1000]
 
 
 @pytest.mark.parametrize("code", [None, *CODES])
 def test_5_5_1_our_client_answers_a_close_frame(ours: Ours, code: int | None) -> None:
-    called, heard = meet(ours, lambda _: (close_frame(code, b"" if code is None else UTF8),))
+    called, received = meet(ours, lambda _: (close_frame(code, b"" if code is None else UTF8),))
     assert (called.outcome, called.status) == ("closed", 1), called.lines
-    codes = [close_code(frame) for frame in heard if frame.opcode == CLOSE]
+    codes = [close_code(frame) for frame in received if frame.opcode == CLOSE]
     assert codes in ([[None], [1000]] if code is None else [[code]])
 
 
 @pytest.mark.parametrize("code", FORBIDDEN_CODES)
 def test_7_4_our_client_and_codes_that_nobody_sends(ours: Ours, code: int) -> None:
-    called, heard = meet(ours, lambda _: (close_frame(code),))
+    called, received = meet(ours, lambda _: (close_frame(code),))
     assert called.outcome in ("protocol", "closed"), called.lines
     assert called.status == 1
-    assert [close_code(frame) for frame in heard if frame.opcode == CLOSE] in ([], [PROTOCOL])
+    assert [close_code(frame) for frame in received if frame.opcode == CLOSE] in ([], [PROTOCOL])
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_holm_never_shrinks_a_p_value_and_keeps_their_order(p_values: list[float
     adjusted = holm(p_values)
     assert all(given <= made <= 1 for given, made in zip(p_values, adjusted, strict=True))
     order = np.argsort(p_values, kind="stable")
-    assert all(adjusted[one] <= adjusted[two] for one, two in pairwise(order))
+    assert all(adjusted[smaller] <= adjusted[larger] for smaller, larger in pairwise(order))
 
 
 @given(losses, rtts, st.floats(1.01, 3))

@@ -195,14 +195,19 @@ def test_levels_are_compared_with_the_first_one_in_otherwise_equal_cells() -> No
         run(2, noisy(10_000_000), {"loss": "0%", "cc": "cubic"}, parameters=TRANSFER),
         run(3, noisy(5_000_000), {"loss": "5%", "cc": "cubic"}, parameters=TRANSFER),
     ]
-    found = [one for one in analyse(record(*cells)).comparisons if one.metric == "goodput"]
-    assert [(one.factor, one.reference_cell, one.other_cell) for one in found] == [
+    found = [comparison for comparison in analyse(record(*cells)).comparisons if comparison.metric == "goodput"]
+    assert [(comparison.factor, comparison.reference_cell, comparison.other_cell) for comparison in found] == [
         ("loss", 0, 1),
         ("loss", 2, 3),
         ("cc", 0, 2),
         ("cc", 1, 3),
     ]
-    assert [one.verdict for one in found] == ["smaller", "smaller", "no difference shown", "no difference shown"]
+    assert [comparison.verdict for comparison in found] == [
+        "smaller",
+        "smaller",
+        "no difference shown",
+        "no difference shown",
+    ]
     assert found[0].ratio.low < 0.5 < found[0].ratio.high or found[0].ratio.value == pytest.approx(0.5, rel=0.02)
     assert found[0].cliffs_delta.value == -1
     assert found[0].p_holm == pytest.approx(min(1, max(2 * min(found[0].p, found[1].p), found[0].p)), rel=1e-9)
@@ -211,7 +216,7 @@ def test_levels_are_compared_with_the_first_one_in_otherwise_equal_cells() -> No
 
 def test_one_sample_each_compares_to_nothing() -> None:
     cells = [run(index, transfers([1e6]), {"loss": f"{index}%"}, parameters=TRANSFER) for index in (0, 1)]
-    (found,) = [one for one in analyse(record(*cells)).comparisons if one.metric == "goodput"]
+    (found,) = [comparison for comparison in analyse(record(*cells)).comparisons if comparison.metric == "goodput"]
     assert found.verdict == "not enough samples"
     assert (found.p, found.p_holm, found.difference.value) == (None, None, None)
 
@@ -294,7 +299,7 @@ def test_a_program_workload_has_no_samples_and_is_valid() -> None:
 
 def drawn(runs: list, **figure):
     asked = {"title": "Figure 1", "metric": "transfer_time", "x": "path.loss", "where": {}, "models": []} | figure
-    asked = {"cells": [one.cell for one in runs]} | asked
+    asked = {"cells": [repetition.cell for repetition in runs]} | asked
     return analyse(record(*runs, figures=[asked])).figures
 
 
@@ -318,7 +323,8 @@ def transfer(cell: int, levels: dict[str, str], wire_ns: list[int], size: int = 
 )
 def test_points_stand_at_the_numbers_of_their_cells(key: str, settings: list, places: list, unit: str | None) -> None:
     cells = [
-        transfer(index, {key: f"level {index}"}, [MS, 2 * MS, 3 * MS], **one) for index, one in enumerate(settings)
+        transfer(index, {key: f"level {index}"}, [MS, 2 * MS, 3 * MS], **changes)
+        for index, changes in enumerate(settings)
     ]
     (figure,) = drawn(cells, x=key)
     assert [point.x for point in figure.points] == places
@@ -427,7 +433,8 @@ def curve_cells(a: float, b: float, c: float, *, first: int = 0, rate: str = "6m
 def fitted(*runs, published: tuple = ()):
     asked = {
         "title": "Table II", "model": "caia-exponential", "metric": "transfer_time", "x": "path.loss",
-        "by": "workload.size", "over": "path.rate", "cells": sorted({one.cell for one in runs}), "published": published,
+        "by": "workload.size", "over": "path.rate", "cells": sorted({repetition.cell for repetition in runs}),
+        "published": published,
     }  # fmt: skip
     (fit,) = analyse(record(*runs, fits=[asked])).fits
     return fit
@@ -449,13 +456,13 @@ def test_b_and_c_are_averaged_over_the_link_rates_and_set_beside_theirs() -> Non
     slow = curve_cells(1.0, 0.6, 28.0, noise=0.01, rate="6mbit")
     fast = curve_cells(0.5, 0.4, 26.0, noise=0.01, first=6, rate="15mbit")
     (row,) = fitted(*slow, *fast, published=(theirs,)).rows
-    assert [one.level for one in row.series] == ["6mbit", "15mbit"]
+    assert [curve.level for curve in row.series] == ["6mbit", "15mbit"]
     for key in ("a", "b", "c"):
-        each = [getattr(one, key) for one in row.series]
+        each = [getattr(curve, key) for curve in row.series]
         found = getattr(row, key)
         assert found.value == pytest.approx((each[0].value + each[1].value) / 2)
         assert found.low < found.value < found.high
-        assert found.high - found.low < max(one.high - one.low for one in each)
+        assert found.high - found.low < max(coefficient.high - coefficient.low for coefficient in each)
     (beside,) = row.published
     assert (beside.b_ratio, beside.c_ratio) == pytest.approx((row.b.value / 0.5, row.c.value / 26))
     assert (beside.b_inside, beside.c_inside) == (
@@ -488,9 +495,9 @@ def empty_cell(cell: int):
 )  # fmt: skip
 def test_a_fit_is_refused_with_its_reason(runs: list, reason: str) -> None:
     (row,) = fitted(*runs).rows
-    for one in (row.a, row.b, row.c):
-        assert (one.value, one.low, one.high) == (None, None, None)
-        assert reason in one.reason
+    for coefficient in (row.a, row.b, row.c):
+        assert (coefficient.value, coefficient.low, coefficient.high) == (None, None, None)
+        assert reason in coefficient.reason
     assert (row.r_squared, row.shape) == (None, None)
 
 
@@ -504,10 +511,10 @@ def test_one_curve_that_cannot_be_fitted_refuses_the_average_and_is_named() -> N
 
 def test_a_straight_line_is_called_so_and_has_no_b() -> None:
     runs = curve_cells(1.0, 0.0, 0.0, noise=0.02, repetitions=12)
-    for one in runs:
-        loss = one.parameters["path"]["forward"]["loss"]
-        longer = one.samples.with_columns(wire_ns=one.samples["wire_ns"] + round(10e9 * loss))
-        object.__setattr__(one, "samples", longer)
+    for repetition in runs:
+        loss = repetition.parameters["path"]["forward"]["loss"]
+        longer = repetition.samples.with_columns(wire_ns=repetition.samples["wire_ns"] + round(10e9 * loss))
+        object.__setattr__(repetition, "samples", longer)
     (row,) = fitted(*runs).rows
     assert row.shape != "exponential"
     assert row.c.low < 0 < row.c.high

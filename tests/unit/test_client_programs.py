@@ -51,7 +51,7 @@ def two_repetitions(**changes: Any) -> Result:
 def test_functions_are_summed_over_repetitions_and_given_by_message() -> None:
     (peer,) = two_repetitions().peers
     assert (peer.cell, peer.version, peer.messages, peer.time_ns, peer.problem) == (0, "1.9", 4, 2.5e9, None)
-    assert [(one.name, one.calls, one.own_ns, one.share) for one in peer.functions] == [
+    assert [(function.name, function.calls, function.own_ns, function.share) for function in peer.functions] == [
         ("frames.py:12(mask)", 1, 2.25e9, 0.9),
         ("method 'send' of 'socket' objects", 5, pytest.approx(0.075e9), pytest.approx(0.03)),
         ("frames.py:40(format)", 0.5, pytest.approx(0.025e9), pytest.approx(0.01)),

@@ -180,9 +180,9 @@ def test_pages_are_independent_of_each_other() -> None:
 
 
 def test_profiles_are_added_up() -> None:
-    one = {"samples": 5, "cpu_ns": 50, "parts": {"masking": 3, "system calls": 2}}
-    other = {"samples": 2, "cpu_ns": 20, "parts": {"masking": 2, "system calls": 0}}
-    ends = [ended(profile={"interval_ns": 10, "client": one, "server": other}) for _ in range(2)]
+    client = {"samples": 5, "cpu_ns": 50, "parts": {"masking": 3, "system calls": 2}}
+    server = {"samples": 2, "cpu_ns": 20, "parts": {"masking": 2, "system calls": 0}}
+    ends = [ended(profile={"interval_ns": 10, "client": client, "server": server}) for _ in range(2)]
     runs = [run(0, echoed(10), repetition=index, parameters=WSS, end=end) for index, end in enumerate(ends)]
     (cell,) = analyse(record(*runs)).cells
     assert (cell.profile.client.samples, cell.profile.client.cpu_ns) == (10, 100)

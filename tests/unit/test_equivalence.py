@@ -68,7 +68,7 @@ def test_the_shortest_is_that_of_cells_that_differ_in_loss_alone() -> None:
     # Under loss every exchange waited; on the longer path none did, and its own shortest counts.
     cells = [waiting(0, 20 * MS, delay_ns=10 * MS), waiting(1, 60 * MS, delay_ns=10 * MS, loss=0.2),
              waiting(2, 60 * MS, delay_ns=30 * MS, loss=0.2)]  # fmt: skip
-    shares = [one.estimates["delayed_share"].mean.value for one in analyse(record(*cells)).cells]
+    shares = [cell.estimates["delayed_share"].mean.value for cell in analyse(record(*cells)).cells]
     assert shares == [0, 1, 0]
 
 

@@ -96,7 +96,10 @@ PAGE = {"workload": {"kind": "page", "transport": "http2"}}
 
 
 def pages(repetition: int, *loads_ms: int | None) -> CellRun:
-    """A repetition of pages that took so long, one a second; each an HTML of half the time and an image."""
+    """A repetition that loads one page a second, each in so many milliseconds (None: a timeout).
+
+    The HTML of a page takes the first half of its time, and an image the second half.
+    """
     samples = table(
         len(loads_ms),
         connection=[0] * len(loads_ms),
@@ -115,9 +118,9 @@ def pages(repetition: int, *loads_ms: int | None) -> CellRun:
             common | {"object": "html", "queued_ns": start, "sent_ns": start + 4 * MS, "first_ns": start + 6 * MS,
                       "received_ns": start + half},
         ]  # fmt: skip
-    one = run(0, samples, {"workload.transport": "http2"}, parameters=PAGE, repetition=repetition, end=finished())
-    object.__setattr__(one, "objects", pl.DataFrame(rows, schema=OBJECT_SCHEMA))
-    return one
+    made = run(0, samples, {"workload.transport": "http2"}, parameters=PAGE, repetition=repetition, end=finished())
+    object.__setattr__(made, "objects", pl.DataFrame(rows, schema=OBJECT_SCHEMA))
+    return made
 
 
 def test_the_median_page_is_one_that_was_loaded() -> None:

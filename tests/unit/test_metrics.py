@@ -128,7 +128,7 @@ def test_a_new_metric_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     estimate = result.cells[0].estimates["toy"]
     assert (estimate.unit, estimate.median.value) == ("ns", 2 * result.cells[0].estimates["rtt"].median.value)
     assert estimate.median.n == 100
-    assert [one.metric for one in result.comparisons] == ["rtt", "toy"]
+    assert [comparison.metric for comparison in result.comparisons] == ["rtt", "toy"]
     assert "Toy time, ms" in render_text(result)
     page = render_page(made, result)
     assert "<h2>Toy time, ms</h2>" in page

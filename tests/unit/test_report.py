@@ -368,7 +368,7 @@ def test_a_long_table_of_comparisons_keeps_the_largest_of_each_family() -> None:
     table = comparison_tables(result)[0]
     assert len(table.rows) == MAX_ROWS
     assert table.footnotes[0].startswith(f"Shown: {MAX_ROWS} of 360")
-    families = {(one.metric, one.factor) for one in result.comparisons}
+    families = {(comparison.metric, comparison.factor) for comparison in result.comparisons}
     assert len(families) == 4
     by_family = [(row[0], row[1].split()[0]) for row in table.rows]
     assert {by_family.count(family) for family in set(by_family)} == {MAX_ROWS // 4}

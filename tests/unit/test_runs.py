@@ -74,9 +74,9 @@ def test_a_listing_shows_everything_latest_first(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "a-file").touch()
     found = list_runs(tmp_path)
-    assert [one.directory.name for one in found] == ["fourth", "third", "second", "first", "empty"]
-    all_runs = [one for one in found if isinstance(one, ListedRun)]
-    assert [(one.status, one.done, one.planned, one.unfinished) for one in all_runs] == [
+    assert [listed.directory.name for listed in found] == ["fourth", "third", "second", "first", "empty"]
+    all_runs = [listed for listed in found if isinstance(listed, ListedRun)]
+    assert [(listed.status, listed.done, listed.planned, listed.unfinished) for listed in all_runs] == [
         ("died", 1, 2, True),
         ("interrupted", 1, 3, True),
         ("stopped", 0, 2, True),

@@ -1,4 +1,4 @@
-//! What every transport must do, whatever it is: each test goes through all that are registered, over IPv4 and IPv6.
+//! What every transport must do: each test goes through all registered transports, over IPv4 and IPv6.
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
@@ -13,12 +13,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-/// Only reached when a test fails.
+/// The longest that a test waits for anything. Only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Sizes around which lengths are written differently, and one that no buffer holds.
+/// Sizes at which the encoding of a length changes (WebSocket, Engine.IO), and one that is larger than every buffer.
 const SIZES: [usize; 6] = [1, 125, 126, 65_535, 65_536, 1_000_000];
 const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-/// Of a loopback interface, but with what packets of any path hold.
+/// The tests run over loopback interfaces, but send messages that also fit the packets of an ordinary path.
 const MTU: u32 = 1500;
 
 fn all() -> impl Iterator<Item = TransportRef> {
@@ -37,7 +37,7 @@ fn over_quic(transport: TransportRef) -> bool {
     ["quic", "webtransport", "http3"].iter().any(|part| transport.name().contains(part))
 }
 
-/// Both ends must agree before a connection is there.
+/// Whether a connection is open only after the server has answered in the transport's own protocol.
 fn has_handshake(transport: TransportRef) -> bool {
     !["tcp", "udp", "http1", "h2c"].contains(&transport.name())
 }
@@ -47,7 +47,7 @@ fn sizes(transport: TransportRef, address: IpAddr) -> Vec<usize> {
     SIZES.into_iter().filter(|&size| size <= largest).collect()
 }
 
-/// Not the same anywhere, and text.
+/// A message of `size` bytes that is valid UTF-8 and never repeats itself; messages of different seeds differ.
 fn message(size: usize, seed: usize) -> Vec<u8> {
     let text: String = (seed..).map(|n| format!("{n:x}\u{e9}")).take(size / 3 + 2).collect();
     let end = (size.saturating_sub(1)..=size).rev().find(|&end| text.is_char_boundary(end)).unwrap();
@@ -56,25 +56,25 @@ fn message(size: usize, seed: usize) -> Vec<u8> {
     bytes
 }
 
-/// Runs a server and a client, each on a thread, driven as the transport wants it.
+/// Runs a server and a client, each on a thread of its own and with the driver that the transport needs.
 fn between<S, C>(transport: TransportRef, settings: &Settings, address: IpAddr, server: S, client: C)
 where
     S: AsyncFnOnce(Box<dyn Listener>) + Send,
     C: AsyncFnOnce(SocketAddr) + Send,
 {
     let driver = transport.features().driver;
-    let (tell, told) = mpsc::channel();
+    let (send_address, address_of_server) = mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             driver
                 .run(async {
                     let listener = transport.listen(SocketAddr::new(address, 0), settings).await.unwrap();
-                    tell.send(listener.address().unwrap()).unwrap();
+                    send_address.send(listener.address().unwrap()).unwrap();
                     server(listener).await;
                 })
                 .unwrap();
         });
-        scope.spawn(move || driver.run(client(told.recv().unwrap())).unwrap());
+        scope.spawn(move || driver.run(client(address_of_server.recv().unwrap())).unwrap());
     });
 }
 
@@ -87,7 +87,7 @@ async fn connect(transport: TransportRef, server: SocketAddr, settings: &Setting
     connection.unwrap_or_else(|e| panic!("{}: {e}", transport.name()))
 }
 
-/// Answers `messages` of these sizes, the same ones on every stream of one connection; then waits for the next thing to happen.
+/// Accepts a connection, sends messages of these sizes back, and returns the error with which the connection then ends.
 async fn echo(transport: TransportRef, listener: &dyn Listener, sizes: &[usize]) -> TransportError {
     let features = transport.features();
     let mut connection = bounded(features.driver, listener.accept(PATIENCE)).await.unwrap();
@@ -117,7 +117,7 @@ async fn echo(transport: TransportRef, listener: &dyn Listener, sizes: &[usize])
     }
 }
 
-/// Sends a message and receives it again, on `stream` or, where each message has its own, on a new one.
+/// Sends a message and receives it again: on `stream`, or on a new stream where each message has a stream of its own.
 async fn exchange(
     transport: TransportRef,
     connection: &dyn Connection,
@@ -153,7 +153,7 @@ fn every_message_comes_back_as_it_was() {
                     &settings,
                     address,
                     async |listener| {
-                        // On UDP nothing says that this is the end.
+                        // UDP has no sign that a connection ends.
                         let sizes = &sizes[..];
                         if transport.name() == "udp" {
                             return echo_datagrams(transport, listener.as_ref(), sizes).await;
@@ -255,18 +255,22 @@ async fn receive_all(driver: Driver, stream: &mut Stream) -> Vec<u8> {
     }
 }
 
-/// Keeps the connection going until the client has everything: what sends from user space sends while this end's reactor runs,
-/// and some only while the next stream is waited for.
-async fn stay(transport: TransportRef, connection: &mut dyn Connection, mut told: tokio::sync::oneshot::Receiver<()>) {
+/// Keeps the connection going until the client has received everything. Transports in user space send only
+/// while the server's reactor runs, and some only while the server waits for the next stream.
+async fn stay(
+    transport: TransportRef,
+    connection: &mut dyn Connection,
+    mut client_is_done: tokio::sync::oneshot::Receiver<()>,
+) {
     let features = transport.features();
     if features.driver == Driver::Reactor && features.streams != Streams::One {
         tokio::select! {
-            told = &mut told => return told.unwrap(),
+            done = &mut client_is_done => return done.unwrap(),
             next = connection.accept() => assert!(next.is_err(), "{}", transport.name()),
         }
     }
-    // Who has everything may have closed the connection at once.
-    told.await.unwrap();
+    // The accept may have failed first, because a client that has everything may close the connection at once.
+    client_is_done.await.unwrap();
 }
 
 #[test]
@@ -275,7 +279,7 @@ fn an_upload_arrives_whole_and_ends() {
         let driver = transport.features().driver;
         let settings = settings();
         for address in LOOPBACK {
-            let (tell, told) = tokio::sync::oneshot::channel();
+            let (done, client_is_done) = tokio::sync::oneshot::channel();
             between(
                 transport,
                 &settings,
@@ -286,7 +290,7 @@ fn an_upload_arrives_whole_and_ends() {
                     let bytes = receive_all(driver, &mut stream).await;
                     assert!(bytes == message(TRANSFER, 7), "{}: {} bytes", transport.name(), bytes.len());
                     bounded(driver, stream.sender.finish()).await.unwrap();
-                    stay(transport, connection.as_mut(), told).await;
+                    stay(transport, connection.as_mut(), client_is_done).await;
                 },
                 async |server| {
                     let mut connection = connect(transport, server, &settings).await;
@@ -296,7 +300,7 @@ fn an_upload_arrives_whole_and_ends() {
                     let rest = bounded(driver, stream.receiver.receive_some(&mut [0; 1])).await;
                     let rest = rest.unwrap_or_else(|e| panic!("{}: {e}", transport.name()));
                     assert_eq!(rest, 0, "{}", transport.name());
-                    tell.send(()).unwrap();
+                    done.send(()).unwrap();
                     bounded(driver, connection.close())
                         .await
                         .unwrap_or_else(|e| panic!("{}: close: {e}", transport.name()));
@@ -314,7 +318,7 @@ fn a_download_arrives_whole_and_ends() {
         let settings = settings();
         let asks = !features.http && !features.server_speaks_first;
         for address in LOOPBACK {
-            let (tell, told) = tokio::sync::oneshot::channel();
+            let (done, client_is_done) = tokio::sync::oneshot::channel();
             between(
                 transport,
                 &settings,
@@ -327,7 +331,7 @@ fn a_download_arrives_whole_and_ends() {
                         bounded(driver, stream.receiver.receive(&mut [0; 1])).await.unwrap();
                     }
                     send_all(driver, &mut stream).await;
-                    stay(transport, connection.as_mut(), told).await;
+                    stay(transport, connection.as_mut(), client_is_done).await;
                 },
                 async |server| {
                     let mut connection = connect(transport, server, &settings).await;
@@ -338,7 +342,7 @@ fn a_download_arrives_whole_and_ends() {
                     }
                     let bytes = receive_all(driver, &mut stream).await;
                     assert!(bytes == message(TRANSFER, 7), "{}: {} bytes", transport.name(), bytes.len());
-                    tell.send(()).unwrap();
+                    done.send(()).unwrap();
                     bounded(driver, connection.close()).await.unwrap();
                 },
             );
@@ -376,16 +380,16 @@ fn an_abort_is_noticed_at_both_ends() {
     for transport in all().filter(|transport| transport.name() != "udp") {
         let settings = settings();
         for address in LOOPBACK {
-            let (tell, told) = tokio::sync::oneshot::channel();
+            let (server_noticed, server_has_noticed) = tokio::sync::oneshot::channel();
             between(
                 transport,
                 &settings,
                 address,
                 async |listener| {
                     let end = echo(transport, listener.as_ref(), &[10]).await;
-                    let noticed = matches!(end.outcome, Outcome::Reset | Outcome::Closed);
-                    assert!(noticed, "{}: {end}", transport.name());
-                    tell.send(()).unwrap();
+                    let ended = matches!(end.outcome, Outcome::Reset | Outcome::Closed);
+                    assert!(ended, "{}: {end}", transport.name());
+                    server_noticed.send(()).unwrap();
                 },
                 async |server| {
                     let mut connection = connect(transport, server, &settings).await;
@@ -398,15 +402,15 @@ fn an_abort_is_noticed_at_both_ends() {
                         assert!(matches!(outcome, Outcome::Reset | Outcome::Closed), "{}", transport.name());
                     }
                     drop(connection);
-                    // QUIC says so from user space, so its reactor must still run.
-                    let _ = told.await;
+                    // QUIC sends its close from user space, so the reactor must run until the server has noticed.
+                    let _ = server_has_noticed.await;
                 },
             );
         }
     }
 }
 
-/// What becomes of a connection to `server`, and of one message on it.
+/// The outcome of a connection to `server` and of an exchange of one message on it.
 fn attempt(transport: TransportRef, server: SocketAddr, settings: &Settings, patience: Duration) -> Outcome {
     let driver = transport.features().driver;
     let outcome = driver.run(async {
@@ -419,7 +423,7 @@ fn attempt(transport: TransportRef, server: SocketAddr, settings: &Settings, pat
     outcome.unwrap()
 }
 
-/// As [`attempt`]; tcp and udp have no reactor for the bound from outside.
+/// The outcome of a connection to `server`. Unlike [`attempt`], it works without the timer of a reactor (tcp, udp).
 fn attempt_connection(transport: TransportRef, server: SocketAddr, settings: &Settings, patience: Duration) -> Outcome {
     let driver = transport.features().driver;
     let outcome = driver
@@ -432,9 +436,9 @@ fn a_port_where_nobody_listens_refuses() {
     let settings = settings();
     for transport in all().filter(|transport| transport.name() != "udp") {
         for address in LOOPBACK {
-            // Port 1 is tcpmux's, which nobody has served for decades.
+            // Port 1 belongs to tcpmux, which no machine has served for decades.
             let server = SocketAddr::new(address, 1);
-            // QUIC may hear nothing of it.
+            // The kernel's refusal may not reach QUIC, whose attempt then ends by its timeout.
             let patience = if over_quic(transport) { Duration::from_millis(500) } else { PATIENCE };
             let outcome = attempt_connection(transport, server, &settings, patience);
             if over_quic(transport) {
@@ -458,7 +462,7 @@ fn a_server_that_never_answers_is_given_up() {
 }
 
 #[test]
-fn a_server_of_another_protocol_is_told_from_others() {
+fn a_server_of_another_protocol_is_a_protocol_error() {
     let settings = settings();
     for transport in all().filter(|transport| over_tcp(*transport) && transport.name() != "tcp") {
         let strange = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -468,7 +472,7 @@ fn a_server_of_another_protocol_is_told_from_others() {
                 let (mut stream, _) = strange.accept().unwrap();
                 let _ = stream.read(&mut [0; 4096]);
                 stream.write_all(&b"200 Nice to meet you\r\n\r\n".repeat(10)).unwrap();
-                // Until the client has gone.
+                // Reads until the client has closed the connection.
                 while matches!(stream.read(&mut [0; 4096]), Ok(1..)) {}
             });
             let outcome = attempt(transport, server, &settings, PATIENCE);
@@ -511,7 +515,7 @@ fn a_session_that_polls_first_carries_messages_in_the_end() {
                 &settings,
                 LOOPBACK[0],
                 async |listener| {
-                    // One connection to poll, and one that carries messages.
+                    // One connection is for polling, and another one carries the messages.
                     let mut polling = bounded(driver, listener.accept(PATIENCE)).await.unwrap();
                     let (polled, end) = tokio::join!(
                         bounded(driver, polling.accept()),
@@ -534,10 +538,10 @@ fn a_session_that_polls_first_carries_messages_in_the_end() {
     }
 }
 
-/// Whether each of three connections, one after the other, was resumed and had early data.
+/// Opens three connections, one after another; returns of each whether it was resumed and whether it sent early data.
 fn resumed(transport: TransportRef, resumption: Resumption) -> Vec<(bool, bool)> {
     let settings = Settings { resumption, ..settings() };
-    let (tell, told) = mpsc::channel();
+    let (send_phases, phases_of_connections) = mpsc::channel();
     between(
         transport,
         &settings,
@@ -555,12 +559,12 @@ fn resumed(transport: TransportRef, resumption: Resumption) -> Vec<(bool, bool)>
                 let result = exchange(transport, connection.as_ref(), &mut stream, &message(100, number)).await;
                 result.unwrap_or_else(|e| panic!("{}: {e}", transport.name()));
                 let phases = connection.phases();
-                tell.send((phases.resumed, phases.early_data)).unwrap();
+                send_phases.send((phases.resumed, phases.early_data)).unwrap();
                 bounded(transport.features().driver, connection.close()).await.unwrap();
             }
         },
     );
-    told.try_iter().collect()
+    phases_of_connections.try_iter().collect()
 }
 
 #[test]

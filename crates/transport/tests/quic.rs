@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const STREAMS: [&str; 2] = ["quic", "webtransport"];
 const DATAGRAMS: [&str; 2] = ["quic-datagram", "webtransport-datagram"];
 const ALL: [&str; 4] = ["quic", "webtransport", "quic-datagram", "webtransport-datagram"];
-/// Far more than anything here takes: a wait that reaches it is a failure, not a measurement.
+/// The longest that a test waits for anything. No call takes nearly as long: reaching it is a failure.
 const LONG: Duration = Duration::from_secs(20);
 
 fn settings() -> Settings {
@@ -65,7 +65,7 @@ async fn echo_back(mut stream: Stream) {
     let mut buffer = vec![0; 65_536];
     loop {
         match stream.receiver.receive_some(&mut buffer).await {
-            // An empty message of a datagram transport is the stream's end here: none is sent by these tests.
+            // These tests send no empty messages, so an empty one of a datagram transport means the end of the stream.
             Ok(0) => {
                 let _ = stream.sender.finish().await;
                 return;
@@ -84,7 +84,7 @@ async fn open(connection: &dyn Connection) -> Stream {
     connection.open(Purpose::Messages).await.unwrap()
 }
 
-/// Sends a message, receives it again, both at a time.
+/// Sends a message and at the same time receives it again.
 async fn echo(stream: &mut Stream, size: usize) -> Result<(), TransportError> {
     let message: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
     let mut back = vec![0; size];
@@ -185,7 +185,7 @@ fn the_other_end_can_tell_an_orderly_end_from_an_abort() {
         assert_eq!(closed, (Outcome::Closed, Outcome::Closed), "{name}");
         let (client, server) = end_at_server(name, async |connection| connection.abort());
         assert_eq!(client, Outcome::Closed, "{name}");
-        // A WebTransport session does not always keep why its connection ended.
+        // A WebTransport session does not always know why its connection ended.
         let known = [Outcome::Reset, if name.starts_with("webtransport") { Outcome::Closed } else { Outcome::Reset }];
         assert!(known.contains(&server), "{name}: {server:?}");
     }
@@ -261,7 +261,7 @@ fn early_data_travels_in_the_first_flight() {
         let [first, second] = twice(name, &settings);
         assert!(!first.resumed && !first.early_data, "{name}");
         assert!(second.resumed && second.early_data, "{name}");
-        // What went over the wire: a packet of that type is made of nothing but early data.
+        // The packets on the wire show it: 0-RTT packets carry nothing but early data.
         let early = |event: &serde_json::Value| event["data"]["header"]["packet_type"] == "0RTT";
         assert!(qlog(&directory.join("server.qlog")).iter().any(early), "{name}");
         std::fs::remove_dir_all(directory).unwrap();
@@ -272,10 +272,10 @@ fn early_data_travels_in_the_first_flight() {
 fn early_data_that_the_server_refuses_is_not_claimed() {
     let settings = resuming(Resumption::EarlyData);
     twice("quic", &settings);
-    // Another server, with the same certificate, that knows nothing of the session.
+    // This is another server, with the same certificate, which does not know the session.
     with_server("quic", &settings, async |server| {
         let connection = connect("quic", server, &settings).await;
-        assert!(connection.phases().early_data, "hoped for");
+        assert!(connection.phases().early_data, "sent before the server has answered");
         let mut stream = open(&*connection).await;
         assert_eq!(outcome(echo(&mut stream, 50).await), Outcome::Error);
         let phases = connection.phases();
@@ -344,8 +344,8 @@ fn garbage_does_not_disturb_a_server() {
     for name in ALL {
         let settings = settings();
         with_server(name, &settings, async |server| {
-            let vandal = UdpSocket::bind("127.0.0.1:0").unwrap();
-            // Every first byte, and so every kind of packet, with and without a version that the server speaks.
+            let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+            // The datagrams begin with every byte, so with every packet type, and have known and unknown versions.
             for kind in 0..=u8::MAX {
                 for (size, version) in [(1, 0), (21, 1), (1200, 1), (1200, 0x0a0a_0a0a), (65_000, 0)] {
                     let mut packet: Vec<u8> =
@@ -354,7 +354,7 @@ fn garbage_does_not_disturb_a_server() {
                     if let Some(place) = packet.get_mut(1..5) {
                         place.copy_from_slice(&u32::to_be_bytes(version));
                     }
-                    vandal.send_to(&packet, server).unwrap();
+                    client.send_to(&packet, server).unwrap();
                 }
                 tokio::task::yield_now().await;
             }
@@ -448,7 +448,7 @@ fn a_handshake_goes_on_after_a_wait_was_given_up() {
             };
             let server = async {
                 let mut connection = listener.accept(LONG).await.unwrap();
-                // Where the first stream is there at once, nothing was given up, and that one is served.
+                // Where the first stream is open at once, no call is cancelled, and the server serves that stream.
                 match driver::within(Duration::ZERO, "cannot accept", connection.accept()).await {
                     Ok(stream) => drop(tokio::join!(echo_back(stream), serve_connection(connection))),
                     Err(given_up) => {
@@ -492,7 +492,7 @@ fn both_ends_write_a_qlog() {
         assert!(named("packet_sent") >= 10 && named("packet_received") >= 10, "{side}");
         let of_last = &events.last().unwrap()["group_id"];
         assert!(events.iter().filter(|event| &event["group_id"] == of_last).count() >= 20, "{side}");
-        // Both connections are in it.
+        // The log has both connections.
         let first = |event: &&serde_json::Value| {
             let header = &event["data"]["header"];
             event["name"] == "transport:packet_sent"

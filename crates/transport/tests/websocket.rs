@@ -1,4 +1,4 @@
-//! WebSocket against plain sockets, and calls that are given up. Its rules are in tests/peers.
+//! WebSocket against plain sockets, and calls that are cancelled. The rules of the protocol are tested in tests/peers.
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
 use crosswind_transport::{Connection, Driver, Outcome, Purpose, Receiver, Sender, Settings, Stream, find};
@@ -14,7 +14,7 @@ fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|place| (place % 251) as u8).collect()
 }
 
-/// What becomes of `frames` at a server that expects up to ten bytes, and what it sends meanwhile.
+/// The result of `frames` at a server that expects up to ten bytes, and what the server sends meanwhile.
 fn received(frames: &[u8]) -> (Result<usize, Outcome>, Vec<u8>) {
     let settings = Settings::default();
     let work = async {
@@ -27,7 +27,7 @@ fn received(frames: &[u8]) -> (Result<usize, Outcome>, Vec<u8>) {
         let result = stream.receiver.receive(&mut [0; 10]).await.map_err(|e| e.outcome);
         connection.abort();
         let mut answers = Vec::new();
-        // It ends by a reset.
+        // The connection ends by a reset.
         let _ = client.read_to_end(&mut answers).await;
         let head = answers.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
         (result, answers.split_off(head + 4))
@@ -58,7 +58,7 @@ fn a_client_must_mask() {
     assert_eq!(received(&[0x82, 1, 7]), (Err(Outcome::Protocol), vec![0x88, 2, 0x03, 0xea]));
 }
 
-/// However short the messages that are expected, a control frame may have 125 bytes.
+/// A control frame may have 125 bytes, even where shorter messages are expected.
 #[test]
 fn a_ping_is_answered_with_its_payload() {
     let mut frames = vec![0x89, 0x80 | 0x7d, 0, 0, 0, 0];
@@ -85,7 +85,7 @@ async fn both_ends() -> [(Box<dyn Connection>, Stream); 2] {
 }
 
 async fn give_up_and_go_on(sender: &mut dyn Sender, receiver: &mut dyn Receiver) {
-    // More than the kernel's buffers hold.
+    // The message is larger than the kernel's buffers.
     let message = pattern(30_000_000);
     let mut into = vec![0; message.len()];
     let wait = Duration::from_millis(20);
@@ -153,7 +153,7 @@ fn large_messages_cross_each_other() {
     Driver::Reactor.run(async { tokio::time::timeout(PATIENCE, work).await.unwrap() }).unwrap();
 }
 
-/// The limit is the library's, unless the settings have another.
+/// The limit is that of the library, unless the settings have another.
 #[test]
 fn the_largest_message_is_a_setting() {
     for (max_message_bytes, expected) in [(None, Ok(70_000)), (Some(60_000), Err(Outcome::TooLarge))] {

@@ -27,14 +27,14 @@ type exchange func(ctx context.Context, sent []byte) ([]byte, error)
 func call(given options) error {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
-	one, broken, end, err := connect(ctx, given)
+	send, sendHalf, end, err := connect(ctx, given)
 	if err != nil {
 		say(map[string]any{"event": "closed", "outcome": outcome(err), "how": err.Error()})
 		return nil
 	}
 	for _, size := range given.Sizes {
 		sent := message(size, given.Payload)
-		received, err := one(ctx, sent)
+		received, err := send(ctx, sent)
 		word := outcome(err)
 		if err == nil && !bytes.Equal(sent, received) {
 			word = "different"
@@ -42,7 +42,7 @@ func call(given options) error {
 		say(map[string]any{"size": size, "outcome": word, "received": len(received)})
 	}
 	if given.End == "killed" {
-		if err := broken(ctx); err != nil {
+		if err := sendHalf(ctx); err != nil {
 			return err
 		}
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -171,7 +171,7 @@ func requests(given options) (exchange, func(context.Context) error, func() erro
 		},
 	}
 	client := &http.Client{Transport: transport}
-	one := func(ctx context.Context, sent []byte) ([]byte, error) {
+	send := func(ctx context.Context, sent []byte) ([]byte, error) {
 		url, body := "https://"+given.ServerName+port(given)+given.Path, io.Reader(bytes.NewReader(sent))
 		if given.Method == http.MethodGet {
 			url, body = fmt.Sprintf("https://%s%s/bytes/%d", given.ServerName, port(given), len(sent)), nil
@@ -194,7 +194,7 @@ func requests(given options) (exchange, func(context.Context) error, func() erro
 		}
 		return received, err
 	}
-	broken := func(ctx context.Context) error {
+	sendHalf := func(ctx context.Context) error {
 		reader, writer := io.Pipe()
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+given.ServerName+port(given)+given.Path, reader)
 		if err != nil {
@@ -204,5 +204,5 @@ func requests(given options) (exchange, func(context.Context) error, func() erro
 		_, err = writer.Write([]byte("half"))
 		return err
 	}
-	return one, broken, transport.Close, nil
+	return send, sendHalf, transport.Close, nil
 }

@@ -53,8 +53,8 @@ class Client(QuicConnectionProtocol):
             self.ended.set()
         ours = isinstance(event, StreamDataReceived) and event.stream_id in self.webtransport_streams
         if self.http is not None and not ours:
-            for one in self.http.handle_event(event):
-                self.handle(one)
+            for http_event in self.http.handle_event(event):
+                self.handle(http_event)
         elif isinstance(event, StreamDataReceived):
             self.take(event.stream_id, event.data, ended=event.end_stream)
         elif isinstance(event, DatagramFrameReceived):

@@ -57,8 +57,8 @@ class Http(QuicConnectionProtocol):
     def quic_event_received(self, event: QuicEvent) -> None:
         if isinstance(event, ConnectionTerminated):
             peer.say(event="closed", code=event.error_code)
-        for one in self._http.handle_event(event):
-            self.handle(one)
+        for http_event in self._http.handle_event(event):
+            self.handle(http_event)
         self.transmit()
 
     def handle(self, event: H3Event) -> None:

@@ -123,9 +123,10 @@ class Wire:
         return taken
 
     def send(self, *frames: Frame | bytes) -> None:
-        """Sends frames in one write. What the other end refuses to hear is no error here."""
+        """Sends frames in one write. It is no error when the other end no longer reads them."""
         with contextlib.suppress(OSError):
-            self.connection.sendall(b"".join(one if isinstance(one, bytes) else one.encode() for one in frames))
+            encoded = (frame if isinstance(frame, bytes) else frame.encode() for frame in frames)
+            self.connection.sendall(b"".join(encoded))
 
     def receive(self) -> Frame:
         """The next frame."""

@@ -48,7 +48,7 @@ def test_exact_ranks_are_those_of_the_mann_whitney_distribution() -> None:
 
 
 def test_a_shift_without_its_test_is_the_same_shift() -> None:
-    tested, untested = (hodges_lehmann(EARLY, AT_TERM, unit="1", tested=one) for one in (True, False))
+    tested, untested = (hodges_lehmann(EARLY, AT_TERM, unit="1", tested=choice) for choice in (True, False))
     assert untested.estimate == tested.estimate
     assert untested.p is None
 

@@ -1,4 +1,4 @@
-//! How exchanges and connections end, and who is told.
+//! How exchanges and connections end, and what each end learns of it.
 
 use crate::{ALL, PATIENCE, answer, exchange, loopback, run, settings, with_server};
 use crosswind_transport::{Driver, Outcome, Purpose, Stream, driver, find};
@@ -40,7 +40,7 @@ fn a_server_that_never_answers_is_a_timeout_and_the_others_go_on() {
             let late = driver::within(Duration::from_millis(50), "cannot exchange", silent).await;
             assert_eq!(late.unwrap_err().outcome, Outcome::Timeout, "{name}");
             let next = exchange(connection.as_ref(), &[1, 2]).await;
-            // HTTP/1.1 has no way to give up a request but to give up its connection.
+            // In HTTP/1.1 a client can cancel a request only by closing its connection.
             if transport.features().shares_connection {
                 assert_eq!(next.unwrap(), [1, 2], "{name}");
             } else {
@@ -82,7 +82,7 @@ fn nothing_received_is_lost_when_a_wait_is_given_up() {
 #[test]
 fn ends_are_seen_by_the_other_end() {
     for name in ALL {
-        // hyper takes a reset between two requests of HTTP/1.1 for an end, except of TLS.
+        // Between two requests of HTTP/1.1, hyper treats a reset as an orderly end, except over TLS.
         let aborted = if name == "http1" { Outcome::Closed } else { Outcome::Reset };
         for (how, expected) in [("close", Outcome::Closed), ("abort", aborted)] {
             let (settings, transport) = (settings(), find(name).unwrap());
@@ -152,7 +152,7 @@ fn an_end_of_its_own_ends_a_clients_waits() {
                     let early = stream.receiver.receive(&mut into);
                     assert!(driver::within(Duration::from_millis(20), "", early).await.is_err());
                     match how {
-                        // HTTP/2 goes on for as long as it takes; the caller has no more time than that.
+                        // The close of HTTP/2 waits for open requests and has no timeout of its own, so the caller limits it.
                         "close" => drop(driver::within(Duration::from_millis(100), "", connection.close()).await),
                         "abort" => connection.abort(),
                         _ => drop(connection),
@@ -196,7 +196,7 @@ fn no_task_outlives_its_connection() {
                     _ => {}
                 }
                 drop((at_client, at_server));
-                // The reactor drops them when it next runs.
+                // The reactor drops the streams when it next runs.
                 for _ in 0..10 {
                     tokio::task::yield_now().await;
                 }

@@ -111,7 +111,7 @@ async fn exchange(connection: &dyn Connection, message: &[u8]) -> Result<Vec<u8>
     Ok(reply)
 }
 
-/// Everything that comes until the end.
+/// All bytes of a stream until its end.
 async fn drain(stream: &mut Stream) -> Result<Vec<u8>, TransportError> {
     let (mut all, mut piece) = (Vec::new(), vec![0; 100_000]);
     loop {

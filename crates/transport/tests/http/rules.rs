@@ -7,7 +7,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
-/// What a plain client gets for `request` until the server closes, a byte a character.
+/// What a plain TCP client receives for `request` until the server closes; each byte is a character.
 fn ask(address: SocketAddr, request: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -60,7 +60,7 @@ fn plain_requests_get_plain_answers() {
     });
 }
 
-/// A server that reads one request's header, hands it back, and does as it is told.
+/// A server that reads the header of one request, returns it, and behaves as the test asks.
 fn plain_server(act: impl FnOnce(TcpStream) + Send + 'static) -> (SocketAddr, JoinHandle<String>) {
     let listener = TcpListener::bind(loopback()).unwrap();
     let address = listener.local_addr().unwrap();
@@ -81,7 +81,7 @@ fn plain_server(act: impl FnOnce(TcpStream) + Send + 'static) -> (SocketAddr, Jo
     (address, server)
 }
 
-/// What an exchange with such a server comes to.
+/// The result of an exchange with such a server.
 fn against(
     name: &str,
     settings: &Settings,
@@ -120,7 +120,7 @@ fn servers_that_break_the_rules() {
         let (outcome, _) = against(name, &settings, Purpose::Messages, PATIENCE, move |mut socket| {
             socket.write_all(response).unwrap();
             socket.shutdown(Shutdown::Write).unwrap();
-            // Until the client is done: what it sent and nobody read would reset the connection.
+            // Reads until the client closes: closing with unread bytes would reset the connection.
             let _ = socket.read_to_end(&mut Vec::new());
         });
         assert!(expected.contains(&outcome), "{name}, {}: {outcome:?}", String::from_utf8_lossy(response));
@@ -181,11 +181,11 @@ fn requests_are_what_they_should_be() {
     {
         assert_eq!(header("", 400, purpose).len(), 400, "{purpose:?}");
     }
-    // Not enough room for a field: none, rather than a longer header.
+    // Where a filling field does not fit, there is none, rather than a header that is too long.
     assert_eq!(header("", smallest - 1, Purpose::Messages).len(), bare.len());
 }
 
-/// What anybody may send to a server leaves it standing.
+/// Whatever a client sends, the server goes on serving others.
 #[test]
 fn clients_that_break_the_rules_end_their_own_connection_only() {
     for name in ["http1", "https1", "h2c", "http2"] {

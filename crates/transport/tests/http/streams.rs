@@ -1,4 +1,4 @@
-//! What streams carry, and what they are refused.
+//! What streams carry, and which calls they refuse.
 
 use crate::{ALL, PATIENCE, SHARED, answer, drain, exchange, pattern, run, serve, settings, with_server};
 use crosswind_transport::{Outcome, Purpose, Resumption, Settings, Stream, find};
@@ -100,7 +100,7 @@ fn an_upload_is_counted_and_answered_by_nothing() {
 fn streams_of_one_connection_make_headway_side_by_side() {
     for name in SHARED {
         let (settings, held) = (settings(), RefCell::new(Vec::new()));
-        // Nothing is answered before all have come, and then the last comes first.
+        // The server answers only when all requests have arrived, and then in the opposite order.
         let hold = |stream: Stream| {
             let held = &held;
             async move {
@@ -127,7 +127,7 @@ fn streams_of_one_connection_make_headway_side_by_side() {
 fn http1_serves_one_at_a_time_in_turn() {
     for name in ["http1", "https1"] {
         let (settings, open, order) = (settings(), RefCell::new(0), RefCell::new(Vec::new()));
-        let one = |stream: Stream| {
+        let serve_alone = |stream: Stream| {
             let open = &open;
             async move {
                 *open.borrow_mut() += 1;
@@ -137,7 +137,7 @@ fn http1_serves_one_at_a_time_in_turn() {
                 answer(stream).await.unwrap();
             }
         };
-        with_server(name, &settings, one, async |transport, address| {
+        with_server(name, &settings, serve_alone, async |transport, address| {
             let connection = transport.connect(address, &settings, PATIENCE).await.unwrap();
             let (connection, order) = (connection.as_ref(), &order);
             let exchanges = (0..5).map(async |i| {
