@@ -13,8 +13,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from cell_events import FINISHED
 from e2e_cli import ANY_FIDELITY, Cli, running_cells
-from runs import FINISHED, echo_samples
+from runs import echo_samples
 
 MESSAGES = 20
 STUDY = f"""

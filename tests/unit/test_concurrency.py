@@ -10,7 +10,7 @@ from crosswind.execution.concurrency import (
     FIRST_LIMIT,
     GROWTH_STEP,
     HALF_LIFE_WINDOWS,
-    LARGEST_LIMIT,
+    MAX_LIMIT,
     SHRINK_FACTOR,
     Budget,
     Counters,
@@ -63,7 +63,7 @@ def test_it_doubles_every_other_window_up_to_the_largest() -> None:
     assert values(Limit(first=16, largest=100), *[GOOD] * 8) == [32, 32, 64, 64, 100, 100, 100, 100]
     limit = Limit()
     values(limit, *[GOOD] * 20)
-    assert limit.value == LARGEST_LIMIT
+    assert limit.value == MAX_LIMIT
 
 
 def test_the_first_strain_ends_doubling_for_good() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import GOOD_END, ROOT
 
-DRAWING = {"altair", "matplotlib", "vl_convert", "crosswind.report"}
+DRAWING = {"altair", "matplotlib", "vl_convert", "crosswind.report.charts", "crosswind.report.html"}
 STATISTICS = {"numpy", "scipy", "crosswind.analysis", "crosswind.stats"}
 TABLES = {"polars", "pyarrow"}
 CHECKING = {"pydantic"}

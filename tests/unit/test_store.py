@@ -178,6 +178,26 @@ def test_a_new_run_takes_no_occupied_directory(tmp_path: Path) -> None:
         new_run(tmp_path / "run")
 
 
+@pytest.mark.parametrize(
+    "left", [["lock"], ["lock", "cells/"], ["lock", "cells/", "plan.jsonl.part"], ["lock", "cells/", "plan.jsonl"]]
+)
+def test_a_start_that_was_killed_leaves_room_for_another(tmp_path: Path, left: list[str]) -> None:
+    for name in left:
+        (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).touch()
+    with new_run(tmp_path) as store:
+        assert len(store.missing()) == 2
+        assert not (tmp_path / "plan.jsonl.part").exists()
+
+
+@pytest.mark.parametrize(("name", "text"), [("lock", "mine"), ("plan.jsonl", "mine"), ("cells/c000-r00", "mine")])
+def test_what_only_looks_like_a_killed_start_is_no_place_for_a_run(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(StoreError, match="not empty and not a run"):
+        new_run(tmp_path)
+    assert (tmp_path / name).read_text(encoding="utf-8") == text
+
+
 def test_a_damaged_result_says_which_and_what_to_do(tmp_path: Path) -> None:
     with new_run(tmp_path / "run") as store:
         commit(store, 0)

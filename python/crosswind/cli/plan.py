@@ -19,6 +19,7 @@ from crosswind.cli.text import duration_text, levels_text, seconds_text, size_te
 from crosswind.errors import EngineError, UsageError
 from crosswind.execution.planning import PlanCosts, plan_costs, refuse_unknown_models
 from crosswind.forecast.cost import HEAVY, Forecast
+from crosswind.report.text.format import count
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
@@ -123,7 +124,7 @@ def _totals(costs: PlanCosts) -> list[tuple[str, str]]:
     totals = [
         ("one by one", f"about {_time(costs.serial_ns)}"),
         ("side by side", f"about {_time(costs.parallel_ns)}{alone}"),
-        ("packets", _count(costs.packets)),
+        ("packets", count(costs.packets)),
         ("carried", size_text(costs.bytes)),
         ("disk space", size_text(costs.disk_bytes)),
     ]
@@ -176,12 +177,7 @@ def _levels(cell: Cell) -> str:
 
 
 def _numbers(forecast: Forecast) -> tuple[str, str, str]:
-    return _time(forecast.duration_ns), _count(forecast.packets), f"{forecast.load:.2g}"
-
-
-def _count(number: int) -> str:
-    """A number with a narrow space between its thousands."""
-    return f"{number:,}".replace(",", "\u202f")
+    return _time(forecast.duration_ns), count(forecast.packets), f"{forecast.load:.2g}"
 
 
 def _time(duration_ns: int) -> str:

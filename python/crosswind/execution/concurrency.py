@@ -18,7 +18,7 @@ WINDOW_S = 0.5
 FIRST_LIMIT = 16
 """Cells at a time before anything is known."""
 
-LARGEST_LIMIT = 1000
+MAX_LIMIT = 1000
 
 SHRINK_FACTOR = 0.7
 GROWTH_STEP = 4
@@ -147,7 +147,7 @@ class Limit:
     Args: budget: of the cells. first: to begin with. largest: never more.
     """
 
-    def __init__(self, budget: Budget | None = None, *, first: int = FIRST_LIMIT, largest: int = LARGEST_LIMIT) -> None:
+    def __init__(self, budget: Budget | None = None, *, first: int = FIRST_LIMIT, largest: int = MAX_LIMIT) -> None:
         self.budget = budget or Budget()
         self.largest = max(1, largest)
         self.value = min(first, self.largest)

@@ -19,7 +19,7 @@ from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan, PlanItem
 
-LARGEST_CROWD = 500
+MAX_AT_A_TIME = 500
 """Cells that a forecast lets run at a time, at most."""
 
 
@@ -88,7 +88,7 @@ def plan_costs(plan: Plan, checked: Sequence[CheckedCell], *, packets: bool, cap
     runs = [cell.forecast for cell in cells]
     return PlanCosts(
         serial_ns=sum(run.duration_ns for run in runs),
-        parallel_ns=makespan_ns(runs, capacity=capacity, most=LARGEST_CROWD),
+        parallel_ns=makespan_ns(runs, capacity=capacity, most=MAX_AT_A_TIME),
         heavy_runs=sum(run.load > HEAVY for run in runs),
         unknown_runs=sum(not cell.is_known for cell in cells),
         packets=sum(run.packets for run in runs),
@@ -96,7 +96,7 @@ def plan_costs(plan: Plan, checked: Sequence[CheckedCell], *, packets: bool, cap
         disk_bytes=sum(cell.disk_bytes(packets=packets, capture=capture) for cell in cells),
         processors=processors,
         capacity=capacity,
-        most=LARGEST_CROWD,
+        most=MAX_AT_A_TIME,
     )
 
 

@@ -22,6 +22,8 @@ from crosswind.store.manifest import MANIFEST, Manifest, Session, Status, read_m
 from crosswind.store.plan import PLAN, PlannedCell, read_plan, write_plan
 from crosswind.store.result import RESULT, CellResult, read_result
 
+_FILES_OF_A_START = (LOCK, PLAN, f"{PLAN}.part", f"{MANIFEST}.part")
+
 
 class Store:
     """One run directory. `create` and `resume` open it for writing and hold its lock until `close`; `read` does not."""
@@ -35,7 +37,7 @@ class Store:
 
     @classmethod
     def create(cls, directory: Path, manifest: Manifest, plan: Sequence[PlannedCell]) -> Self:
-        """Starts a run in `directory`, which must be absent or empty.
+        """Starts a run in `directory`, which must be absent, empty, or left by a start that was killed.
 
         Raises: StoreError when something else is there. DiskError when the disk refuses.
         """
@@ -43,17 +45,17 @@ class Store:
             raise StoreError(f"{directory} is not a directory", hint="choose another one with --output")
         with disk_errors(directory):
             directory.mkdir(parents=True, exist_ok=True)
-            if any(directory.iterdir()):
+            if any(directory.iterdir()) and not _is_killed_start(directory):
                 raise _occupied(directory)
             lock = lock_run(directory)
             try:
-                (directory / "cells").mkdir()
+                (directory / "cells").mkdir(exist_ok=True)
                 write_plan(directory, plan)
                 write_manifest(directory, manifest)
             except OSError:
+                for name in _FILES_OF_A_START:
+                    (directory / name).unlink(missing_ok=True)
                 shutil.rmtree(directory / "cells", ignore_errors=True)
-                (directory / PLAN).unlink(missing_ok=True)
-                (directory / LOCK).unlink(missing_ok=True)
                 raise
         return cls(directory, manifest, lock)
 
@@ -154,6 +156,14 @@ def _tidied(directory: Path, manifest: Manifest) -> Manifest:
     write_plan(directory, manifest.plan_inside)
     write_manifest(directory, manifest.without_plan())
     return manifest.without_plan()
+
+
+def _is_killed_start(directory: Path) -> bool:
+    """Whether a directory holds nothing but what a session leaves that is killed before it has written its manifest."""
+    lock, cells = directory / LOCK, directory / "cells"
+    others = {entry.name for entry in directory.iterdir()} - {*_FILES_OF_A_START, "cells"}
+    is_ours = lock.is_file() and lock.stat().st_size == 0
+    return is_ours and not others and not (cells.exists() and any(cells.iterdir()))
 
 
 def _occupied(directory: Path) -> StoreError:
