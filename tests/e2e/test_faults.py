@@ -147,7 +147,7 @@ def test_a_read_only_place_is_refused_before_anything_runs(crosswind: Cli, small
         (("run", "echo", "--rate", "0mbit"), 2, "--rate 0mbit", "rate"),
         (("run", "echo", "--transport", "udp", "--size", "70000"), 2, "70000", ""),
         (("run", "echo", "--mtu", "100"), 2, "--mtu 100", "576"),
-        (("run", "echo", "--congestion-control", "nonesuch", "--messages", "1"), 1, "nonesuch", ""),
+        (("run", "echo", "--congestion-control", "nonesuch", "--messages", "1"), 2, "nonesuch", ""),
         (("run", "transfer", "--transport", "udp"), 2, "udp", "tcp"),
         (("run", "quickstart", "--set", "path.los=1%"), 2, "path.los", "path.loss"),
         (("run", "--resume", "."), 2, "is not a run", "crosswind-runs/"),

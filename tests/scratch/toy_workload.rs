@@ -8,7 +8,7 @@ use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::Messages;
 use crate::session::{self, ClientServer};
-use crate::workload::{ConnectionNeeds, PathFacts, Settings, Workload, default_timeout_ns, number};
+use crate::workload::{ConnectionNeeds, PathFacts, Workload, WorkloadSettings, default_timeout_ns, number};
 use crate::{Sample, WorkloadError};
 use crosswind_host::Clock;
 use crosswind_transport::{Features, Payload, TransportRef};
@@ -32,7 +32,7 @@ pub struct Toy {
     pub timeout_ns: Option<u64>,
 }
 
-impl Settings for Toy {
+impl WorkloadSettings for Toy {
     const KIND: &'static str = "toy";
     const SAMPLE: &'static str = "one connection set up";
 
