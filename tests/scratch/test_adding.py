@@ -105,18 +105,31 @@ class Copy:
         return json.loads(ended.stdout)
 
 
+def link_dependencies(built: Path, target: Path) -> None:
+    """Gives `target` what is built of other people's crates, so that it is not built again.
+
+    Cargo cannot tell our own crates from their copies with the toys: in one directory each would be taken for the other.
+    """
+    for folder in ("deps", ".fingerprint", "build"):
+        for source in (built / folder).rglob("*"):
+            name = source.relative_to(built)
+            link = target / name
+            if source.is_file() and "crosswind" not in str(name) and not link.exists():
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.hardlink_to(source)
+
+
 @pytest.fixture
 def copy() -> Copy:
     """The toys, built on the dependencies that the tests in Rust have built, and described by `make catalog`."""
     cargo, make = requires("cargo"), requires("make")
-    target = ROOT / "target"
-    place = target / "scratch"
+    place, target = ROOT / "target" / "scratch" / "tree", ROOT / "target" / "scratch" / "build"
     place.mkdir(parents=True, exist_ok=True)
     write_tree(place, tree_with_toys())
+    link_dependencies(ROOT / "target" / "debug", target / "debug")
     build = [cargo, "build", "--package", "crosswind-cell", "--offline", "--locked", "--quiet"]
     subprocess.run(build, cwd=place, env=os.environ | {"CARGO_TARGET_DIR": str(target)}, check=True)
-    # Its name in `debug` is that of the tree's own binary.
-    cell = Path(shutil.move(target / "debug" / "crosswind-cell", place / "crosswind-cell"))
+    cell = Path(shutil.copy(target / "debug" / "crosswind-cell", place / "crosswind-cell"))
     python = Path(sys.executable).parent.parent
     kept = [f"--old-file={path}" for path in (python / ".locked", cell)]
     catalog = [make, "catalog", f"CELL={cell}", f"DEV={python}", *kept]
