@@ -108,7 +108,7 @@ class Copy:
 def link_dependencies(built: Path, target: Path) -> None:
     """Gives `target` what is built of other people's crates, so that it is not built again.
 
-    Cargo cannot tell our own crates from their copies with the toys: in one directory each would be taken for the other.
+    Cargo cannot tell our own crates from their copies with the toys: in one directory it takes each for the other.
     """
     for folder in ("deps", ".fingerprint", "build"):
         for source in (built / folder).rglob("*"):
