@@ -16,6 +16,10 @@ use netlink_sys::{Socket, SocketAddr};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
+
+/// What the kernel does by itself, its workers do: at once on an idle machine, some tens of milliseconds later on a busy one.
+const KERNEL_DEADLINE: Duration = Duration::from_secs(10);
 
 /// A connection to rtnetlink.
 pub struct Netlink {
@@ -112,6 +116,28 @@ impl Netlink {
             route.attributes.push(RouteAttribute::Metrics(metrics));
         }
         self.request(&format!("add a route to {to}"), RouteNetlinkMessage::NewRoute(route), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Waits until a device that is up takes packets. The kernel gives it its queue by itself, some time after both ends
+    /// of a pair are up; before that, it drops what is sent.
+    pub fn wait_until_sending(&self, name: &str) -> Result<()> {
+        let dropping = LinkAttribute::Qdisc("noop".into());
+        wait_until(&format!("{name} takes no packets"), || Ok(!self.link(name)?.attributes.contains(&dropping)))
+    }
+
+    /// Waits until packets to the host's own `address` are taken in. For IPv6 the kernel adds the route that says so by
+    /// itself, some time after the address; before that, it drops them.
+    pub fn wait_until_local(&self, address: IpAddr) -> Result<()> {
+        let mut query = RouteMessage::default();
+        query.header.address_family = family(address);
+        let wanted = RouteAttribute::Destination(RouteAddress::from(address));
+        wait_until(&format!("there is no local route to {address}"), || {
+            let routes = self.exchange("list routes", RouteNetlinkMessage::GetRoute(query.clone()), NLM_F_DUMP)?;
+            Ok(routes.iter().any(|answer| {
+                matches!(answer, RouteNetlinkMessage::NewRoute(route)
+                    if route.header.kind == RouteType::Local && route.attributes.contains(&wanted))
+            }))
+        })
     }
 
     /// The metrics of the route to `to`, as read back from the kernel.
@@ -222,6 +248,18 @@ impl Netlink {
             }
         }
     }
+}
+
+/// Waits for what the kernel does by itself. `problem`: what is so as long as it has not.
+fn wait_until(problem: &str, done: impl Fn() -> Result<bool>) -> Result<()> {
+    let started = Instant::now();
+    while !done()? {
+        if started.elapsed() > KERNEL_DEADLINE {
+            return Err(HostError::unsupported(problem, "the kernel has not seen to it within ten seconds"));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 fn family(address: IpAddr) -> AddressFamily {

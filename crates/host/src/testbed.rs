@@ -150,13 +150,16 @@ impl Testbed {
             }
             Backend::Tun => Some(start_emulator(&client, &server, settings, &cpus, &shared)?),
         };
-        let bring_up = |own: IpAddr, peer: IpAddr| {
+        for namespace in [&client, &server] {
+            namespace.run(|| bring_up(mtu, multicast))?;
+        }
+        let address = |own: IpAddr, peer: IpAddr| {
             let host = &host;
-            move || bring_up(host, mtu, multicast, own, peer)
+            move || address(host, own, peer)
         };
         let readback = [
-            client.run(bring_up(client_address, server_address))?,
-            server.run(bring_up(server_address, client_address))?,
+            client.run(address(client_address, server_address))?,
+            server.run(address(server_address, client_address))?,
         ];
         let Shared { clock, payload_clock, punctuality, traffic } = shared;
         Ok(Self {
@@ -261,13 +264,21 @@ fn start_emulator(
     Emulator::start(client, server, setup)
 }
 
-/// Configures a host's device, its address and its route to the other host, and reads everything back.
-fn bring_up(host: &HostConfig, mtu: u32, multicast: bool, own: IpAddr, peer: IpAddr) -> Result<Readback> {
+/// Configures a host's device and sets it up.
+fn bring_up(mtu: u32, multicast: bool) -> Result<()> {
     let netlink = Netlink::connect()?;
     netlink.configure(DEVICE, mtu, DEVICE_QUEUE, multicast)?;
-    netlink.set_up(DEVICE, true)?;
+    netlink.set_up(DEVICE, true)
+}
+
+/// Gives a host, whose device and whose peer's are up, its address and its route to the other host, and reads everything
+/// back. From then on it sends and receives.
+fn address(host: &HostConfig, own: IpAddr, peer: IpAddr) -> Result<Readback> {
+    let netlink = Netlink::connect()?;
+    netlink.wait_until_sending(DEVICE)?;
     netlink.add_address(DEVICE, own)?;
     netlink.add_route(DEVICE, peer, own, host.route_metrics())?;
+    netlink.wait_until_local(own)?;
     Ok(Readback {
         sysctl: recorded_sysctls(),
         route: host.read_back_route(&netlink, peer)?,
