@@ -4,8 +4,10 @@ Every error names the file and line (or the option of the command line), the dot
 right.
 """
 
+import signal
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,10 +112,21 @@ def read_toml(text: str, file: str) -> dict[str, Any]:
         raise StudyError(f"{file}: not TOML that can be read: {str(error)[:200]}") from None
 
 
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Lets Ctrl-C wait: pydantic drops one that comes while it builds its models, and then refuses what is right."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def read_document(document: Mapping[str, Any], origin: Origin) -> StudyDocument:
     """A dictionary as a checked study document. Raises: StudyError for the problem that stands first in the file."""
     try:
-        return StudyDocument.model_validate(document)
+        with _interrupts_held_back():
+            return StudyDocument.model_validate(document)
     except ValidationError as problems:
         details = problems.errors(include_url=False)
         first = min(details, key=lambda detail: line_of(origin.lines, detail["loc"]) or 0)
