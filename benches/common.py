@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 CELL = os.environ.get("CROSSWIND_CELL", str(HERE.parent / "target" / "release" / "crosswind-cell"))
 INSTALLED = shutil.which("crosswind")
 CROSSWIND = [INSTALLED] if INSTALLED else [sys.executable, "-m", "crosswind.cli"]
-"""The installed command, as a user has it; without one, the source tree's (PYTHONPATH=python)."""
+"""The installed command, or the one of the source tree (PYTHONPATH=python) where none is installed."""
 ROUNDS = 5
 MILLISECOND = 1_000_000
 Json = dict[str, Any]
@@ -43,12 +43,12 @@ def symmetric(**direction: float) -> Json:
 
 
 def samples(directory: Path) -> pl.DataFrame:
-    """The samples of the last cell that wrote there, those that were ok."""
+    """The successful samples of the last cell that wrote into the directory."""
     return pl.read_ipc(directory / "samples.arrow").filter(pl.col("outcome") == "ok")
 
 
 def alternate(a: Callable[[], float], b: Callable[[], float]) -> tuple[list[float], list[float]]:
-    """Both in turn, ROUNDS times."""
+    """Measures the two alternately, ROUNDS times."""
     pairs = [(a(), b()) for _ in range(ROUNDS)]
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
@@ -74,7 +74,7 @@ def stolen() -> float:
 
 
 def main(benches: dict[str, Bench]) -> None:
-    """All of a program's benches, or those that are named on its command line."""
+    """Runs all benches of a program, or those that its command line names."""
     wanted = sys.argv[1:] or list(benches)
     if unknown := [name for name in wanted if name not in benches]:
         sys.exit(f"error: no such bench: {', '.join(unknown)}\nhint: there are {', '.join(benches)}")

@@ -44,32 +44,32 @@ class Run:
 
     @property
     def counted(self) -> list[Json]:
-        """Those that count."""
+        """The results of the attempts that count."""
         return [result for result in self.results if "." not in result["name"]]
 
     @property
     def longest_s(self) -> float:
-        """The longest of them."""
+        """The duration of the longest cell."""
         return max(result["elapsed_ns"] for result in self.counted) / 1e9
 
     @property
     def concurrency(self) -> float:
-        """How many seconds of its cells went by in a second, those that were repeated left out."""
+        """The seconds of all cells together, without repeated attempts, for each second of the run."""
         return sum(result["elapsed_ns"] for result in self.counted) / 1e9 / self.wall_s
 
     @property
     def valid(self) -> str:
-        """How many kept their budget, and how many attempts that took."""
+        """How many cells kept their budget, and how many attempts were repeated."""
         valid = sum(result["finished"]["valid"] for result in self.counted)
         return f"{valid} of {len(self.counted)} valid, {len(self.results) - len(self.counted)} repeated"
 
     @property
     def p99_us(self) -> list[float]:
-        """99th percentile of the delay error of each, microseconds."""
+        """The 99th percentile of each cell's delay error, in microseconds."""
         return [result["finished"]["fidelity"]["delay_error_ns"]["p99"] / 1e3 for result in self.counted]
 
     def medians_ns(self) -> list[Resampled]:
-        """Of each cell, the median round trips of its repetitions, without the first exchange, which sets up."""
+        """The median round trips of each cell's repetitions, without the first exchange, which opens the connection."""
         found: dict[int, list[float]] = {}
         for result in self.counted:
             table = pl.read_parquet(self.place / "cells" / result["name"] / "samples.parquet")
@@ -101,7 +101,7 @@ def run_study(directory: Path, *arguments: str) -> Run:
 
 
 def echoes(directory: Path) -> None:
-    """The study of S0's size and loss, natively: 24 cells of 500 messages."""
+    """24 cells of 500 messages: small messages under 10 to 20 % loss."""
     single = run_study(directory, *ECHOES)
     ten = run_study(directory, *ECHOES, "--connections", "10")
     show(
@@ -114,7 +114,7 @@ def echoes(directory: Path) -> None:
 
 
 def hundred(directory: Path) -> None:
-    """A hundred waiting cells at once."""
+    """A hundred cells at once, which mostly wait."""
     for delay in ("20ms", "10ms"):
         stolen_before = stolen()
         study = ["echo", "--transport", "tcp", "--delay", delay, "--loss", "1%", "--messages", "250"]
@@ -135,7 +135,7 @@ def hundred(directory: Path) -> None:
 
 
 def equivalence(directory: Path) -> None:
-    """Round trips in a crowd, and one cell after another once more, beside those of one cell after another."""
+    """Round trips of 32 cells at a time, and of a second serial run, compared with those of one cell after another."""
     alone = run_study(directory, *WAITING, "--jobs", "1").medians_ns()
 
     def against_alone(jobs: str) -> str:
@@ -161,7 +161,7 @@ def equivalence(directory: Path) -> None:
 
 
 def speed_up(directory: Path) -> None:
-    """The quick variant of transfer-time, side by side; a part of it, one cell after another."""
+    """The quick variant of transfer-time with cells side by side, and a part of it with one cell after another."""
     parallel = run_study(directory, "transfer-time", "--quick")
     serial = run_study(directory, "transfer-time", "--quick", "--jobs", "1", "--repetitions", "2")
     show(

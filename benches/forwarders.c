@@ -1,4 +1,4 @@
-/* One forwarding process for many cells, or one for each? Counts what a packet costs and how late it is released.
+/* One forwarding process for many cells, or one for each? Measures the processor time of a packet and how late it is released.
  *
  *   forwarders [SECONDS [ROUNDS]]      default 5 3; as root, with two processors free
  *
@@ -125,7 +125,7 @@ static void push(struct heap *heap, struct packet *packet) {
     heap->at[i] = packet;
 }
 
-/* What is taken out is left behind the end of the heap, free for the next packet. */
+/* The entry that is taken out stays behind the end of the heap, where the next packet can use it. */
 static struct packet *pop(struct heap *heap) {
     struct packet *first = heap->at[0], *last = heap->at[--heap->count];
     int i = 0;
@@ -187,7 +187,7 @@ static void *forward(void *argument) {
     shared->cpu += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
     shared->wakeups += wakeups;
     memcpy(&shared->late[atomic_fetch_add(&shared->packets, packets)], late, packets * sizeof *late);
-    sleep_until(shared->end + WARMUP);   /* to exit takes the processor from those that are not done yet */
+    sleep_until(shared->end + WARMUP);   /* exiting would take the processor from forwarders that still run */
     return NULL;
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The emulator: how fast packets go through it, and how punctual they are (`make bench BENCH=forwarding`).
 
-Every comparison is interleaved (A B A B ...): the machine's speed drifts, the ratio of medians does not. Needs root.
+Every comparison is interleaved (A B A B ...): the machine's speed drifts, and interleaving keeps that
+out of the ratio of the medians. Needs root.
 """
 
 import statistics

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a cell's records take of memory (`make bench BENCH=memory`). Needs root."""
+"""How much memory the packet records of a cell take (`make bench BENCH=memory`). Needs root."""
 
 from pathlib import Path
 

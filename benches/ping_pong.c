@@ -1,4 +1,4 @@
-/* The least that a blocking echo can be: the reference for Crosswind's own.
+/* The smallest blocking echo program: the reference for Crosswind's echo.
  *
  *   ping_pong tcp|udp server               answers until killed
  *   ping_pong tcp|udp ADDRESS COUNT        prints the median round trip of one byte, in nanoseconds

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long one waits before anything happens: for help, for a first cell, for a cell (`make bench BENCH=start-up`).
+"""How long the help, the first cell of a run, and a single cell take to start (`make bench BENCH=start-up`).
 
 The command is the installed one. References are Python alone and the binary alone, from the same run. Needs root.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from common import CELL, CROSSWIND, ROUNDS, alternate, main, run_cell, show, spread, symmetric
 
-# Writes down when it is asked to run a cell, which is when it has no argument.
+# A crosswind-cell that notes the time when it runs a cell, which it does without arguments.
 NOTING_CELL = """#!/bin/sh
 if test $# -eq 0; then date +%s%N > {note}; fi
 exec {cell} "$@"
@@ -70,7 +70,7 @@ def first_cell(directory: Path) -> None:
 
 
 def one_cell(_directory: Path) -> None:
-    """Start and teardown of a cell, and the same processor time with all that the kernel does afterwards."""
+    """Start and teardown of a cell, and its processor time including the kernel's work afterwards."""
     wall, cpu = [], []
     busy_before = busy_s()
     count = ROUNDS * 20
@@ -80,7 +80,7 @@ def one_cell(_directory: Path) -> None:
         wall.append(time.perf_counter() - before)
         now = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu.append(now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime)
-    # The kernel takes the devices of a cell apart after its end.
+    # The kernel removes the devices of a cell after its end.
     time.sleep(1)
     machine = (busy_s() - busy_before) / count
     show(
@@ -93,7 +93,7 @@ def one_cell(_directory: Path) -> None:
 
 
 def busy_s() -> float:
-    """Seconds of processor time that this machine has used, for whatever."""
+    """Seconds of processor time that all programs on this machine have used."""
     fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 

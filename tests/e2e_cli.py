@@ -15,7 +15,7 @@ import pytest
 from conftest import ROOT
 from crosswind.cli import main
 
-# A crowded machine makes cells invalid, rightly. These tests ask other things, and so take any fidelity.
+# A busy machine makes cells invalid, rightly. These tests check other things and accept any fidelity.
 ANY_FIDELITY = (
     "--set",
     "budget.delay_error_p99=10s",

@@ -1,4 +1,4 @@
-"""Many cells at a time disturb nothing that is decided for a packet, and own up to how late it was.
+"""Many cells at a time do not change what is decided for a packet, and report how late it was.
 
 How near the times of a crowd are to those of an idle machine is a question to the machine of the day: `make bench` asks
 it with two one-sided tests (benches/crowd.py). What the packet tables say is exact on every machine.
@@ -78,7 +78,7 @@ def test_a_crowd_owns_up_to_the_time_of_every_packet(crosswind: Cli) -> None:
         assert set(packets["due_ns"] - packets["in_ns"]) == {delay_ns}
         late_ns = packets.drop_nulls("out_ns").select(pl.col("out_ns") - pl.col("due_ns")).to_series()
         assert late_ns.min() >= 0  # type: ignore[operator]
-        # What the result says of its own punctuality is what its packets say.
+        # The result's delay error agrees with its packets.
         said = result["finished"]["fidelity"]["delay_error_ns"]
         assert (said["n"], said["max"]) == (len(late_ns), late_ns.max())
         # Its histogram keeps three digits.
@@ -93,19 +93,19 @@ def test_an_overloaded_machine_is_caught_by_the_budget(crosswind: Cli) -> None:
     bulk = ("run", "transfer", "--transport", "tcp", "--duration", "300ms", "--repetitions", "8", "--delay", "1ms")
     ended = crosswind(*bulk, "--jobs", "8", "--output", "flood", "--no-report")
     assert "packets left the path late" in ended.err
-    # In the end each runs alone, and may then keep the budget: that is the machine's affair.
+    # In the end each runs alone. Whether it then keeps the budget depends on the machine.
     kept = all(result["finished"]["valid"] for result in results(crosswind, "flood"))
     assert ended.status == (0 if kept else 1), ended.err
     attempts = [json.loads(path.read_text(encoding="utf-8")) for path in crosswind.cells("flood").glob("*/result.json")]
     together = [attempt["finished"] for attempt in attempts if attempt["beside"] >= 4]
     assert together
     assert not any(finished["fidelity"]["within_budget"] for finished in together)
-    # None of the flood passes for a result.
+    # None of the disturbed attempts counts as a valid result.
     assert not any(finished["valid"] for finished in together)
 
 
 def test_left_to_itself_it_says_which_kept_the_budget_and_repeats_the_others(crosswind: Cli) -> None:
-    # How many keep it is the machine's affair, which a hypervisor may stop at any time; what counts is not.
+    # How many keep it depends on the machine, which a hypervisor may stop; which attempt counts does not.
     bulk = ("run", "transfer", "--transport", "tcp", "--size", "2MB", "--rate", "50mbit", "--delay", "1ms")
     ended = crosswind(*bulk, "--repetitions", "12", "--output", "calm", "--no-report")
     counted = results(crosswind, "calm")
@@ -127,7 +127,7 @@ def test_a_budget_that_nothing_keeps_ends_the_run_with_its_figures(crosswind: Cl
     assert "no cell of this run keeps the fidelity budget, not even alone" in ended.err
     assert "the budget 1.0 us" in ended.err
     assert "hint: " in ended.err
-    # Not an endless retry: those that were under way, and three witnesses.
+    # There is no endless retry: only the attempts under way, and three cells that missed the budget alone.
     assert len(list(crosswind.cells("hard").glob("*/result.json"))) < 100
 
 

@@ -1,4 +1,4 @@
-"""Round trips counted from the packets of a connection, so that no clock of a busy machine has a say.
+"""Round trips counted from the packets of a connection, so that the clock of a busy machine has no influence.
 
 A flight is what one host sends before it needs an answer. Packets without payload are left out, except those that open
 a TCP connection: nobody waits for an acknowledgement alone.

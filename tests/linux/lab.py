@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-# A crowded machine makes cells invalid, rightly. These tests ask other things, and so take any fidelity.
+# A busy machine makes cells invalid, rightly. These tests check other things and accept any fidelity.
 ANY_FIDELITY = {"delay_error_p99_ns": 3_600_000_000_000, "starvation": 1.0, "probe_starvation": 1.0}
 # With no loss on the path, a host that is held up must not send anything twice: then packets can be counted.
 NEVER_TWICE = {"tail_loss_probe": False, "min_rto_ns": 60_000_000_000}
@@ -63,7 +63,7 @@ class Ended:
 
     @property
     def result(self) -> Object:
-        """The `finished` event of a cell that ran and whose books are right."""
+        """The `finished` event of a cell that ran and whose ledger is closed."""
         assert (self.status, self.err) == (0, ""), self.out + self.err
         assert self.names == ["started", "ready", "finished"]
         result = self.events[-1]
@@ -76,7 +76,7 @@ class Ended:
 
     @property
     def error(self) -> Object:
-        """The `error` event of a cell that could not: the one and the last, and nothing on standard error."""
+        """The `error` event of a cell that could not: the only and last one, with nothing on standard error."""
         assert self.err == ""
         assert [name for name in self.names if name in ("error", "finished")] == ["error"], self.out
         assert self.events[-1]["event"] == "error"

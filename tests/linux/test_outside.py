@@ -118,7 +118,7 @@ def test_iperf3_gets_the_rate_less_the_headers(lab: Lab, rate: int, family: str,
     assert packets["payload_bytes"].max() == (1448 if family == "ipv4" else 1428)
     assert packets["due_ns"].to_list() == link_schedule(packets, rate, count, ms(1))
     # iperf3 has its data on a connection of its own, on which a cookie of 37 bytes comes first. It stops counting when
-    # it is told to, on the other connection.
+    # the other connection asks it to.
     data_port = packets["source_port"].mode()[0]
     data = packets.filter((pl.col("source_port") == data_port) & (pl.col("payload_bytes") > 37))
     received = report["server_output_json"]["end"]["sum_received"]

@@ -191,7 +191,7 @@ def test_a_session_is_resumed(lab: Lab, transport: str) -> None:
         assert ended.result["warnings"] == []
         assert ended.samples()["outcome"].to_list() == ["ok"] * 3
     assert accepted_tickets(full) == [""] * 3
-    # The first connection, of which no sample tells, earns the ticket.
+    # The first connection, which has no sample, receives the ticket.
     assert accepted_tickets(resumed) == ["", "0", "0", "0"]
 
 
@@ -251,7 +251,7 @@ def test_streams_share_the_messages_evenly(lab: Lab, transport: str) -> None:
 
 @pytest.mark.parametrize("transport", MULTIPLEXED)
 def test_a_messages_own_drops_are_the_ledgers(lab: Lab, transport: str) -> None:
-    # So few a second that a loss is mended before the next message: by time and size the two would look alike.
+    # So few a second that a loss is repaired before the next message is sent: the two may look alike by time and size.
     workload = {"kind": "multiplex", "transport": transport, "streams": 2, "messages": 60, "rate_per_s": 20}
     ended = lab.run(workload, seed=9, forward={"loss": 0.1, "delay_ns": ms(5)}, reverse={"delay_ns": ms(5)})
     samples = ended.samples()

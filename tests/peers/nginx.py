@@ -42,7 +42,7 @@ http {{
 
 
 class Nginx:
-    """One nginx. Ends when it is told to."""
+    """A running nginx, until `stop` ends it."""
 
     def __init__(self, home: Path, transport: str, certificates: Certificates) -> None:
         program = requires("nginx")

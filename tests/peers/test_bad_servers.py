@@ -35,7 +35,7 @@ ALPN = {"https1": "http/1.1", "http2": "h2", "wss": "http/1.1"}
 SHORT_NS = 300_000_000
 """The timeout of a client that waits for what never comes."""
 MEMORY = 128 * 2**20
-"""A client that buffers what it was promised would need 2**62 bytes. Ours holds a few MB, whatever it is told."""
+"""A client that buffers what a server announces would need 2**62 bytes. Ours holds a few MB at most."""
 GONE = ("reset", "closed")
 """What a client sees of a connection that ends under it depends on what it was about to do."""
 ODD = ("protocol", "too_large")
@@ -142,7 +142,7 @@ def without_end(piece: bytes) -> Behaviour:
 
 
 MORE = without_end(bytes(65536))
-"""Keeps the promise, for as long as anyone listens."""
+"""Sends the announced bytes for as long as the client reads."""
 PROMISES: dict[str, tuple[str, Behaviour]] = {
     "a long body": ("http1", http1(b"HTTP/1.1 200 OK\r\nContent-Length: 4611686018427387904\r\n\r\n", then=MORE)),
     "a long chunk": (
@@ -241,7 +241,7 @@ def socketio(*answers: bytes | Frame, opens: bytes = OPEN, connects: bytes = b'4
         wire.send(Frame(TEXT, opens))
         answer = wire.receive()
         if answer.opcode == CLOSE:
-            # It would not have any of this, as it may.
+            # The client may refuse this at once.
             return
         assert answer.payload[:2] == b"40"
         wire.send(Frame(TEXT, connects))

@@ -28,7 +28,7 @@ def test_their_client(ours: Ours, peers: Peers, payload: str, polling: bool) -> 
 
 @PAYLOADS
 def test_their_client_does_not_wait_for_the_upgrade(ours: Ours, peers: Peers, payload: str) -> None:
-    # What it does unless told otherwise: the first messages go by HTTP, the others by WebSocket.
+    # The client's default: the first messages go by HTTP, the others by WebSocket.
     transport = "socketio-websocket"
     sizes = sizes_of(transport, payload)
     transports = ["polling", "websocket"]

@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Said:
-    """One cell, said twice."""
+    """The same cell as JSON and as a study."""
 
     kind: str
     json: Json

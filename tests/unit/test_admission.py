@@ -298,7 +298,7 @@ def test_when_no_cell_keeps_the_budget_some_are_tried_alone_once_nothing_runs() 
     start_all(admission, running, limit=4)
     for item in plan[:3]:
         assert admission.handle_budget_missed(item, alone=False)
-    # In doubt, nothing else starts, not even what never ran.
+    # When it is doubtful that any cell can keep its budget, nothing else starts, not even cells that never ran.
     assert start_all(admission, [plan[3]]) == []
     assert start_all(admission, []) == ["c0-r0!"]
 

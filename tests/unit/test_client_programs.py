@@ -1,4 +1,4 @@
-"""Client programs that report their own functions: times and shares worked out by hand, nonsense refused."""
+"""Client programs that report their own functions: times and shares computed by hand; malformed reports are refused."""
 
 import json
 from typing import Any

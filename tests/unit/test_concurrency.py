@@ -1,4 +1,4 @@
-"""The limit on cells at a time: how it grows, shrinks and waits, window by window; and windows from what cells tell."""
+"""The limit on cells at a time: how it grows, shrinks and waits, window by window; and windows made of reports."""
 
 import math
 
@@ -121,7 +121,7 @@ def test_a_limit_that_is_not_reached_does_not_grow() -> None:
 
 
 def test_between_calm_and_strain_nothing_changes() -> None:
-    # A quarter of the budget is no calm any more, and what is less than half no strain yet.
+    # From a quarter of the budget the limit no longer grows, and below half it does not shrink yet.
     assert Window(released=1000, late=4).pressure(Budget()) == pytest.approx(0.4, rel=1e-15)
     assert values(Limit(), *[late(4)] * 10) == [16] * 10
     assert values(Limit(), *[late(3)] * 10) == [16] * 10

@@ -307,7 +307,7 @@ def test_load_is_packets_by_time_and_processor_bound_work_is_heavy() -> None:
     ]
     assert all(1.0 <= run.load <= 2.0 for run in flat_out)
     paced = [
-        # What is lost is waited for, not worked at.
+        # A lost packet takes waiting time and no processor time.
         of("echo", path__loss="10%"),
         of("echo", workload__transport="udp", path__loss="1%"),
         of("connect", path__loss="10%"),

@@ -95,13 +95,13 @@ def bad_udp_server(answer: Callable[[bytes], bytes | None]) -> Iterator[str]:
 
 
 def drain(connection: socket.socket) -> None:
-    """Hears everything and says nothing, until the client leaves."""
+    """Reads everything and sends nothing, until the client closes the connection."""
     while connection.recv(65536):
         pass
 
 
 def finish(connection: socket.socket) -> None:
-    """Says that no more will come, and hears the client out, so that FIN is not overtaken by RST."""
+    """Ends its sending direction and reads until the client closes, so that no RST overtakes the FIN."""
     connection.shutdown(socket.SHUT_WR)
     drain(connection)
 
@@ -119,13 +119,13 @@ def nonsense(connection: socket.socket) -> None:
 
 
 def hang_up(connection: socket.socket) -> None:
-    """Hears the first words and closes."""
+    """Reads the first bytes and closes."""
     connection.recv(65536)
     finish(connection)
 
 
 def reset(connection: socket.socket) -> None:
-    """Hears the first words and answers with RST."""
+    """Reads the first bytes and answers with RST."""
     connection.recv(65536)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
