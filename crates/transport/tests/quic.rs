@@ -1,4 +1,4 @@
-//! What the transports over QUIC promise, on loopback: a client and an echoing server on one reactor.
+//! The transports over QUIC, on loopback: a client and an echoing server on one reactor.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, where a failure is a failed test
 
 use crosswind_transport::security::Security;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const STREAMS: [&str; 2] = ["quic", "webtransport"];
 const DATAGRAMS: [&str; 2] = ["quic-datagram", "webtransport-datagram"];
 const ALL: [&str; 4] = ["quic", "webtransport", "quic-datagram", "webtransport-datagram"];
-/// The longest that a test waits for anything. No call takes nearly as long: reaching it is a failure.
+/// A time limit that only a failing test reaches.
 const LONG: Duration = Duration::from_secs(20);
 
 fn settings() -> Settings {
@@ -65,7 +65,7 @@ async fn echo_back(mut stream: Stream) {
     let mut buffer = vec![0; 65_536];
     loop {
         match stream.receiver.receive_some(&mut buffer).await {
-            // These tests send no empty messages, so an empty one of a datagram transport means the end of the stream.
+            // No test sends an empty datagram.
             Ok(0) => {
                 let _ = stream.sender.finish().await;
                 return;
@@ -84,14 +84,14 @@ async fn open(connection: &dyn Connection) -> Stream {
     connection.open(Purpose::Messages).await.unwrap()
 }
 
-/// Sends a message and at the same time receives it again.
+/// Sends a message, and receives its echo meanwhile.
 async fn echo(stream: &mut Stream, size: usize) -> Result<(), TransportError> {
     let message: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
     let mut back = vec![0; size];
     let (sent, received) = tokio::join!(stream.sender.send(&message), stream.receiver.receive(&mut back));
     sent?;
     assert_eq!(received?, size);
-    assert!(message == back, "a message of {size} bytes came back otherwise");
+    assert!(message == back, "a message of {size} bytes came back changed");
     Ok(())
 }
 
@@ -152,7 +152,7 @@ fn a_finished_stream_ends_in_order() {
     }
 }
 
-/// What the server sees of a client's end.
+/// The outcomes at the server when the client ends the connection.
 fn end_at_server(name: &str, end: impl AsyncFnOnce(&mut Box<dyn Connection>)) -> (Outcome, Outcome) {
     let settings = settings();
     let run = async {
@@ -192,7 +192,7 @@ fn the_other_end_can_tell_an_orderly_end_from_an_abort() {
 }
 
 #[test]
-fn datagrams_fit_up_to_the_largest_and_no_further() {
+fn a_datagram_beyond_the_largest_is_refused() {
     for (name, largest) in DATAGRAMS.into_iter().zip([1162, 1161]) {
         assert_eq!(transport(name).largest_message(false, 1500), Some(largest));
         let settings = settings();
@@ -228,7 +228,7 @@ fn twice(name: &str, settings: &Settings) -> [crosswind_transport::Phases; 2] {
 }
 
 #[test]
-fn a_session_is_resumed_when_it_is_to_be() {
+fn a_session_is_resumed_if_the_settings_say_so() {
     for name in ALL {
         let [_, second] = twice(name, &resuming(Resumption::None));
         assert!(!second.resumed && !second.early_data, "{name}");
@@ -261,7 +261,7 @@ fn early_data_travels_in_the_first_flight() {
         let [first, second] = twice(name, &settings);
         assert!(!first.resumed && !first.early_data, "{name}");
         assert!(second.resumed && second.early_data, "{name}");
-        // The packets on the wire show it: 0-RTT packets carry nothing but early data.
+        // Packets of this type carry nothing but early data.
         let early = |event: &serde_json::Value| event["data"]["header"]["packet_type"] == "0RTT";
         assert!(qlog(&directory.join("server.qlog")).iter().any(early), "{name}");
         std::fs::remove_dir_all(directory).unwrap();
@@ -269,10 +269,10 @@ fn early_data_travels_in_the_first_flight() {
 }
 
 #[test]
-fn early_data_that_the_server_refuses_is_not_claimed() {
+fn early_data_that_the_server_refuses_is_not_reported() {
     let settings = resuming(Resumption::EarlyData);
     twice("quic", &settings);
-    // This is another server, with the same certificate, which does not know the session.
+    // Another server with the same certificate, which does not know the session.
     with_server("quic", &settings, async |server| {
         let connection = connect("quic", server, &settings).await;
         assert!(connection.phases().early_data, "sent before the server has answered");
@@ -327,7 +327,7 @@ fn another_protocol_is_noticed() {
 }
 
 #[test]
-fn nobody_there_is_a_timeout() {
+fn a_server_that_is_not_there_is_a_timeout() {
     let settings = settings();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     for name in ALL {
@@ -344,8 +344,8 @@ fn garbage_does_not_disturb_a_server() {
     for name in ALL {
         let settings = settings();
         with_server(name, &settings, async |server| {
-            let client = UdpSocket::bind("127.0.0.1:0").unwrap();
-            // The datagrams begin with every byte, so with every packet type, and have known and unknown versions.
+            let vandal = UdpSocket::bind("127.0.0.1:0").unwrap();
+            // Every first byte, and so every type of packet, with and without a version that the server speaks.
             for kind in 0..=u8::MAX {
                 for (size, version) in [(1, 0), (21, 1), (1200, 1), (1200, 0x0a0a_0a0a), (65_000, 0)] {
                     let mut packet: Vec<u8> =
@@ -448,7 +448,7 @@ fn a_handshake_goes_on_after_a_wait_was_given_up() {
             };
             let server = async {
                 let mut connection = listener.accept(LONG).await.unwrap();
-                // Where the first stream is open at once, no call is cancelled, and the server serves that stream.
+                // If the first stream is there at once, no wait was given up, and that stream is served.
                 match driver::within(Duration::ZERO, "cannot accept", connection.accept()).await {
                     Ok(stream) => drop(tokio::join!(echo_back(stream), serve_connection(connection))),
                     Err(given_up) => {

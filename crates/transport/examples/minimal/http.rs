@@ -2,7 +2,7 @@
 
 use crate::security::{NAME, Security};
 use crate::tls::{accept, acceptor, connect, connect_secure};
-use crate::{Result, Times};
+use crate::{Result, Times, within};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -81,8 +81,9 @@ pub(crate) async fn echo(transport: &str, address: SocketAddr, security: &Securi
         if !http2 {
             request = request.header(HOST, &host);
         }
-        let response = handle.send(request.body(Full::new(Bytes::copy_from_slice(&message)))?).await?;
-        let reply = response.into_body().collect().await?.to_bytes();
+        let request = request.body(Full::new(Bytes::copy_from_slice(&message)))?;
+        let exchange = async { Ok(handle.send(request).await?.into_body().collect().await?.to_bytes()) };
+        let reply = within(exchange).await?;
         times.received(sent, &reply, &message)?;
     }
     Ok(())

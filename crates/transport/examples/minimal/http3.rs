@@ -2,7 +2,7 @@
 
 use crate::quic::{CHUNK, accept, close, connect, endpoint};
 use crate::security::{NAME, Security};
-use crate::{Result, Times, cpu_ns};
+use crate::{Result, Times, cpu_ns, within};
 use bytes::{Buf, Bytes, BytesMut};
 use h3::client::SendRequest;
 use h3::quic::BidiStream;
@@ -69,14 +69,18 @@ pub(crate) async fn echo(address: SocketAddr, security: &Security, times: &mut T
     for message in times.messages() {
         let sent = Instant::now();
         let request = Request::post(&uri).header(CONTENT_LENGTH, message.len()).body(())?;
-        let mut stream = handle.send_request(request).await?;
-        stream.send_data(Bytes::copy_from_slice(&message)).await?;
-        stream.finish().await?;
-        stream.recv_response().await?;
-        let mut reply = Vec::new();
-        while let Some(piece) = stream.recv_data().await? {
-            reply.extend_from_slice(piece.chunk());
-        }
+        let exchange = async {
+            let mut stream = handle.send_request(request).await?;
+            stream.send_data(Bytes::copy_from_slice(&message)).await?;
+            stream.finish().await?;
+            stream.recv_response().await?;
+            let mut reply = Vec::new();
+            while let Some(piece) = stream.recv_data().await? {
+                reply.extend_from_slice(piece.chunk());
+            }
+            Ok(reply)
+        };
+        let reply = within(exchange).await?;
         times.received(sent, &reply, &message)?;
     }
     close(&connection).await;

@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
+/// How long an exchange may take.
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// Round trips at the start that are not counted.
 const WARM_UP: usize = 200;
 
@@ -99,6 +101,11 @@ fn echo(transport: &str, address: SocketAddr, security: &Security, times: &mut T
 
 fn on_one_thread<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+/// An exchange with a time limit, which every program has that waits for a server.
+pub(crate) async fn within<T>(exchange: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::time::timeout(TIMEOUT, exchange).await?
 }
 
 /// Round-trip times of messages of one character.

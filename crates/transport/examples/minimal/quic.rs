@@ -1,7 +1,7 @@
 //! quic, quic-datagram, and bytes in bulk: quinn. Bulk as quinn's own bench does it, without a copy at either end.
 
 use crate::security::{NAME, Security};
-use crate::{Result, Times, cpu_ns};
+use crate::{Result, Times, cpu_ns, within};
 use bytes::Bytes;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig, VarInt};
@@ -75,8 +75,11 @@ pub(crate) async fn echo_stream(address: SocketAddr, security: &Security, times:
     let mut reply = [0];
     for message in times.messages() {
         let sent = Instant::now();
-        sender.write_all(&message).await?;
-        receiver.read_exact(&mut reply).await?;
+        let exchange = async {
+            sender.write_all(&message).await?;
+            Ok(receiver.read_exact(&mut reply).await?)
+        };
+        within(exchange).await?;
         times.received(sent, &reply, &message)?;
     }
     close(&connection).await;
@@ -101,7 +104,7 @@ pub(crate) async fn echo_datagrams(address: SocketAddr, security: &Security, tim
     for message in times.messages() {
         let sent = Instant::now();
         connection.send_datagram(Bytes::copy_from_slice(&message))?;
-        let reply = connection.read_datagram().await?;
+        let reply = within(async { Ok(connection.read_datagram().await?) }).await?;
         times.received(sent, &reply, &message)?;
     }
     close(&connection).await;

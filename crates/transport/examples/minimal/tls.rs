@@ -1,7 +1,7 @@
 //! tls: tokio-rustls.
 
 use crate::security::Security;
-use crate::{Result, Times};
+use crate::{Result, Times, within};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -58,9 +58,12 @@ pub(crate) async fn echo(address: SocketAddr, security: &Security, times: &mut T
     let mut reply = [0];
     for message in times.messages() {
         let sent = Instant::now();
-        stream.write_all(&message).await?;
-        stream.flush().await?;
-        stream.read_exact(&mut reply).await?;
+        let exchange = async {
+            stream.write_all(&message).await?;
+            stream.flush().await?;
+            Ok(stream.read_exact(&mut reply).await?)
+        };
+        within(exchange).await?;
         times.received(sent, &reply, &message)?;
     }
     Ok(())

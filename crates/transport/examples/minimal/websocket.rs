@@ -2,7 +2,7 @@
 
 use crate::security::{NAME, Security};
 use crate::tls::{accept, acceptor, connect, connect_secure};
-use crate::{Result, Times};
+use crate::{Result, Times, within};
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use std::net::SocketAddr;
@@ -49,8 +49,11 @@ pub(crate) async fn echo(transport: &str, address: SocketAddr, security: &Securi
 async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(mut socket: WebSocketStream<S>, times: &mut Times) -> Result<()> {
     for message in times.messages() {
         let sent = Instant::now();
-        socket.send(Message::Binary(Bytes::copy_from_slice(&message))).await?;
-        let reply = socket.next().await.ok_or("the server has closed")??;
+        let exchange = async {
+            socket.send(Message::Binary(Bytes::copy_from_slice(&message))).await?;
+            Ok(socket.next().await.ok_or("the server has closed")??)
+        };
+        let reply = within(exchange).await?;
         times.received(sent, &reply.into_data(), &message)?;
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::quic::{accept as accept_quic, connect as connect_quic, endpoint as quic_endpoint};
 use crate::security::{NAME, Security};
-use crate::{Result, Times};
+use crate::{Result, Times, within};
 use bytes::Bytes;
 use quinn::Endpoint;
 use std::net::SocketAddr;
@@ -52,8 +52,11 @@ pub(crate) async fn echo_stream(address: SocketAddr, security: &Security, times:
     let mut reply = [0];
     for message in times.messages() {
         let sent = Instant::now();
-        sender.write_all(&message).await?;
-        receiver.read_exact(&mut reply).await?;
+        let exchange = async {
+            sender.write_all(&message).await?;
+            Ok(receiver.read_exact(&mut reply).await?)
+        };
+        within(exchange).await?;
         times.received(sent, &reply, &message)?;
     }
     close(&session).await;
@@ -78,7 +81,7 @@ pub(crate) async fn echo_datagrams(address: SocketAddr, security: &Security, tim
     for message in times.messages() {
         let sent = Instant::now();
         session.send_datagram(Bytes::copy_from_slice(&message))?;
-        let reply = session.read_datagram().await?;
+        let reply = within(async { Ok(session.read_datagram().await?) }).await?;
         times.received(sent, &reply, &message)?;
     }
     close(&session).await;

@@ -33,6 +33,9 @@ pub(super) trait Source: Send {
 
     /// How many bytes are still to come, if that was announced.
     fn unreceived(&self) -> Option<u64>;
+
+    /// Whether it is already known that nothing more will come.
+    fn is_ended(&self) -> bool;
 }
 
 /// A body that is received. Nothing of it is lost when a call is dropped.
@@ -100,7 +103,12 @@ impl<S: Source> Received<S> {
             };
             match source.next().await {
                 Some(Ok(piece)) if piece.is_empty() => {}
-                Some(Ok(piece)) => return Ok(Some(piece)),
+                Some(Ok(piece)) => {
+                    if source.is_ended() {
+                        self.state = State::Ended;
+                    }
+                    return Ok(Some(piece));
+                }
                 Some(Err(e)) => {
                     self.state = State::Failed;
                     return Err(e);

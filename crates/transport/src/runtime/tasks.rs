@@ -1,63 +1,38 @@
 //! The tasks that drive one connection.
 
-use std::future::{Future, poll_fn};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Poll, ready};
-use tokio::task::JoinSet;
+use std::future::Future;
+use tokio::task::JoinHandle;
 
-/// The tasks of a connection. They are aborted when this is dropped.
+/// The tasks that drive a connection. They are aborted when this is dropped.
 #[derive(Default)]
-pub(crate) struct Tasks(Arc<Mutex<JoinSet<()>>>);
-
-/// Starts further tasks of a connection.
-#[derive(Clone)]
-pub(crate) struct Executor(Weak<Mutex<JoinSet<()>>>);
+pub(crate) struct Tasks(Vec<JoinHandle<()>>);
 
 impl Tasks {
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        spawn(&self.0, task);
+    pub(crate) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.0.push(tokio::spawn(task));
     }
 
-    pub(crate) fn executor(&self) -> Executor {
-        Executor(Arc::downgrade(&self.0))
+    /// Takes a task that a library has started.
+    pub(crate) fn add(&mut self, task: JoinHandle<()>) {
+        self.0.push(task);
     }
 
     pub(crate) fn abort(&self) {
-        lock(&self.0).abort_all();
+        self.0.iter().for_each(JoinHandle::abort);
     }
 
     /// Waits until all of them have ended.
-    pub(crate) async fn ended(&self) {
-        poll_fn(|context| {
-            while ready!(lock(&self.0).poll_join_next(context)).is_some() {}
-            Poll::Ready(())
-        })
-        .await;
-    }
-}
-
-impl Executor {
-    /// Without its connection a task has nothing left to do, and is dropped.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        if let Some(tasks) = self.0.upgrade() {
-            spawn(&tasks, task);
+    pub(crate) async fn ended(&mut self) {
+        while let Some(task) = self.0.last_mut() {
+            // An aborted task has ended as well.
+            let _ = task.await;
+            self.0.pop();
         }
     }
 }
 
-impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Executor {
-    fn execute(&self, task: F) {
-        self.spawn(task);
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        self.abort();
     }
-}
-
-fn spawn(tasks: &Mutex<JoinSet<()>>, task: impl Future<Output = ()> + Send + 'static) {
-    let mut tasks = lock(tasks);
-    // The set keeps those that have ended until somebody asks for them.
-    while tasks.try_join_next().is_some() {}
-    tasks.spawn(task);
-}
-
-fn lock(tasks: &Mutex<JoinSet<()>>) -> MutexGuard<'_, JoinSet<()>> {
-    tasks.lock().unwrap_or_else(PoisonError::into_inner)
 }

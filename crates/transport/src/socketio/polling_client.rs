@@ -26,7 +26,7 @@ pub(super) struct PollingClient {
 impl PollingClient {
     pub(super) async fn new(stream: TcpStream, host: String) -> Result<Self, TransportError> {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|e| failed(&e))?;
-        let tasks = Tasks::default();
+        let mut tasks = Tasks::default();
         tasks.spawn(async move {
             // Requests fail with the reason.
             let _ = connection.await;

@@ -80,7 +80,7 @@ pub(super) async fn serve(
         biased;
         session = requested.claimed() => {
             // The connection may bring more requests, of this session and of others.
-            let (sessions, tasks) = (Arc::clone(&sessions), Tasks::default());
+            let (sessions, mut tasks) = (Arc::clone(&sessions), Tasks::default());
             tasks.spawn(async move {
                 let served = served.await;
                 // A session that moves here has its stream elsewhere; what fails, its client sees.

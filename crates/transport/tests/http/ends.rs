@@ -1,4 +1,4 @@
-//! How exchanges and connections end, and what each end learns of it.
+//! How exchanges and connections end, and which calls that ends.
 
 use crate::{ALL, PATIENCE, answer, exchange, loopback, run, settings, with_server};
 use crosswind_transport::{Driver, Outcome, Purpose, Stream, driver, find};
@@ -40,7 +40,7 @@ fn a_server_that_never_answers_is_a_timeout_and_the_others_go_on() {
             let late = driver::within(Duration::from_millis(50), "cannot exchange", silent).await;
             assert_eq!(late.unwrap_err().outcome, Outcome::Timeout, "{name}");
             let next = exchange(connection.as_ref(), &[1, 2]).await;
-            // In HTTP/1.1 a client can cancel a request only by closing its connection.
+            // In HTTP/1.1 a request can only be given up together with its connection.
             if transport.features().shares_connection {
                 assert_eq!(next.unwrap(), [1, 2], "{name}");
             } else {
@@ -82,7 +82,7 @@ fn nothing_received_is_lost_when_a_wait_is_given_up() {
 #[test]
 fn ends_are_seen_by_the_other_end() {
     for name in ALL {
-        // Between two requests of HTTP/1.1, hyper treats a reset as an orderly end, except over TLS.
+        // For hyper a reset between two requests of HTTP/1.1 is an orderly end, except under TLS.
         let aborted = if name == "http1" { Outcome::Closed } else { Outcome::Reset };
         for (how, expected) in [("close", Outcome::Closed), ("abort", aborted)] {
             let (settings, transport) = (settings(), find(name).unwrap());
@@ -152,7 +152,7 @@ fn an_end_of_its_own_ends_a_clients_waits() {
                     let early = stream.receiver.receive(&mut into);
                     assert!(driver::within(Duration::from_millis(20), "", early).await.is_err());
                     match how {
-                        // The close of HTTP/2 waits for open requests and has no timeout of its own, so the caller limits it.
+                        // HTTP/2 waits for the response, the caller not for long.
                         "close" => drop(driver::within(Duration::from_millis(100), "", connection.close()).await),
                         "abort" => connection.abort(),
                         _ => drop(connection),

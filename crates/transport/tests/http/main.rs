@@ -1,4 +1,4 @@
-//! HTTP in all its versions: against itself, against plain sockets, and against peers that break the rules.
+//! Every version of HTTP: against itself, against plain sockets, and against peers that violate the protocol.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, where a failure is a failed test
 
 mod ends;
@@ -37,15 +37,15 @@ fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * 31 % 251) as u8).collect()
 }
 
-/// Answers one stream as a server of ours does: counts uploads, streams what was asked for, echoes the rest.
+/// Answers one stream: sends as many bytes as were asked for, and echoes everything else.
 async fn answer(mut stream: Stream) -> Result<(), TransportError> {
     if let Some(asked) = stream.asked {
         let piece = pattern(64 * 1024);
-        let mut left = asked;
-        while left > 0 {
-            let length = left.min(piece.len() as u64);
+        let mut unsent = asked;
+        while unsent > 0 {
+            let length = unsent.min(piece.len() as u64);
             stream.sender.send_some(&piece[..length as usize]).await?;
-            left -= length;
+            unsent -= length;
         }
         return stream.sender.finish().await;
     }
@@ -77,7 +77,7 @@ async fn serve_one<F: Future>(mut connection: Box<dyn Connection>, handle: &impl
     .await;
 }
 
-/// Runs `client` against a server that treats its streams with `handle`.
+/// Runs `client` against a server that serves its streams with `handle`.
 fn with_server<F: Future, C: Future>(
     name: &str,
     settings: &Settings,
@@ -111,7 +111,7 @@ async fn exchange(connection: &dyn Connection, message: &[u8]) -> Result<Vec<u8>
     Ok(reply)
 }
 
-/// All bytes of a stream until its end.
+/// Receives everything until the end.
 async fn drain(stream: &mut Stream) -> Result<Vec<u8>, TransportError> {
     let (mut all, mut piece) = (Vec::new(), vec![0; 100_000]);
     loop {

@@ -1,4 +1,4 @@
-//! HTTP/1.1 as text, and peers that break its rules.
+//! HTTP/1.1 as text, and peers that violate it.
 
 use crate::{PATIENCE, answer, exchange, loopback, pattern, settings, with_server};
 use crosswind_transport::{Driver, Outcome, Purpose, Settings, TransportError, driver, find};
@@ -7,7 +7,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
-/// What a plain TCP client receives for `request` until the server closes; each byte is a character.
+/// The response to `request`, until the server closes, each byte as a character.
 fn ask(address: SocketAddr, request: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -60,7 +60,7 @@ fn plain_requests_get_plain_answers() {
     });
 }
 
-/// A server that reads the header of one request, returns it, and behaves as the test asks.
+/// A server that reads the header of one request, returns it, and then acts as given.
 fn plain_server(act: impl FnOnce(TcpStream) + Send + 'static) -> (SocketAddr, JoinHandle<String>) {
     let listener = TcpListener::bind(loopback()).unwrap();
     let address = listener.local_addr().unwrap();
@@ -81,7 +81,7 @@ fn plain_server(act: impl FnOnce(TcpStream) + Send + 'static) -> (SocketAddr, Jo
     (address, server)
 }
 
-/// The result of an exchange with such a server.
+/// The outcome of an exchange with such a server, and the header that it read.
 fn against(
     name: &str,
     settings: &Settings,
@@ -103,7 +103,7 @@ fn against(
 }
 
 #[test]
-fn servers_that_break_the_rules() {
+fn servers_that_violate_the_protocol() {
     let settings = settings();
     let cases: [(&str, &'static [u8], &[Outcome]); 9] = [
         ("http1", b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", &[Outcome::Ok]),
@@ -120,7 +120,7 @@ fn servers_that_break_the_rules() {
         let (outcome, _) = against(name, &settings, Purpose::Messages, PATIENCE, move |mut socket| {
             socket.write_all(response).unwrap();
             socket.shutdown(Shutdown::Write).unwrap();
-            // Reads until the client closes: closing with unread bytes would reset the connection.
+            // Until the client has finished: bytes that nobody reads would reset the connection.
             let _ = socket.read_to_end(&mut Vec::new());
         });
         assert!(expected.contains(&outcome), "{name}, {}: {outcome:?}", String::from_utf8_lossy(response));
@@ -148,7 +148,7 @@ fn a_reset_is_a_reset() {
 }
 
 #[test]
-fn requests_are_what_they_should_be() {
+fn requests_have_the_method_path_and_size_that_they_should() {
     let header = |path: &str, request_bytes: usize, purpose: Purpose| {
         let settings = Settings { request_bytes, path: path.into(), ..settings() };
         let (_, header) = against("http1", &settings, purpose, PATIENCE, |mut socket| {
@@ -181,13 +181,12 @@ fn requests_are_what_they_should_be() {
     {
         assert_eq!(header("", 400, purpose).len(), 400, "{purpose:?}");
     }
-    // Where a filling field does not fit, there is none, rather than a header that is too long.
+    // With no space for a padding field there is none, rather than a longer header.
     assert_eq!(header("", smallest - 1, Purpose::Messages).len(), bare.len());
 }
 
-/// Whatever a client sends, the server goes on serving others.
 #[test]
-fn clients_that_break_the_rules_end_their_own_connection_only() {
+fn clients_that_violate_the_protocol_end_only_their_own_connection() {
     for name in ["http1", "https1", "h2c", "http2"] {
         let settings = settings();
         with_server(name, &settings, answer, async |transport, address| {

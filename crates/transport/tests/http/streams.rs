@@ -1,4 +1,4 @@
-//! What streams carry, and which calls they refuse.
+//! What streams carry, and what they refuse.
 
 use crate::{ALL, PATIENCE, SHARED, answer, drain, exchange, pattern, run, serve, settings, with_server};
 use crosswind_transport::{Outcome, Purpose, Resumption, Settings, Stream, find};
@@ -97,10 +97,10 @@ fn an_upload_is_counted_and_answered_by_nothing() {
 }
 
 #[test]
-fn streams_of_one_connection_make_headway_side_by_side() {
+fn streams_of_one_connection_are_answered_in_any_order() {
     for name in SHARED {
         let (settings, held) = (settings(), RefCell::new(Vec::new()));
-        // The server answers only when all requests have arrived, and then in the opposite order.
+        // The server answers only when it has all requests, and the last one first.
         let hold = |stream: Stream| {
             let held = &held;
             async move {
@@ -124,10 +124,10 @@ fn streams_of_one_connection_make_headway_side_by_side() {
 }
 
 #[test]
-fn http1_serves_one_at_a_time_in_turn() {
+fn http1_serves_one_request_at_a_time_in_order() {
     for name in ["http1", "https1"] {
         let (settings, open, order) = (settings(), RefCell::new(0), RefCell::new(Vec::new()));
-        let serve_alone = |stream: Stream| {
+        let one_at_a_time = |stream: Stream| {
             let open = &open;
             async move {
                 *open.borrow_mut() += 1;
@@ -137,7 +137,7 @@ fn http1_serves_one_at_a_time_in_turn() {
                 answer(stream).await.unwrap();
             }
         };
-        with_server(name, &settings, serve_alone, async |transport, address| {
+        with_server(name, &settings, one_at_a_time, async |transport, address| {
             let connection = transport.connect(address, &settings, PATIENCE).await.unwrap();
             let (connection, order) = (connection.as_ref(), &order);
             let exchanges = (0..5).map(async |i| {
@@ -151,7 +151,7 @@ fn http1_serves_one_at_a_time_in_turn() {
 }
 
 #[test]
-fn what_does_not_fit_is_too_large() {
+fn a_message_that_does_not_fit_is_too_large() {
     for name in ALL {
         let settings = settings();
         let send_twice = async |mut stream: Stream| {
@@ -172,7 +172,7 @@ fn what_does_not_fit_is_too_large() {
 }
 
 #[test]
-fn a_body_is_as_long_as_was_said() {
+fn a_body_has_the_length_that_was_announced() {
     for name in ALL {
         let settings = settings();
         with_server(name, &settings, answer, async |transport, address| {

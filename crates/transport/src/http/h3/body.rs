@@ -70,4 +70,9 @@ impl<H: ReceivingHalf> Source for FromStream<H> {
     fn unreceived(&self) -> Option<u64> {
         self.unreceived
     }
+
+    /// Only the end of the stream says so.
+    fn is_ended(&self) -> bool {
+        false
+    }
 }

@@ -44,7 +44,7 @@ impl Client {
         builder.send_grease(false).max_field_section_size(MAX_HEADER_BYTES.into());
         let built = builder.build(quic).await;
         let (mut driver, handle) = built.map_err(|e| lost_error("cannot begin HTTP", &e, &connected.quinn))?;
-        let tasks = Tasks::default();
+        let mut tasks = Tasks::default();
         tasks.spawn(async move {
             // Calls on the streams fail with the reason.
             let _ = poll_fn(|context| driver.poll_close(context)).await;

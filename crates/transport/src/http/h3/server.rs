@@ -7,7 +7,7 @@ use crate::http::MAX_HEADER_BYTES;
 use crate::http::body::{Received, Unsent};
 use crate::http::request::{ALLOWED, Route, route};
 use crate::quic::endpoint::{Endpoint, accept, close};
-use crate::runtime::tasks::{Executor, Tasks};
+use crate::runtime::tasks::Tasks;
 use crate::{Call, Connection, Listener, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
 use bytes::Bytes;
 use h3::error::{Code, StreamError};
@@ -61,10 +61,10 @@ impl Served {
     fn start(incoming: quinn::Incoming, early: bool, readback: SocketReadback) -> Self {
         let client_port = incoming.remote_address().port();
         let (offered, streams) = mpsc::unbounded_channel();
-        let (connection, tasks) = (Arc::new(OnceLock::new()), Tasks::default());
-        let (accepted, executor) = (Arc::clone(&connection), tasks.executor());
+        let (connection, mut tasks) = (Arc::new(OnceLock::new()), Tasks::default());
+        let accepted = Arc::clone(&connection);
         tasks.spawn(async move {
-            if let Err(e) = serve(incoming, early, &accepted, &executor, &offered).await {
+            if let Err(e) = serve(incoming, early, &accepted, &offered).await {
                 // If nobody waits for streams, nobody wants to know.
                 let _ = offered.send(Err(e));
             }
@@ -78,7 +78,6 @@ async fn serve(
     incoming: quinn::Incoming,
     early: bool,
     accepted: &OnceLock<quinn::Connection>,
-    executor: &Executor,
     streams: &mpsc::UnboundedSender<Accepted>,
 ) -> Result<(), TransportError> {
     let connection = accept(incoming, early).await?;
@@ -92,7 +91,7 @@ async fn serve(
             // A task for each request: a lost packet of one's header keeps no other waiting.
             Ok(Some(resolver)) => {
                 let (connection, streams) = (connection.clone(), streams.clone());
-                executor.spawn(async move {
+                tokio::spawn(async move {
                     if let Some(stream) = resolve(resolver, connection).await {
                         let _ = streams.send(Ok(stream));
                     }

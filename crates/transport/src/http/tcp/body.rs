@@ -91,4 +91,8 @@ impl Source for FromHyper {
     fn unreceived(&self) -> Option<u64> {
         self.body.size_hint().exact()
     }
+
+    fn is_ended(&self) -> bool {
+        self.body.is_end_stream()
+    }
 }

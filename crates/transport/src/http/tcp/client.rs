@@ -17,7 +17,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
+use tokio::sync::{Mutex, OwnedMutexGuard, mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 /// What is known of a connection when HTTP begins on it.
 pub(super) struct Established {
@@ -51,7 +52,7 @@ impl Client {
         requests: Requests,
     ) -> Result<Self, TransportError> {
         let failed = |e| errors::meaning("cannot begin HTTP", &e);
-        let (io, tasks, end) = (TokioIo::new(io), Tasks::default(), ConnectionEnd::default());
+        let (io, mut tasks, end) = (TokioIo::new(io), Tasks::default(), ConnectionEnd::default());
         let ended = end.clone();
         let handle = match version {
             Version::Http1 => {
@@ -60,13 +61,17 @@ impl Client {
                 Handle::Http1(Arc::new(Mutex::new(handle)))
             }
             Version::Http2 => {
-                let mut builder = http2::Builder::new(tasks.executor());
+                let (report, mut started) = mpsc::unbounded_channel();
+                let mut builder = http2::Builder::new(ReportingExecutor(report));
                 builder
                     .initial_stream_window_size(STREAM_WINDOW)
                     .initial_connection_window_size(CONNECTION_WINDOW)
                     .max_header_list_size(MAX_HEADER_BYTES);
-                let (handle, connection) = builder.handshake(io).await.map_err(failed)?;
-                tasks.spawn(async move { ended.set(errors::end(connection.await, version)) });
+                let (handle, requests) = builder.handshake(io).await.map_err(failed)?;
+                tasks.spawn(async move { ended.set(errors::end(requests.await, version)) });
+                if let Ok(connection) = started.try_recv() {
+                    tasks.add(connection);
+                }
                 Handle::Http2(handle)
             }
         };
@@ -90,6 +95,18 @@ impl Client {
             sender.ask(self.requests.download(bytes, empty())?)?;
         }
         Ok(Stream::new(sender, ClientReceiver { end: self.end.clone(), state: State::Unsent(response) }))
+    }
+}
+
+/// Starts the tasks of an HTTP/2 client, and reports them. hyper reads and writes the connection in the first of them; each of the
+/// others handles a request, and ends with it.
+#[derive(Clone)]
+struct ReportingExecutor(mpsc::UnboundedSender<JoinHandle<()>>);
+
+impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for ReportingExecutor {
+    fn execute(&self, task: F) {
+        // It fails when nobody receives reports any more.
+        let _ = self.0.send(tokio::spawn(task));
     }
 }
 
@@ -138,7 +155,7 @@ impl Connection for Client {
     /// The connection ends when nobody can send a request any more, and in HTTP/2 when every response has come.
     fn close(&mut self) -> Call<'_, ()> {
         Call::new(async {
-            let tasks = std::mem::take(&mut self.tasks);
+            let mut tasks = std::mem::take(&mut self.tasks);
             if self.handle.take().is_some_and(|handle| !handle.is_busy()) {
                 tasks.ended().await;
             }

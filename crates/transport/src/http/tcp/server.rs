@@ -6,7 +6,7 @@ use super::{Version, errors};
 use crate::http::body::Received;
 use crate::http::request::{ALLOWED, Route, route};
 use crate::http::{CONNECTION_WINDOW, MAX_HEADER_BYTES, MAX_STREAMS, STREAM_WINDOW};
-use crate::runtime::tasks::{Executor, Tasks};
+use crate::runtime::tasks::Tasks;
 use crate::tcp::nonblocking::{Listening, SocketHandle};
 use crate::tls::handshake;
 use crate::{Call, Connection, Listener, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
@@ -15,7 +15,7 @@ use hyper::header::{ALLOW, CONTENT_LENGTH};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -72,15 +72,15 @@ impl Served {
         version: Version,
         client_port: u16,
     ) -> Result<Self, TransportError> {
-        let (socket, tasks, end) = (SocketHandle::new(&tcp)?, Tasks::default(), ConnectionEnd::default());
+        let (socket, mut tasks, end) = (SocketHandle::new(&tcp)?, Tasks::default(), ConnectionEnd::default());
         let (offered, exchanges) = mpsc::unbounded_channel();
         let (shutdown, until) = oneshot::channel();
-        let (ended, executor) = (end.clone(), tasks.executor());
+        let ended = end.clone();
         tasks.spawn(async move {
             let result = match acceptor {
-                None => serve(tcp, version, executor, &offered, until).await,
+                None => serve(tcp, version, &offered, until).await,
                 Some(acceptor) => match handshake::server(tcp, &acceptor).await {
-                    Ok(tls) => serve(tls, version, executor, &offered, until).await,
+                    Ok(tls) => serve(tls, version, &offered, until).await,
                     Err(e) => Err(e),
                 },
             };
@@ -102,7 +102,6 @@ impl Served {
 async fn serve(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     version: Version,
-    executor: Executor,
     exchanges: &mpsc::UnboundedSender<Exchange>,
     shutdown: oneshot::Receiver<()>,
 ) -> Result<(), TransportError> {
@@ -126,7 +125,7 @@ async fn serve(
             }
         }
         Version::Http2 => {
-            let mut builder = http2::Builder::new(executor);
+            let mut builder = http2::Builder::new(TokioExecutor::new());
             builder
                 .initial_stream_window_size(STREAM_WINDOW)
                 .initial_connection_window_size(CONNECTION_WINDOW)
