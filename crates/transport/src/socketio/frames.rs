@@ -2,7 +2,7 @@
 
 use crate::error::Outcome;
 use crate::quic::endpoint::{self, ABORTED, Connected};
-use crate::webtransport::{OpenSession, session_error};
+use crate::webtransport::session::{OpenSession, session_error};
 use crate::{Phases, TransportError};
 use bytes::{Buf, BytesMut};
 use crosswind_socketio::{Error, FrameDecoder, Payload, encode_frame};

@@ -15,7 +15,7 @@ use crate::security::Resumption;
 use crate::settings::Payload;
 use crate::tcp::nonblocking::{self, Listening, SocketHandle};
 use crate::websocket::{Socket, max_message_bytes};
-use crate::webtransport::{OpenSession, accept_session, opening_error, session_error};
+use crate::webtransport::session::{OpenSession, accept_session, opening_error, session_error};
 use crate::{Call, Connection, Driver, Features, Listener, Phases, Settings, Transport, TransportError, driver};
 use crosswind_socketio::{Carrier, Handshake, Joined, Session};
 use end::End;

@@ -1,10 +1,10 @@
 //! WebTransport over HTTP/3 (draft-ietf-webtrans-http3): a session by CONNECT, whose bidirectional streams carry bytes, a
 //! message being a number of them that both ends know, and whose datagrams carry one message each.
 
+pub(crate) mod session;
+
 use crate::error::failed;
-use crate::quic::endpoint::{
-    ABORTED, Connected, Endpoint, accept, client_endpoint, connect, connection_error, datagram_error, server_endpoint,
-};
+use crate::quic::endpoint::{ABORTED, Connected, Endpoint, client_endpoint, connect, server_endpoint};
 use crate::quic::{MAX_DATAGRAM, check_size, copy_datagram, fill};
 use crate::runtime::handshaking::Handshaking;
 use crate::{
@@ -12,21 +12,16 @@ use crate::{
     Settings, SocketReadback, Stream, Streams, Transport, TransportError,
 };
 use bytes::Bytes;
-use quinn::VarInt;
-use std::fmt::Display;
+use session::{OpenSession, accept_session, opening_error, read_error, session_error, write_error};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use url::Url;
-use web_transport_quinn::proto::{ConnectRequest, error_to_http3};
-use web_transport_quinn::{
-    ALPN, ReadError, RecvStream, Request, SendStream, Session, SessionError, WebTransportError, WriteError,
-};
+use web_transport_quinn::proto::ConnectRequest;
+use web_transport_quinn::{ALPN, RecvStream, SendStream, Session};
 
 /// The largest message: a datagram without the identifier of the session, which is that of its first stream, 0, in one byte.
 const MAX_MESSAGE: usize = MAX_DATAGRAM - 1;
-/// How long the end of a session may take.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The transport `webtransport`.
 pub struct WebTransport;
@@ -150,32 +145,6 @@ fn session_url(port: u16, settings: &Settings) -> Result<Url, TransportError> {
         .map_err(|e| TransportError::with("cannot use the path", Outcome::Error, e.to_string()))
 }
 
-/// A session, which ends when the last handle on it and its streams is dropped.
-pub(crate) struct OpenSession(pub(crate) Session);
-
-impl OpenSession {
-    /// Ends the connection.
-    pub(crate) fn end(&self, code: u32) {
-        let code = VarInt::try_from(error_to_http3(code)).unwrap_or_default();
-        quinn::Connection::close(&self.0, code, b"");
-    }
-
-    /// The session's orderly end, which the other end answers by ending the connection.
-    pub(crate) async fn close(&self) {
-        self.0.close(0, b"");
-        if tokio::time::timeout(CLOSE_TIMEOUT, self.0.closed()).await.is_err() {
-            self.end(0);
-        }
-    }
-}
-
-impl Drop for OpenSession {
-    fn drop(&mut self) {
-        // The library's task for the session would keep the connection open.
-        self.end(0);
-    }
-}
-
 struct WebTransportServer {
     endpoint: Endpoint,
     datagrams: bool,
@@ -198,14 +167,6 @@ impl Listener for WebTransportServer {
             }) as Box<dyn Connection>)
         })
     }
-}
-
-/// Accepts the session that a client asks for, whatever its path.
-pub(crate) async fn accept_session(incoming: quinn::Incoming) -> Result<Arc<OpenSession>, TransportError> {
-    let connection = accept(incoming, true).await?;
-    let opened = async { Request::accept(connection.clone()).await?.ok().await };
-    let session = opened.await.map_err(|e| opening_error("cannot accept a session", &connection, &e))?;
-    Ok(Arc::new(OpenSession(session)))
 }
 
 struct WebTransportClientConnection {
@@ -391,46 +352,4 @@ impl Receiver for DatagramReceiver {
     fn receive_some<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
         self.receive(into)
     }
-}
-
-/// Why no session was opened: the connection ended, or the other end does not speak the protocol.
-pub(crate) fn opening_error(
-    what: &'static str,
-    connection: &quinn::Connection,
-    error: &impl Display,
-) -> TransportError {
-    match connection.close_reason() {
-        Some(reason) => session_error(what, &reason.into()),
-        None => TransportError::with(what, Outcome::Protocol, error.to_string()),
-    }
-}
-
-pub(crate) fn session_error(what: &'static str, error: &SessionError) -> TransportError {
-    let outcome = match error {
-        SessionError::ConnectionError(lost) => return connection_error(what, lost),
-        SessionError::SendDatagramError(error) => return datagram_error(what, error),
-        SessionError::WebTransportError(WebTransportError::Closed(0, _)) => Outcome::Closed,
-        SessionError::WebTransportError(WebTransportError::Closed(..)) => Outcome::Reset,
-        SessionError::WebTransportError(_) => Outcome::Protocol,
-    };
-    TransportError::with(what, outcome, error.to_string())
-}
-
-fn read_error(what: &'static str, error: &ReadError) -> TransportError {
-    let outcome = match error {
-        ReadError::SessionError(error) => return session_error(what, error),
-        ReadError::Reset(_) | ReadError::InvalidReset(_) => Outcome::Reset,
-        ReadError::ClosedStream => Outcome::Closed,
-        ReadError::IllegalOrderedRead => Outcome::Error,
-    };
-    TransportError::with(what, outcome, error.to_string())
-}
-
-fn write_error(what: &'static str, error: &WriteError) -> TransportError {
-    let outcome = match error {
-        WriteError::SessionError(error) => return session_error(what, error),
-        WriteError::Stopped(_) | WriteError::InvalidStopped(_) => Outcome::Reset,
-        WriteError::ClosedStream => Outcome::Closed,
-    };
-    TransportError::with(what, outcome, error.to_string())
 }
