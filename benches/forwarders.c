@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 enum { HOST_CPU, FORWARDER_CPU, PRIORITY = 20, PORT = 9000, MTU = 1500 };
-enum { SIZES = 4, PAIRS = 100, MOST_SECONDS = 20, MOST_ROUNDS = 100, ROOM = 2048 /* samples of a pair */ };
+enum { SIZES = 4, PAIRS = 100, MAX_SECONDS = 20, MAX_ROUNDS = 100, ROOM = 2048 /* samples of a pair */ };
 enum { EACH, THREADS, ONE, MODES };
 enum { PACKETS, CPU, WAKEUPS, LATE_50, LATE_99, LATE_MAX, USED, BUSY, OVER_50, OVER_99, LOST, FIGURES };
 static const char *const mode_names[] = {"each", "threads", "one"};
@@ -263,10 +263,10 @@ static void measure(int mode, int size, int round, int seconds, double *f) {
 }
 
 int main(int argc, char **argv) {
-    static double table[SIZES * MODES][FIGURES][MOST_ROUNDS], f[FIGURES];
+    static double table[SIZES * MODES][FIGURES][MAX_ROUNDS], f[FIGURES];
     int seconds = argc > 1 ? atoi(argv[1]) : 5, rounds = argc > 2 ? atoi(argv[2]) : 3;
-    if (seconds < 1 || seconds > MOST_SECONDS || rounds < 1 || rounds > MOST_ROUNDS)
-        errx(2, "usage: forwarders [SECONDS [ROUNDS]], at most %d and %d", MOST_SECONDS, MOST_ROUNDS);
+    if (seconds < 1 || seconds > MAX_SECONDS || rounds < 1 || rounds > MAX_ROUNDS)
+        errx(2, "usage: forwarders [SECONDS [ROUNDS]], at most %d and %d", MAX_SECONDS, MAX_ROUNDS);
     alarm(120 + rounds * SIZES * MODES * (seconds + 25));
     pin(HOST_CPU);
     pthread_attr_t attributes;
