@@ -13,7 +13,7 @@ PYTHON_SOURCES := pyproject.toml README.md LICENSE $(shell find packaging python
 STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install build build-tests test test-rust test-python check check-rust check-python licences advisories \
+.PHONY: help demo install build build-tests kernel test test-rust test-python check check-rust check-python licences advisories \
         bench catalog reference fuzz lock clean
 .DELETE_ON_ERROR:
 
@@ -23,6 +23,7 @@ help:
 	@echo "make check       formatting, lints, types, import contracts, licences"
 	@echo "make install     the wheel into VENV (default .venv)"
 	@echo "make build       the wheel, in dist/"
+	@echo "make kernel      the kernel of virtual time (docs/virtual-time.md), once; KERNEL=6.1 for another series"
 	@echo "make bench       speed and fidelity, each beside its reference; BENCH=forwarding for one of:"
 	@echo "                 $(filter-out common,$(basename $(notdir $(wildcard benches/*.py))))"
 	@echo "make fuzz        the parsers, with what strangers might send"
@@ -56,6 +57,11 @@ ifneq ($(VENV),$(DEV))
 endif
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall dist/*.whl
 	@touch $@
+
+# Whoever wants no virtual time needs none of this.
+KERNEL ?= 6.12
+kernel:
+	@kernel/build $(KERNEL)
 
 test: test-rust test-python
 

@@ -3,7 +3,7 @@
 use crosswind_cell::{
     Catalogue, Cell, CellError, ErrorKind, Event, check_cells, peer, run_cell, write_last_event, write_line,
 };
-use crosswind_host::{privilege, probe, program};
+use crosswind_host::{guest, privilege, probe, program};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -53,6 +53,7 @@ fn obey(arguments: &[&str]) -> Result<ExitCode, CellError> {
         ["--serve", wanted] => peer::serve(wanted)?,
         ["--call", wanted] => peer::call(wanted)?,
         [program::INIT] => program::be_init(),
+        [guest::GUEST] => guest::be_guest(),
         _ => {
             let message = format!("unknown arguments: {}", arguments.join(" "));
             return Err(CellError::bad_cell(message).hint("crosswind-cell --help"));

@@ -6,6 +6,7 @@ mod clock;
 mod emulator;
 mod error;
 mod ethtool;
+pub mod guest;
 mod ifreq;
 mod namespace;
 mod netlink;

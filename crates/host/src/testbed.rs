@@ -25,8 +25,9 @@ use std::sync::Arc;
 
 /// The name of the device on both hosts.
 const DEVICE: &str = "path0";
-/// Packets that a device holds for the emulator: more than any window, so that the device itself drops none.
-const DEVICE_QUEUE: u32 = 65_536;
+/// Packets that a device holds for the emulator: more than any window, so that the device itself drops none, and the most
+/// that newer kernels allow (6.12.117 refuses more).
+const DEVICE_QUEUE: u32 = 32_767;
 
 /// Address family of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

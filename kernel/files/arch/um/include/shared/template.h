@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A booted kernel that copies itself: see arch/um/kernel/template.c.
+ */
+#ifndef __UM_TEMPLATE_H
+#define __UM_TEMPLATE_H
+
+#define TEMPLATE_REQUEST_SIZE 8192
+
+/* What the host may read of a guest at any time. The file that a request passes holds one of these, and is 4096 bytes. */
+struct um_guest_state {
+	unsigned long long virtual_ns;	/* since the kernel's start */
+	unsigned long long syscalls;	/* of all processes */
+	int pid;			/* of the process that made the last one */
+	int syscall;			/* its number */
+	char comm[16];
+};
+
+/* Always there, so that nobody has to ask; nobody reads it before a request has passed a file. */
+extern struct um_guest_state *um_guest_state;
+
+/* os-Linux/template.c */
+int os_template_serve(int socket, int memory, char *request, int size);
+void os_seed_random(unsigned long long seed);
+
+/* arch/x86/um/vdso/vma.c */
+void um_vdso_set_time(unsigned long long ns);
+void um_vdso_start_clock(void);
+void um_vdso_stop_clock(void);
+
+/* fs/hostfs: the one directory of the host that may be mounted for writing. */
+extern char um_hostfs_writable[];
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A kernel that is booted once and copied for each guest.
+ *
+ * With template=<fd> on its command line the kernel stops when it is booted, before it starts a process, and takes
+ * requests from the socket <fd>. Each request makes a copy of the whole kernel, which goes on as a guest. All copies start
+ * in the same state at the same virtual time, so that what one does depends on its request alone.
+ *
+ * A request is text, a setting a line (seed=<number>, writable=<directory of the host>, cpu=<number>), with four open
+ * files: what /dev/cell reads, what it writes, where messages of the kernel and /dev/cell-errors go, and a file of 4096
+ * bytes for struct um_guest_state.
+ */
+
+#include <linux/fs.h>
+#include <linux/init.h>
+#include <linux/kernel.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <mem_user.h>
+#include <mem.h>
+#include <os.h>
+#include <template.h>
+
+static struct um_guest_state nobody;
+struct um_guest_state *um_guest_state = &nobody;
+
+static int template_socket = -1;
+
+/* The host's file that each device stands for. */
+enum { HOST_INPUT = 0, HOST_OUTPUT = 1, HOST_ERRORS = 2 };
+
+static int __init template_setup(char *text)
+{
+	return kstrtoint(text, 10, &template_socket) == 0;
+}
+__setup("template=", template_setup);
+
+static ssize_t cell_read(struct file *file, char __user *to, size_t size, loff_t *offset)
+{
+	void *page;
+	int got;
+
+	size = min_t(size_t, size, PAGE_SIZE);
+	page = (void *)__get_free_page(GFP_KERNEL);
+	if (!page)
+		return -ENOMEM;
+	/* The whole guest waits, and its clock with it. */
+	got = os_read_file(HOST_INPUT, page, size);
+	if (got > 0 && copy_to_user(to, page, got))
+		got = -EFAULT;
+	free_page((unsigned long)page);
+	return got;
+}
+
+static ssize_t write_to(int host_file, const char __user *from, size_t size)
+{
+	void *page;
+	int done = 0, wrote;
+
+	size = min_t(size_t, size, PAGE_SIZE);
+	page = (void *)__get_free_page(GFP_KERNEL);
+	if (!page)
+		return -ENOMEM;
+	if (copy_from_user(page, from, size)) {
+		done = -EFAULT;
+		goto out;
+	}
+	while (done < size) {
+		wrote = os_write_file(host_file, page + done, size - done);
+		if (wrote < 0) {
+			done = done ?: wrote;
+			break;
+		}
+		done += wrote;
+	}
+out:
+	free_page((unsigned long)page);
+	return done;
+}
+
+static ssize_t cell_write(struct file *file, const char __user *from, size_t size, loff_t *offset)
+{
+	return write_to(HOST_OUTPUT, from, size);
+}
+
+static ssize_t errors_write(struct file *file, const char __user *from, size_t size, loff_t *offset)
+{
+	return write_to(HOST_ERRORS, from, size);
+}
+
+static const struct file_operations cell_operations = {
+	.owner	= THIS_MODULE,
+	.read	= cell_read,
+	.write	= cell_write,
+};
+
+static const struct file_operations errors_operations = {
+	.owner	= THIS_MODULE,
+	.write	= errors_write,
+};
+
+static struct miscdevice cell_device = {
+	.minor	= 240,
+	.name	= "cell",
+	.fops	= &cell_operations,
+};
+
+static struct miscdevice errors_device = {
+	.minor	= 241,
+	.name	= "cell-errors",
+	.fops	= &errors_operations,
+};
+
+static void __init take(char *setting)
+{
+	unsigned long long seed;
+
+	if (strncmp(setting, "seed=", 5) == 0 && kstrtoull(setting + 5, 10, &seed) == 0)
+		os_seed_random(seed);
+	else if (strncmp(setting, "writable=", 9) == 0)
+		strscpy(um_hostfs_writable, setting + 9, TEMPLATE_REQUEST_SIZE);
+}
+
+/* Last of all: what comes after it is the root file system and the first process. */
+static int __init template_serve(void)
+{
+	static char request[TEMPLATE_REQUEST_SIZE] __initdata;
+	unsigned long long offset;
+	char *rest = request, *setting;
+
+	if (misc_register(&cell_device) || misc_register(&errors_device))
+		panic("cannot register /dev/cell");
+	if (template_socket < 0)
+		return 0;
+	if (os_template_serve(template_socket, phys_mapping(0, &offset), request, sizeof(request)) < 0)
+		panic("cannot serve as a template");
+	while ((setting = strsep(&rest, "\n")))
+		take(setting);
+	um_vdso_start_clock();
+	return 0;
+}
+late_initcall_sync(template_serve);
