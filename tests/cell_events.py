@@ -46,6 +46,7 @@ FINISHED: dict[str, Any] = {
     "queueing_ns": {way: {"n": 60, "p50": 0, "p99": 0, "max": 0} for way in ("forward", "reverse")},
     "versions": {"crosswind_cell": "0.1.0", "kernel": "6.1.0"},
     "elapsed_ns": 1_000_000,
+    "virtual_time": False,
     "processors_awake": True,
     "peak_memory_bytes": None,
 }

@@ -32,8 +32,8 @@ pub struct CellResult {
     pub fidelity: Option<FidelityReport>,
     /// What the kernel made of the hosts' settings.
     pub readback: Hosts<HostReadback>,
-    /// CPU time of the threads of the cell.
-    pub cpu: CpuTimes,
+    /// CPU time of the threads of the cell; null in virtual time, where computing takes no time.
+    pub cpu: Option<CpuTimes>,
     /// What the hosts handed to the path; null on a direct path.
     pub traffic: Option<TrafficPhases>,
     /// Where the processor time of the hosts went; null where it was not sampled.
@@ -65,6 +65,8 @@ pub struct Verdict {
 pub struct ProcessFacts {
     /// From the moment when the path was up until the workload had ended.
     pub elapsed_ns: u64,
+    /// Whether the cell ran in virtual time.
+    pub virtual_time: bool,
     /// Whether processors were kept from sleeping.
     pub processors_awake: bool,
     /// The most memory that the process held.
@@ -190,7 +192,11 @@ impl CellResult {
                 client: HostReadback { host: client_readback, socket: client_socket },
                 server: HostReadback { host: server_readback, socket: server_socket },
             },
-            cpu: CpuTimes { client_ns: measured.cpu_ns[0], server_ns: measured.cpu_ns[1], emulator_ns },
+            cpu: (!run.process.virtual_time).then_some(CpuTimes {
+                client_ns: measured.cpu_ns[0],
+                server_ns: measured.cpu_ns[1],
+                emulator_ns,
+            }),
             traffic,
             profile: run.profile,
             queueing_ns,

@@ -7,7 +7,8 @@ use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
 use crate::table::{write_objects, write_samples};
 use crate::{Cell, CellError, ErrorKind, Event};
-use crosswind_host::{EmulatorReport, Sampler, Testbed, TestbedReport, TestbedSettings, Threads, realtime};
+use crosswind_host::guest::in_virtual_time;
+use crosswind_host::{EmulatorReport, HostClock, Sampler, Testbed, TestbedReport, TestbedSettings, Threads, realtime};
 use crosswind_ledger::{Cpus, HostStarvation, Observed, Recorder, SinkReport};
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{Payload, Resumption, Settings, SocketSettings};
@@ -21,6 +22,7 @@ pub type OnEvent<'a> = dyn FnMut(&Event) -> Result<(), CellError> + 'a;
 
 /// Runs `cell`, and calls `on_event` with its progress.
 pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, CellError> {
+    let virtual_time = check_clock(cell.host.clock)?;
     let memory_locked = realtime::lock_memory();
     // Beside others there is enough to do; processors that poll instead of sleeping use up a virtual machine's share of its
     // host, which then stops them all for milliseconds.
@@ -59,13 +61,28 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         profile,
         process: ProcessFacts {
             elapsed_ns: elapsed.as_nanos(),
+            virtual_time,
             processors_awake: awake.is_some(),
             peak_memory_bytes: realtime::peak_memory_bytes().ok(),
         },
     };
     Ok(CellResult::new(cell, run, |report, kernel_drops| {
-        observed(report, kernel_drops, &threads, memory_locked, &cpus)
+        observed(report, kernel_drops, (!virtual_time).then_some(&threads), memory_locked, &cpus)
     }))
+}
+
+/// Whether the cell runs in virtual time. An error if it asks for another clock than there is.
+fn check_clock(wanted: HostClock) -> Result<bool, CellError> {
+    let is_virtual = in_virtual_time();
+    let (there, hint) = match (wanted, is_virtual) {
+        (HostClock::Real, true) => ("a kernel of virtual time", "start crosswind-cell on the machine itself"),
+        (HostClock::Virtual, false) => {
+            ("the machine's clock", "crosswind run starts such cells in a kernel of their own")
+        }
+        _ => return Ok(is_virtual),
+    };
+    let message = format!("host.clock is {wanted}, and here is {there}");
+    Err(CellError::new(ErrorKind::Unsupported, message).key("host.clock").hint(hint))
 }
 
 fn testbed_settings(cell: &Cell, recorder: Recorder) -> TestbedSettings {
@@ -82,20 +99,19 @@ fn testbed_settings(cell: &Cell, recorder: Recorder) -> TestbedSettings {
     }
 }
 
-/// What was measured of the emulation.
+/// What was measured of the emulation. In virtual time no thread waits for a processor: there are no `threads` to ask.
 fn observed(
     report: &EmulatorReport,
     kernel_drops: u64,
-    threads: &Threads,
+    threads: Option<&Threads>,
     memory_locked: bool,
     cpus: &crosswind_host::Cpus,
 ) -> Observed {
     let numbers = |cpus: &[usize]| cpus.iter().map(|&cpu| cpu as u32).collect();
-    let [client, server] = threads.worst();
     Observed {
         delay_error_ns: report.delay_error.report(),
-        starvation: report.starvation,
-        probe_starvation: HostStarvation { client, server },
+        starvation: threads.map(|_| report.starvation),
+        probe_starvation: threads.map(Threads::worst).map(|[client, server]| HostStarvation { client, server }),
         kernel_drops,
         realtime: report.realtime,
         memory_locked,

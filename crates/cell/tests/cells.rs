@@ -53,7 +53,7 @@ fn defaults_are_those_of_the_protocol() {
                 "forward": {"loss": 0.0, "rate_bps": null, "queue": null, "count": "ip", "delay_ns": 0},
                 "reverse": {"loss": 0.0, "rate_bps": null, "queue": null, "count": "ip", "delay_ns": 0},
             },
-            "host": {"profile": "linux", "congestion_control": "cubic", "nodelay": true},
+            "host": {"profile": "linux", "congestion_control": "cubic", "nodelay": true, "clock": "auto"},
             "workload": {
                 "kind": "echo", "transport": "tcp", "size_bytes": 1, "messages": 100, "mode": "closed",
                 "rate_per_s": null, "connection": "kept", "stream": "kept", "direction": "echo", "payload": "binary",

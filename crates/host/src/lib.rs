@@ -32,7 +32,7 @@ pub use namespace::Namespace;
 pub use placement::{Cpus, Placement};
 pub use probe::{Finding, probe};
 pub use sampler::{Frame, Sample, SampledThread, Sampler, Samples};
-pub use settings::{HostConfig, HostGroup, HostProfile, HostProfileDescription};
+pub use settings::{HostClock, HostConfig, HostGroup, HostProfile, HostProfileDescription};
 pub use starvation::Threads;
 pub use testbed::{Family, Readback, Testbed, TestbedReport, TestbedSettings};
 pub use timer::Timer;

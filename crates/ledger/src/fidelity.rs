@@ -62,10 +62,10 @@ pub struct HostStarvation {
 pub struct Observed {
     /// Distribution of (actual - due) release time.
     pub delay_error_ns: TimeReport,
-    /// The emulator's thread.
-    pub starvation: Starvation,
+    /// The emulator's thread; null in virtual time, as the next.
+    pub starvation: Option<Starvation>,
     /// The hosts' threads.
-    pub probe_starvation: HostStarvation,
+    pub probe_starvation: Option<HostStarvation>,
     /// Packets that the hosts' own devices and backlogs dropped.
     pub kernel_drops: u64,
     /// Whether the emulator ran at real-time priority.
@@ -134,7 +134,7 @@ impl FidelityReport {
                 with_unit(allowed)
             ));
         }
-        let (fraction, allowed) = (self.observed.starvation.fraction(), self.budget.starvation);
+        let (fraction, allowed) = (self.observed.starvation.unwrap_or_default().fraction(), self.budget.starvation);
         if fraction > allowed {
             reasons.push(format!(
                 "the emulator waited for a CPU for {:.2} % of its time, the budget is {:.2} %",
@@ -143,7 +143,7 @@ impl FidelityReport {
             ));
         }
         let allowed = self.budget.probe_starvation;
-        let HostStarvation { client, server } = self.observed.probe_starvation;
+        let HostStarvation { client, server } = self.observed.probe_starvation.unwrap_or_default();
         for (host, thread) in [("client", client), ("server", server)] {
             if thread.fraction() > allowed {
                 reasons.push(format!(

@@ -12,7 +12,7 @@ fn waited(wait_ns: u64) -> Starvation {
 fn observed(p99: u64, wait_ns: u64) -> Observed {
     Observed {
         delay_error_ns: TimeReport { n: 1000, p50: 9_000, p99, max: 2 * p99 },
-        starvation: waited(wait_ns),
+        starvation: Some(waited(wait_ns)),
         realtime: true,
         cpus: Cpus { emulator: vec![1], hosts: vec![0] },
         ..Observed::default()
@@ -51,7 +51,7 @@ fn a_figure_equal_to_its_budget_is_within_it() {
 #[test]
 fn every_figure_beyond_the_budget_is_reported() {
     let report = report(Observed {
-        probe_starvation: HostStarvation { client: waited(100), server: waited(900) },
+        probe_starvation: Some(HostStarvation { client: waited(100), server: waited(900) }),
         kernel_drops: 3,
         ..observed(12_345_678, 600)
     });

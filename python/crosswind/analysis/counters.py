@@ -48,7 +48,7 @@ def _row(run: CellRun) -> dict[str, float | None]:
         carried = finished.traffic.exchanges
         for direction, counted in (("forward", carried.forward), ("reverse", carried.reverse)):
             row |= {f"bytes_{direction}": counted.bytes, f"packets_{direction}": counted.packets}
-    if finished:
+    if finished and finished.cpu:
         row |= {"cpu_client_ns": finished.cpu.client_ns, "cpu_server_ns": finished.cpu.server_ns}
     if report:
         row |= {"program_ns": 1e9 * report.seconds, "program_messages": report.messages}

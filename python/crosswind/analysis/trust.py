@@ -55,17 +55,19 @@ def fidelity_of(finished: Iterable[Finished]) -> Fidelity | None:
     if not parts:
         return None
     errors = [part.delay_error_ns for part in parts]
-    probes = [host for part in parts for host in (part.probe_starvation.client, part.probe_starvation.server)]
+    waited = [part.starvation.fraction for part in parts if part.starvation]
+    pairs = [part.probe_starvation for part in parts if part.probe_starvation]
+    probes = [host.fraction for pair in pairs for host in (pair.client, pair.server)]
     return Fidelity(
         delay_error=DelayError(
             p50=max(error.p50 for error in errors),
             p99=max(error.p99 for error in errors),
             max=max(error.max for error in errors),
         ),
-        starvation=max(part.starvation.fraction for part in parts),
+        starvation=max(waited, default=None),
         realtime=all(part.realtime for part in parts),
         within_budget=all(part.within_budget for part in parts),
-        probe_starvation=max(host.fraction for host in probes),
+        probe_starvation=max(probes, default=None),
         kernel_drops=sum(part.kernel_drops for part in parts),
     )
 

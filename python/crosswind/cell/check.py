@@ -16,6 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from crosswind.catalog import Carrier, catalog
 from crosswind.cell.binary import REINSTALL
+from crosswind.cell.clocks import clock_for
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
 from crosswind.errors import EngineError
@@ -147,7 +148,7 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
     """
     cells = tuple(study.cells())
     budget = study.budget
-    lines = [json.dumps({**cell_json(cell, budget), "id": f"c{cell.index:03d}"}) for cell in cells]
+    lines = [json.dumps(_on_its_clock({**cell_json(cell, budget), "id": f"c{cell.index:03d}"})) for cell in cells]
     answers = _ask(lines, binary)
     refused = {answer.index: answer for answer in answers if isinstance(answer, _Refused)}
     if refused:
@@ -156,6 +157,12 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
         )
     checked = [answer for answer in answers if isinstance(answer, _Checked)]
     return tuple(_checked_cell(cell, answer, binary) for cell, answer in zip(cells, checked, strict=True))
+
+
+def _on_its_clock(cell: dict[str, Any]) -> dict[str, Any]:
+    """The cell with the clock that `auto` means here. Raises: EngineError without the kernel that it takes."""
+    host = cell["host"]
+    return {**cell, "host": {**host, "clock": clock_for(host.get("clock", "auto"), host.get("kernel"))}}
 
 
 def _checked_cell(cell: Cell, answer: _Checked, binary: Path) -> CheckedCell:

@@ -88,6 +88,12 @@ def examine() -> Diagnosis:
     return Diagnosis([_python(), *_cell(), *(_program(*program) for program in _PROGRAMS), *packages])
 
 
+def cells_can_run(binary: Path) -> bool:
+    """Whether this machine lets a cell make its hosts and its path. Raises: EngineError when nobody can say."""
+    findings = _probe(binary)
+    return all(name in findings and findings[name].ok for name in ("namespaces", "tun"))
+
+
 def _python() -> Check:
     ok = sys.version_info >= (3, 11)
     return Check("python", ok, True, platform.python_version(), None if ok else "install Python 3.11 or later")

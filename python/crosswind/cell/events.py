@@ -175,8 +175,8 @@ class Fidelity(_Record):
     """How close the emulation came to what was asked."""
 
     delay_error_ns: Times
-    starvation: Waiting
-    probe_starvation: HostsWaiting
+    starvation: Waiting | None
+    probe_starvation: HostsWaiting | None
     kernel_drops: int
     realtime: bool
     memory_locked: bool
@@ -308,12 +308,13 @@ class Finished(_Record):
     ledger: Ledger
     fidelity: Fidelity | None
     queueing_ns: DirectionTimes | None
-    cpu: ProcessorTime
+    cpu: ProcessorTime | None
     versions: Versions
     readback: Readback
     traffic: Traffic | None
     profile: Profile | None
     elapsed_ns: int
+    virtual_time: bool
     processors_awake: bool
     peak_memory_bytes: int | None
 
@@ -340,7 +341,10 @@ class Finished(_Record):
         return self.model_copy(update={"warnings": (*self.warnings, text)})
 
 
-_NOT_ALWAYS_WRITTEN = dict.fromkeys(("program", "traffic", "profile", "queueing_ns", "peak_memory_bytes"))
+_NOT_ALWAYS_WRITTEN = {
+    **dict.fromkeys(("program", "traffic", "profile", "queueing_ns", "peak_memory_bytes")),
+    "virtual_time": False,
+}
 
 
 class Error(_Record):

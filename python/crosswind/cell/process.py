@@ -7,20 +7,19 @@ does (dies, hangs, prints garbage) ends as a `Failure`, which is data of that ce
 The process leads a process group of its own, so that Ctrl-C on the terminal reaches it through us alone, once.
 """
 
-import contextlib
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
-from crosswind.cell.binary import BINARY, REINSTALL, filled_in
+from crosswind.cell.binary import BINARY, filled_in
 from crosswind.cell.events import Error, ErrorKind, Event, Failure, Finished, ProtocolError, Started, read_event
-from crosswind.errors import EngineError
+from crosswind.cell.guests import Template
+from crosswind.cell.programs import InGuest, Process, Program
 
 GRACE_S = 10.0
 """How long after the cell's own deadline it may still take to say so. A cell that is over that hangs."""
@@ -29,6 +28,7 @@ INTERRUPT_GRACE_S = 1.5
 """From SIGINT to SIGKILL: a run must have stopped within 2 s of Ctrl-C."""
 
 _DEFAULT_DEADLINE_NS = 600_000_000_000
+_LOOK_S = 1.0
 _LONGEST_LINE_BYTES = 1 << 20
 _READ_SIZE = 1 << 16
 _KEPT_STDERR_BYTES = 1000
@@ -53,7 +53,8 @@ class CellProcess:
     """One running cell.
 
     Args: cell: as in docs/cell-protocol.md, or with placeholders (`filled_in`). binary: from `find_binary`.
-        on_event: called with every well-formed event.
+        on_event: called with every well-formed event. template: a kernel of virtual time to run it on; None for the
+        machine itself. cpu: the processor of a guest.
     Raises: EngineError when the program cannot be started at all.
     """
 
@@ -64,28 +65,24 @@ class CellProcess:
         binary: Path,
         on_event: Callable[[Event], None] = lambda _event: None,
         grace_s: float = GRACE_S,
+        template: Template | None = None,
+        cpu: int | None = None,
     ) -> None:
         self._on_event = on_event
-        self._started = time.monotonic()
-        self._deadline: float = self._started + cell.get("deadline_ns", _DEFAULT_DEADLINE_NS) / 1e9 + grace_s
         self._lines = bytearray()
         self._stderr = bytearray()
         self._last_event: Event | None = None
         self._failure: Failure | None = None
         self._interrupted = False
-        try:
-            self._process = subprocess.Popen(
-                [binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
-            )
-        except OSError as error:
-            raise EngineError(
-                f"cannot start {binary}: {error.strerror}",
-                hint=REINSTALL,
-            ) from error
-        self._open = [_stream(self._process.stdout), _stream(self._process.stderr)]
+        self._next_look = 0.0
+        self._started = time.monotonic()
+        text = json.dumps(filled_in(cell, binary)).encode()
+        self._process: Program = Process(binary, text) if template is None else InGuest(template, cell, text, cpu)
+        allowed_s = self._process.allowed_s(cell.get("deadline_ns", _DEFAULT_DEADLINE_NS) / 1e9)
+        self._deadline: float = self._started + allowed_s + grace_s
+        self._open = [self._process.output, self._process.errors]
         for stream in self._open:
             os.set_blocking(stream.fileno(), False)
-        self._send(json.dumps(filled_in(cell, binary)).encode())
 
     @property
     def pid(self) -> int:
@@ -103,7 +100,7 @@ class CellProcess:
 
     def next_wakeup(self) -> float:
         """When (time.monotonic) to call `handle_time`, unless the process has ended by then."""
-        return self._deadline
+        return min(self._deadline, self._next_look)
 
     def handle_readable(self, stream: IO[bytes]) -> None:
         """Takes what one of `streams` has to give."""
@@ -114,14 +111,18 @@ class CellProcess:
         if not data:
             self._open.remove(stream)
             stream.close()
-        elif stream is self._process.stdout:
+        elif stream is self._process.output:
             self._take_output(data)
         else:
             self._stderr = (self._stderr + data)[-_KEPT_STDERR_BYTES:]
 
     def handle_time(self, now: float) -> None:
-        """Kills the process when it is over its deadline, or over what it was given after an interrupt."""
+        """Kills the process when it is over its deadline, or over what it was given after an interrupt, or stuck."""
         if now < self._deadline:
+            self._next_look = now + _LOOK_S
+            if (problem := self._process.problem(now)) is not None:
+                self._fail(ErrorKind.DEADLINE, problem, "run this program on the real clock: --clock real")
+                self.kill()
             return
         if not self._interrupted:
             self._fail(
@@ -138,11 +139,11 @@ class CellProcess:
             return
         self._interrupted = True
         self._deadline = time.monotonic() + INTERRUPT_GRACE_S
-        self._signal(signal.SIGINT)
+        self._process.interrupt()
 
     def kill(self) -> None:
         """Ends the process and everything in its group, now."""
-        self._signal(signal.SIGKILL)
+        self._process.kill()
         # A grandchild that left the group may hold the pipes open for ever; what it writes is not wanted any more.
         for stream in self._open:
             stream.close()
@@ -153,29 +154,12 @@ class CellProcess:
 
         A process that closed its streams and then does not exit is killed: it has nothing more to say.
         """
-        try:
-            status = self._process.wait(timeout=1.0)
-        except subprocess.TimeoutExpired:
-            self._signal(signal.SIGKILL)
-            status = self._process.wait()
+        status = self._process.wait()
         elapsed_ns = int((time.monotonic() - self._started) * 1e9)
         ended = self._result_or_failure(status)
         if isinstance(ended, Finished):
             return CellEnd(finished=ended, failure=None, elapsed_ns=elapsed_ns)
         return CellEnd(finished=None, failure=ended, elapsed_ns=elapsed_ns)
-
-    def _send(self, text: bytes) -> None:
-        # A cell is a few kilobytes, a pipe holds 64: this does not block even when nobody reads.
-        stdin = _stream(self._process.stdin)
-        try:
-            stdin.write(text)
-            stdin.close()
-        except BrokenPipeError:
-            pass  # It died before it had read everything; its end says why.
-
-    def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
 
     def _take_output(self, data: bytes) -> None:
         self._lines += data
@@ -187,7 +171,7 @@ class CellProcess:
             self._break_off(f"a line of more than {_LONGEST_LINE_BYTES} bytes")
 
     def _take_line(self, line: bytes) -> None:
-        if self._failure is not None:
+        if self._failure is not None or self._process.takes(line):
             return
         try:
             event = read_event(line)
@@ -210,7 +194,7 @@ class CellProcess:
         if self._failure is None:
             self._failure = Failure(kind, message + self._stderr_tail(), hint)
 
-    def _result_or_failure(self, status: int) -> Finished | Failure:
+    def _result_or_failure(self, status: int | None) -> Finished | Failure:
         last = self._last_event
         if self._interrupted and not isinstance(last, Finished):
             return Failure(ErrorKind.INTERRUPTED, "interrupted before it ended")
@@ -220,6 +204,13 @@ class CellProcess:
             return last.failure
         if isinstance(last, Finished) and status == 0:
             return last
+        return self._abrupt_end(status)
+
+    def _abrupt_end(self, status: int | None) -> Failure:
+        """Why there is neither a result nor an error."""
+        if status is None:
+            message = "the kernel that it ran on ended before it did"
+            return Failure(ErrorKind.KILLED, message + self._stderr_tail(), _kill_hint(signal.SIGKILL))
         if status < 0:
             message = f"the cell was ended by signal {_signal_name(-status)}"
             return Failure(ErrorKind.KILLED, message + self._stderr_tail(), _kill_hint(-status))
@@ -229,11 +220,6 @@ class CellProcess:
     def _stderr_tail(self) -> str:
         text = self._stderr.decode(errors="replace").strip()
         return f"; on its standard error: {text}" if text else ""
-
-
-def _stream(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None  # Each was asked for as a pipe.
-    return stream
 
 
 def _signal_name(number: int) -> str:

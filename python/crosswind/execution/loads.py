@@ -27,6 +27,8 @@ class Loads:
         if finished.elapsed_ns < _SHORTEST_NS:
             return
         cpu = finished.cpu
+        if cpu is None:
+            return
         threads_ns = cpu.client_ns + cpu.server_ns + cpu.emulator_ns
         load = _WITH_INTERRUPTS * threads_ns / finished.elapsed_ns
         self._measured.setdefault(planned.cell, []).append(load)

@@ -8,8 +8,12 @@ from typing import IO, Any
 
 from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd, CellProcess
+from crosswind.execution.guests import Seat
 from crosswind.store.plan import PlannedCell
 from crosswind.store.result import CellResult
+
+VIRTUAL_HEARTBEAT_NS = 10_000_000_000
+"""How often a cell in virtual time reports its progress, of its own time."""
 
 HEARTBEAT_NS = 500_000_000
 """How often a cell that others run beside reports its progress; one that runs alone does so twice as often."""
@@ -20,7 +24,7 @@ class RunningCell:
     """One repetition under way.
 
     Attributes: part: the directory it writes into. beside: most other cells that ran at the same time, so far.
-        alone: whether nothing may run beside it. attempt: from 1.
+        alone: whether nothing may run beside it. attempt: from 1. seat: where it runs in virtual time.
     """
 
     planned: PlannedCell
@@ -31,6 +35,7 @@ class RunningCell:
     beside: int
     alone: bool
     attempt: int
+    seat: Seat | None = None
     _watched: list[IO[bytes]] = field(default_factory=list)
 
     def watch(self, selector: selectors.BaseSelector) -> None:
@@ -70,5 +75,7 @@ class RunningCell:
 def cell_as_sent(planned: PlannedCell, directory: Path, placement: Placement, *, beside: int) -> Mapping[str, Any]:
     """The cell as sent to the process: the plan's, with where to write and where to run."""
     output = {**planned.parameters.get("output", {}), "directory": str(directory.absolute())}
+    if planned.is_virtual:
+        return {**planned.parameters, "output": output, "heartbeat_ns": VIRTUAL_HEARTBEAT_NS}
     heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if beside else {}
     return {**planned.parameters, "output": output, "placement": placement.as_json(), **heartbeat}

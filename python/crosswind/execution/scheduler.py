@@ -11,10 +11,12 @@ import time
 from pathlib import Path
 
 from crosswind.cell.events import ErrorKind, Event, Failure, Progress
+from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.errors import CrosswindError, DiskError, EngineError
 from crosswind.execution.admission import ATTEMPTS, Admission, Admitted
 from crosswind.execution.concurrency import WINDOW_S, Budget, ConcurrencyControl, Counters
+from crosswind.execution.guests import Seat, VirtualQueue
 from crosswind.execution.observer import Observer
 from crosswind.execution.processors import Processors, restore
 from crosswind.execution.running import RunningCell, cell_as_sent
@@ -68,7 +70,14 @@ class Scheduler:
         self._stops = StopRequests()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._stops, selectors.EVENT_READ)
-        self._missing = store.missing()
+        missing = store.missing()
+        self._missing = [planned for planned in missing if not planned.is_virtual]
+        self._virtual = VirtualQueue(
+            (planned for planned in missing if planned.is_virtual),
+            processors=self._processors.usable,
+            binary=binary,
+            jobs=jobs,
+        )
         self._admission = self._new_admission()
         budget = Budget.strictest(planned.budget for planned in self._missing)
         self._concurrency = ConcurrencyControl(budget, cells=len(self._missing), jobs=jobs)
@@ -79,7 +88,7 @@ class Scheduler:
 
         Raises: EngineError, DiskError when no cell could run after this one. What was finished stays.
         """
-        self._observer.run_started(self.store.manifest.name, self.store.plan, self._missing)
+        self._observer.run_started(self.store.manifest.name, self.store.plan, self.store.missing())
         before = self._processors.leave_to_emulators()
         try:
             self._loop()
@@ -87,6 +96,7 @@ class Scheduler:
             self._fatal = self._fatal or error
         finally:
             self._abandon()
+            self._virtual.close()
             restore(before)
             self._selector.close()
             self._stops.close()
@@ -120,7 +130,7 @@ class Scheduler:
 
     def _loop(self) -> None:
         self._next_window = time.monotonic() + WINDOW_S
-        while self._running or (len(self._admission) and not self._ending):
+        while self._running or ((len(self._admission) or len(self._virtual)) and not self._ending):
             self._start_what_may()
             self._wait()
             for cell in [cell for cell in self._running.values() if cell.process.done]:
@@ -140,23 +150,36 @@ class Scheduler:
             alone = any(cell.alone for cell in self._running.values())
             admitted = self._admission.next(running, limit=self._concurrency.limit, alone=alone)
             if admitted is None:
-                return
+                break
             self._start(admitted)
             self._next_start = now + START_S
+        # What is measured on the machine's clock has the machine to itself.
+        while not self._ending and not len(self._admission) and all(cell.seat for cell in self._running.values()):
+            virtual = self._virtual.next()
+            if virtual is None:
+                return
+            planned, seat = virtual
+            self._start(Admitted(planned, beside=len(self._running)), seat)
 
-    def _start(self, admitted: Admitted) -> None:
+    def _start(self, admitted: Admitted, seat: Seat | None = None) -> None:
         planned = admitted.planned
         part = self._cells.begin(planned.key)
-        placement = self._processors.place(planned.backend, beside=admitted.beside)
+        placement = Placement() if seat else self._processors.place(planned.backend, beside=admitted.beside)
 
         def handle_event(event: Event) -> None:
-            if isinstance(event, Progress) and event.fidelity is not None:
+            if seat is None and isinstance(event, Progress) and event.fidelity is not None:
                 self._concurrency.handle_report(planned.key, Counters.of(event.elapsed_ns, event.fidelity))
             self._observer.cell_event(planned, event)
 
         try:
             sent = cell_as_sent(planned, part, placement, beside=admitted.beside)
-            process = CellProcess(sent, binary=self._binary, on_event=handle_event)
+            process = CellProcess(
+                sent,
+                binary=self._binary,
+                on_event=handle_event,
+                template=seat.template if seat else None,
+                cpu=seat.cpu if seat else None,
+            )
         except EngineError:
             self._cells.discard(part)
             raise
@@ -169,6 +192,7 @@ class Scheduler:
             beside=len(self._running),
             alone=not admitted.beside,
             attempt=self._admission.attempts(planned) + 1,
+            seat=seat,
         )
         for other in self._running.values():
             other.beside = max(other.beside, len(self._running))
@@ -221,6 +245,8 @@ class Scheduler:
     def _end(self, cell: RunningCell, end: CellEnd) -> None:
         cell.watch(self._selector)
         self._processors.release(cell.placement)
+        if cell.seat:
+            self._virtual.release(cell.seat)
         self._concurrency.handle_end(cell.planned.key)
         failure = end.failure
         if failure is not None and self._ending:
@@ -248,7 +274,7 @@ class Scheduler:
 
     def _is_to_repeat(self, cell: RunningCell, end: CellEnd) -> bool:
         """Fidelity alone decides; what was measured has no say in it."""
-        if end.finished is None:
+        if end.finished is None or cell.seat:
             return False
         self._admission.loads.learn(cell.planned, end.finished)
         kept = end.finished.kept_budget

@@ -50,6 +50,17 @@ class PlannedCell:
         return f"{workload.get('kind')} {workload.get('transport')}"
 
     @property
+    def is_virtual(self) -> bool:
+        """Whether it runs in virtual time."""
+        return bool(self.parameters.get("host", {}).get("clock") == "virtual")
+
+    @property
+    def kernel(self) -> str | None:
+        """The series of the kernel of virtual time that it asks for."""
+        series: str | None = self.parameters.get("host", {}).get("kernel")
+        return series
+
+    @property
     def budget(self) -> Mapping[str, float]:
         """What it sets of the fidelity budget."""
         return self.parameters.get("budget") or {}

@@ -1,8 +1,10 @@
 //! Settings of both hosts: a profile gives every value, keys override it, the kernel applies them, and they are read back.
 
+mod clock;
 mod host_profile;
 mod kernel;
 
+pub use clock::HostClock;
 pub use host_profile::{HostProfile, HostProfileDescription};
 pub(crate) use kernel::recorded_sysctls;
 
@@ -58,6 +60,12 @@ pub struct HostConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1_000_000_u64, max = 120_000_000_000_u64))]
     pub min_rto_ns: Option<u64>,
+    /// The clock of both hosts and of the path.
+    pub clock: HostClock,
+    /// The kernel of virtual time, by its series: 6.12, for example.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default_help" = "the newest that is there"))]
+    pub kernel: Option<String>,
 }
 
 /// What the settings of the hosts may be, as the catalogue lists it.
@@ -101,6 +109,8 @@ impl HostConfig {
             receive_buffer_bytes: self.receive_buffer_bytes.or(profile.receive_buffer_bytes),
             initial_window: self.initial_window.or(profile.initial_window),
             min_rto_ns: self.min_rto_ns.or(profile.min_rto_ns),
+            clock: self.clock,
+            kernel: self.kernel.clone(),
         }
     }
 }
@@ -145,7 +155,7 @@ mod tests {
         let described = serde_json::to_value(HostConfig::describe()).unwrap();
         let studies: Vec<_> = described["keys"].as_array().unwrap().iter().map(|key| key["study"].clone()).collect();
         let expected = "profile congestion_control nodelay sack timestamps window_scaling tail_loss_probe \
-                        slow_start_after_idle send_buffer receive_buffer initial_window min_rto";
+                        slow_start_after_idle send_buffer receive_buffer initial_window min_rto clock kernel";
         assert_eq!(studies, expected.split_whitespace().collect::<Vec<_>>());
         assert_eq!(described["keys"][0]["choices"], json!(["linux", "freebsd-8"]));
         assert_eq!(

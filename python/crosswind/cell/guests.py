@@ -1,0 +1,196 @@
+"""Guests: copies of a booted kernel of virtual time, each of which runs one program and ends.
+
+A `Template` is a kernel that has booted and waits. `start` has it copy itself: the copy takes milliseconds, starts in
+the same state at the same virtual time as every other, and does what its request says. A guest ends with the template,
+and the template with this process.
+"""
+
+import contextlib
+import json
+import mmap
+import os
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from crosswind.cell.kernels import Kernel
+from crosswind.errors import EngineError
+
+MEMORY = "512M"
+"""Of a guest. What it does not use takes no space."""
+
+START_NS = 1_767_225_600_000_000_000
+"""Time of day at which every guest starts: 2026-01-01, 00:00 UTC."""
+
+_ANSWER_TIMEOUT_S = 30.0
+_STATE = struct.Struct("=QQii16s")
+_STATE_SIZE = 4096
+_KEPT_MESSAGES = 2000
+
+
+@dataclass(frozen=True)
+class GuestRequest:
+    """What a guest does.
+
+    Attributes: seed: what all randomness inside derives from. input: what the program reads. program: with its
+        arguments; none for crosswind-cell. writable: the directory that can be written. environment: of the program.
+    """
+
+    seed: int
+    input: str
+    program: Sequence[str] = ()
+    writable: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self) -> bytes:
+        """As the guest's first process reads it."""
+        writable = None if self.writable is None else str(self.writable)
+        return json.dumps({
+            "seed": self.seed,
+            "writable": writable,
+            "directory": writable or "/",
+            "environment": dict(self.environment),
+            "program": list(self.program),
+            "input": self.input,
+        }).encode()  # fmt: skip
+
+    def for_kernel(self, cpu: int | None) -> bytes:
+        """As the template reads it."""
+        settings = [f"seed={self.seed}", f"cpu={-1 if cpu is None else cpu}"]
+        return "\n".join([*settings, f"writable={self.writable}"] if self.writable else settings).encode()
+
+
+@dataclass(frozen=True)
+class GuestState:
+    """How far a guest is. `process` made the last system call, number `call`."""
+
+    virtual_ns: int
+    calls: int
+    process: str
+    call: int
+
+
+class Guest:
+    """A running guest. `output` and `errors` end when it does."""
+
+    def __init__(self, pid: int, output: IO[bytes], errors: IO[bytes], state: mmap.mmap) -> None:
+        self.pid = pid
+        self.output = output
+        self.errors = errors
+        self._state = state
+
+    def state(self) -> GuestState:
+        """What it is doing now."""
+        virtual_ns, calls, _, call, name = _STATE.unpack_from(self._state)
+        return GuestState(virtual_ns, calls, name.rstrip(b"\0").decode(errors="replace"), call)
+
+    def kill(self) -> None:
+        """Ends it and everything in it, now."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+
+class Template:
+    """A booted kernel. Args: binary: of crosswind-cell. Raises: EngineError when it does not start."""
+
+    def __init__(self, kernel: Kernel, binary: Path) -> None:
+        self.kernel = kernel
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.settimeout(_ANSWER_TIMEOUT_S)
+        # What it says while it boots; nobody waits for it, so it must not fill a pipe.
+        self._messages = os.fdopen(os.memfd_create("messages", os.MFD_CLOEXEC), "w+b")
+        arguments = [
+            f"mem={MEMORY}",
+            *("root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={binary.absolute()}"),
+            *("time-travel=inf-cpu", f"time-travel-start={START_NS}", "norandmaps"),
+            *("con=null", "console=stderr0", "quiet", f"template={theirs.fileno()}", "--", "--guest"),
+        ]
+        try:
+            self._process = subprocess.Popen(
+                [kernel.program, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=self._messages,
+                stderr=self._messages,
+                pass_fds=[theirs.fileno()],
+                env={"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": _memory_directory()},
+            )
+        except OSError as error:
+            self._socket.close()
+            self._messages.close()
+            raise EngineError(f"cannot start {kernel.program}: {error.strerror}", hint="`crosswind doctor`") from error
+        finally:
+            theirs.close()
+
+    def start(self, request: GuestRequest, *, cpu: int | None = None) -> Guest:
+        """Starts a guest, on one processor. Raises: EngineError when the template is gone."""
+        with contextlib.ExitStack() as opened:
+            files = [_memory_file("input", opened), *self._pipes(opened), _memory_file("state", opened)]
+            given, output, their_output, errors, their_errors, state = files
+            os.write(given, request.text())
+            os.lseek(given, 0, os.SEEK_SET)
+            os.ftruncate(state, _STATE_SIZE)
+            mapped = mmap.mmap(state, _STATE_SIZE)
+            try:
+                passed = [given, their_output, their_errors, state]
+                socket.send_fds(self._socket, [request.for_kernel(cpu)], passed)
+                answer = self._socket.recv(4)
+            except OSError:
+                answer = b""
+            if len(answer) < 4 or (pid := struct.unpack("=i", answer)[0]) <= 0:
+                raise self._gone()
+            return Guest(pid, os.fdopen(os.dup(output), "rb", 0), os.fdopen(os.dup(errors), "rb", 0), mapped)
+
+    def close(self) -> None:
+        """Ends it, and with it every guest."""
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
+        self._messages.close()
+
+    @staticmethod
+    def _pipes(opened: contextlib.ExitStack) -> list[int]:
+        ends = [*os.pipe2(os.O_CLOEXEC), *os.pipe2(os.O_CLOEXEC)]
+        for end in ends:
+            opened.callback(os.close, end)
+        return ends
+
+    def _gone(self) -> EngineError:
+        self._process.kill()
+        self._process.wait()
+        self._messages.seek(0)
+        said = self._messages.read().decode(errors="replace").strip()[-_KEPT_MESSAGES:]
+        last = said.splitlines()[-1].strip() if said else f"it ended with status {self._process.returncode}"
+        return EngineError(
+            f"the kernel of virtual time does not run: {last}",
+            hint="`crosswind doctor`: it takes ptrace, /proc, and memory for a guest in the temporary directory",
+        )
+
+
+def read_ended(line: bytes) -> Mapping[str, Any] | None:
+    """What the last line of a guest says: `status` and `error`; None of any other line."""
+    if not line.startswith(b'{"event":"guest_ended"'):
+        return None
+    ended: Mapping[str, Any] = json.loads(line)
+    return ended
+
+
+def _memory_file(name: str, opened: contextlib.ExitStack) -> int:
+    file = os.memfd_create(name, os.MFD_CLOEXEC)
+    opened.callback(os.close, file)
+    return file
+
+
+def _memory_directory() -> str:
+    """Where the template's memory is a file: in memory, if there is such a place."""
+    shared = "/dev/shm"
+    try:
+        fits = os.access(shared, os.W_OK) and not os.statvfs(shared).f_flag & os.ST_NOEXEC
+    except OSError:
+        fits = False
+    return shared if fits else tempfile.gettempdir()

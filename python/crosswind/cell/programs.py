@@ -1,0 +1,167 @@
+"""A started crosswind-cell: a process of this machine, or a guest with a kernel and a clock of its own.
+
+Both have the same methods, so that who follows a cell need not know which one it is.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from crosswind.cell.binary import BINARY, REINSTALL
+from crosswind.cell.guests import GuestRequest, Template, read_ended
+from crosswind.errors import EngineError
+
+STUCK_S = 30.0
+"""So long may virtual time stand still while a guest computes. Starting a browser takes less."""
+
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "VIRTUAL_ENV", "NODE_PATH", "GOPATH")
+"""What programs in a guest see of this process's environment."""
+
+
+class Program(Protocol):
+    """A started cell: `output` and `errors` are its streams, `pid` its process group."""
+
+    pid: int
+    output: IO[bytes]
+    errors: IO[bytes]
+
+    def interrupt(self) -> None:
+        """Asks it to end."""
+
+    def kill(self) -> None:
+        """Ends it and everything that it started, now."""
+
+    def wait(self) -> int | None:
+        """Its exit status, negative for a signal; None when the kernel under it ended first.
+
+        To be called once its streams have ended. If it does not end then, it is killed.
+        """
+
+    def takes(self, line: bytes) -> bool:
+        """Whether a line of its output is not the cell's, but about it."""
+
+    def problem(self, now: float) -> str | None:
+        """Why it will never end, if that is so."""
+
+    def allowed_s(self, deadline_s: float) -> float:
+        """How long it may take when its cell may take `deadline_s`."""
+
+
+class Process:
+    """A process of this machine. Raises: EngineError when it cannot be started."""
+
+    def __init__(self, binary: Path, text: bytes) -> None:
+        try:
+            self._process = subprocess.Popen(
+                [binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+            )
+        except OSError as error:
+            raise EngineError(f"cannot start {binary}: {error.strerror}", hint=REINSTALL) from error
+        self.pid = self._process.pid
+        self.output, self.errors = _stream(self._process.stdout), _stream(self._process.stderr)
+        # A cell is a few kilobytes, a pipe holds 64: this does not block even when nobody reads.
+        stdin = _stream(self._process.stdin)
+        with contextlib.suppress(BrokenPipeError):  # It died before it had read everything; its end says why.
+            stdin.write(text)
+            stdin.close()
+
+    def interrupt(self) -> None:
+        """Asks it to end."""
+        self._signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """Ends its whole group."""
+        self._signal(signal.SIGKILL)
+
+    def wait(self) -> int | None:
+        """Its exit status."""
+        try:
+            return self._process.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return self._process.wait()
+
+    def takes(self, _line: bytes) -> bool:
+        """No line."""
+        return False
+
+    def problem(self, _now: float) -> str | None:
+        """None that anybody could see."""
+        return None
+
+    def allowed_s(self, deadline_s: float) -> float:
+        """The same."""
+        return deadline_s
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+
+class InGuest:
+    """A cell in a guest, on one processor. Raises: EngineError when the kernel does not run."""
+
+    def __init__(self, template: Template, cell: Mapping[str, Any], text: bytes, cpu: int | None) -> None:
+        directory = (cell.get("output") or {}).get("directory")
+        request = GuestRequest(
+            seed=cell.get("seed", 1),
+            input=text.decode(),
+            writable=Path(directory) if directory else None,
+            environment={name: os.environ[name] for name in _INHERITED if name in os.environ},
+        )
+        self._guest = template.start(request, cpu=cpu)
+        self.pid, self.output, self.errors = self._guest.pid, self._guest.output, self._guest.errors
+        self._status: int | None = None
+        self._moved = time.monotonic()
+        self._seen_ns = 0
+
+    def interrupt(self) -> None:
+        """Ends it: there is nothing to clean up."""
+        self._guest.kill()
+
+    def kill(self) -> None:
+        """Ends it."""
+        self._guest.kill()
+
+    def wait(self) -> int | None:
+        """The cell's exit status."""
+        self._guest.kill()
+        return self._status
+
+    def takes(self, line: bytes) -> bool:
+        """The line with which a guest ends."""
+        ended = read_ended(line)
+        if ended is None:
+            return False
+        self._status = ended["status"]
+        # It has nothing left to do. The kernel's own end takes a while, and nobody needs it.
+        self._guest.kill()
+        return True
+
+    def problem(self, now: float) -> str | None:
+        """Says so when virtual time stands still."""
+        state = self._guest.state()
+        if state.virtual_ns != self._seen_ns:
+            self._seen_ns, self._moved = state.virtual_ns, now
+            return None
+        if now - self._moved < STUCK_S:
+            return None
+        return (
+            f"virtual time stood still at {state.virtual_ns / 1e9:.3f} s for {now - self._moved:.0f} s: "
+            f"{state.process or BINARY} computes without ever waiting (its last system call was number {state.call}); "
+            "a program that waits for the clock in a loop never sees it move"
+        )
+
+    def allowed_s(self, deadline_s: float) -> float:
+        """Much longer: a busy second of virtual time takes several of the machine's."""
+        return 60.0 + 20.0 * deadline_s
+
+
+def _stream(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None  # Each was asked for as a pipe.
+    return stream

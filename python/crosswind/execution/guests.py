@@ -1,0 +1,56 @@
+"""Cells in virtual time: one at a time on each processor, each on a fresh copy of a kernel that was booted once."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosswind.cell.guests import Template
+from crosswind.cell.kernels import find_kernel
+from crosswind.store.plan import PlannedCell
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Where a cell in virtual time runs."""
+
+    template: Template
+    cpu: int
+
+
+class VirtualQueue:
+    """What is to run in virtual time, in order.
+
+    Args: missing: the repetitions. processors: that guests may use. jobs: cells at a time; None for one a processor.
+    """
+
+    def __init__(
+        self, missing: Iterable[PlannedCell], *, processors: Sequence[int], binary: Path, jobs: int | None = None
+    ) -> None:
+        self._ready = deque(missing)
+        self._free = deque(list(processors)[:jobs])
+        self._binary = binary
+        self._templates: dict[str | None, Template] = {}
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+    def next(self) -> tuple[PlannedCell, Seat] | None:
+        """What may start now. Raises: EngineError when there is no such kernel, or it does not run."""
+        if not self._ready or not self._free:
+            return None
+        planned = self._ready.popleft()
+        template = self._templates.get(planned.kernel)
+        if template is None:
+            template = self._templates[planned.kernel] = Template(find_kernel(planned.kernel), self._binary)
+        return planned, Seat(template, self._free.popleft())
+
+    def release(self, seat: Seat) -> None:
+        """A cell has left it."""
+        self._free.append(seat.cpu)
+
+    def close(self) -> None:
+        """Ends the kernels, and what runs on them."""
+        for template in self._templates.values():
+            template.close()
+        self._templates.clear()
