@@ -260,7 +260,8 @@ EARLIER = [
 @pytest.mark.parametrize(("study", "earlier"), EARLIER, ids=lambda value: getattr(value, "name", ""))
 def test_a_study_has_the_cells_that_it_had_in_earlier_versions(study: Study, earlier: dict[str, Any]) -> None:
     (cell,) = checked(study.with_overrides({"host.clock": "real"}))
-    asked = {"schema": "crosswind.cell/1", "id": "c000", **earlier, "host": {**earlier["host"], "clock": "real"}}
+    host = {**earlier.get("host", {}), "clock": "real"}
+    asked = {"schema": "crosswind.cell/1", "id": "c000", **earlier, "host": host}
     answer = subprocess.run(
         [requires_binary(), "--check"], input=json.dumps(asked), capture_output=True, text=True, check=True
     )
