@@ -63,7 +63,10 @@ KERNEL ?= 6.12
 kernel:
 	@kernel/build $(KERNEL)
 
-test: test-rust test-python
+# Without the kernel the tests of virtual time are skipped; in CI that fails them.
+test: test-rust
+	@$(MAKE) --no-print-directory kernel || echo "there is no kernel of virtual time: its tests are skipped"
+	@$(MAKE) --no-print-directory test-python
 
 build-tests: $(DEV)/.locked
 	cargo test --workspace --locked --quiet --no-run
