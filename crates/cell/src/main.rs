@@ -53,7 +53,10 @@ fn obey(arguments: &[&str]) -> Result<ExitCode, CellError> {
         ["--serve", wanted] => peer::serve(wanted)?,
         ["--call", wanted] => peer::call(wanted)?,
         [program::INIT] => program::be_init(),
-        [guest::GUEST] => guest::be_guest(),
+        [guest::GUEST] => {
+            guest::be_guest();
+            run()?;
+        }
         _ => {
             let message = format!("unknown arguments: {}", arguments.join(" "));
             return Err(CellError::bad_cell(message).hint("crosswind-cell --help"));

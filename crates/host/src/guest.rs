@@ -10,14 +10,14 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{Pid, sync};
+use nix::unistd::{ForkResult, Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, fork, sync};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The option that makes the cell binary a guest's first process.
 pub const GUEST: &str = "--guest";
@@ -75,10 +75,14 @@ pub fn in_virtual_time() -> bool {
     fs::read_to_string(CLOCK).is_ok_and(|name| name.trim() == VIRTUAL_CLOCK)
 }
 
-/// Does all that a guest does, and switches it off.
-pub fn be_guest() -> ! {
+/// Does all that a guest's first process does, and switches the guest off. It returns in the process that is to run a cell,
+/// where the request names no other program: a copy of this one, which is ready sooner than one that is started anew.
+///
+/// To be called before there is a second thread.
+pub fn be_guest() {
     let (status, error) = match serve() {
-        Ok(status) => (status, None),
+        Ok(Some(status)) => (status, None),
+        Ok(None) => return,
         Err(error) => (1, Some(error.to_string())),
     };
     let line = serde_json::to_string(&GuestEnded { status, error }).unwrap_or_default();
@@ -89,7 +93,8 @@ pub fn be_guest() -> ! {
     unreachable!("a guest that is switched off does not go on");
 }
 
-fn serve() -> Result<i32> {
+/// The program's exit status; nothing in the process that runs a cell.
+fn serve() -> Result<Option<i32>> {
     file_systems()?;
     let mut text = String::new();
     let mut host = File::open("/dev/cell").map_err(|e| HostError::new("cannot open /dev/cell", e))?;
@@ -107,12 +112,12 @@ fn serve() -> Result<i32> {
         sysctl::set(name, value)?;
     }
     Netlink::connect()?.set_up("lo", true)?;
-    let status = run(&request)?;
+    let Some(status) = run(&request)? else { return Ok(None) };
     if let Some(directory) = &request.writable {
         sync();
         umount2(directory, MntFlags::MNT_DETACH).map_err(|e| HostError::new("cannot write everything out", e))?;
     }
-    Ok(status)
+    Ok(Some(status))
 }
 
 fn file_systems() -> Result<()> {
@@ -144,33 +149,67 @@ fn seed(seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// Runs the program to its end. Returns its exit status.
-fn run(request: &GuestRequest) -> Result<i32> {
-    let own = ["/proc/self/exe".to_owned()];
-    let words = if request.program.is_empty() { &own[..] } else { &request.program };
-    let errors = |what: &'static str| move |e: std::io::Error| HostError::new(what, e);
+/// Runs the program to its end. Returns its exit status; nothing in the process that runs a cell.
+fn run(request: &GuestRequest) -> Result<Option<i32>> {
+    let Some(program) = start(request)? else { return Ok(None) };
+    let status = wait_for(program).map_err(|e| HostError::new("cannot wait for the program", e))?;
+    // Whatever it left behind.
+    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+    Ok(Some(status))
+}
+
+/// Starts the program, or a copy of this process, in which it returns nothing.
+fn start(request: &GuestRequest) -> Result<Option<Pid>> {
     let open = |device: &str| {
         OpenOptions::new().write(true).open(device).map_err(|e| HostError::new(format!("cannot open {device}"), e))
     };
-    let mut child = Command::new(&words[0])
-        .args(&words[1..])
-        .env_clear()
-        .envs(&request.environment)
-        .env("TMPDIR", TEMPORARY)
-        .current_dir(&request.directory)
-        .stdin(Stdio::piped())
-        .stdout(open("/dev/cell")?)
-        .stderr(open("/dev/cell-errors")?)
-        .spawn()
-        .map_err(|e| HostError::new(format!("cannot start {}", words[0]), e).hint("is it there, and readable?"))?;
-    if let Some(mut input) = child.stdin.take() {
-        // A program that does not read all of it has its reasons.
-        let _ = input.write_all(request.input.as_bytes());
+    let (output, errors) = (open("/dev/cell")?, open("/dev/cell-errors")?);
+    let (input, mut given) = std::io::pipe().map_err(|e| HostError::new("cannot make a pipe", e))?;
+    let child = match request.program.split_first() {
+        Some((program, arguments)) => {
+            let child = Command::new(program)
+                .args(arguments)
+                .env_clear()
+                .envs(&request.environment)
+                .env("TMPDIR", TEMPORARY)
+                .current_dir(&request.directory)
+                .stdin(input)
+                .stdout(output)
+                .stderr(errors)
+                .spawn()
+                .map_err(|e| HostError::new(format!("cannot start {program}"), e).hint("is it there, and readable?"))?;
+            Pid::from_raw(child.id() as i32)
+        }
+        None => {
+            // SAFETY: there is one thread.
+            match unsafe { fork() }.map_err(|e| HostError::new("cannot copy this process", e))? {
+                ForkResult::Parent { child } => child,
+                ForkResult::Child => {
+                    drop(given);
+                    become_cell(request, [input.into(), output.into(), errors.into()])?;
+                    return Ok(None);
+                }
+            }
+        }
+    };
+    // A program that does not read all of it has its reasons.
+    let _ = given.write_all(request.input.as_bytes());
+    Ok(Some(child))
+}
+
+/// Gives this process the streams, the directory and the environment that the request asks for.
+fn become_cell(request: &GuestRequest, [input, output, errors]: [OwnedFd; 3]) -> Result<()> {
+    let failed = |e: nix::Error| HostError::new("cannot become the cell", e);
+    dup2_stdin(input).map_err(failed)?;
+    dup2_stdout(output).map_err(failed)?;
+    dup2_stderr(errors).map_err(failed)?;
+    chdir(&request.directory).map_err(failed)?;
+    let environment = request.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in environment.chain([("TMPDIR", TEMPORARY)]) {
+        // SAFETY: there is one thread.
+        unsafe { std::env::set_var(name, value) };
     }
-    let status = wait_for(Pid::from_raw(child.id() as i32)).map_err(errors("cannot wait for the program"))?;
-    // Whatever it left behind.
-    let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
-    Ok(status)
+    Ok(())
 }
 
 /// Waits for one process, and for those whose parents are gone.

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.cell.binary import find_binary
+from crosswind.cell.guests import try_kernel
+from crosswind.cell.kernels import BUILD_HINT, installed_kernels, kernels_directory
 from crosswind.errors import CrosswindError, EngineError
 
 REQUIRED = frozenset({"python", "crosswind-cell", "namespaces", "tun"})
@@ -85,7 +87,7 @@ class _Finding:
 def examine() -> Diagnosis:
     """Finds out what this machine allows. Takes a second or two and changes nothing."""
     packages = (_package(*package) for package in _PACKAGES)
-    return Diagnosis([_python(), *_cell(), *(_program(*program) for program in _PROGRAMS), *packages])
+    return Diagnosis([_python(), *_cell(), _virtual_time(), *(_program(*program) for program in _PROGRAMS), *packages])
 
 
 def cells_can_run(binary: Path) -> bool:
@@ -106,6 +108,18 @@ def _cell() -> list[Check]:
     except CrosswindError as error:
         return [Check("crosswind-cell", False, True, error.message, error.hint)]
     return [Check("crosswind-cell", True, True, _shown(binary)), *_kernel_checks(probe)]
+
+
+def _virtual_time() -> Check:
+    kernels = installed_kernels()
+    if not kernels:
+        return Check("virtual time", False, False, f"no kernel in {_shown(kernels_directory())}", BUILD_HINT)
+    try:
+        for kernel in kernels:
+            try_kernel(kernel, find_binary())
+    except CrosswindError as error:
+        return Check("virtual time", False, False, error.message, error.hint)
+    return Check("virtual time", True, False, ", ".join(f"Linux {kernel.release}" for kernel in kernels))
 
 
 def _kernel_checks(findings: Mapping[str, _Finding]) -> list[Check]:

@@ -29,6 +29,7 @@ START_NS = 1_767_225_600_000_000_000
 """Time of day at which every guest starts: 2026-01-01, 00:00 UTC."""
 
 _ANSWER_TIMEOUT_S = 30.0
+_NEEDS = "it takes ptrace, /proc, and 30 MB for each guest in /dev/shm or the temporary directory"
 _STATE = struct.Struct("=QQii16s")
 _STATE_SIZE = 4096
 _KEPT_MESSAGES = 2000
@@ -168,8 +169,26 @@ class Template:
         last = said.splitlines()[-1].strip() if said else f"it ended with status {self._process.returncode}"
         return EngineError(
             f"the kernel of virtual time does not run: {last}",
-            hint="`crosswind doctor`: it takes ptrace, /proc, and memory for a guest in the temporary directory",
+            hint=_NEEDS,
         )
+
+
+def try_kernel(kernel: Kernel, binary: Path) -> None:
+    """Runs a guest that does nothing. Raises: EngineError, with what the kernel said, when that fails."""
+    template = Template(kernel, binary)
+    try:
+        guest = template.start(GuestRequest(seed=1, input="", program=[str(binary.absolute()), "--version"]))
+        with guest.output as output, guest.errors as errors:
+            said = output.read()
+            problem = errors.read().decode(errors="replace").strip()
+        ended = next(filter(None, map(read_ended, said.splitlines())), None)
+        if ended is None or ended["status"] != 0:
+            raise EngineError(
+                f"a guest does not run: {(ended or {}).get('error') or problem or 'it ended without a word'}",
+                hint=_NEEDS,
+            )
+    finally:
+        template.close()
 
 
 def read_ended(line: bytes) -> Mapping[str, Any] | None:
