@@ -319,6 +319,7 @@ def transfer(cell: int, levels: dict[str, str], wire_ns: list[int], size: int = 
         ("path.rate", [{"rate_bps": 1_500_000}, {"rate_bps": None}], [0, 1], None),
         ("workload.size", [{"size": 5_000}, {"size": 20_000_000}], [5_000, 20_000_000], "bytes"),
         ("path.queue", [{}, {}, {}], [0, 1, 2], None),
+        ("part", [{}, {}], [0, 1], None),
     ],
 )
 def test_points_stand_at_the_numbers_of_their_cells(key: str, settings: list, places: list, unit: str | None) -> None:

@@ -75,17 +75,19 @@ def _numbers(key: str, cells: Sequence[CellData]) -> dict[int, float] | None:
 
 def _readings(key: str) -> list[Callable[[CellSettings], float | None]]:
     """How a factor's number is read from a cell. Of several ways, the first in which cells differ counts."""
-    table, *direction, name = key.split(".")
     if key == "workload.size":
         return [lambda settings: settings.number("size_bytes")]
-    if table != "path" or name not in _OF_DIRECTION:
-        return []
     if key == "path.delay":
         return [lambda settings: settings.forward.delay_ns + settings.reverse.delay_ns]
+    # `part` is the one key without a table before it.
+    table, _, rest = key.partition(".")
+    direction, _, name = rest.rpartition(".")
+    if table != "path" or name not in _OF_DIRECTION:
+        return []
     number = _OF_DIRECTION[name]
     both: dict[str, Callable[[CellSettings], float | None]] = {
         "forward": lambda settings: number(settings.forward),
         "reverse": lambda settings: number(settings.reverse),
     }
     # `path.loss` may be overridden in one direction: then the other one is what varies.
-    return [both[direction[0]]] if direction else list(both.values())
+    return [both[direction]] if direction else list(both.values())
