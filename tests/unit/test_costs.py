@@ -10,7 +10,7 @@ from crosswind.report.tables.costs import drop_tables, processor_tables, wire_ta
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.table import Shown
 from crosswind.report.text.terminal import render
-from records import COSTS, MS, finished, processor_time, record, run, table
+from records import COSTS, MS, finished, processor_time, record, run, table, timed
 
 WSS = {"workload": {"kind": "echo", "transport": "wss", "connection": "kept"}}
 
@@ -69,6 +69,15 @@ def test_bytes_and_packets_are_counted_by_message_that_was_sent() -> None:
     assert cell.estimates["cpu_client"].mean.n == 2
     # Student's t with one degree of freedom: 12.706 x 1000
     assert cell.estimates["cpu_client"].mean.high == pytest.approx(6000 + 12.7062 * 1000, rel=1e-5)
+
+
+@pytest.mark.parametrize(("direction", "overhead"), [("upload", (300, 250)), ("download", (1300, -750))])
+def test_the_payload_of_a_transfer_goes_one_way(direction: str, overhead: tuple[int, int]) -> None:
+    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 1000, "direction": direction}
+    end = ended(traffic=traffic((20, 2 * 1300), (10, 2 * 250)))
+    (cell,) = analyse(record(run(0, timed([MS, MS], size=1000), parameters={"workload": workload}, end=end))).cells
+    found = (cell.estimates["overhead_forward"].smallest, cell.estimates["overhead_reverse"].smallest)
+    assert found == overhead
 
 
 def test_what_was_not_counted_is_absent() -> None:

@@ -41,8 +41,7 @@ def _row(run: CellRun) -> dict[str, float | None]:
     finished, report = run.finished, report_of(run)
     row: dict[str, float | None] = {
         "messages": messages_of(run) or None,
-        "payload_forward": float(run.samples["sent_bytes"].sum()),
-        "payload_reverse": float(run.samples["received_bytes"].sum()),
+        **_payload(run),
     }
     if finished and finished.traffic:
         carried = finished.traffic.exchanges
@@ -53,3 +52,12 @@ def _row(run: CellRun) -> dict[str, float | None]:
     if report:
         row |= {"program_ns": 1e9 * report.seconds, "program_messages": report.messages}
     return row
+
+
+def _payload(run: CellRun) -> dict[str, float]:
+    """Bytes of payload in each direction. Those of a transfer go one way, and count as far as they arrived."""
+    sent, received = float(run.samples["sent_bytes"].sum()), float(run.samples["received_bytes"].sum())
+    workload = run.parameters.get("workload") or {}
+    if workload.get("kind") == "transfer":
+        sent, received = (0.0, received) if workload.get("direction") == "download" else (received, 0.0)
+    return {"payload_forward": sent, "payload_reverse": received}
