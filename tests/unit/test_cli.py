@@ -184,6 +184,7 @@ MISTAKES = [
     (("run", "nowhere"), '"nowhere"', "quickstart"),
     (("run", "nowhere.toml"), "no such file", "crosswind studies"),
     (("run", "--loss", "5%"), "settings without a study", "echo"),
+    (("run", "--resume", "taken", "--loss", "5%"), "--resume continues a run as it was planned", "without --resume"),
     (("run", "echo", "--loss", "101%"), "--loss 101%", "0% to 100%"),
     (("run", "echo", "--delay", "-1ms"), "--delay -1ms", "duration"),
     (("run", "echo", "--rate", "0mbit"), "--rate 0mbit", "rate"),

@@ -76,6 +76,11 @@ def command(
     given = chosen(settings)
     design = {"study.repetitions": repetitions, "study.seed": seed}
     overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
+    if resume is not None and study is None and (given or overrides or quick):
+        raise UsageError(
+            "--resume continues a run as it was planned, and takes no settings",
+            hint="leave the settings out, or run the study anew without --resume",
+        )
     wanted = study_from(study, given, overrides, quick=quick)
     asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
     # What runs cells takes a while to import, for which neither --help nor a mistake should wait.

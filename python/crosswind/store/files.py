@@ -11,6 +11,8 @@ from typing import IO, Any
 from crosswind.errors import DiskError
 
 _DISK_HINT = "free some space or choose another place with --output; what is whole stays, `--resume` goes on from there"
+_PLACE_HINT = "choose a directory that can be written, with --output DIR"
+_NOT_A_PLACE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
@@ -60,8 +62,8 @@ def disk_errors(where: Path) -> Iterator[None]:
 
 
 def _disk_hint(number: int | None) -> str:
-    if number in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return "choose a directory that can be written, with --output DIR"
+    if number in _NOT_A_PLACE:
+        return _PLACE_HINT
     return _DISK_HINT
 
 
