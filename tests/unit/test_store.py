@@ -353,6 +353,20 @@ def test_going_on_with_such_a_run_moves_its_plan_into_a_file(tmp_path: Path) -> 
     assert [planned.expected_packets for planned in after.plan] == [0, 0]
 
 
+def test_a_damaged_table_says_which_and_what_to_do(tmp_path: Path) -> None:
+    with new_run(tmp_path / "run") as store:
+        commit(store, 0)
+    table = tmp_path / "run" / "cells" / "c000-r00" / "samples.parquet"
+    table.write_bytes(b"PAR1")
+    with pytest.raises(StoreError, match="cannot read") as caught:
+        load(tmp_path / "run").record()
+    assert str(table) in caught.value.message
+    assert (
+        caught.value.hint
+        == f"remove {table.parent} and run the cell again with `crosswind run --resume {tmp_path / 'run'}`"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "reason"), [("{\n", "cannot read"), ('{"key": "a"}\n', "it lacks 'order'"), (None, "No such")]
 )

@@ -88,7 +88,7 @@ def read_plan(directory: Path) -> tuple[PlannedCell, ...]:
     try:
         return tuple(_read_lines(path))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else error
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else getattr(error, "strerror", None) or error
         raise StoreError(
             f"cannot read {path}: {reason}", hint="restore the file from a copy, or run the study anew"
         ) from None

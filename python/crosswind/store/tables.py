@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from crosswind.errors import EngineError
+from crosswind.errors import EngineError, StoreError
 from crosswind.record import whole_table
 
 
@@ -32,8 +32,18 @@ def to_parquet(arrow: Path) -> None:
 
 
 def read_table(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-    """A table in a schema's shape; one without rows when there is no such file."""
-    return whole_table(pl.read_parquet(path), schema) if path.exists() else pl.DataFrame(schema=schema)
+    """A table in a schema's shape; one without rows when there is no such file.
+
+    Raises: StoreError when the file is no whole table.
+    """
+    if not path.exists():
+        return pl.DataFrame(schema=schema)
+    try:
+        return whole_table(pl.read_parquet(path), schema)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        hint = f"remove {path.parent} and run the cell again with `crosswind run --resume {path.parent.parent.parent}`"
+        raise StoreError(f"cannot read {path}: {reason}", hint=hint) from error
 
 
 def _not_a_table(arrow: Path, why: str) -> EngineError:
