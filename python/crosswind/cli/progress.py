@@ -187,7 +187,9 @@ def _progress(progress: Progress | None) -> str:
 
 
 def _summary(finished: Finished, progress: Progress | None) -> str:
-    parts = [f"{finished.samples.ok} of {finished.samples.rows} ok"]
+    rows = finished.samples.rows
+    # A program's exchanges are its own: it has no samples.
+    parts = [f"{finished.samples.ok} of {rows} ok"] if rows else ["done"]
     for outcome in finished.samples.outcomes:
         # The text of a timeout says nothing more, and with loss there are timeouts in every cell.
         parts.append(f"{outcome.count} x timeout" if outcome.outcome == "timeout" else outcome.text())
