@@ -64,7 +64,10 @@ class Markup:
         drawn = panels.charts
         text = self._charts(drawn[:_OPEN_PANELS])
         if len(drawn) > _OPEN_PANELS:
-            text += _fold(f"{len(drawn) - _OPEN_PANELS} more panels", self._charts(drawn[_OPEN_PANELS:]))
+            text += _fold(
+                f"{len(drawn) - _OPEN_PANELS} more panel{'' if len(drawn) == _OPEN_PANELS + 1 else 's'}",
+                self._charts(drawn[_OPEN_PANELS:]),
+            )
         if len(drawn) < panels.total:
             text += f'<p class="foot">Drawn: {len(drawn)} of {panels.total} panels. The table has every cell.</p>'
         return text

@@ -65,7 +65,8 @@ class _Drawn:
     @classmethod
     def of(cls, figure: Figure, invalid: set[int]) -> "_Drawn":
         known = [value for point in figure.points for value in (point.estimate.value, *point.observed) if value]
-        divisor, unit = scale_of(known, figure.unit)
+        # The ticks of a linear axis are of the size of the largest value.
+        divisor, unit = scale_of(known if figure.scale == "log" else [max(known, default=0.0)], figure.unit)
         marks = [mark for point in figure.points for mark in _marks(figure, point, divisor, unit, invalid)]
         curves = _curve_points(figure, divisor)
         if figure.scale == "log":  # a logarithmic axis has no place for 0 and below

@@ -16,9 +16,9 @@ from crosswind.report.charts.panels import (
     Chart,
     Panels,
     into_panels,
-    other_levels,
     panel_factors,
     roles_of,
+    row_levels,
 )
 from crosswind.report.charts.style import axis, axis_title, colour_by, inline, is_log, scale_type, specification
 from crosswind.report.text.format import levels
@@ -50,7 +50,7 @@ def intervals(name: str, result: Result, data: Sequence[CellData], most: int = M
     along = _Along(axis_title(metric, unit, log=log), scale, axis(log=log))
     charts = []
     for caption, members in panels[:MAX_PANELS]:
-        own = {cell.cell: other_levels(cell, factors) for cell in members}
+        own = row_levels(members, factors)
         colour = roles_of(own.values()).colour
         marks = []
         for cell in members:
@@ -108,7 +108,7 @@ def _drawing(marks: Sequence[_Mark], along: _Along, colour: alt.Color) -> alt.La
     # Named, because a cell without a mean is missing from the layers that are drawn first.
     order = list(dict.fromkeys(mark.cell for mark in marks))
     base = alt.Chart(inline(marks)).encode(
-        y=alt.Y("cell:N", title=None, sort=order, axis=alt.Axis(labelLimit=190, grid=False)), color=colour
+        y=alt.Y("cell:N", title=None, sort=order, axis=alt.Axis(labelLimit=230, grid=False)), color=colour
     )
     x, low = along.of("value"), along.of("low")
     numbers = [alt.Tooltip(f"{key}:Q") for key in ("value", "low", "high", "n")]

@@ -104,6 +104,13 @@ def into_panels(
     return cut
 
 
-def other_levels(cell: CellResult, factors: tuple[str, ...]) -> dict[str, str]:
-    """A cell's levels but for those that its panel's caption names."""
-    return {key: level for key, level in cell.levels.items() if key not in factors}
+def row_levels(cells: Sequence[CellResult], factors: tuple[str, ...]) -> dict[int, dict[str, str]]:
+    """The levels that name each cell of a panel, by the cell's index: those in which the panel's cells differ.
+
+    Where they do not differ, all but those of `factors`, which the panel's caption names.
+    """
+    found: dict[str, set[str | None]] = {
+        key: {other.levels.get(key) for other in cells} for cell in cells for key in cell.levels if key not in factors
+    }
+    varied = [key for key, values in found.items() if len(values) > 1] or list(found)
+    return {cell.cell: {key: cell.levels[key] for key in varied if key in cell.levels} for cell in cells}

@@ -16,8 +16,8 @@ from crosswind.report.charts.panels import (
     Chart,
     Panels,
     into_panels,
-    other_levels,
     panel_factors,
+    row_levels,
 )
 from crosswind.report.charts.style import PALETTE, Specification, inline, specification
 from crosswind.report.text.format import count_range, levels
@@ -52,7 +52,8 @@ def phase_charts(result: Result, data: Sequence[CellData]) -> Panels:
     scale = alt.Scale(domain=[0, max(totals) / divisor], nice=True)
     charts = []
     for caption, members in panels[:MAX_PANELS]:
-        bars = [bar for cell in members for bar in _bars(cell, phases[cell.cell], factors, divisor)]
+        own = row_levels(members, factors)
+        bars = [bar for cell in members for bar in _bars(cell, levels(own[cell.cell]), phases[cell.cell], divisor)]
         charts.append(Chart(caption, _drawing(bars, f"mean, {unit}", scale, len(members)), _notes(bars)))
     return Panels(charts, len(panels))
 
@@ -84,8 +85,8 @@ class _Bar:
     n: int
 
 
-def _bars(cell: CellResult, phases: Sequence[Phase], factors: tuple[str, ...], divisor: float) -> list[_Bar]:
-    name = levels(other_levels(cell, factors)) + ("" if cell.valid else " ✗")
+def _bars(cell: CellResult, cell_name: str, phases: Sequence[Phase], divisor: float) -> list[_Bar]:
+    name = cell_name + ("" if cell.valid else " ✗")
     order = {title: index for index, title in enumerate(_titles())}
     return [_Bar(name, phase.title, order[phase.title], phase.mean_ns / divisor, phase.n) for phase in phases]
 
@@ -98,7 +99,7 @@ def _drawing(bars: Sequence[_Bar], title: str, scale: alt.Scale, cells: int) -> 
         alt.Chart(inline(bars))
         .mark_bar()
         .encode(
-            y=alt.Y("cell:N", title=None, sort=None, axis=alt.Axis(labelLimit=190, grid=False)),
+            y=alt.Y("cell:N", title=None, sort=None, axis=alt.Axis(labelLimit=230, grid=False)),
             x=alt.X("mean:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6)),
             color=alt.Color("phase:N", scale=colour_scale, legend=alt.Legend(title=None, orient="top", columns=2)),
             order=alt.Order("order:Q"),

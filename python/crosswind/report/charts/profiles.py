@@ -16,8 +16,8 @@ from crosswind.report.charts.panels import (
     Chart,
     Panels,
     into_panels,
-    other_levels,
     panel_factors,
+    row_levels,
 )
 from crosswind.report.charts.style import PALETTE, Specification, inline, specification
 from crosswind.report.tables.profiles import hosts_of, parts_of
@@ -37,7 +37,10 @@ def profile_charts(result: Result, data: Sequence[CellData]) -> Panels:
     parts = parts_of(result)
     charts = []
     for caption, members in panels[:MAX_PANELS]:
-        bars = [bar for cell in members for bar in _bars(cell, parts, factors, divisor * messages[cell.cell])]
+        own = row_levels(members, factors)
+        bars = [
+            bar for cell in members for bar in _bars(cell, levels(own[cell.cell]), parts, divisor * messages[cell.cell])
+        ]
         charts.append(Chart(caption, _drawing(bars, parts, unit), _notes(members)))
     return Panels(charts, len(panels))
 
@@ -54,8 +57,7 @@ class _Bar:
     share: str
 
 
-def _bars(cell: CellResult, parts: Sequence[str], factors: tuple[str, ...], divisor: float) -> list[_Bar]:
-    short = levels(other_levels(cell, factors))
+def _bars(cell: CellResult, cell_name: str, parts: Sequence[str], divisor: float) -> list[_Bar]:
     mark = "" if cell.valid else " ✗"
     bars = []
     for name, host in hosts_of(cell).items():
@@ -63,7 +65,7 @@ def _bars(cell: CellResult, parts: Sequence[str], factors: tuple[str, ...], divi
         for part, count in host.parts.items():
             if count:
                 time, share = host.cpu_ns / divisor * count / total, percent(count / total)
-                bars.append(_Bar(f"{short} · {name}{mark}", host.samples, part, parts.index(part), time, share))
+                bars.append(_Bar(f"{cell_name} · {name}{mark}", host.samples, part, parts.index(part), time, share))
     return bars
 
 
