@@ -136,7 +136,7 @@ def test_claims_are_in_every_report() -> None:
     made = record(cell(0, 380, "1"), cell(1, 382, "50"), equivalences=[CLAIM])
     result = analyse(made)
     said = "1 of 1 pair of levels of size equivalent within ±4 percentage points, "
-    said += "0 that differ by more, 0 that cannot be told"
+    said += "0 that differ by more, 0 for which neither is shown"
     assert f"Does size delay? {said}." in sentences(result)
     (table,) = equivalence_tables(result)
     assert table.headings == ["at", "size", "n", "difference of shares, % [90 %]", "p (Holm)", "verdict"]

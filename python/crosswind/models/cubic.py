@@ -37,7 +37,7 @@ def valid(rtt_s: float, loss: float, congestion_control: str) -> list[str]:
     if congestion_control != "cubic":
         broken.append(f"the model describes CUBIC, not {congestion_control}")
     if loss > 0.01:
-        broken.append(f"loss {loss:.3g} is above 1 %: timeouts, which the model leaves out, decide")
+        broken.append(f"loss {loss:.3g} is above 1 %: there timeouts matter most, which the model leaves out")
     if math.sqrt(1.5 / loss) >= cubic_window(rtt_s, loss):
         broken.append("CUBIC is in its Reno-friendly region here: the formula is Reno's")
     return broken

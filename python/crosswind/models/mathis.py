@@ -17,7 +17,7 @@ def mathis(mss_bytes: float, rtt_s: float, loss: float, *, c: float = C_EVERY_SE
 
     Args:   mss_bytes: payload of a full segment. rtt_s: round-trip time, s. loss: congestion events per packet, (0, 1].
             c: sqrt(3/2) for an ACK per segment, sqrt(3/4) for delayed ACKs.
-    Raises: ValueError when an argument is not above 0, or loss is above 1: with no loss the law is silent.
+    Raises: ValueError when an argument is not above 0, or loss is above 1: the law gives no number without loss.
     Source: SOURCE, equation 3.
     """
     if mss_bytes <= 0 or rtt_s <= 0 or not 0 < loss <= 1:
@@ -29,7 +29,9 @@ def valid(loss: float, congestion_control: str) -> list[str]:
     """Assumptions that do not hold, in words; empty when all do."""
     broken = []
     if loss > VALID_LOSS:
-        broken.append(f"loss {loss:.3g} is above {VALID_LOSS:.0%}: timeouts, which the law leaves out, decide")
+        broken.append(
+            f"loss {loss:.3g} is above {VALID_LOSS:.0%}: there timeouts matter most, which the law leaves out"
+        )
     if congestion_control != "reno":
         broken.append(f"the law describes Reno, not {congestion_control}")
     return broken

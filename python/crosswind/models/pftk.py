@@ -14,7 +14,7 @@ def pftk(loss: float, rtt_s: float, timeout_s: float, *, acked: int = 2, window_
     Args:   loss: probability that a packet is the first lost of its round, (0, 1). rtt_s: round-trip time, s.
             timeout_s: first retransmission timeout T0, s. acked: segments per ACK, 2 with delayed ACKs.
             window_segments: the receiver's window.
-    Raises: ValueError when an argument is out of range: with no loss the model is silent.
+    Raises: ValueError when an argument is out of range: the model gives no number without loss.
     Source: SOURCE, equations 29-32.
     """
     w, q = _window(loss, rtt_s, timeout_s, acked, window_segments)

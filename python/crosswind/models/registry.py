@@ -1,7 +1,7 @@
 """Models by name: from a cell's parameters to a prediction that can stand beside the measurement.
 
-A prediction says what it rests on and which of the model's assumptions the cell breaks. Where a model is silent there
-is no number: Mathis and PFTK know no path without loss, and neither speaks of BBR.
+A prediction says what it rests on and which of the model's assumptions the cell breaks. Where a model gives
+no number there is none: Mathis and PFTK hold for paths with loss only, and neither describes BBR.
 """
 
 import math
@@ -27,7 +27,7 @@ class Prediction:
 
     Attributes:
         model, title, source: which. metric, statistic, unit: what it predicts, e.g. goodput, mean, bit/s.
-        value: capped by the link, None where the model is silent. uncapped: by the formula alone.
+        value: capped by the link, None where the model gives none. uncapped: by the formula alone.
         inputs: what went in, with units in the names. violated: assumptions the cell breaks. notes: other remarks.
     """
 
@@ -110,7 +110,7 @@ def _capped(model: Model, cell: Situation, uncapped: float | None) -> tuple[floa
     if model.metric != "goodput" or limit is None:
         return uncapped, []
     if uncapped is None and cell.loss == 0:
-        return limit, ["without loss the model is silent: the link is the limit"]
+        return limit, ["the model gives no number without loss; predicted is what the link can carry"]
     if uncapped is not None and uncapped > limit:
         return limit, ["capped by the link"]
     return uncapped, []
@@ -133,7 +133,7 @@ def _formula(model: Model, cell: Situation) -> tuple[float | None, list[str]]:
     if cell.rtt_s is None:
         return None, [*notes, "the model needs a round-trip time"]
     if model.metric == "goodput" and cell.congestion_control.startswith("bbr"):
-        return None, [*notes, "the model does not speak of BBR, which does not back off at each loss"]
+        return None, [*notes, "the model does not describe BBR, which does not slow down at each loss"]
     if model.metric == "goodput" and cell.loss == 0:
         return None, notes
     try:
@@ -213,7 +213,7 @@ def _caia_violated(cell: Situation) -> list[str]:
 
 
 def _ping_pong(cell: Situation) -> float:
-    """A server whose client falls silent waits for a delayed ACK: that is its round trip, at least."""
+    """A server whose client sends nothing more waits for a delayed ACK: that is its round trip, at least."""
     base = _known(cell.rtt_s)
     server = base if cell.closed_loop else max(base, DELAYED_ACK_S)
     return ping_pong_model.ping_pong(base, cell.loss, 2 * cell.min_rto_s + base + server) * 1e9

@@ -45,7 +45,7 @@ def valid(loss: float, slow_start_exits: bool) -> list[str]:
     """Assumptions that do not hold, in words; empty when all do."""
     broken = []
     if loss > 0:
-        broken.append("the model knows no loss")
+        broken.append("the model describes transfers without loss")
     if slow_start_exits:
         broken.append("CUBIC's HyStart may leave slow start early")
     return broken

@@ -64,7 +64,7 @@ def test_the_link_caps_and_the_formula_stays_visible() -> None:
     assert "capped by the link" in found.notes
 
 
-def test_without_loss_mathis_is_silent_and_the_link_is_the_limit() -> None:
+def test_without_loss_mathis_gives_no_number_and_the_link_is_the_limit() -> None:
     found = predict("mathis", changed(path__forward__loss=0.0))
     assert found.uncapped is None
     assert found.value == pytest.approx(100e6 * 1448 / 1500)
@@ -76,7 +76,7 @@ def test_without_loss_mathis_is_silent_and_the_link_is_the_limit() -> None:
 def test_no_model_describes_bbr(name: str) -> None:
     found = predict(name, changed(host__congestion_control="bbr"))
     assert found.value is None
-    assert any("does not speak of BBR" in note for note in found.notes)
+    assert any("does not describe BBR" in note for note in found.notes)
 
 
 def test_ten_percent_loss_is_outside_mathis() -> None:

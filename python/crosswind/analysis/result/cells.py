@@ -92,7 +92,7 @@ class FailureCount(ResultModel):
 
 
 class ModelPrediction(ResultModel):
-    """What a model says of a cell, beside what was measured. `value` is null where the model is silent.
+    """What a model says of a cell, beside what was measured. `value` is null where the model gives none.
 
     `ratio` is measured / predicted; `inside` whether the prediction lies in the measured interval; `observed` the
     smallest and the largest sample, which is all there is where samples are too few for an interval.

@@ -13,10 +13,10 @@ from crosswind.report.text.format import (
 )
 
 _HELP = (
-    "What the literature predicts for the same path. A model is no verdict: where its assumptions do not hold, it was "
-    "never meant to be right."
+    "What published models predict for the same path. “Uncapped” is the number of the formula alone, where the link "
+    "cannot carry that much. Where a cell breaks a model's assumptions, prediction and measurement need not agree."
 )
-_SILENT = "silent"
+_ABSENT = "none"
 _NARROW = (0, 1, 3, 5, 6)
 """The columns of the narrow form."""
 
@@ -51,7 +51,7 @@ def _row(cell: CellResult, prediction: ModelPrediction) -> list[str]:
         levels(cell.levels),
         prediction.title,
         NOTHING if rtt_s is None else quantity(1e9 * rtt_s, "ns"),
-        _SILENT if prediction.value is None else f"{number(prediction.value, divisor)} {unit}",
+        _ABSENT if prediction.value is None else f"{number(prediction.value, divisor)} {unit}",
         _uncapped(prediction),
         f"{interval_or_observed(prediction.measured, prediction.observed, divisor)} {unit}",
         three_digits(prediction.ratio),
@@ -62,5 +62,5 @@ def _row(cell: CellResult, prediction: ModelPrediction) -> list[str]:
 def _uncapped(prediction: ModelPrediction) -> str:
     """The bare formula's value where the link caps it."""
     if prediction.uncapped is None:
-        return _SILENT
+        return _ABSENT
     return NOTHING if prediction.uncapped == prediction.value else quantity(prediction.uncapped, prediction.unit)

@@ -56,9 +56,8 @@ def tally(claim: EquivalenceClaim) -> str:
     found = Counter(pair.verdict for pair in claim.pairs)
     equivalent, differing, open_ = (count(found[each]) for each in ("equivalent", "differs", "cannot tell"))
     pairs = f"{equivalent} of {count_of(len(claim.pairs), 'pair')} of levels of {factor_name(claim.factor)}"
-    return (
-        f"{pairs} equivalent within {margin_text(claim)}, {differing} that differ by more, {open_} that cannot be told"
-    )
+    others = f"{differing} that differ by more, {open_} for which neither is shown"
+    return f"{pairs} equivalent within {margin_text(claim)}, {others}"
 
 
 def margin_text(claim: EquivalenceClaim) -> str:
