@@ -14,10 +14,11 @@ from cell_events import finished, progress
 from crosswind.cell.events import ErrorKind, Failure
 from crosswind.cell.process import CellEnd
 from crosswind.cli.progress import LiveProgress, PlainProgress, concurrency_text, progress_for
-from crosswind.cli.text import duration_text, seconds_text
+from crosswind.cli.text import seconds_text
 from crosswind.execution.concurrency import Concurrency, Window
 from crosswind.execution.observer import Observer
 from crosswind.execution.tally import Tally, TimeLeft
+from crosswind.report.text.format import quantity
 from crosswind.store.plan import PlannedCell
 from runs import planned_cell
 
@@ -450,4 +451,4 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_lines(monkeypatch: Any) -> 
 
 def test_times_for_people() -> None:
     assert [seconds_text(seconds) for seconds in (0.2, 59, 320, 7500)] == ["0 s", "59 s", "5 min 20 s", "2 h 5 min"]
-    assert [duration_text(ns) for ns in (12, 1500, 20_110_000, 2.5e9)] == ["12 ns", "1.5 µs", "20.1 ms", "2.5 s"]
+    assert [quantity(ns, "ns") for ns in (12, 1500, 20_110_000, 2.5e9)] == ["12 ns", "1.5 µs", "20.1 ms", "2.5 s"]

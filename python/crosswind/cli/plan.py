@@ -15,11 +15,11 @@ from crosswind.cell.check import CheckedCell, check_study
 from crosswind.cli.output import plain_console
 from crosswind.cli.run import study_from
 from crosswind.cli.settings import chosen, parse_set, setting_options
-from crosswind.cli.text import duration_text, levels_text, seconds_text, size_text
+from crosswind.cli.text import levels_text, seconds_text, size_text
 from crosswind.errors import EngineError, UsageError
 from crosswind.execution.planning import PlanCosts, plan_costs, refuse_unknown_models
 from crosswind.forecast.cost import HEAVY, Forecast
-from crosswind.report.text.format import count
+from crosswind.report.text.format import count, quantity
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
@@ -28,10 +28,10 @@ SCHEMA = "crosswind.plan/1"
 
 _LONGEST = 10
 _FOOTNOTE = (
-    "Forecasts from the cells' parameters alone, meant to be right within a factor of two or three: round trips, the "
-    "link, TCP's slow start and what loss costs it, 0.06 s of set-up a run. Side by side is what {capacity:g} of "
-    "{processors} processors carry, at most {most} runs at once; a run that keeps more than {heavy} of one busy runs "
-    "alone, after the others."
+    "These forecasts are meant to be right within a factor of two or three. They are computed from the parameters of "
+    "the cells alone: from round trips, the rate of the link, TCP's slow start, what loss costs TCP, and 0.06 s of "
+    "set-up for each run. “Side by side” assumes as many runs at a time as {capacity:g} of {processors} processors can "
+    "carry, at most {most}. A run that keeps more than {heavy} of a processor busy runs alone, after the others."
 )
 
 
@@ -181,7 +181,7 @@ def _numbers(forecast: Forecast) -> tuple[str, str, str]:
 
 
 def _time(duration_ns: int) -> str:
-    return duration_text(duration_ns) if duration_ns < 60e9 else seconds_text(duration_ns / 1e9)
+    return quantity(duration_ns, "ns") if duration_ns < 60e9 else seconds_text(duration_ns / 1e9)
 
 
 # For programs

@@ -15,10 +15,11 @@ from rich.text import Text
 
 from crosswind.cell.events import Event, Finished, Progress
 from crosswind.cell.process import CellEnd
-from crosswind.cli.text import duration_text, repetition_text, seconds_text
+from crosswind.cli.text import repetition_text, seconds_text
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.observer import Observer
 from crosswind.execution.tally import CellUnderWay, Tally
+from crosswind.report.text.format import quantity
 from crosswind.store.plan import PlannedCell
 
 _SHOWN_CELLS = 8
@@ -180,7 +181,7 @@ def _progress(progress: Progress | None) -> str:
         return "starting"
     parts = [f"{progress.done}/{progress.total}"]
     if progress.median_ns is not None:
-        parts.append(f"median {duration_text(progress.median_ns)}")
+        parts.append(f"median {quantity(progress.median_ns, 'ns')}")
     if progress.lost:
         parts.append(f"lost {progress.lost}")
     return "  ".join(parts)
@@ -194,7 +195,7 @@ def _summary(finished: Finished, progress: Progress | None) -> str:
         # The text of a timeout says nothing more, and with loss there are timeouts in every cell.
         parts.append(f"{outcome.count} x timeout" if outcome.outcome == "timeout" else outcome.text())
     if progress is not None and progress.median_ns is not None:
-        parts.append(f"median {duration_text(progress.median_ns)}")
+        parts.append(f"median {quantity(progress.median_ns, 'ns')}")
     return ", ".join(parts)
 
 

@@ -1,16 +1,10 @@
-"""Times, sizes and cells as commands print them."""
+"""Wall times, sizes and cells as commands print them. Durations are printed as in reports (`quantity`)."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from crosswind.metrics import TIME
 from crosswind.store.plan import PlannedCell
-
-
-def duration_text(ns: float) -> str:
-    """Nanoseconds for people, three digits: "20.1 ms"."""
-    divisor, unit = TIME.scale_for([ns])
-    return f"{ns / divisor:.3g} {unit}"
+from crosswind.units import BYTES
 
 
 def seconds_text(seconds: float) -> str:
@@ -25,9 +19,10 @@ def seconds_text(seconds: float) -> str:
 
 def size_text(size_bytes: float) -> str:
     """Bytes for people, three digits: "1.23 MB"."""
-    for size, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size_bytes >= 0.9995 * size:
-            return f"{size_bytes / size:#.3g}".rstrip(".") + f" {unit}"
+    for unit in ("TB", "GB", "MB", "kB"):
+        # From here on three digits round up to 1 of the unit.
+        if size_bytes >= 0.9995 * BYTES[unit]:
+            return f"{size_bytes / BYTES[unit]:#.3g}".rstrip(".") + f" {unit}"
     return f"{size_bytes:.0f} B"
 
 
