@@ -4,10 +4,12 @@
 
     run = crosswind.run("quickstart", quick=True)
     print(run.directory, run.valid)
+    result = crosswind.analyse(run)
+    crosswind.write_html(run, "report.html")
 
-`run` runs a study, `resume` goes on with a run, `load` opens one: each gives a `Run`. `load_study` reads a study, and
-an `Observer` sees a run go by. The names are imported when they are first used, so that `import crosswind` costs
-nothing.
+`run` runs a study, `resume` goes on with a run, `load` opens one: each gives a `Run`. `analyse` computes the result of
+a run, `write_html` writes its report. `load_study` reads a study, and an `Observer` sees a run go by. The names are
+imported when they are first used, so that `import crosswind` costs nothing.
 """
 
 from importlib import import_module
@@ -16,21 +18,35 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crosswind.execution.observer import Observer
     from crosswind.execution.session import resume, run
+    from crosswind.results import analyse, write_html
     from crosswind.store.run import Run, load
     from crosswind.study.design import Study, load_study
 
 __version__ = "0.1.0"
 
-__all__ = ["Observer", "Run", "Study", "__version__", "load", "load_study", "resume", "run"]
+__all__ = [
+    "Observer",
+    "Run",
+    "Study",
+    "__version__",
+    "analyse",
+    "load",
+    "load_study",
+    "resume",
+    "run",
+    "write_html",
+]
 
 _PLACES = {
     "Observer": "crosswind.execution.observer",
     "Run": "crosswind.store.run",
     "Study": "crosswind.study.design",
+    "analyse": "crosswind.results",
     "load": "crosswind.store.run",
     "load_study": "crosswind.study.design",
     "resume": "crosswind.execution.session",
     "run": "crosswind.execution.session",
+    "write_html": "crosswind.results",
 }
 
 

@@ -104,6 +104,16 @@ def test_a_run_is_loaded_as_it_was_returned(use_cell: Callable[[str], None]) -> 
         crosswind.load("nowhere")
 
 
+def test_a_run_is_analysed_and_reported_in_one_call_each(use_cell: Callable[[str], None], tmp_path: Path) -> None:
+    use_cell(GOOD)
+    run = crosswind.run("quickstart", quick=True)
+    result = crosswind.analyse(run)
+    assert (result.study, result.valid, len(result.cells)) == ("quickstart", True, run.planned)
+    assert crosswind.write_html(run) == run.directory / "report.html"
+    page = crosswind.write_html(run, tmp_path / "page.html")
+    assert result.title in page.read_text(encoding="utf-8")
+
+
 def test_an_interrupted_run_goes_on_where_it_was_stopped(use_cell: Callable[[str], None]) -> None:
     use_cell(SECOND_WAITS)
     first = crosswind.run("two.toml", output="here", jobs=1, progress=StopWhenReady())

@@ -32,8 +32,7 @@ def command(
     Exit status: 0 when every cell of the run is valid, 1 otherwise.
     """
     # Drawing and statistics take more than a second to import, for which --help should not wait.
-    from crosswind import report
-    from crosswind.cli import results
+    from crosswind import report, results
     from crosswind.store.listing import latest_run
     from crosswind.store.run import load
 

@@ -154,8 +154,7 @@ def _report(run: "Run", *, as_json: bool, no_report: bool) -> int:
         click.echo(f"run: {run.directory}", err=True)
         return 0 if run.valid else 1
     # Imported here, since drawing and statistics take more than a second to import, for which no run should wait.
-    from crosswind import report
-    from crosswind.cli import results
+    from crosswind import report, results
 
     record, result = results.analysed(run)
     page = results.write_page(run, record, result)
