@@ -519,7 +519,7 @@ def test_a_straight_line_is_called_so_and_has_no_b() -> None:
     (row,) = fitted(*runs).rows
     assert row.shape != "exponential"
     assert row.c.low < 0 < row.c.high
-    assert row.b.reason == "c may be 0: of a straight line a and b have no value"
+    assert row.b.reason == "c may be 0: the curve is then a straight line, for which a and b are not defined"
 
 
 def test_a_step_bounds_no_c() -> None:

@@ -99,7 +99,9 @@ def average_coefficients(
     crossing = sum(bool(np.quantile(fit.c, tails[0]) <= 0 <= np.quantile(fit.c, tails[1])) for fit in resampled)
     if crossing:
         some = "" if len(resampled) == 1 else f" in {crossing} of {len(resampled)} curves"
-        nothing = refused_coefficient(f"c may be 0{some}: of a straight line a and b have no value", n, level)
+        nothing = refused_coefficient(
+            f"c may be 0{some}: the curve is then a straight line, for which a and b are not defined", n, level
+        )
         return {"a": nothing, "b": nothing, "c": c}
     return {"a": averaged(lambda fit: fit.a), "b": averaged(lambda fit: fit.b), "c": c}
 
