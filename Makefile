@@ -26,7 +26,7 @@ help:
 	@echo "make kernel      the kernel of virtual time (docs/virtual-time.md), once; KERNEL=6.1 for another series"
 	@echo "make bench       speed and fidelity, each beside its reference; BENCH=forwarding for one of:"
 	@echo "                 $(filter-out common,$(basename $(notdir $(wildcard benches/*.py))))"
-	@echo "make fuzz        the parsers, with what strangers might send"
+	@echo "make fuzz        the parsers, with random and malformed input"
 	@echo "make advisories  known vulnerabilities of dependencies (network)"
 	@echo "make catalog     what a cell can be, as crosswind-cell describes it: for the Python package and docs/study.md"
 	@echo "make reference   the tables of docs/result.md and the schema of results"
