@@ -74,6 +74,9 @@ def _titles() -> list[str]:
     return [*(metric.title for metric in phases_of_metric("connect")), _EXCHANGE]
 
 
+_LONG_NAME = 24
+
+
 @dataclass(frozen=True)
 class _Bar:
     """The part of a cell's bar that a phase takes; `order` is its place in the bar."""
@@ -95,13 +98,17 @@ def _drawing(bars: Sequence[_Bar], title: str, scale: alt.Scale, cells: int) -> 
     shown = {bar.phase for bar in bars}
     colours = {phase: colour for phase, colour in zip(_titles(), PALETTE, strict=False) if phase in shown}
     colour_scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    # Beside long names a narrow page has room for one entry of the legend.
+    columns = 1 if max(len(bar.cell) for bar in bars) > _LONG_NAME else 2
     drawing = (
         alt.Chart(inline(bars))
         .mark_bar()
         .encode(
             y=alt.Y("cell:N", title=None, sort=None, axis=alt.Axis(labelLimit=230, grid=False)),
             x=alt.X("mean:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6)),
-            color=alt.Color("phase:N", scale=colour_scale, legend=alt.Legend(title=None, orient="top", columns=2)),
+            color=alt.Color(
+                "phase:N", scale=colour_scale, legend=alt.Legend(title=None, orient="top", columns=columns)
+            ),
             order=alt.Order("order:Q"),
             tooltip=[alt.Tooltip("cell:N"), alt.Tooltip("phase:N"), alt.Tooltip("mean:Q"), alt.Tooltip("n:Q")],
         )
