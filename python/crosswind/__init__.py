@@ -8,8 +8,9 @@
     crosswind.write_html(run, "report.html")
 
 `run` runs a study, `resume` goes on with a run, `load` opens one: each gives a `Run`. `analyse` computes the result of
-a run, `write_html` writes its report. `load_study` reads a study, and an `Observer` sees a run go by. The names are
-imported when they are first used, so that `import crosswind` costs nothing.
+a run, `write_html` writes its report. `load_study` reads a study, and an `Observer` sees a run go by. `virtual` runs one
+cell in virtual time and returns its samples and packets. The names are imported when they are first used, so that
+`import crosswind` costs nothing.
 """
 
 from importlib import import_module
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crosswind.execution.observer import Observer
     from crosswind.execution.session import resume, run
+    from crosswind.execution.virtual import VirtualCell, virtual
     from crosswind.results import analyse, write_html
     from crosswind.store.run import Run, load
     from crosswind.study.design import Study, load_study
@@ -28,12 +30,14 @@ __all__ = [
     "Observer",
     "Run",
     "Study",
+    "VirtualCell",
     "__version__",
     "analyse",
     "load",
     "load_study",
     "resume",
     "run",
+    "virtual",
     "write_html",
 ]
 
@@ -41,11 +45,13 @@ _PLACES = {
     "Observer": "crosswind.execution.observer",
     "Run": "crosswind.store.run",
     "Study": "crosswind.study.design",
+    "VirtualCell": "crosswind.execution.virtual",
     "analyse": "crosswind.results",
     "load": "crosswind.store.run",
     "load_study": "crosswind.study.design",
     "resume": "crosswind.execution.session",
     "run": "crosswind.execution.session",
+    "virtual": "crosswind.execution.virtual",
     "write_html": "crosswind.results",
 }
 

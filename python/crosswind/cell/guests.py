@@ -40,13 +40,15 @@ class GuestRequest:
     """What a guest does.
 
     Attributes: seed: what all randomness inside derives from. input: what the program reads. program: with its
-        arguments; none for crosswind-cell. writable: the directory that can be written. environment: of the program.
+        arguments; none for crosswind-cell. writable: the directory that can be written. directory: where the program
+        starts, if not there. environment: of the program.
     """
 
     seed: int
     input: str
     program: Sequence[str] = ()
     writable: Path | None = None
+    directory: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> bytes:
@@ -55,7 +57,7 @@ class GuestRequest:
         return json.dumps({
             "seed": self.seed,
             "writable": writable,
-            "directory": writable or "/",
+            "directory": str(self.directory) if self.directory else writable or "/",
             "environment": dict(self.environment),
             "program": list(self.program),
             "input": self.input,

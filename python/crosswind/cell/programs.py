@@ -22,6 +22,9 @@ STUCK_S = 30.0
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "VIRTUAL_ENV", "NODE_PATH", "GOPATH")
 """What programs in a guest see of this process's environment."""
 
+_OWN_PLACES = ("/proc", "/sys", "/run", "/dev")
+"""Directories that are a guest's own (crates/host/src/guest.rs)."""
+
 
 class Program(Protocol):
     """A started cell: `output` and `errors` are its streams, `pid` its process group."""
@@ -112,6 +115,7 @@ class InGuest:
             seed=cell.get("seed", 1),
             input=text.decode(),
             writable=Path(directory) if directory else None,
+            directory=_working_directory(),
             environment={name: os.environ[name] for name in _INHERITED if name in os.environ},
         )
         self._guest = template.start(request, cpu=cpu)
@@ -160,6 +164,15 @@ class InGuest:
     def allowed_s(self, deadline_s: float) -> float:
         """Much longer: a busy second of virtual time takes several of the machine's."""
         return 60.0 + 20.0 * deadline_s
+
+
+def _working_directory() -> Path | None:
+    """Where a program's relative paths lead, as for a process of this machine; None where a guest cannot follow."""
+    try:
+        here = Path.cwd()
+    except OSError:
+        return None
+    return None if any(here.is_relative_to(place) for place in _OWN_PLACES) else here
 
 
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:

@@ -1,0 +1,229 @@
+"""One cell in virtual time, from Python: for tests of other people's programs, and for a quick question.
+
+    cell = crosswind.virtual({"delay": "10ms", "loss": "5%"}, workload={"kind": "echo", "transport": "tcp"})
+    cell.samples["received_ns"] - cell.samples["sent_ns"]
+
+    server = ["python3", "-m", "http.server"]
+    cell = crosswind.virtual({"delay": "10ms"}, ["curl", "-s", "http://{server}:8000/"], server)
+    cell.output["client"]
+
+The kernel is booted by the first call and copied by every one, which takes milliseconds; it ends with this process. The
+keys are the study's, and so are its errors.
+"""
+
+import atexit
+import os
+import selectors
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from crosswind.cell.binary import find_binary
+from crosswind.cell.events import Finished
+from crosswind.cell.guests import Template
+from crosswind.cell.kernels import Kernel, find_kernel
+from crosswind.cell.placement import Placement
+from crosswind.cell.process import CellEnd, CellProcess
+from crosswind.errors import EngineError, StudyError
+from crosswind.execution.planning import planned_cells
+from crosswind.execution.running import cell_as_sent
+from crosswind.record import SAMPLE_SCHEMA, whole_table
+from crosswind.store.manifest import Options
+from crosswind.store.plan import PlannedCell
+from crosswind.study.design import Study
+
+_ENDS = ("client", "server")
+
+
+@dataclass(frozen=True)
+class VirtualCell:
+    """What one cell in virtual time left.
+
+    Attributes: result: its `finished` event. samples: a row for each exchange, none with programs. packets: a row for
+        each packet. output, errors: what each program wrote, by `client` and `server`. The columns are those of
+        docs/cell-protocol.md.
+    """
+
+    result: Finished
+    samples: pl.DataFrame = field(repr=False)
+    packets: pl.DataFrame = field(repr=False)
+    output: Mapping[str, str] = field(repr=False)
+    errors: Mapping[str, str] = field(repr=False)
+
+
+def virtual(
+    path: Mapping[str, object],
+    client: Sequence[str] | None = None,
+    server: Sequence[str] | None = None,
+    *,
+    workload: Mapping[str, object] | None = None,
+    host: Mapping[str, object] | None = None,
+    seed: int = 1,
+) -> VirtualCell:
+    """Runs one cell in virtual time: two programs on a path, or a built-in workload.
+
+    Args:
+        path: as a study's `[path]`: {"delay": "10ms", "forward": {"loss": "5%"}}.
+        client, server: argument lists of programs; {server} and {client} stand for the hosts' addresses.
+        workload: instead of programs, as a study's `[workload]`: {"kind": "echo", "transport": "tcp", "messages": 100}.
+        host: as a study's `[host]`: {"congestion_control": "bbr", "kernel": "6.12"}.
+        seed: what every random decision derives from, as a study's; the same seed gives the same cell.
+    Raises: StudyError when a key or a value is wrong, or the cell is impossible. EngineError when there is no kernel of
+        virtual time, or the cell failed. How programs ended, `result.program` says.
+    """
+    binary = find_binary()
+    tables = {"path": path, "host": host or {}, "workload": _workload(client, server, workload)}
+    (planned,) = planned_cells(_study(tables, seed), Options(packets=True), binary=binary)
+    with tempfile.TemporaryDirectory(prefix="crosswind-", ignore_cleanup_errors=True) as name:
+        directory = Path(name)
+        end = _run(planned, directory, binary)
+        if end.finished is None:
+            assert end.failure is not None  # A cell ends in one way or the other.
+            raise EngineError(end.failure.message + _written(directory, "err"), hint=end.failure.hint)
+        return VirtualCell(
+            result=end.finished,
+            samples=whole_table(_table(directory / "samples.arrow"), SAMPLE_SCHEMA),
+            packets=_table(directory / "packets.arrow"),
+            output=_texts(directory, "out"),
+            errors=_texts(directory, "err"),
+        )
+
+
+def _workload(
+    client: Sequence[str] | None, server: Sequence[str] | None, workload: Mapping[str, object] | None
+) -> dict[str, object]:
+    """The study's `[workload]`. Raises: StudyError when it is none, or two."""
+    if (client is None) == (workload is None) or (server is not None and client is None):
+        raise StudyError(
+            "a cell takes either a client program or a workload",
+            hint='client=["curl", ...], server=[...]; or workload={"kind": "echo", "transport": "tcp"}',
+        )
+    if workload is not None:
+        return dict(workload)
+    programs = {"client": client, "server": server}
+    return {"kind": "program"} | {end: list(words) for end, words in programs.items() if words is not None}
+
+
+def _study(tables: Mapping[str, Mapping[str, object]], seed: int) -> Study:
+    """The study of the one cell. Raises: StudyError, also when it is several cells."""
+    kind = tables["workload"].get("kind")
+    if not isinstance(kind, str):
+        raise StudyError("workload has no kind", hint='workload={"kind": "echo", "transport": "tcp"}')
+    settings = {key: value for key, value in _dotted(tables).items() if key != "workload.kind"}
+    study = Study.adhoc(kind, settings | {"host.clock": "virtual", "study.seed": seed})
+    if len(study) > 1:
+        factors = ", ".join(f"{key} = {', '.join(texts)}" for key, texts in study.factors.items())
+        raise StudyError(f"this is {len(study)} cells, not one: {factors}", hint="crosswind.run runs several")
+    return study
+
+
+def _dotted(table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Nested tables as dotted keys: {"path.forward.loss": "5%"}."""
+    found: dict[str, object] = {}
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        found |= _dotted(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+    return found
+
+
+def _run(planned: PlannedCell, directory: Path, binary: Path) -> CellEnd:
+    """Runs a cell in virtual time to its end. Raises: EngineError when the kernel does not run."""
+    kernel = find_kernel(planned.kernel)
+    cell = cell_as_sent(planned, directory, Placement(), beside=0)
+    usable = sorted(os.sched_getaffinity(0))
+    # One processor for all of a guest's processes: handing over to another costs more than the work. Several processes
+    # that do this at the same time should not all take the same.
+    cpu = usable[os.getpid() % len(usable)]
+
+    def start(template: Template) -> CellProcess:
+        return CellProcess(cell, binary=binary, template=template, cpu=cpu)
+
+    process = _TEMPLATES.start(kernel, binary, start)
+    try:
+        return _followed(process)
+    finally:
+        process.kill()
+
+
+def _followed(process: CellProcess) -> CellEnd:
+    while not process.done:
+        with selectors.DefaultSelector() as selector:
+            for stream in process.streams():
+                selector.register(stream, selectors.EVENT_READ)
+            ready = selector.select(max(0.0, process.next_wakeup() - time.monotonic()))
+        for key, _ in ready:
+            if key.fileobj in process.streams():
+                process.handle_readable(key.fileobj)
+        if not process.done and time.monotonic() >= process.next_wakeup():
+            process.handle_time(time.monotonic())
+    return process.end()
+
+
+def _table(path: Path) -> pl.DataFrame:
+    """A table of a file that will be removed. There is none of a path that keeps no packets."""
+    return pl.read_ipc(path.read_bytes()) if path.exists() else pl.DataFrame()
+
+
+def _texts(directory: Path, suffix: str) -> dict[str, str]:
+    places = {end: directory / f"{end}.{suffix}" for end in _ENDS}
+    return {end: place.read_text("utf-8", errors="replace") for end, place in places.items() if place.exists()}
+
+
+def _written(directory: Path, suffix: str) -> str:
+    """The last line of each program's errors, for a message: its files are gone when the message is read."""
+    lines = {end: text.strip().splitlines() for end, text in _texts(directory, suffix).items()}
+    return "".join(f"; the {end} wrote: {line[-1]}" for end, line in lines.items() if line)
+
+
+class _Templates:
+    """The booted kernels of this process, one for each kernel and binary."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._booted: dict[tuple[Path, Path], Template] = {}
+        atexit.register(self.close)
+        os.register_at_fork(after_in_child=self._forget)
+
+    def start(self, kernel: Kernel, binary: Path, start: Callable[[Template], CellProcess]) -> CellProcess:
+        """Calls `start` with the kernel's template. Raises: EngineError when it does not run."""
+        key = (kernel.program, binary.absolute())
+        # A template answers one request at a time.
+        with self._lock:
+            template = self._booted.pop(key, None)
+            if template is not None:
+                try:
+                    process = start(template)
+                except EngineError:
+                    # Somebody ended it since it was last used.
+                    template.close()
+                else:
+                    self._booted[key] = template
+                    return process
+            template = Template(kernel, binary)
+            try:
+                process = start(template)
+            except BaseException:
+                template.close()
+                raise
+            self._booted[key] = template
+            return process
+
+    def close(self) -> None:
+        """Ends them."""
+        with self._lock:
+            for template in self._booted.values():
+                template.close()
+            self._booted.clear()
+
+    def _forget(self) -> None:
+        """In a copy of this process, whose parent goes on with the kernels."""
+        self._lock = threading.Lock()
+        self._booted = {}
+
+
+_TEMPLATES = _Templates()
