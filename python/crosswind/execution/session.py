@@ -6,12 +6,14 @@
 This is what `crosswind run` calls. Nothing here prints: who wants to see a run go by passes an observer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from crosswind.cell.binary import find_binary, used_placeholders
+from crosswind.cell.kernels import find_kernel
 from crosswind.errors import CrosswindError
 from crosswind.execution.observer import Observer
 from crosswind.execution.planning import planned_cells, presentation, refuse_unknown_models
@@ -20,6 +22,7 @@ from crosswind.execution.stops import stopped_by_signals
 from crosswind.store.directory import Store
 from crosswind.store.listing import fresh_directory, latest_run
 from crosswind.store.manifest import ClockJump, Manifest, Options, Session
+from crosswind.store.plan import PlannedCell
 from crosswind.store.provenance import command_line, provenance
 from crosswind.store.run import Run
 from crosswind.store.wallclock import utc_now
@@ -77,7 +80,13 @@ def resume(
     """
     place = Path(directory) if directory else latest_run(name=study.name if study else None)
     store = Store.resume(place, digest=study.digest() if study else None)
-    store.begin_session(Session(started=utc_now(), command=_command(command)))
+    try:
+        kernels = with_kernels(store.manifest.provenance, store.missing())
+        store.manifest = replace(store.manifest, provenance=kernels)
+        store.begin_session(Session(started=utc_now(), command=_command(command)))
+    except CrosswindError:
+        store.close()
+        raise
     return execute(store, jobs=jobs, progress=progress)
 
 
@@ -92,6 +101,7 @@ def start(study: Study, *, output: Path | None, options: Options, command: Seque
     plan = planned_cells(study, options, binary=binary)
     programs = used_placeholders((planned.parameters for planned in plan), binary)
     words = _command(command)
+    origin = provenance(binary, command=words, seed=study.seed, started=started, programs=programs)
     manifest = Manifest(
         name=study.name,
         study=study.canonical(),
@@ -99,7 +109,7 @@ def start(study: Study, *, output: Path | None, options: Options, command: Seque
         presentation=presentation(study),
         options=options,
         planned=len(plan),
-        provenance=provenance(binary, command=words, seed=study.seed, started=started, programs=programs),
+        provenance=with_kernels(origin, plan),
         sessions=(Session(started=started, command=words),),
     )
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -125,6 +135,16 @@ def execute(store: Store, *, jobs: int | None = None, progress: Observer | None 
         finally:
             _note_end(store, scheduler.clock_jumps)
     return Run(store)
+
+
+def with_kernels(provenance: Mapping[str, Any], cells: Iterable[PlannedCell]) -> Mapping[str, Any]:
+    """The provenance with the kernels on which some cells will run: {"kernels": ["6.12-0123456789ab"]}.
+
+    Raises: EngineError when there is none for a cell in virtual time.
+    """
+    series = {planned.kernel for planned in cells if planned.is_virtual}
+    names = {find_kernel(wanted).name for wanted in series} | set(provenance.get("kernels", ()))
+    return {**provenance, "kernels": sorted(names)} if names else provenance
 
 
 def resume_command(directory: Path) -> str:

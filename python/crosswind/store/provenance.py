@@ -65,7 +65,7 @@ def provenance(
 def _versions(binary: Path) -> dict[str, str | None]:
     return {
         "crosswind": crosswind.__version__,
-        "crosswind_cell": _cell_version(binary),
+        "crosswind_cell": cell_version(binary),
         "python": platform.python_version(),
         **{name: _package_version(name) for name in _PACKAGES},
     }
@@ -98,7 +98,8 @@ def _virtualisation() -> str | None:
     return "hypervisor" if "hypervisor" in flags.split() else None
 
 
-def _cell_version(binary: Path) -> str | None:
+def cell_version(binary: Path) -> str | None:
+    """What crosswind-cell says that it is; None when it does not."""
     try:
         answer = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):

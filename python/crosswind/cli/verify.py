@@ -1,0 +1,51 @@
+"""`crosswind verify`: whether cells of a run in virtual time come out the same again."""
+
+from pathlib import Path
+
+import click
+
+from crosswind.errors import UsageError
+
+_CELLS = 5
+
+
+@click.command()
+@click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
+@click.option("--cells", type=click.IntRange(1), metavar="N", help=f"How many to run again, {_CELLS} by default.")
+@click.option("--all", "all_cells", is_flag=True, help="Run every cell in virtual time again.")
+def command(run: Path | None, cells: int | None, all_cells: bool) -> int:
+    """Run cells of the run in directory RUN, else of the latest, again, and compare every bit.
+
+    Cells in virtual time follow from their seed, the kernel and crosswind-cell: samples, packets, captures and result
+    come out the same. A sample of them is run again in a temporary directory; the run itself is not touched.
+
+    Exit status: 0 when all came out the same, 1 when something differs, 2 when there is nothing to repeat.
+    """
+    if cells and all_cells:
+        raise UsageError("--cells and --all say two things", hint="leave one of them away")
+    # Imported here, since what runs cells takes a while to import, for which --help should not wait.
+    from crosswind.cell.process import CellEnd
+    from crosswind.execution.observer import Observer
+    from crosswind.execution.verify import verify
+    from crosswind.store.listing import latest_run
+    from crosswind.store.plan import PlannedCell
+
+    class Progress(Observer):
+        """Says on standard error when a cell has ended."""
+
+        def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
+            click.echo(f"{planned.key} was run again in {end.elapsed_ns / 1e9:.1f} s", err=True)
+
+    asked = None if all_cells else cells or _CELLS
+    found = verify(run or latest_run(), cells=asked, observer=Progress())
+    for remark in found.remarks:
+        click.echo(f"note: {remark}", err=True)
+    width = max(len(comparison.key) for comparison in found.comparisons)
+    for comparison in found.comparisons:
+        verdict = "same" if comparison.same else f"differs: {', '.join(comparison.differing)}"
+        click.echo(f"{comparison.key:<{width}}  {verdict}")
+    same = len(found.comparisons) - len(found.differing)
+    click.echo(f"{same} of {len(found.comparisons)} cells came out the same, of {found.repeatable} in virtual time")
+    if found.real:
+        click.echo(f"{found.real} cells ran on the machine's clock; nobody can repeat them exactly")
+    return 1 if found.differing else 0
