@@ -27,6 +27,7 @@ GRACE_S = 10.0
 INTERRUPT_GRACE_S = 1.5
 """From SIGINT to SIGKILL: a run must have stopped within 2 s of Ctrl-C."""
 
+_PANIC_HINT = "a guest has 512 MB of memory and one processor; --clock real runs the cell on the machine itself"
 _DEFAULT_DEADLINE_NS = 600_000_000_000
 _LOOK_S = 1.0
 _LONGEST_LINE_BYTES = 1 << 20
@@ -210,6 +211,8 @@ class CellProcess:
         """Why there is neither a result nor an error."""
         if status is None:
             message = "the kernel that it ran on ended before it did"
+            if panic := self._process.last_words():
+                return Failure(ErrorKind.KILLED, f"{message}: {panic}", _PANIC_HINT)
             return Failure(ErrorKind.KILLED, message + self._stderr_tail(), _kill_hint(signal.SIGKILL))
         if status < 0:
             message = f"the cell was ended by signal {_signal_name(-status)}"

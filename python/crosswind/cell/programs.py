@@ -22,6 +22,10 @@ STUCK_S = 30.0
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "VIRTUAL_ENV", "NODE_PATH", "GOPATH")
 """What programs in a guest see of this process's environment."""
 
+_DUMP_BEGINS = b"kmsg_dump:"
+_PANIC = b"Kernel panic"
+"""User-Mode Linux writes all its messages to standard output when it panics."""
+
 _OWN_PLACES = ("/proc", "/sys", "/run", "/dev")
 """Directories that are a guest's own (crates/host/src/guest.rs)."""
 
@@ -47,6 +51,9 @@ class Program(Protocol):
 
     def takes(self, line: bytes) -> bool:
         """Whether a line of its output is not the cell's, but about it."""
+
+    def last_words(self) -> str:
+        """What the kernel under it said of its own end, if it said something."""
 
     def problem(self, now: float) -> str | None:
         """Why it will never end, if that is so."""
@@ -93,6 +100,10 @@ class Process:
         """No line."""
         return False
 
+    def last_words(self) -> str:
+        """Nothing."""
+        return ""
+
     def problem(self, _now: float) -> str | None:
         """None that anybody could see."""
         return None
@@ -123,6 +134,8 @@ class InGuest:
         self._status: int | None = None
         self._moved = time.monotonic()
         self._seen_ns = 0
+        self._dumped = False
+        self._panic = ""
 
     def interrupt(self) -> None:
         """Ends it: there is nothing to clean up."""
@@ -138,7 +151,12 @@ class InGuest:
         return self._status
 
     def takes(self, line: bytes) -> bool:
-        """The line with which a guest ends."""
+        """The line with which a guest ends, and all that its kernel says when it panics."""
+        if self._dumped or line.endswith(_DUMP_BEGINS):
+            self._dumped = True
+            if _PANIC in line:
+                self._panic = line[line.index(_PANIC) :].decode(errors="replace").strip()
+            return True
         ended = read_ended(line)
         if ended is None:
             return False
@@ -146,6 +164,10 @@ class InGuest:
         # It has nothing left to do. The kernel's own end takes a while, and nobody needs it.
         self._guest.kill()
         return True
+
+    def last_words(self) -> str:
+        """Why its kernel panicked."""
+        return self._panic
 
     def problem(self, now: float) -> str | None:
         """Says so when virtual time stands still."""

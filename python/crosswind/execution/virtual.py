@@ -145,12 +145,13 @@ def _run(planned: PlannedCell, directory: Path, binary: Path) -> CellEnd:
 
     process = _TEMPLATES.start(kernel, binary, start)
     try:
-        return _followed(process)
+        return followed(process)
     finally:
         process.kill()
 
 
-def _followed(process: CellProcess) -> CellEnd:
+def followed(process: CellProcess) -> CellEnd:
+    """How a cell ended, once it has."""
     while not process.done:
         with selectors.DefaultSelector() as selector:
             for stream in process.streams():
