@@ -1,0 +1,35 @@
+"""What the tests in virtual time share: a kernel that is booted once for a module."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import missing, requires_binary
+from crosswind.cell.guests import Template
+from crosswind.cell.kernels import Kernel, find_kernel
+from crosswind.errors import EngineError
+from virtual.lab import VirtualCells
+
+
+def requires_kernel() -> Kernel:
+    """The built kernel of virtual time."""
+    try:
+        return find_kernel()
+    except EngineError as error:
+        missing(f"{error.message}: {error.hint}")
+        raise
+
+
+@pytest.fixture(scope="module")
+def template() -> Iterator[Template]:
+    """A booted kernel."""
+    template = Template(requires_kernel(), requires_binary())
+    yield template
+    template.close()
+
+
+@pytest.fixture
+def cells(template: Template, tmp_path: Path) -> VirtualCells:
+    """A place to run cells in virtual time."""
+    return VirtualCells(template, requires_binary(), tmp_path)

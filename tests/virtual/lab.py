@@ -1,0 +1,178 @@
+"""Guests of a kernel of virtual time: cells in them, and programs of the tests' own."""
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from crosswind.cell.events import Event, Finished
+from crosswind.cell.guests import Guest, GuestRequest, Template, read_ended
+from crosswind.cell.process import CellEnd, CellProcess
+from crosswind.execution.virtual import followed
+from linux.lab import Object, cell_of
+
+ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A program that a guest ran to its end. `status` is None when the guest ended before it said how it went."""
+
+    status: int | None
+    problem: str | None
+    output: str
+    errors: str
+
+
+def start(template: Template, *program: str, writable: Path | None = None, **settings: Any) -> Guest:
+    """A guest that runs one program."""
+    request = GuestRequest(
+        seed=settings.pop("seed", 1), input="", program=program, writable=writable, environment=ENVIRONMENT
+    )
+    return template.start(request, **settings)
+
+
+def ended(guest: Guest) -> Ran:
+    """What a guest's program wrote, once it has ended."""
+    errors: list[bytes] = []
+    reader = threading.Thread(target=lambda: errors.append(guest.errors.read()))
+    reader.start()
+    lines = []
+    end = None
+    for line in guest.output:
+        end = read_ended(line)
+        if end is not None:
+            break
+        lines.append(line)
+    guest.kill()
+    reader.join()
+    guest.output.close()
+    guest.errors.close()
+    said = (None, None) if end is None else (end["status"], end["error"])
+    return Ran(*said, b"".join(lines).decode(errors="replace"), b"".join(errors).decode(errors="replace"))
+
+
+def run(template: Template, *program: str, writable: Path | None = None, **settings: Any) -> Ran:
+    """Runs a program in a guest to its end."""
+    return ended(start(template, *program, writable=writable, **settings))
+
+
+def run_script(template: Template, script: str, *arguments: str, writable: Path | None = None) -> Ran:
+    """Runs a shell script in a guest to its end."""
+    return run(template, "sh", "-c", script, "sh", *arguments, writable=writable)
+
+
+@dataclass
+class VirtualCells:
+    """Runs cells in virtual time, each with an output directory of its own."""
+
+    template: Template
+    binary: Path
+    home: Path
+    cpu: int | None = None
+    count: int = field(default=0)
+
+    def directory(self) -> Path:
+        """A new, empty directory. The tests' own names differ in length, so that nothing may depend on it."""
+        self.count += 1
+        path = self.home / f"cell-{'x' * self.count}"
+        path.mkdir()
+        return path
+
+    def start(self, workload: Object, directory: Path, on_event: Any = None, **sections: Any) -> CellProcess:
+        """Starts a cell."""
+        output = {"directory": str(directory), "packets": True, "capture": True}
+        host = {**sections.pop("host", {}), "clock": "virtual"}
+        cell = {**cell_of(workload, output=output, host=host, **sections), "heartbeat_ns": 100_000_000}
+        return CellProcess(
+            cell,
+            binary=self.binary,
+            template=self.template,
+            cpu=self.cpu,
+            on_event=on_event or (lambda _event: None),
+        )
+
+    def run(self, workload: Object, **sections: Any) -> "VirtualRun":
+        """Runs a cell to its end."""
+        directory = self.directory()
+        events: list[Event] = []
+        end = followed(self.start(workload, directory, events.append, **sections))
+        return VirtualRun(directory, end, events)
+
+
+@dataclass(frozen=True)
+class VirtualRun:
+    """A cell that has ended."""
+
+    directory: Path
+    end: CellEnd
+    events: Sequence[Event]
+
+    @property
+    def finished(self) -> Finished:
+        """Its result, which has to be valid."""
+        assert self.end.failure is None, self.end.failure
+        assert self.end.finished is not None
+        assert self.end.finished.reasons == ()
+        return self.end.finished
+
+    def samples(self) -> pl.DataFrame:
+        """samples.arrow."""
+        return pl.read_ipc((self.directory / "samples.arrow").read_bytes())
+
+    def packets(self, direction: str | None = None) -> pl.DataFrame:
+        """packets.arrow, in the order of the index."""
+        table = pl.read_ipc((self.directory / "packets.arrow").read_bytes()).sort("direction", "index")
+        return table if direction is None else table.filter(pl.col("direction") == direction)
+
+    def text(self, name: str) -> str:
+        """A file of the output directory."""
+        return (self.directory / name).read_text("utf-8")
+
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of every file that it left, and of its events.
+
+        The kernel counts a process's memory in batches, so that the peak may differ by a few pages.
+        """
+        files = sorted(self.directory.iterdir())
+        events = [event.model_dump(mode="json", exclude={"peak_memory_bytes"}) for event in self.events]
+        contents = {path.name: path.read_bytes() for path in files} | {"events": json.dumps(events).encode()}
+        return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+
+
+def descendants_of(process: int) -> set[int]:
+    """Every process below one, by their parents."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                stat = (entry / "stat").read_text(errors="replace")
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+    found: set[int] = set()
+    below = {process}
+    while below:
+        below = {child for child, parent in parents.items() if parent in below} - found
+        found |= below
+    return found
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is there, and no zombie."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text(errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def usable_cpus() -> list[int]:
+    """The processors that this process may use."""
+    return sorted(os.sched_getaffinity(0))
