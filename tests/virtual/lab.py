@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from crosswind.cell.events import Event, Finished
-from crosswind.cell.guests import Guest, GuestRequest, Template, read_ended
+from crosswind.cell.guests import ENDED, Guest, GuestRequest, Template, read_ended
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.execution.virtual import followed
 from linux.lab import Object, cell_of
@@ -48,6 +48,7 @@ def ended(guest: Guest) -> Ran:
     for line in guest.output:
         end = read_ended(line)
         if end is not None:
+            lines.append(line[: line.rindex(ENDED)])
             break
         lines.append(line)
     guest.kill()

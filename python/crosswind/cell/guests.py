@@ -28,6 +28,9 @@ MEMORY = "512M"
 START_NS = 1_767_225_600_000_000_000
 """Time of day at which every guest starts: 2026-01-01, 00:00 UTC."""
 
+ENDED = b'{"event":"guest_ended"'
+"""How the last thing begins that a guest writes."""
+
 _ANSWER_TIMEOUT_S = 30.0
 _NEEDS = "it takes ptrace, /proc, and 30 MB for each guest in /dev/shm or the temporary directory"
 _STATE = struct.Struct("=QQii16s")
@@ -194,10 +197,14 @@ def try_kernel(kernel: Kernel, binary: Path) -> None:
 
 
 def read_ended(line: bytes) -> Mapping[str, Any] | None:
-    """What the last line of a guest says: `status` and `error`; None of any other line."""
-    if not line.startswith(b'{"event":"guest_ended"'):
+    """What the last line of a guest says: `status` and `error`; None of any other line.
+
+    The program's own last line stands before it when it does not end with a newline.
+    """
+    at = line.rfind(ENDED)
+    if at < 0:
         return None
-    ended: Mapping[str, Any] = json.loads(line)
+    ended: Mapping[str, Any] = json.loads(line[at:])
     return ended
 
 
