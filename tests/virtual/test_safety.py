@@ -110,9 +110,7 @@ def test_a_link_in_the_writable_directory_leads_nowhere_new(
 
 
 @pytest.mark.xfail(reason="hostfs keeps no directory from being replaced by a link through a second mount", strict=True)
-def test_a_directory_that_becomes_a_link_does_not_lead_out(
-    template: Template, writable: Path, elsewhere: Path
-) -> None:
+def test_a_directory_that_becomes_a_link_does_not_lead_out(template: Template, writable: Path, elsewhere: Path) -> None:
     script = """
         mkdir /run/m; mount -t hostfs -o "$2" none /run/m
         mkdir "$2/d"; cd "$2/d"

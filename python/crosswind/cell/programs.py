@@ -53,7 +53,7 @@ class Program(Protocol):
         """Whether a line of its output is not the cell's, but about it."""
 
     def last_words(self) -> str:
-        """What the kernel under it said of its own end, if it said something."""
+        """Why there was nothing to run it on, or no longer, if that is so."""
 
     def problem(self, now: float) -> str | None:
         """Why it will never end, if that is so."""
@@ -135,7 +135,7 @@ class InGuest:
         self._moved = time.monotonic()
         self._seen_ns = 0
         self._dumped = False
-        self._panic = ""
+        self._last_words = ""
 
     def interrupt(self) -> None:
         """Ends it: there is nothing to clean up."""
@@ -155,19 +155,22 @@ class InGuest:
         if self._dumped or line.endswith(_DUMP_BEGINS):
             self._dumped = True
             if _PANIC in line:
-                self._panic = line[line.index(_PANIC) :].decode(errors="replace").strip()
+                self._last_words = line[line.index(_PANIC) :].decode(errors="replace").strip()
             return True
         ended = read_ended(line)
         if ended is None:
             return False
-        self._status = ended["status"]
+        status = ended["status"]
+        # As a shell, it says 128 and the number of a signal.
+        self._status = 128 - status if status > 128 else status
+        self._last_words = ended["error"] or ""
         # It has nothing left to do. The kernel's own end takes a while, and nobody needs it.
         self._guest.kill()
         return True
 
     def last_words(self) -> str:
-        """Why its kernel panicked."""
-        return self._panic
+        """Why its kernel panicked, or its guest could not start it."""
+        return self._last_words
 
     def problem(self, now: float) -> str | None:
         """Says so when virtual time stands still."""

@@ -191,12 +191,12 @@ def _boolean(_key: Key) -> Kind:
 
 
 def _word(_key: Key) -> Kind:
-    pattern = "^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$"
+    pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 
     def parse(raw: object) -> str:
         if isinstance(raw, str) and re.fullmatch(pattern, raw) and raw.isascii():
             return raw
-        raise UnitError(f"{shown(raw)} is not a name", hint="a name is letters, digits, - and _")
+        raise UnitError(f"{shown(raw)} is not a name", hint="a name is letters, digits, -, _ and dots")
 
     return Kind(parse, {"type": "string", "pattern": pattern}, '"name"')
 

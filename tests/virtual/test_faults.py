@@ -1,0 +1,345 @@
+"""Whatever goes wrong with a guest is a failed cell that says why, the next cell runs, and nothing is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import crosswind
+from conftest import ROOT, requires_binary
+from crosswind.cell import guests, programs
+from crosswind.cell.events import ErrorKind
+from crosswind.cell.guests import Template
+from crosswind.cell.process import CellEnd, CellProcess
+from crosswind.errors import CrosswindError, EngineError, StudyError
+from crosswind.execution.virtual import followed
+from linux.lab import Object, ms, wait_until
+from virtual.conftest import requires_kernel
+from virtual.lab import VirtualCells, descendants_of, ended, is_running, run, start
+
+ECHO: Object = {"kind": "echo", "transport": "tcp", "messages": 10}
+PYTHON = [sys.executable, "-I", "-S", "-c"]
+SPIN = [*PYTHON, "while True: pass"]
+SPIN_ON_THE_CLOCK = [*PYTHON, "import time; end = time.monotonic() + 1\nwhile time.monotonic() < end: pass"]
+FILL_MEMORY = "held = [bytearray(b'x') * (4 << 20) for _ in range(100)]"
+
+
+@pytest.fixture
+def own_template() -> Iterator[Template]:
+    """A kernel that a test may end."""
+    template = Template(requires_kernel(), requires_binary())
+    yield template
+    template.close()
+
+
+@pytest.fixture
+def small_template(monkeypatch: pytest.MonkeyPatch) -> Iterator[Template]:
+    """A kernel with little memory, which is soon full."""
+    monkeypatch.setattr(guests, "MEMORY", "64M")
+    template = Template(requires_kernel(), requires_binary())
+    yield template
+    template.close()
+
+
+def spinning(cells: VirtualCells) -> CellProcess:
+    """A cell that goes on until it is ended, and that has begun."""
+    directory = cells.directory()
+    client = [*PYTHON, "import sys; print('here', flush=True)\nwhile True: pass"]
+    process = cells.start({"kind": "program", "client": client}, directory)
+    out = directory / "client.out"
+    wait_until(lambda: out.exists() and out.read_text() == "here\n")
+    return process
+
+
+# --- killed -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_killed_guest_is_a_failed_cell_and_the_next_one_runs(cells: VirtualCells) -> None:
+    process = spinning(cells)
+    inside = descendants_of(process.pid)
+    assert inside
+    os.kill(process.pid, signal.SIGKILL)
+    end = followed(process)
+    assert end.failure is not None
+    assert end.failure.kind is ErrorKind.KILLED
+    assert "the kernel that it ran on ended before it did" in end.failure.message
+    wait_until(lambda: not any(map(is_running, inside)))
+    assert cells.run(ECHO).finished.valid
+
+
+@pytest.mark.parametrize("victim", range(3))
+def test_a_killed_process_inside_a_guest_fails_its_cell_and_nothing_hangs(cells: VirtualCells, victim: int) -> None:
+    # One process of the host stands for each address space inside: the guest's first process, and crosswind-cell.
+    transfer = {"kind": "transfer", "transport": "tcp", "duration_ns": ms(30_000_000)}
+    process = cells.start(transfer, cells.directory(), deadline_ns=ms(50_000_000))
+    wait_until(lambda: len(descendants_of(process.pid)) >= 2)
+    time.sleep(0.3)
+    inside = sorted(descendants_of(process.pid))
+    os.kill(inside[victim % len(inside)], signal.SIGKILL)
+    begun = time.monotonic()
+    try:
+        end = followed_for(process, 20)
+    finally:
+        process.kill()
+    assert end.failure is not None, f"{end} after {time.monotonic() - begun:.0f} s"
+    wait_until(lambda: not any(map(is_running, inside)))
+    assert cells.run(ECHO).finished.valid
+
+
+def followed_for(process: CellProcess, seconds: float) -> CellEnd:
+    """How a cell ended. Fails when it goes on for longer."""
+    deadline = time.monotonic() + seconds
+    while not process.done:
+        assert time.monotonic() < deadline, "the cell hangs"
+        for stream in process.streams():
+            process.handle_readable(stream)
+        time.sleep(0.01)
+    return process.end()
+
+
+def test_a_killed_template_takes_its_guests_along(own_template: Template, tmp_path: Path) -> None:
+    cells = VirtualCells(own_template, requires_binary(), tmp_path)
+    processes = [spinning(cells) for _ in range(2)]
+    template = own_template._process.pid
+    everything = {template} | descendants_of(template)
+    assert {process.pid for process in processes} < everything
+    os.kill(template, signal.SIGKILL)
+    for process in processes:
+        end = followed(process)
+        assert end.failure is not None
+        assert end.failure.kind is ErrorKind.KILLED
+    wait_until(lambda: not any(map(is_running, everything - {template})))
+    with pytest.raises(EngineError, match="the kernel of virtual time does not run"):
+        run(own_template, "true")
+
+
+def test_a_killed_template_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    requires_kernel()
+    from crosswind.execution import virtual
+
+    first = crosswind.virtual({}, workload=ECHO)
+    (template,) = virtual._TEMPLATES._booted.values()
+    os.kill(template._process.pid, signal.SIGKILL)
+    template._process.wait()
+    assert crosswind.virtual({}, workload=ECHO).packets.equals(first.packets)
+
+
+SPINNING_PROGRAM = f"""
+import crosswind, sys
+crosswind.virtual({{"delay": "10ms"}}, workload={{"kind": "echo", "messages": 10}})
+print("ready", flush=True)
+crosswind.virtual({{}}, {SPIN!r}, {SPIN!r})
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_of_a_python_that_is_ended(tmp_path: Path, number: signal.Signals) -> None:
+    requires_kernel()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", SPINNING_PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    # The interpreter, the template, the guest, and at least one process of the guest's.
+    wait_until(lambda: len(descendants_of(process.pid)) >= 4)
+    everything = descendants_of(process.pid)
+    process.send_signal(number)
+    process.communicate(timeout=20)
+    assert process.returncode == -number
+    wait_until(lambda: not any(map(is_running, everything)))
+    if number == signal.SIGINT:
+        assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_kill_at_any_moment_leaves_nothing(seed: int) -> None:
+    import random
+
+    requires_kernel()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", SPINNING_PROGRAM], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    )
+    seen: set[int] = set()
+    end = time.monotonic() + random.Random(seed).uniform(0.2, 2.0)
+    while time.monotonic() < end:
+        seen |= descendants_of(process.pid)
+    seen |= descendants_of(process.pid)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not any(map(is_running, seen)))
+
+
+# --- what programs do -------------------------------------------------------------------------------------------------
+
+
+def test_a_program_that_spins_on_the_clock_is_named(cells: VirtualCells, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "STUCK_S", 2.0)
+    begun = time.monotonic()
+    ran = cells.run({"kind": "program", "client": SPIN_ON_THE_CLOCK})
+    failure = ran.end.failure
+    assert failure is not None
+    assert failure.kind is ErrorKind.DEADLINE
+    assert "virtual time stood still at 0.0" in failure.message
+    assert "computes without ever waiting" in failure.message
+    assert failure.hint is not None
+    assert "--clock real" in failure.hint
+    assert time.monotonic() - begun < 20
+    assert cells.run(ECHO).finished.valid
+
+
+def test_a_program_that_fills_the_memory_is_ended_by_the_guests_kernel(
+    small_template: Template, tmp_path: Path
+) -> None:
+    cells = VirtualCells(small_template, requires_binary(), tmp_path)
+    ran = cells.run({"kind": "program", "client": [*PYTHON, FILL_MEMORY]})
+    assert ran.finished.program is not None
+    assert ran.finished.program.signal == signal.SIGKILL
+    assert cells.run(ECHO).finished.valid
+
+
+def test_a_guest_that_panics_is_a_failed_cell_with_the_kernels_last_words(
+    small_template: Template, tmp_path: Path
+) -> None:
+    cells = VirtualCells(small_template, requires_binary(), tmp_path)
+    script = 'echo 1 > /proc/sys/vm/panic_on_oom; exec "$@"'
+    ran = cells.run({"kind": "program", "client": ["sh", "-c", script, "sh", *PYTHON, FILL_MEMORY]})
+    failure = ran.end.failure
+    assert failure is not None
+    assert failure.kind is ErrorKind.KILLED
+    assert "Kernel panic - not syncing: Out of memory" in failure.message
+    assert cells.run(ECHO).finished.valid
+
+
+def test_a_program_that_switches_the_guest_off_is_a_failed_cell(cells: VirtualCells) -> None:
+    off = "import ctypes; ctypes.CDLL(None).reboot(0x4321fedc)"
+    ran = cells.run({"kind": "program", "client": [*PYTHON, off]})
+    assert ran.end.finished is None or ran.end.finished.program is not None
+    assert cells.run(ECHO).finished.valid
+
+
+def test_a_program_that_never_ends_is_ended_at_the_deadline(cells: VirtualCells) -> None:
+    waits = [*PYTHON, "import time\nwhile True: time.sleep(1)"]
+    ran = cells.run({"kind": "program", "client": waits}, deadline_ns=ms(20_000))
+    assert ran.end.failure is not None
+    assert ran.end.failure.kind is ErrorKind.DEADLINE
+
+
+def test_a_program_that_makes_processes_without_end_is_ended(cells: VirtualCells) -> None:
+    forks = [*PYTHON, "import os, time\nfor _ in range(300):\n    if not os.fork(): time.sleep(1000)"]
+    process = cells.start({"kind": "program", "client": forks}, cells.directory())
+    inside: set[int] = set()
+    while not process.done:
+        inside |= descendants_of(process.pid)
+        for stream in process.streams():
+            process.handle_readable(stream)
+        time.sleep(0.02)
+    end = process.end()
+    assert end.failure is None, end.failure
+    wait_until(lambda: not any(map(is_running, inside)))
+
+
+def test_output_without_end_does_not_stop_a_guest(template: Template) -> None:
+    # Nobody reads its errors for a while: the guest waits, and its clock with it.
+    guest = start(template, "sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x; echo; date +%s")
+    time.sleep(0.5)
+    ran = ended(guest)
+    assert ran.status == 0
+    assert ran.output.count("x") == 1_000_000
+    assert ran.output.splitlines()[-1] == str(guests.START_NS // 10**9)
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_kernel_there_is_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    requires_binary()
+    monkeypatch.setenv("CROSSWIND_KERNELS", str(tmp_path))
+    with pytest.raises(EngineError, match=f"there is no kernel of virtual time in {tmp_path}") as error:
+        crosswind.virtual({}, workload=ECHO)
+    assert "make kernel" in (error.value.hint or "")
+
+
+@pytest.mark.parametrize("damage", ["no kernel.json", "no program", "not executable", "not a kernel"])
+def test_a_damaged_kernel_is_no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    real = requires_kernel().program.parent
+    place = tmp_path / "6.12-damaged"
+    place.mkdir()
+    (tmp_path / "6.12").symlink_to(place)
+    if damage != "no kernel.json":
+        (place / "kernel.json").write_bytes((real / "kernel.json").read_bytes())
+    if damage != "no program":
+        (place / "linux").write_text("#!/bin/sh\necho something else\nexit 3\n")
+        (place / "linux").chmod(0o644 if damage == "not executable" else 0o755)
+    monkeypatch.setenv("CROSSWIND_KERNELS", str(tmp_path))
+    said = "does not run: something else" if damage == "not a kernel" else "there is no kernel of virtual time"
+    with pytest.raises(EngineError, match=said):
+        crosswind.virtual({}, workload=ECHO)
+
+
+def test_a_kernel_of_another_series_is_named_with_those_that_are_there() -> None:
+    series = requires_kernel().series
+    with pytest.raises(CrosswindError) as error:
+        crosswind.virtual({}, workload=ECHO, host={"kernel": "5.4"})
+    assert "5.4" in error.value.message
+    assert series in error.value.message + (error.value.hint or "")
+
+
+def test_what_the_guests_kernel_does_not_have_is_named() -> None:
+    requires_kernel()
+    with pytest.raises(EngineError, match="congestion control nonesuch: this kernel does not offer it"):
+        crosswind.virtual({}, workload=ECHO, host={"congestion_control": "nonesuch"})
+
+
+def test_a_program_that_is_not_there_is_named() -> None:
+    requires_kernel()
+    with pytest.raises(EngineError, match="cannot start /no/such/program") as error:
+        crosswind.virtual({}, ["/no/such/program"])
+    assert "installed" in (error.value.hint or "")
+    with pytest.raises(EngineError, match="no-such-program"):
+        crosswind.virtual({}, ["true"], ["no-such-program"])
+
+
+def test_a_server_that_ends_at_once_says_why() -> None:
+    requires_kernel()
+    with pytest.raises(EngineError, match="the server wrote: out of order"):
+        crosswind.virtual({}, ["true"], ["sh", "-c", "echo out of order >&2; exit 7"])
+
+
+def test_a_directory_that_cannot_be_written_is_an_error(template: Template, tmp_path: Path) -> None:
+    cells = VirtualCells(template, requires_binary(), tmp_path)
+    end = followed(cells.start(ECHO, tmp_path / "absent"))
+    assert end.failure is not None
+    assert str(tmp_path / "absent") in end.failure.message
+    end = followed(cells.start(ECHO, Path("/proc/self/no")))
+    assert end.failure is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"path": {"dely": "10ms"}, "client": ["true"]}, "path.dely"),
+        ({"path": {"delay": "10 parsecs"}, "client": ["true"]}, "is not a unit"),
+        ({"path": {"delay": "soon"}, "client": ["true"]}, "is not a duration"),
+        ({"path": {"delay": "10ms,20ms"}, "client": ["true"]}, "this is 2 cells, not one"),
+        ({"path": {"loss": ["0%", "5%"]}, "client": ["true"]}, "this is 2 cells, not one"),
+        ({"path": {}}, "either a client program or a workload"),
+        ({"path": {}, "server": ["true"]}, "either a client program or a workload"),
+        ({"path": {}, "client": ["true"], "workload": {"kind": "echo"}}, "either a client program or a workload"),
+        ({"path": {}, "client": []}, "is not an argument list"),
+        ({"path": {}, "workload": {"transport": "tcp"}}, "workload has no kind"),
+        ({"path": {}, "workload": {"kind": "eccho"}}, "eccho"),
+        ({"path": {}, "workload": {"kind": "echo", "transport": "tpc"}}, "tpc"),
+        ({"path": {}, "client": ["true"], "seed": -1}, "seed"),
+    ],
+)
+def test_mistakes_are_those_of_a_study(arguments: dict[str, object], said: str) -> None:
+    requires_kernel()
+    with pytest.raises(StudyError, match=said):
+        crosswind.virtual(**arguments)  # type: ignore[arg-type]
