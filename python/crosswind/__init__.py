@@ -8,8 +8,8 @@
     crosswind.write_html(run, "report.html")
 
 `run` runs a study, `resume` goes on with a run, `load` opens one: each gives a `Run`. `analyse` computes the result of
-a run, `write_html` writes its report. `load_study` reads a study, and an `Observer` sees a run go by. `virtual` runs one
-cell in virtual time and returns its samples and packets. The names are imported when they are first used, so that
+a run, `write_html` writes its report. `load_study` reads a study, and an `Observer` sees a run go by. `virtual` runs
+one cell in virtual time and returns its samples and packets. The names are imported when they are first used, so that
 `import crosswind` costs nothing.
 """
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 import scipy.stats
-from virtual.lab import run_script
 
 import crosswind
 from conftest import requires
 from crosswind.cell.guests import Template
+from virtual.lab import run_script
 
 # Rates are of IP packets, as ours; netem counts the 14 bytes of the Ethernet header as well, unless it is told not to.
 HOSTS = """

@@ -1,6 +1,5 @@
 """The same cell gives the same bits: whatever ran before it, whatever the machine does, in every transport."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ import pytest
 from conftest import requires, requires_binary
 from crosswind.catalog import catalog
 from crosswind.cell.guests import Template
+from crosswind.execution.virtual import followed
 from linux.lab import Object, ms
 from virtual.conftest import requires_kernel
 from virtual.lab import VirtualCells, run, usable_cpus
@@ -100,8 +100,6 @@ def test_guests_at_the_same_time_do_not_disturb_each_other(cells: VirtualCells) 
     alone = cells.run(TCP, **LOSSY)
     started = [(cells.directory(), seed) for seed in (1, 2, 1)]
     processes = [cells.start(TCP, directory, seed=seed, **LOSSY) for directory, seed in started]
-    from crosswind.execution.virtual import followed
-
     assert all(followed(process).finished for process in processes)
     packets = [(directory / "packets.arrow").read_bytes() for directory, _ in started]
     assert packets[0] == packets[2] == (alone.directory / "packets.arrow").read_bytes()
@@ -115,7 +113,6 @@ def test_the_callers_surroundings_change_nothing(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     monkeypatch.setenv("RUST_LOG", "trace")
-    os.nice(0)
     assert cells.run(TCP, **LOSSY).digests() == before.digests()
 
 
@@ -125,8 +122,11 @@ print(os.urandom(8).hex(), uuid.uuid4(), uuid.uuid1(), random.random(), hash("te
 print(time.time_ns(), time.monotonic_ns(), os.cpu_count(), os.uname())
 listening = socket.create_server(("127.0.0.1", 0))
 print(listening.getsockname())
-threads = [threading.Thread(target=lambda n=n: (time.sleep(random.random()), print(n, time.monotonic_ns()))) for n in range(8)]
-[thread.start() for thread in threads]
+def wait(number):
+    time.sleep(random.random())
+    print(number, time.monotonic_ns())
+for number in range(8):
+    threading.Thread(target=wait, args=[number]).start()
 """
 
 

@@ -1,4 +1,7 @@
-"""What a guest can reach of the host: its files to read, one directory to write, nothing else. Root inside may try anything."""
+"""What a guest can reach of the host: its files to read, one directory to write, nothing else.
+
+Programs inside are root there, and try what they can.
+"""
 
 import os
 import shutil
@@ -74,11 +77,10 @@ REMOUNTS = {
     "the root, for writing": "mount -o remount,rw /",
     "the root, bound, for writing": "mount -o remount,rw,bind /",
     "a bind mount of the directory": 'mkdir /run/m; mount --bind "$1" /run/m; mount -o remount,rw,bind /run/m',
-    "the directory, again": 'mkdir /run/m; mount -t hostfs -o "$1" none /run/m',
-    "the directory, again, for writing": 'mkdir /run/m; mount -t hostfs -o "$1" none /run/m; mount -o remount,rw /run/m',
+    "the directory, again": 'mkdir /run/m; mount -t hostfs -o "$1" none /run/m; mount -o remount,rw /run/m',
     "the root, again": "mkdir /run/m; mount -t hostfs none /run/m -o /; mount -o remount,rw /run/m",
     "from a mount namespace": 'mkdir /run/m; unshare -m mount -t hostfs -o "$1" none /run/m; mount -o remount,rw /',
-    "the writable directory's parent": 'mkdir /run/m; mount -t hostfs -o "$2/.." none /run/m; touch /run/m/elsewhere/new',
+    "the writable directory's parent": 'mkdir /run/m; mount -t hostfs -o "$2/.." none /run/m; touch /run/m/new',
     "a way through the writable directory": 'mkdir /run/m; mount -t hostfs -o "$2/../elsewhere" none /run/m',
 }
 
@@ -183,7 +185,8 @@ def test_the_hosts_processes_and_devices_cannot_be_seen(template: Template) -> N
 AS_NOBODY = """
 import crosswind, os, sys
 for transport in ("tcp", "quic"):
-    cell = crosswind.virtual({"delay": "10ms", "loss": "5%"}, workload={"kind": "echo", "transport": transport, "messages": 30})
+    workload = {"kind": "echo", "transport": transport, "messages": 30}
+    cell = crosswind.virtual({"delay": "10ms", "loss": "5%"}, workload=workload)
     assert cell.result.valid and len(cell.packets) > 60, cell.result
     print(transport, cell.result.elapsed_ns, cell.samples.hash_rows().sum(), cell.packets.hash_rows().sum())
 cell = crosswind.virtual({}, ["sh", "-c", "id -u; touch /crosswind-was-here"])
