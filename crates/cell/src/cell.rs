@@ -191,6 +191,12 @@ impl Cell {
         Demand::new(&self.path.config(), &self.workload)
     }
 
+    /// Whether nothing in it is left to chance, so that in virtual time every repetition comes out the same.
+    pub fn is_exact(&self) -> bool {
+        let path = self.path.config();
+        !(path.forward.is_random() || path.reverse.is_random() || self.host.is_random() || self.workload.is_random())
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         let refuse = |key: &str, problem: &str, hint: &str| Err(SettingError::new(key, problem, hint));
         if self.path.backend == Backend::Direct && (self.output.packets || self.output.capture) {

@@ -29,6 +29,8 @@ pub struct Checked {
     pub cell: Value,
     /// What a forecast is made from.
     pub demand: Demand,
+    /// Whether nothing in it is left to chance: in virtual time it comes out the same with every seed.
+    pub exact: bool,
 }
 
 /// A cell that cannot be run.
@@ -72,9 +74,9 @@ pub fn check_cells(text: &str, writer: &mut impl Write) -> Result<bool, CellErro
 fn answer(index: usize, cell: Result<Cell, CellError>) -> Result<Answer, CellError> {
     match cell {
         Ok(cell) => {
-            let demand = cell.demand();
+            let (demand, exact) = (cell.demand(), cell.is_exact());
             let cell = serde_json::to_value(cell).map_err(|e| CellError::internal(e.to_string()))?;
-            Ok(Answer::Checked(Box::new(Checked { index, cell, demand })))
+            Ok(Answer::Checked(Box::new(Checked { index, cell, demand, exact })))
         }
         Err(CellError { kind: kind @ (ErrorKind::BadCell | ErrorKind::Unsupported), key, message, hint }) => {
             Ok(Answer::Refused(Refused { index, kind, key, message, hint }))

@@ -145,3 +145,36 @@ fn early_data_is_part_of_the_demand_and_nothing_is_known_of_a_program() {
     let program = demand_of(&cell(&json!({"kind": "program", "client": ["true"]})));
     assert_eq!((&program["traffic"], &program["timeout_ns"]), (&json!({"pattern": "unknown"}), &Value::Null));
 }
+
+/// Whether nothing in a cell is left to chance.
+fn is_exact(cell: &Value) -> bool {
+    let (answers, _) = answers(&cell.to_string());
+    answers[0]["exact"].as_bool().unwrap()
+}
+
+#[test]
+fn a_cell_is_exact_when_nothing_in_it_is_left_to_chance() {
+    let tcp = json!({"kind": "echo", "transport": "tcp"});
+    let with = |section: &str, value: Value| {
+        let mut cell = cell(&tcp);
+        cell[section] = value;
+        cell
+    };
+    assert!(is_exact(&cell(&tcp)));
+    let link = json!({"delay_ns": 10_000_000, "rate_bps": 1_000_000, "queue": {"packets": 10}});
+    assert!(is_exact(&with("path", json!({"forward": link, "reverse": link}))));
+    assert!(!is_exact(&with("path", json!({"forward": {"loss": 0.01}}))));
+    assert!(!is_exact(&with("path", json!({"reverse": {"loss": 0.01}}))));
+    assert!(!is_exact(&with("host", json!({"congestion_control": "bbr", "clock": "virtual"}))));
+    assert!(is_exact(&with("host", json!({"congestion_control": "reno"}))));
+    assert!(!is_exact(&cell(&json!({"kind": "program", "client": ["true"]}))));
+}
+
+#[test]
+fn a_cell_is_exact_with_a_transport_whose_packets_have_the_same_sizes_with_every_seed() {
+    let exact: Vec<_> = crosswind_transport::all()
+        .filter(|transport| is_exact(&cell(&json!({"kind": "echo", "transport": transport.name()}))))
+        .map(|transport| transport.name())
+        .collect();
+    assert_eq!(exact.join(" "), "tcp udp websocket socketio-websocket http1 h2c");
+}

@@ -94,6 +94,11 @@ impl DirectionConfig {
         self.each().into_iter().fold(Effect::default(), |before, (_, settings)| before.then(settings.effect()))
     }
 
+    /// Whether the direction does something else to the same packets with another seed.
+    pub fn is_random(&self) -> bool {
+        self.each().into_iter().any(|(_, settings)| settings.is_random())
+    }
+
     /// Every cause for which some element drops packets.
     pub fn drop_causes() -> Vec<Cause> {
         Self::default().each().into_iter().flat_map(|(_, settings)| settings.drop_causes()).copied().collect()

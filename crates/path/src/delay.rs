@@ -31,6 +31,10 @@ impl ElementSettings for DelaySettings {
     fn effect(&self) -> Effect {
         Effect { delay: self.delay, ..Effect::default() }
     }
+
+    fn is_random(&self) -> bool {
+        false
+    }
 }
 
 /// A line of fixed length.

@@ -51,6 +51,10 @@ impl ElementSettings for LinkSettings {
         Effect { rate: self.rate, frame: self.counting.overhead(), ..Effect::default() }
     }
 
+    fn is_random(&self) -> bool {
+        false
+    }
+
     fn complete(&mut self) -> Result<(), SettingError> {
         match self.queue {
             Some(QueueLimit::Packets(0) | QueueLimit::Bytes(0)) => Err(SettingError::new(

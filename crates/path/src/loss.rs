@@ -32,6 +32,10 @@ impl ElementSettings for LossSettings {
     fn effect(&self) -> Effect {
         Effect { loss: self.probability, ..Effect::default() }
     }
+
+    fn is_random(&self) -> bool {
+        self.probability > Probability::ZERO
+    }
 }
 
 /// Drops packet `i` depending on word `i` of its seed: the same packets in every run with this seed, whatever the timing.

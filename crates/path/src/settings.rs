@@ -29,6 +29,9 @@ pub trait ElementSettings {
         Effect::default()
     }
 
+    /// Whether the element does something else with another seed.
+    fn is_random(&self) -> bool;
+
     /// Fills in what one setting leaves to another, and refuses settings that exclude each other.
     fn complete(&mut self) -> Result<(), SettingError> {
         Ok(())

@@ -46,6 +46,12 @@ pub trait Workload: fmt::Debug + Send + Sync {
     /// What a forecast is made from.
     fn traffic(&self) -> TrafficPattern;
 
+    /// Whether it does something else with another seed; what others wrote may do anything.
+    /// No workload of our own draws random numbers: messages are due at equal intervals.
+    fn is_random(&self) -> bool {
+        self.connections().is_none_or(|needs| needs.transport.features().is_random())
+    }
+
     /// Whether the samples are to say how many of each message's own packets the path dropped.
     fn wants_own_drops(&self) -> bool {
         false

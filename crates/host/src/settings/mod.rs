@@ -78,6 +78,9 @@ pub struct HostGroup {
     pub profiles: Vec<HostProfileDescription>,
 }
 
+/// What draws random numbers: BBR where in its gain cycle it begins to probe, CDG whether it backs off, NV how long it waits.
+const RANDOM_CONGESTION_CONTROLS: [&str; 3] = ["bbr", "cdg", "nv"];
+
 impl HostConfig {
     /// The settings in `object`, checked.
     pub fn from_object(object: &Map<String, Value>) -> std::result::Result<Self, SettingError> {
@@ -90,6 +93,12 @@ impl HostConfig {
             group: crosswind_settings::describe::<Self>(),
             profiles: HostProfile::ALL.into_iter().map(HostProfile::describe).collect(),
         }
+    }
+
+    /// Whether the hosts do something else with another seed.
+    pub fn is_random(&self) -> bool {
+        let congestion_control = self.resolved().congestion_control;
+        congestion_control.is_some_and(|name| RANDOM_CONGESTION_CONTROLS.contains(&name.as_str()))
     }
 
     /// The same with every value that the profile gives filled in.
