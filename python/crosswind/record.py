@@ -76,6 +76,7 @@ class CellRun:
         parameters: the cell as sent to crosswind-cell (docs/cell-protocol.md).
         finished: its result, None when the repetition failed. failure: why it failed, None when it finished.
         attempts: how often it was run, this being the one that counts; the others missed their fidelity budget.
+        exact: whether nothing in it was left to chance, so that any repetition would have come out the same.
         beside: most other cells that ran at the same time; None where that is not known.
         samples: its samples table, shape of SAMPLE_SCHEMA; empty when failed or for a program workload.
         objects: its objects table, shape of OBJECT_SCHEMA; empty for all but pages.
@@ -92,6 +93,7 @@ class CellRun:
     finished: Finished | None
     failure: Failure | None
     attempts: int = 1
+    exact: bool = False
     beside: int | None = None
     samples: pl.DataFrame = field(default_factory=empty_samples)
     objects: pl.DataFrame = field(default_factory=empty_objects)

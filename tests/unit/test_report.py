@@ -56,10 +56,11 @@ def lines(text: str) -> list[str]:
 
 def test_terminal_text() -> None:
     text = lines(render_text(analyse(two_cells()), width=80))
-    assert text[:4] == [
+    assert text[:5] == [
         "A title",
         "✓ Every packet is accounted for, and emulation kept its budget in every cell.",
         "  2 cells, 2 repetitions, 200 exchanges, 10 of them lost (timeout 10).",
+        "  Clock: real.",
         "  Round-trip time: no difference shown between levels of loss.",
     ]
     start = text.index("Round-trip time, ms")
@@ -235,7 +236,8 @@ def test_verdict_and_sentences() -> None:
     assert verdict(analyse(record())).trust is Trust.BAD
     assert verdict(analyse(record(run(0, echoes([MS] * 20))))).trust is Trust.GOOD
     assert sentences(analyse(record(run(0, echoes([MS] * 20))))) == [
-        "1 cell, 1 repetition, 20 exchanges, 0 of them lost."
+        "1 cell, 1 repetition, 20 exchanges, 0 of them lost.",
+        "Clock: real.",
     ]
 
 

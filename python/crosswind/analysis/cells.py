@@ -3,7 +3,7 @@
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from crosswind.analysis.samples import Samples, read_samples, shortest_round_tri
 from crosswind.analysis.settings import CellSettings, without_loss
 from crosswind.metrics import METRICS
 from crosswind.record import CellRun, RunRecord
-from crosswind.stats import Resampled, Share, TooFewSamples, resample, share_of
+from crosswind.stats import Resampled, Share, TooFewSamples, constant, resample, share_of
 from crosswind.stats.mean import check_finite_variance
 
 
@@ -36,6 +36,11 @@ class CellData:
         """The cell as it was sent, of its first repetition."""
         return self.runs[0].parameters
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing in it was left to chance, so that its numbers have no interval."""
+        return all(run.exact for run in self.runs)
+
     @cached_property
     def resampled(self) -> dict[str, Resampled | TooFewSamples]:
         """The mean of each metric resampled, or why it cannot be; done when first asked for, since plots never ask."""
@@ -46,7 +51,8 @@ class CellData:
     def shares(self) -> dict[str, Share]:
         """Each metric that is a share of the exchanges."""
         flags = {name: samples for name, samples in self.samples.items() if METRICS[name].is_share}
-        return {name: share_of(samples.values, samples.clusters) for name, samples in flags.items()}
+        shares = {name: share_of(samples.values, samples.clusters) for name, samples in flags.items()}
+        return {name: replace(share, exact=self.is_exact) for name, share in shares.items()}
 
     @cached_property
     def outcomes(self) -> dict[str, int]:
@@ -64,6 +70,8 @@ class CellData:
         return min((float(value) for value in found.row(0) if value is not None), default=None)
 
     def _resample(self, name: str, samples: Samples) -> Resampled | TooFewSamples:
+        if self.is_exact:
+            return constant(float(samples.values.mean()), n=samples.values.size)
         try:
             if METRICS[name].is_wait:
                 check_finite_variance(self.settings.retransmitted_loss)

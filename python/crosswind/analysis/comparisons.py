@@ -8,6 +8,7 @@ from crosswind.analysis.estimates import estimate_or_reason, mean_of
 from crosswind.analysis.result import Interval, LevelComparison
 from crosswind.metrics import METRICS
 from crosswind.stats import (
+    EXACT,
     Estimate,
     Resampled,
     cliffs_delta,
@@ -75,6 +76,8 @@ def _compare(factor: str, name: str, reference: CellData, other: CellData, level
         p_values.append(made.p)
         return made.estimate
 
+    exact = reference.is_exact, other.is_exact
+    made = interval(difference, "difference of means", unit)
     return LevelComparison(
         factor=factor,
         reference=reference.levels[factor],
@@ -84,16 +87,39 @@ def _compare(factor: str, name: str, reference: CellData, other: CellData, level
         other_cell=other.cell,
         metric=name,
         unit=unit,
-        difference=interval(difference, "difference of means", unit),
+        difference=made,
         ratio=interval(lambda: ratio_of_means(*means(), level=level).estimate, "ratio of means", "1"),
-        shift=interval(
-            lambda: hodges_lehmann(a, b, unit=unit, level=level, tested=False).estimate, "Hodges-Lehmann", unit
+        shift=_between_samples(
+            interval(
+                lambda: hodges_lehmann(a, b, unit=unit, level=level, tested=False).estimate, "Hodges-Lehmann", unit
+            ),
+            exact,
         ),
-        cliffs_delta=interval(lambda: cliffs_delta(a, b, level=level), "Cliff's delta", "1"),
+        cliffs_delta=_between_samples(interval(lambda: cliffs_delta(a, b, level=level), "Cliff's delta", "1"), exact),
         p=p_values[0] if p_values else None,
         p_holm=None,
-        verdict="not enough samples",
+        verdict=_exact_verdict(made) if made.is_exact else "not enough samples",
     )
+
+
+def _between_samples(estimate: Interval, exact: tuple[bool, bool]) -> Interval:
+    """An effect that is counted between samples: exact between two exact cells, and refused beside a single one.
+
+    Its interval takes the samples of both cells for random ones.
+    """
+    if not any(exact) or estimate.value is None:
+        return estimate
+    if all(exact):
+        return estimate.model_copy(update={"low": None, "high": None, "method": EXACT})
+    nothing = {"value": None, "low": None, "high": None}
+    return estimate.model_copy(update={**nothing, "reason": "one of the cells is exact: compare the values"})
+
+
+def _exact_verdict(difference: Interval) -> str:
+    """What there is to say of a difference that comes out the same every time."""
+    if not difference.value:
+        return "equal"
+    return "larger" if difference.value > 0 else "smaller"
 
 
 def _corrected(family: Sequence[LevelComparison]) -> list[LevelComparison]:

@@ -124,13 +124,15 @@ def shape_of(straight: float | None) -> str | None:
 class _Repetitions:
     """Sum and number of a cell's samples in each of its repetitions, shape (repetitions,).
 
-    Times are in seconds. within: squares of the samples about the cell's mean.
+    Times are in seconds. within: squares of the samples about the cell's mean. exact: whether another repetition would
+    have come out the same.
     """
 
     sums: Array
     counts: Array
     within: float
     seed: int
+    exact: bool
 
     @classmethod
     def of(cls, cell: CellData, metric: str) -> "_Repetitions":
@@ -140,10 +142,12 @@ class _Repetitions:
         within = float(np.sum((values - values.mean()) ** 2))
         seed = zlib.crc32(f"fit {cell.cell} {metric}".encode())
         sums = np.bincount(member, weights=values).astype(np.float64, copy=False)
-        return cls(sums, np.bincount(member).astype(np.float64), within, seed)
+        return cls(sums, np.bincount(member).astype(np.float64), within, seed, cell.is_exact)
 
     def resampled_means(self) -> Array:
         """Means of resamples, shape (RESAMPLES,): n - 1 of n, so that their variance is that of the mean."""
+        if self.exact:
+            return np.full(RESAMPLES, self.sums.sum() / self.counts.sum())
         n = self.sums.size
         drawn = np.random.default_rng(self.seed).integers(0, n, size=(RESAMPLES, n - 1))
         return np.asarray(self.sums[drawn].sum(axis=1) / self.counts[drawn].sum(axis=1))
@@ -156,7 +160,7 @@ def _fits(losses: Sequence[float], cells: Sequence[_Repetitions]) -> tuple[Expon
     best = fit_exponential(losses, means[None, :], weights)
     if best.total[0] <= _NO_SPREAD * float(means @ means):
         raise TooFewSamples("the times are the same at every loss")
-    fewest = min(cell.sums.size for cell in cells)
+    fewest = min((cell.sums.size for cell in cells if not cell.exact), default=MIN_REPETITIONS)
     if fewest < MIN_REPETITIONS:
         raise TooFewSamples(
             f"an interval needs {MIN_REPETITIONS} repetitions of each cell, one has {fewest}",

@@ -89,6 +89,7 @@ def _pair(test: _Test, factor: str, reference: CellData, other: CellData) -> Equ
         name, unit = test.metric.name, test.metric.unit.name
         n = sum(cell.samples[name].values.size for cell in (reference, other) if name in cell.samples)
         effect = Interval.of(refused(error.message, n=n, level=1 - 2 * ALPHA, method="two one-sided tests", unit=unit))
+    random = None if effect.is_exact else tested
     return EquivalencePair(
         reference=reference.levels[factor],
         other=other.levels[factor],
@@ -96,12 +97,16 @@ def _pair(test: _Test, factor: str, reference: CellData, other: CellData) -> Equ
         reference_cell=reference.cell,
         other_cell=other.cell,
         effect=effect,
-        p=tested.p if tested else None,
+        p=random.p if random else None,
         p_holm=None,
-        p_beyond=tested.p_beyond if tested else None,
+        p_beyond=random.p_beyond if random else None,
         p_beyond_holm=None,
-        verdict="cannot tell",
+        verdict=_exact_verdict(tested) if tested and effect.is_exact else "cannot tell",
     )
+
+
+def _exact_verdict(tested: EquivalenceTest) -> Literal["equivalent", "differs"]:
+    return "equivalent" if tested.equivalent else "differs"
 
 
 def _corrected(pairs: Sequence[EquivalencePair]) -> list[EquivalencePair]:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import Interval, MetricEstimates
 from crosswind.metrics import METRICS, SHARE, STATISTICS, Statistic
@@ -11,6 +13,7 @@ from crosswind.stats import (
     Resampled,
     Share,
     TooFewSamples,
+    exactly,
     quantile_interval,
     refused,
     share_interval,
@@ -58,6 +61,9 @@ def _of_values(data: CellData, name: str, level: float) -> MetricEstimates:
 def _estimate(data: CellData, name: str, statistic: Statistic, level: float) -> Estimate:
     """Raises: TooFewSamples."""
     samples, unit = data.samples[name], METRICS[name].unit
+    if statistic.quantile is not None and data.is_exact:
+        value = float(np.quantile(samples.values, statistic.quantile))
+        return exactly(value, n=samples.values.size, level=level, unit=unit.name)
     if statistic.quantile is not None:
         return quantile_interval(samples.values, statistic.quantile, samples.clusters, unit=unit.name, level=level)
     mean = interval_of(mean_of(data.resampled[name]), unit=unit.name, level=level)

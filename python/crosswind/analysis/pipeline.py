@@ -20,9 +20,9 @@ from crosswind.analysis.profiles import profile_of
 from crosswind.analysis.programs import program_of
 from crosswind.analysis.published import compare_published
 from crosswind.analysis.result import CellResult, Interval, Result
-from crosswind.analysis.trust import failures_of, fidelity_of, ledger_of, reason_of, warnings_of
+from crosswind.analysis.trust import clock_of, failures_of, fidelity_of, ledger_of, reason_of, warnings_of
 from crosswind.record import RunRecord
-from crosswind.stats import clopper_pearson
+from crosswind.stats import clopper_pearson, exactly
 
 
 def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
@@ -66,9 +66,13 @@ def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellRes
     lost = n - data.outcomes.get("ok", 0)
     reason = reason_of(data.runs)
     estimates = estimates_of(data, level=level)
+    clock, kernel = clock_of(data.runs)
     return CellResult(
         cell=data.cell,
         levels=data.levels,
+        clock=clock,
+        kernel=kernel,
+        exact=data.is_exact,
         valid=reason is None,
         reason=reason,
         warnings=warnings_of(data.runs),
@@ -76,7 +80,7 @@ def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellRes
         attempts=sum(run.attempts for run in data.runs),
         n=n,
         lost=lost,
-        loss=Interval.of(clopper_pearson(lost, n, level=level)) if n else None,
+        loss=_loss(lost, n, exact=data.is_exact, level=level) if n else None,
         outcomes=dict(sorted(data.outcomes.items())),
         failures=failures_of(data.runs),
         estimates=estimates,
@@ -85,3 +89,8 @@ def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellRes
         models=predictions_of(models, estimates, data),
         profile=profile_of(finished),
     )
+
+
+def _loss(lost: int, n: int, *, exact: bool, level: float) -> Interval:
+    made = exactly(lost / n, n=n, level=level, unit="1") if exact else clopper_pearson(lost, n, level=level)
+    return Interval.of(made)

@@ -84,11 +84,20 @@ def _scale(name: str) -> tuple[Unit, float]:
 def _remark(theirs: float, ci: float | None, ours: Interval | None, inside: bool | None) -> str:
     if ours is None:
         return "this cell has no such metric"
-    if ours.value is None or ours.low is None or ours.high is None or not theirs:
+    if ours.value is None or not theirs:
         return ours.reason or "theirs is 0"
+    if ours.low is None or ours.high is None:
+        return _exact_remark(theirs, ci, ours.value)
     if inside:
         return "theirs lies in our interval"
     ratio = f"{ours.value / theirs:.3g} times theirs"
     if ci is not None and theirs - ci <= ours.high and ours.low <= theirs + ci:
         return f"the intervals overlap; ours is {ratio}"
     return f"outside our interval; ours is {ratio}"
+
+
+def _exact_remark(theirs: float, ci: float | None, ours: float) -> str:
+    ratio = f"ours is exact, {ours / theirs:.3g} times theirs"
+    if ci is None:
+        return ratio
+    return f"{ratio}, {'within' if theirs - ci <= ours <= theirs + ci else 'outside'} their interval"

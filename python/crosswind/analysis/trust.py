@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.analysis.programs import program_problems
-from crosswind.analysis.result import DelayError, Direction, FailureCount, Fidelity, Ledger
+from crosswind.analysis.result import Clock, DelayError, Direction, FailureCount, Fidelity, Ledger
 from crosswind.cell.events import DirectionLedger, Finished, OutcomeCount
 from crosswind.record import CellRun
 
@@ -15,6 +15,15 @@ def reason_of(runs: Sequence[CellRun]) -> str | None:
         for cause in _causes(run):
             causes.setdefault(cause, []).append(run.repetition + 1)
     return "; ".join(f"{_repetitions(numbers)}{cause}" for cause, numbers in causes.items()) or None
+
+
+def clock_of(runs: Sequence[CellRun]) -> tuple[Clock, str | None]:
+    """The clock of a cell, and the release of the kernel that it ran on; None when no repetition has a result."""
+    finished = [run.finished for run in runs if run.finished is not None]
+    if not finished:
+        asked = runs[0].parameters.get("host", {}).get("clock")
+        return ("virtual" if asked == "virtual" else "real"), None
+    return ("virtual" if finished[0].virtual_time else "real"), finished[0].versions.kernel
 
 
 def warnings_of(runs: Sequence[CellRun]) -> list[str]:

@@ -12,6 +12,7 @@ from crosswind.report.files import whole, write_text
 _COLUMNS: dict[str, type[pl.DataType]] = {
     "cell": pl.Int64,
     "valid": pl.Boolean,
+    "clock": pl.String,
     "metric": pl.String,
     "statistic": pl.String,
     "unit": pl.String,
@@ -28,7 +29,7 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 def estimates_frame(result: Result) -> pl.DataFrame:
     """One row for each cell, metric and statistic; a column for each factor, named by its key.
 
-    Columns after the factors: cell, valid, metric, statistic, unit, value, low, high, n, level, method, reason.
+    Columns after the factors: cell, valid, clock, metric, statistic, unit, value, low, high, n, level, method, reason.
     """
     factors = dict.fromkeys((key for cell in result.cells for key in cell.levels), pl.String)
     rows: list[dict[str, object]] = []
@@ -36,7 +37,8 @@ def estimates_frame(result: Result) -> pl.DataFrame:
         for name, metric in cell.estimates.items():
             for statistic in STATISTICS:
                 row: dict[str, object] = {key: cell.levels.get(key) for key in factors}
-                row |= {"cell": cell.cell, "valid": cell.valid, "metric": name, "statistic": statistic}
+                row |= {"cell": cell.cell, "valid": cell.valid, "clock": cell.clock}
+                row |= {"metric": name, "statistic": statistic}
                 rows.append(row | {"unit": metric.unit} | metric.statistic(statistic).model_dump())
     return pl.DataFrame(rows, schema={**factors, **_COLUMNS})
 

@@ -1,16 +1,17 @@
 """Statistics: a number never travels without its interval, its n and its method (docs/statistics.md)."""
 
 from crosswind.stats.binomial import Share, clopper_pearson, share_interval, share_of, wilson
-from crosswind.stats.bootstrap import Resampled, design_effect, resample
+from crosswind.stats.bootstrap import Resampled, constant, design_effect, resample
 from crosswind.stats.compare import Comparison, cliffs_delta, difference_of_means, hodges_lehmann, ratio_of_means
 from crosswind.stats.equivalence import EquivalenceTest, margin_of_ratio, tost, tost_ratio, tost_shares
-from crosswind.stats.estimate import Estimate, TooFewSamples, refused
+from crosswind.stats.estimate import EXACT, Estimate, TooFewSamples, exactly, refused
 from crosswind.stats.exponential import Exponential, aicc, fit_exponential
 from crosswind.stats.mean import mean_interval
 from crosswind.stats.multiplicity import holm
 from crosswind.stats.quantile import median_interval, quantile_interval, quantile_ranks, quantile_size
 
 __all__ = [
+    "EXACT",
     "Comparison",
     "EquivalenceTest",
     "Estimate",
@@ -21,8 +22,10 @@ __all__ = [
     "aicc",
     "cliffs_delta",
     "clopper_pearson",
+    "constant",
     "design_effect",
     "difference_of_means",
+    "exactly",
     "fit_exponential",
     "hodges_lehmann",
     "holm",

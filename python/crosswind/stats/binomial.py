@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy import special, stats
 
 from crosswind.stats.bootstrap import design_effect
-from crosswind.stats.estimate import Estimate, TooFewSamples, check_level
+from crosswind.stats.estimate import EXACT, Estimate, TooFewSamples, check_level, exactly
 
 METHOD = "Clopper-Pearson (exact binomial)"
 
@@ -46,20 +46,26 @@ def wilson(successes: int, n: int, *, level: float = 0.95, unit: str = "1") -> E
 class Share:
     """How many of `n` exchanges did something, and how many independent ones those are worth.
 
-    Attributes: value: the share, a fraction. n: exchanges. worth: n / `design_effect`, not above n.
+    Attributes: value: the share, a fraction. n: exchanges. worth: n / `design_effect`, not above n. exact: whether
+        the share comes out the same every time.
     """
 
     value: float
     n: int
     worth: float
+    exact: bool = False
 
     @property
     def method(self) -> str:
         """How its limits are made."""
+        if self.exact:
+            return EXACT
         return METHOD if self.worth == self.n else f"Clopper-Pearson (binomial, {self.worth:.0f} effective samples)"
 
     def limits(self, tail: float) -> tuple[float, float]:
         """Exact limits, each missed with a probability of at most `tail`."""
+        if self.exact:
+            return self.value, self.value
         return _exact(self.value * self.worth, self.worth, tail)
 
 
@@ -76,7 +82,9 @@ def share_of(flags: npt.ArrayLike, clusters: npt.ArrayLike | None = None) -> Sha
 
 
 def share_interval(share: Share, *, level: float = 0.95) -> Estimate:
-    """A share with its exact interval."""
+    """A share with its exact interval, or without one where the share itself is exact."""
+    if share.exact:
+        return exactly(share.value, n=share.n, level=level, unit="1")
     low, high = share.limits((1.0 - check_level(level)) / 2.0)
     return Estimate(share.value, low, high, share.n, level, share.method, "1")
 

@@ -12,12 +12,13 @@ of a batch is less skewed than a unit by the square root of the batch's size, an
 by the same factor, so the resampled t keeps its shape.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from crosswind.stats.estimate import Array, TooFewSamples
+from crosswind.stats.estimate import EXACT, Array, TooFewSamples
 
 RESAMPLES = 4999
 MIN_UNITS = 8
@@ -46,6 +47,11 @@ class Resampled:
     tail_units: float
     means: Array = field(repr=False)
     errors: Array = field(repr=False)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it comes out the same every time (`constant`)."""
+        return self.method == EXACT
 
     @property
     def is_bootstrap(self) -> bool:
@@ -77,6 +83,15 @@ def resample(
     if count >= MIN_UNITS:
         return _by_cluster(values, member, count, rng, resamples)
     return _by_block(values, member, rng, resamples)
+
+
+def constant(mean: float, *, n: int) -> Resampled:
+    """A mean that comes out the same every time: what is compared with it is compared with a number.
+
+    Args: n: samples that it is of.
+    """
+    units = max(n, 2)  # degrees of freedom divide by one less
+    return Resampled(mean, 0.0, n, units, EXACT, math.inf, np.full(RESAMPLES, mean), np.zeros(RESAMPLES))
 
 
 def design_effect(samples: npt.ArrayLike, clusters: npt.ArrayLike | None = None) -> float:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from crosswind.stats.bootstrap import Resampled
-from crosswind.stats.estimate import Array, Estimate, TooFewSamples, check_level
+from crosswind.stats.estimate import EXACT, Array, Estimate, TooFewSamples, check_level, exactly
 from crosswind.stats.mean import studentise, studentised_limits
 
 _EXACT_PAIRS = 400  # up to 20 x 20 samples the distribution of ranks is counted; beyond, it is taken as normal
@@ -27,7 +27,10 @@ _MIN_P = 1e-9  # beyond, a tail fitted to 250 resamples says nothing
 
 @dataclass(frozen=True)
 class Comparison:
-    """An effect with its interval, and the two-sided p-value of no effect. `p` is None where none was computed."""
+    """An effect with its interval, and the two-sided p-value of no effect.
+
+    `p` is None where none was computed, and where the effect is exact, for then nothing is left to test.
+    """
 
     estimate: Estimate
     p: float | None
@@ -41,6 +44,8 @@ class Effect:
         value, error: the effect and its standard error. n: samples of both. fewest: of the smaller set.
         tail_units: as of `Resampled`, the smaller. freedom: of Welch and Satterthwaite. method: how limits are made.
         t: resampled (effect - value) / error; empty where Student's t has to serve.
+
+    Of two exact means it is exact; beside one it has the limits of the other alone.
     """
 
     value: float
@@ -51,6 +56,11 @@ class Effect:
     freedom: float
     method: str
     t: Array = field(repr=False)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it comes out the same every time."""
+        return self.method == EXACT
 
     def limits(self, level: float) -> tuple[float, float]:
         """The interval of this level. Raises: TooFewSamples as `mean_interval`."""
@@ -94,9 +104,19 @@ def log_ratio(reference: Resampled, other: Resampled) -> Effect:
 
 def as_ratio(effect: Effect, level: float) -> Estimate:
     """The ratio whose logarithm this effect is. Raises: TooFewSamples as `mean_interval`."""
+    if effect.is_exact:
+        return exactly(math.exp(effect.value), n=effect.n, level=level, unit="1")
     low, high = effect.limits(level)
     value, low, high = (math.exp(min(part, 700.0)) for part in (effect.value, low, high))
     return Estimate(value, low, high, effect.n, level, f"{effect.method}, of the logarithm", "1")
+
+
+def as_difference(effect: Effect, level: float, unit: str) -> Estimate:
+    """The difference that this effect is. Raises: TooFewSamples as `mean_interval`."""
+    if effect.is_exact:
+        return exactly(effect.value, n=effect.n, level=level, unit=unit)
+    low, high = effect.limits(level)
+    return Estimate(effect.value, low, high, effect.n, level, effect.method, unit)
 
 
 def difference_of_means(reference: Resampled, other: Resampled, *, unit: str, level: float = 0.95) -> Comparison:
@@ -105,8 +125,7 @@ def difference_of_means(reference: Resampled, other: Resampled, *, unit: str, le
     Raises: TooFewSamples as `mean_interval`.
     """
     effect = difference(reference, other)
-    low, high = effect.limits(level)
-    return Comparison(Estimate(effect.value, low, high, effect.n, level, effect.method, unit), _two_sided(effect))
+    return Comparison(as_difference(effect, level, unit), _two_sided(effect))
 
 
 def ratio_of_means(reference: Resampled, other: Resampled, *, level: float = 0.95) -> Comparison:
@@ -196,11 +215,14 @@ def _effect(reference: Resampled, other: Resampled, a: _Shift, b: _Shift) -> Eff
         # Rolled by one, because two sets resampled from the same seed would otherwise move together.
         t = studentise(np.roll(b.shifts, 1) - a.shifts, np.hypot(np.roll(b.errors, 1), a.errors))
         method = other.method if reference.method == other.method else f"{reference.method} and {other.method}"
+    random = [of for of in (reference, other) if not of.is_exact]
+    if len(random) < 2:
+        method = random[0].method if random else EXACT
     return Effect(
         value=b.value - a.value,
         error=math.hypot(a.error, b.error),
         n=reference.n + other.n,
-        fewest=min(reference.n, other.n),
+        fewest=min((of.n for of in random), default=0),
         tail_units=min(reference.tail_units, other.tail_units),
         freedom=_welch(reference, other),
         method=method,
@@ -208,7 +230,9 @@ def _effect(reference: Resampled, other: Resampled, a: _Shift, b: _Shift) -> Eff
     )
 
 
-def _two_sided(effect: Effect) -> float:
+def _two_sided(effect: Effect) -> float | None:
+    if effect.is_exact:
+        return None
     return min(1.0, 2 * min(effect.p_at_most(0.0), effect.p_at_least(0.0)))
 
 

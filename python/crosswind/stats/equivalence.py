@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from crosswind.stats.binomial import Share, difference_limits
 from crosswind.stats.bootstrap import Resampled
-from crosswind.stats.compare import Effect, as_ratio, difference, log_ratio
-from crosswind.stats.estimate import Estimate
+from crosswind.stats.compare import Effect, as_difference, as_ratio, difference, log_ratio
+from crosswind.stats.estimate import EXACT, Estimate, exactly
 
 ALPHA = 0.05
 _MIN_P = 1e-9  # as of a bootstrap's tail
@@ -29,6 +29,7 @@ class EquivalenceTest:
         estimate: with its interval of level 1 - 2 alpha. low, high: the margin around no effect, in its unit.
         p: of the effect being beyond the margin, the larger of the two tests': small shows equivalence.
         p_beyond: of the effect being within it, two-sided: small shows a difference larger than the margin.
+            Of an exact effect both are 0 or 1.
     """
 
     estimate: Estimate
@@ -41,6 +42,8 @@ class EquivalenceTest:
     def equivalent(self) -> bool:
         """Whether the interval lies within the margin. False is "not shown", not "different"."""
         e = self.estimate
+        if e.method == EXACT:
+            return e.value is not None and self.low < e.value < self.high
         return e.low is not None and e.high is not None and self.low < e.low and e.high < self.high
 
 
@@ -57,8 +60,7 @@ def tost(reference: Resampled, other: Resampled, *, margin: float, unit: str, al
     """
     _check(margin)
     effect = difference(reference, other)
-    low, high = effect.limits(1 - 2 * alpha)
-    estimate = Estimate(effect.value, low, high, effect.n, 1 - 2 * alpha, effect.method, unit)
+    estimate = as_difference(effect, 1 - 2 * alpha, unit)
     return EquivalenceTest(estimate, -margin, margin, *_p_values(effect, -margin, margin))
 
 
@@ -85,7 +87,11 @@ def tost_shares(reference: Share, other: Share, *, margin: float, alpha: float =
     _check(margin)
     low, high = difference_limits(reference, other, alpha)
     n, value = reference.n + other.n, other.value - reference.value
-    methods = dict.fromkeys(part.method for part in (reference, other))
+    methods = dict.fromkeys(part.method for part in (reference, other) if not part.exact)
+    if not methods:
+        within = -margin < value < margin
+        estimate = exactly(value, n=n, level=1 - 2 * alpha, unit="1")
+        return EquivalenceTest(estimate, -margin, margin, float(not within), float(within))
     method = f"square-and-add of {' and '.join(methods)}"
 
     def limits(tail: float) -> tuple[float, float]:

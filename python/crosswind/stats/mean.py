@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from crosswind.stats.bootstrap import RESAMPLES, Resampled, resample
-from crosswind.stats.estimate import Array, Estimate, TooFewSamples, check_level
+from crosswind.stats.estimate import Array, Estimate, TooFewSamples, check_level, exactly
 
 INFINITE_VARIANCE_LOSS = 0.25
 """At this loss per direction, doubling timers give a round-trip time without a finite variance: p·4 >= 1."""
@@ -57,6 +57,8 @@ def check_finite_variance(retransmitted_loss: float) -> None:
 
 def interval_of(drawn: Resampled, *, unit: str, level: float = 0.95) -> Estimate:
     """The mean's interval from resamples that exist already. Raises: as `mean_interval`."""
+    if drawn.is_exact:
+        return exactly(drawn.mean, n=drawn.n, level=level, unit=unit)
     if not drawn.is_bootstrap:
         half = float(stats.t.ppf((1 + check_level(level)) / 2, drawn.units - 1)) * drawn.error
         return Estimate(drawn.mean, drawn.mean - half, drawn.mean + half, drawn.n, level, drawn.method, unit)

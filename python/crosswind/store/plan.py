@@ -23,6 +23,7 @@ class PlannedCell:
         parameters: the cell as crosswind-cell reads it (docs/cell-protocol.md).
         expected_ns, expected_packets, expected_bytes: what it is forecast to take, of both directions.
         expected_load: processors that it is forecast to keep busy.
+        exact: whether nothing in it is left to chance, so that this repetition stands for all.
     """
 
     key: str
@@ -37,6 +38,7 @@ class PlannedCell:
     expected_packets: int
     expected_bytes: int
     expected_load: float
+    exact: bool = False
 
     @property
     def backend(self) -> str:
@@ -73,7 +75,14 @@ class PlannedCell:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The repetition that was stored. Raises: KeyError for a key that every version has written."""
         # Versions without forecasts ran cells one after another, as those are that keep a whole processor busy.
-        known = {"expected_ns": 0, "expected_packets": 0, "expected_bytes": 0, "expected_load": 1.0, **data}
+        known = {
+            "expected_ns": 0,
+            "expected_packets": 0,
+            "expected_bytes": 0,
+            "expected_load": 1.0,
+            "exact": False,
+            **data,
+        }
         return cls(**{field.name: known[field.name] for field in fields(cls)})
 
 

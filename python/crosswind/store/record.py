@@ -47,6 +47,7 @@ def _cell_run(place: Path, result: CellResult) -> CellRun:
         finished=result.finished,
         failure=result.failure,
         attempts=result.attempt,
+        exact=planned.exact and result.finished is not None and result.finished.virtual_time,
         beside=result.beside,
         samples=read_table(place / _SAMPLES, SAMPLE_SCHEMA) if whole else empty_samples(),
         objects=read_table(place / _OBJECTS, OBJECT_SCHEMA) if whole else empty_objects(),

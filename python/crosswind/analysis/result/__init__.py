@@ -6,6 +6,7 @@ Result -> CellResult -> MetricEstimates -> Interval
 
 from crosswind.analysis.result.cells import (
     CellResult,
+    Clock,
     DelayError,
     Direction,
     Dropped,
@@ -32,6 +33,7 @@ __all__ = [
     "SCHEMA",
     "CellResult",
     "ClientProgram",
+    "Clock",
     "DelayError",
     "Direction",
     "Dropped",

@@ -1,8 +1,13 @@
 """A cell of a result: its estimates, and what says whether to trust them."""
 
+from typing import Literal
+
 from pydantic import ConfigDict, Field
 
 from crosswind.analysis.result.estimates import Interval, MetricEstimates, ResultModel
+
+Clock = Literal["real", "virtual"]
+"""`real` is the machine's, `virtual` that of a kernel of its own, which jumps over waiting."""
 
 
 class Dropped(ResultModel):
@@ -118,11 +123,16 @@ class ModelPrediction(ResultModel):
 class CellResult(ResultModel):
     """One cell: its repetitions together. `attempts` counts those that were run again as well.
 
-    `lost` exchanges are those that did not go well; `failures` are the same by cause, the most frequent first.
+    `lost` exchanges are those that did not go well; `failures` are the same by cause, the most frequent first. `kernel`
+    is the release of the one that it ran on. What virtual time does not measure is null. `exact`: nothing in it was
+    left to chance, so that it ran once and its estimates have no interval.
     """
 
     cell: int
     levels: dict[str, str]
+    clock: Clock = Field(default="real")
+    kernel: str | None = None
+    exact: bool = Field(default=False)
     valid: bool
     reason: str | None
     warnings: list[str]

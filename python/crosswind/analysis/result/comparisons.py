@@ -10,7 +10,8 @@ from crosswind.analysis.result.estimates import Interval, ResultModel
 class LevelComparison(ResultModel):
     """Two cells that differ in one factor: `other` against `reference`, the factor's first level.
 
-    `p_holm` is corrected within the family: one factor and one metric.
+    `p_holm` is corrected within the family: one factor and one metric. Of two exact cells the effects are exact and
+    there is no p; beside one exact cell, the interval is that of the other.
     """
 
     factor: str
@@ -34,7 +35,8 @@ class EquivalencePair(ResultModel):
     """Two cells that differ in one factor, and whether they differ by more than a margin.
 
     `effect` is a difference or a ratio (EquivalenceClaim), with its interval of level 1 - 2 alpha. `p`: of it being
-    beyond the margin, `p_beyond`: of it being within; each corrected by Holm's method over the table.
+    beyond the margin, `p_beyond`: of it being within; each corrected by Holm's method over the table. An exact effect
+    has no p.
     """
 
     reference: str

@@ -18,7 +18,11 @@ class ResultModel(BaseModel):
 
 
 class Interval(ResultModel):
-    """One estimate. value, low and high are null together, and `reason` then says why and what would be needed."""
+    """One estimate. value, low and high are null together, and `reason` then says why and what would be needed.
+
+    low and high alone are null where `method` is `exact`: nothing is left to chance, so that the value would come out
+    the same every time.
+    """
 
     value: float | None
     low: float | None
@@ -27,6 +31,18 @@ class Interval(ResultModel):
     level: float
     method: str
     reason: str | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the value would come out the same every time."""
+        return self.value is not None and self.low is None
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """low and high, of an exact value that value twice; None where there is no number."""
+        if self.value is None:
+            return None
+        return (self.value if self.low is None else self.low), (self.value if self.high is None else self.high)
 
     @classmethod
     def of(cls, estimate: "Estimate") -> "Interval":

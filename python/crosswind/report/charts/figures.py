@@ -117,9 +117,10 @@ def _marks(figure: Figure, point: FigurePoint, divisor: float, unit: str, invali
         return _Mark(kind, series, place, point.x_text, value / divisor, text)
 
     marks = []
-    if estimate.value is not None and estimate.low is not None and estimate.high is not None:
+    limits = estimate.limits
+    if estimate.value is not None and limits is not None:
         bare = mark("estimate", estimate.value, f"{point.statistic} {interval(estimate, divisor)} {unit}")
-        limited = replace(bare, low=estimate.low / divisor, high=estimate.high / divisor)
+        limited = replace(bare, low=limits[0] / divisor, high=limits[1] / divisor)
         marks.append(replace(limited, n=estimate.n, method=estimate.method, doubtful=point.cell in invalid))
     else:
         text = f"{observed(point.observed, divisor)} {unit}"

@@ -97,8 +97,9 @@ def _marks(cell: str, colour: str, estimates: MetricEstimates, few: Array | None
     marks = []
     for kind in _DRAWN:
         estimate = estimates.statistic(kind)
-        if estimate.value is not None and estimate.low is not None and estimate.high is not None:
-            numbers = scaled(estimate.value), scaled(estimate.low), scaled(estimate.high)
+        limits = estimate.limits
+        if estimate.value is not None and limits is not None:
+            numbers = scaled(estimate.value), scaled(limits[0]), scaled(limits[1])
             marks.append(_Mark(cell, colour, kind, *numbers, estimate.method, estimate.n))
     samples = [float(value) for value in few] if few is not None else []
     return marks + [_Mark(cell, colour, "sample", scaled(value)) for value in samples]

@@ -8,7 +8,7 @@ from crosswind.analysis.result import LevelComparison, Result
 from crosswind.metrics import METRICS
 from crosswind.report.tables.metrics import method_name
 from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers, replaced, words
-from crosswind.report.text.format import NOTHING, count, factor_name, interval, levels, p_value, scale_of
+from crosswind.report.text.format import EXACT, NOTHING, count, factor_name, interval, levels, p_value, scale_of
 
 MAX_ROWS = 60
 """Rows of the table; of more comparisons it has the largest of each family."""
@@ -21,8 +21,8 @@ _HOW_TO_READ = (
 
 
 def comparison_tables(result: Result) -> list[Table]:
-    """A row for each comparison that was tested."""
-    tested = [comparison for comparison in result.comparisons if comparison.p is not None]
+    """A row for each comparison that was tested, or needs no test because both cells are exact."""
+    tested = [comparison for comparison in result.comparisons if comparison.difference.value is not None]
     if not tested:
         return []
     shown = largest(tested, MAX_ROWS)
@@ -70,7 +70,7 @@ def largest(compared: Sequence[LevelComparison], most: int) -> list[LevelCompari
 
 
 def _clear_and_large_first(comparison: LevelComparison) -> tuple[bool, float]:
-    return comparison.verdict == "no difference shown", -abs(math.log(comparison.ratio.value or 1.0))
+    return comparison.verdict in ("no difference shown", "equal"), -abs(math.log(comparison.ratio.value or 1.0))
 
 
 def _row(comparison: LevelComparison) -> list[str]:
@@ -82,7 +82,7 @@ def _row(comparison: LevelComparison) -> list[str]:
         f"{interval(comparison.difference, divisor)} {unit}",
         interval(comparison.ratio),
         interval(comparison.cliffs_delta),
-        p_value(comparison.p_holm),
+        EXACT if comparison.difference.is_exact else p_value(comparison.p_holm),
         comparison.verdict,
     ]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from crosswind.analysis.result import CellResult, Direction, Result
 from crosswind.metrics import Metric, Place, metrics_at
 from crosswind.report.tables.table import FEW_ROWS, CellNames, Table, invalid_rows, numbers
-from crosswind.report.text.format import NOTHING, count, levels, mean_or_observed, percent
+from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, mean_or_observed, percent
 
 _MESSAGE = "A message is one row of the samples: a connection, a transfer or a page in the workloads of these."
 _WIRE = (
@@ -44,16 +44,17 @@ def wire_tables(result: Result) -> list[Table]:
 
 
 def processor_tables(result: Result) -> list[Table]:
-    """Processor time of a message, of client and server."""
+    """Processor time of a message, of client and server; beside cells that have it, also those of virtual time."""
     return _cost_tables(result, metrics_at(Place.PROCESSOR), "CPU per message", [_PROCESSOR, _MESSAGE])
 
 
 def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: list[str]) -> list[Table]:
     """A column for each metric. Numbers of the first one's unit share one scale, which the title names."""
     names = [metric.name for metric in metrics]
-    cells = [cell for cell in result.cells if any(name in cell.estimates for name in names)]
-    if not cells:
+    measured = [cell for cell in result.cells if any(name in cell.estimates for name in names)]
+    if not measured:
         return []
+    cells = [cell for cell in result.cells if cell in measured or _is_unmeasured(cell, metrics)]
     unit = metrics[0].unit
     divisor, label = unit.scale_for(
         _middle(cell, metric) for cell in cells for metric in metrics if metric.unit is unit
@@ -61,6 +62,10 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
     naming = CellNames.of(cells)
     rows, narrow = [], []
     for cell in cells:
+        if cell not in measured:
+            rows.append([*naming.row(cell), NOTHING, *(NOT_MEASURED for _ in metrics)])
+            narrow.append([levels(cell.levels), NOTHING, *(NOT_MEASURED for _ in metrics[:2])])
+            continue
         means = [
             mean_or_observed(cell.estimates.get(metric.name), divisor if metric.unit is unit else 1.0)
             for metric in metrics
@@ -68,12 +73,19 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
         n = count(max(cell.estimates[name].mean.n for name in names if name in cell.estimates))
         rows.append([*naming.row(cell), n, *means])
         narrow.append([levels(cell.levels), n, *means[:2]])
-    reasons = {cell.estimates[name].mean.reason for cell in cells for name in names if name in cell.estimates}
-    notes = ["Means over repetitions (n), with 95 % intervals by Student's t.", *sorted(filter(None, reasons)), *notes]
+    found = [cell.estimates[name].mean for cell in measured for name in names if name in cell.estimates]
+    exact = ["An exact number comes out the same in every repetition."] if any(mean.is_exact for mean in found) else []
+    how = "Means over repetitions (n), with 95 % intervals by Student's t."
+    notes = [how, *exact, *sorted(filter(None, {mean.reason for mean in found})), *notes]
     title = f"{title}, {label}" if unit.shown else title
     heads, marked = [metric.column for metric in metrics], invalid_rows(cells)
     small = Table(title, [*naming.joined, *numbers("n", *heads[:2])], narrow, marked, notes)
     return [Table(title, [*naming.columns, *numbers("n", *heads)], rows, marked, notes, small, terminal_rows=FEW_ROWS)]
+
+
+def _is_unmeasured(cell: CellResult, metrics: Sequence[Metric]) -> bool:
+    """Whether a cell has none of these metrics because it ran in virtual time."""
+    return cell.clock == "virtual" and all(metric.place is Place.PROCESSOR for metric in metrics)
 
 
 def _dropped(direction: Direction) -> str:

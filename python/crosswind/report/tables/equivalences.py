@@ -6,7 +6,7 @@ from crosswind.analysis.result import EquivalenceClaim, EquivalencePair, Result
 from crosswind.metrics import METRICS
 from crosswind.report.tables.metrics import method_name
 from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers, words
-from crosswind.report.text.format import NOTHING, count, factor_name, interval, levels, p_value, scale_of
+from crosswind.report.text.format import EXACT, NOTHING, count, factor_name, interval, levels, p_value, scale_of
 from crosswind.report.text.headline import margin_text, tally
 
 _HOW_TO_READ = (
@@ -45,7 +45,7 @@ def _row(pair: EquivalencePair, divisor: float) -> list[str]:
         f"{pair.other} against {pair.reference}",
         count(pair.effect.n),
         interval(pair.effect, divisor),
-        p_value(p),
+        EXACT if pair.effect.is_exact else p_value(p),
         pair.verdict,
     ]
 

@@ -8,6 +8,7 @@ from crosswind.analysis.result import CellResult, MetricEstimates, Result
 from crosswind.metrics import METRICS, STATISTICS, Place, Statistic, phases_of
 from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
 from crosswind.report.text.format import NOTHING, count, interval, levels, observed, scale_of
+from crosswind.stats import EXACT
 
 _CONNECTION = "connect"
 
@@ -59,6 +60,8 @@ def metric_table(name: str, result: Result) -> Table:
 
 def method_name(method: str) -> str:
     """A method's name without the length of its blocks or its effective samples, so that cells share a footnote."""
+    if method == EXACT:
+        return "exact: nothing is left to chance in the cell, so that every repetition would be the same"
     parts = re.sub(r" \(blocks of \d+\)|, \d+ (?=effective)", lambda cut: ", " if "," in cut[0] else "", method)
     return " and ".join(dict.fromkeys(parts.split(" and ")))
 

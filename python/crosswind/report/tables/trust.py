@@ -2,7 +2,7 @@
 
 from crosswind.analysis.result import CellResult, Direction, Fidelity, Ledger, Result
 from crosswind.report.tables.table import Shown, Table, grouped, invalid_rows, names, numbers, words
-from crosswind.report.text.format import NOTHING, count, levels, listed, percent, quantity
+from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, listed, percent, quantity
 
 _LEDGER_NOTE = "Each direction: packets in = delivered + dropped by {causes} + still queued."
 _PROBE_NOTE = "Hosts waited: largest share of the time in which a probe on a host's processor waited for it."
@@ -70,6 +70,8 @@ def _fidelity(fidelity: Fidelity | None) -> list[str]:
 
 
 def _waited(cell: CellResult) -> str:
+    if cell.clock == "virtual":
+        return NOT_MEASURED
     return percent(cell.fidelity.probe_starvation if cell.fidelity else None)
 
 

@@ -11,7 +11,13 @@ if TYPE_CHECKING:
 
 MINUS = "−"
 NOTHING = "–"
+EXACT = "exact"
+"""What stands in the place of an interval where nothing is left to chance."""
+NOT_MEASURED = "not measured"
+"""What stands in the place of a number that has no meaning in virtual time."""
 _THIN_SPACE = "\u202f"
+_EXACT_RESOLUTION = 3e-6
+"""Of an exact number six digits are shown."""
 
 
 def scale_of(values: Iterable[float | None], unit: str) -> tuple[float, str]:
@@ -44,7 +50,9 @@ def three_digits(value: float | None) -> str:
 
 
 def interval(estimate: "Interval | None", divisor: float = 1.0) -> str:
-    """An estimate with its limits: "20.11 [20.09, 20.14]", or a dash."""
+    """An estimate with its limits: "20.11 [20.09, 20.14]"; an exact one: "20.0064 exact"; or a dash."""
+    if estimate is not None and estimate.value is not None and estimate.is_exact:
+        return f"{number(estimate.value, divisor, resolution=_EXACT_RESOLUTION * abs(estimate.value))} {EXACT}"
     if estimate is None or estimate.value is None or estimate.low is None or estimate.high is None:
         return NOTHING
     half = (estimate.high - estimate.low) / 2 or None
@@ -90,7 +98,9 @@ def percent(share: float | None) -> str:
 
 
 def percent_interval(share: "Interval") -> str:
-    """A fraction with its limits as percentages: "6 % [4.24 %, 8.21 %]"."""
+    """A fraction with its limits as percentages: "6 % [4.24 %, 8.21 %]"; an exact one: "6 % exact"."""
+    if share.is_exact:
+        return f"{percent(share.value)} {EXACT}"
     return f"{percent(share.value)} [{percent(share.low)}, {percent(share.high)}]"
 
 

@@ -47,8 +47,8 @@ def verdict(result: Result) -> Verdict:
 
 
 def sentences(result: Result) -> list[str]:
-    """The run in sentences: its extent, then the claims of equivalence, then the largest differences."""
-    return [_extent(result), *_equivalences(result), *_differences(result)]
+    """The run in sentences: its extent and its clock, then the claims of equivalence, then the largest differences."""
+    return [_extent(result), *_clock(result), *_equivalences(result), *_differences(result)]
 
 
 def tally(claim: EquivalenceClaim) -> str:
@@ -81,6 +81,25 @@ def _extent(result: Result) -> str:
     )
 
 
+def _clock(result: Result) -> list[str]:
+    """Which clock the cells had, and how many of them are exact."""
+    cells = count_of(len(result.cells), "cell")
+    virtual = [cell for cell in result.cells if cell.clock == "virtual"]
+    if not result.cells:
+        return []
+    if not virtual:
+        return ["Clock: real."]
+    kernels = sorted({cell.kernel for cell in virtual if cell.kernel})
+    some = f" in {count(len(virtual))} of {cells}" if len(virtual) < len(result.cells) else ""
+    on = f", on Linux {' and '.join(kernels)}" if kernels else ""
+    sentences = [f"Clock: virtual{some}{on}; processor time and waits for processors are not measured there."]
+    exact = sum(cell.exact for cell in result.cells)
+    if exact:
+        which = f"{count(exact)} of {cells}" if exact < len(result.cells) else cells
+        sentences.append(f"Exact: {which}, where nothing is left to chance and no repetition would differ.")
+    return sentences
+
+
 def _equivalences(result: Result) -> list[str]:
     """What came of each claim of equivalence."""
     return [f"{claim.title}{'' if claim.title.endswith('?') else ':'} {tally(claim)}." for claim in result.equivalences]
@@ -101,8 +120,10 @@ def _family(metric: str, factor: str, family: list[LevelComparison]) -> tuple[fl
     title, name = METRICS[metric].title, factor_name(factor)
     shown = [comparison for comparison in family if _is_shown(comparison)]
     if not shown:
-        if all(comparison.p is None for comparison in family):
+        if all(comparison.difference.value is None for comparison in family):
             return 0.0, f"{title}: too few samples to compare levels of {name}."
+        if all(comparison.verdict == "equal" for comparison in family):
+            return 0.0, f"{title}: equal at all levels of {name}, exactly."
         return 0.0, f"{title}: no difference shown between levels of {name}."
     top = max(shown, key=_log_ratio)
     text = f"{title} with {name} {top.other} is {_ratio(top)}"
@@ -126,4 +147,6 @@ def _ratio(comparison: LevelComparison) -> str:
     value, low, high = (number(part, resolution=half) for part in (ratio.value, ratio.low, ratio.high))
     where = ", ".join(f"{factor_name(key)} {level}" for key, level in comparison.fixed.items())
     at = f" (at {where})" if where else ""
+    if ratio.is_exact:
+        return f"{value} times that with {comparison.reference}{at}; both are exact."
     return f"{value} times that with {comparison.reference}{at}; 95 % interval {low} to {high}."
