@@ -46,11 +46,16 @@ class _Workload:
 
 
 @dataclass(frozen=True)
+class _Host(HostSettings):
+    clock: str = "auto"
+
+
+@dataclass(frozen=True)
 class _CellView:
     """The parts of a checked cell that bear on forecasts; its other keys are not looked at."""
 
     path: _Path
-    host: HostSettings
+    host: _Host
     workload: _Workload
 
 
@@ -62,6 +67,7 @@ class _Checked:
     index: int
     cell: dict[str, Any]
     demand: Demand
+    exact: bool
 
 
 @dataclass(frozen=True)
@@ -84,13 +90,16 @@ class CheckedCell:
     """A cell that crosswind-cell accepts.
 
     Attributes: cell: of the study. parameters: as crosswind-cell takes it, every default filled in; nobody here looks
-        into it. demand, surroundings: what forecasts are made from.
+        into it. demand, surroundings: what forecasts are made from. is_virtual: whether it runs in virtual time.
+        exact: whether it does and nothing in it is left to chance, so that every repetition comes out the same.
     """
 
     cell: Cell
     parameters: Mapping[str, Any] = field(repr=False)
     demand: Demand
     surroundings: Surroundings
+    is_virtual: bool = False
+    exact: bool = False
 
     @cached_property
     def forecast(self) -> Forecast:
@@ -177,7 +186,8 @@ def _checked_cell(cell: Cell, answer: _Checked, binary: Path) -> CheckedCell:
         ipv6=view.path.family == "ipv6",
         mtu_bytes=view.path.mtu_bytes,
     )
-    return CheckedCell(cell, answer.cell, answer.demand, surroundings)
+    is_virtual = view.host.clock == "virtual"
+    return CheckedCell(cell, answer.cell, answer.demand, surroundings, is_virtual, is_virtual and answer.exact)
 
 
 def _ask(lines: Sequence[str], binary: Path) -> list[_Answer]:

@@ -1,9 +1,10 @@
 """`crosswind plan`: what a run would be and take, without running it."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 import click
 from rich.console import Console
@@ -17,12 +18,13 @@ from crosswind.cli.run import study_from
 from crosswind.cli.settings import chosen, parse_set, setting_options
 from crosswind.cli.text import levels_text, seconds_text, size_text
 from crosswind.errors import EngineError, UsageError
-from crosswind.execution.planning import PlanCosts, plan_costs, refuse_unknown_models
+from crosswind.execution.planning import PlanCosts, plan_costs, refuse_unknown_models, runs_of
+from crosswind.execution.unmeasured import refuse_unmeasured
 from crosswind.forecast.cost import HEAVY, Forecast
 from crosswind.report.text.format import count, quantity
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
-from crosswind.study.plan import Plan
+from crosswind.study.plan import Plan, PlanItem
 
 SCHEMA = "crosswind.plan/1"
 
@@ -72,51 +74,102 @@ def command(
     refuse_unknown_models(wanted)
     plan = Plan.of(wanted)
     checked, remark = _checked(wanted)
-    each = {cell.cell.index: cell.forecast for cell in checked}
+    planned = _Planned.of(plan, checked)
     costs = plan_costs(plan, checked, packets=packets, capture=capture) if checked else None
     if as_json:
-        document = _as_dict(plan, each, costs, checked=remark, order=order)
+        document = _as_dict(planned, costs, checked=remark, order=order)
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
-    _print(plain_console(), plan, each, costs, remark)
+    _print(plain_console(), planned, costs, remark)
     if order:
-        _print_order(plain_console(), plan, each)
+        _print_order(plain_console(), planned)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A study's plan as it will be run.
+
+    Attributes: runs: in order. each: the forecast of a run of each cell, by its index; empty without crosswind-cell.
+        virtual: cells in virtual time. exact: those of them that come out the same every time, and run once.
+    """
+
+    study: Study
+    runs: tuple[PlanItem, ...]
+    each: Mapping[int, Forecast]
+    virtual: frozenset[int]
+    exact: frozenset[int]
+
+    @classmethod
+    def of(cls, plan: Plan, checked: Sequence[CheckedCell]) -> Self:
+        """The plan, and what crosswind-cell says of its cells."""
+        return cls(
+            plan.study,
+            runs_of(plan, checked),
+            {cell.cell.index: cell.forecast for cell in checked},
+            frozenset(cell.cell.index for cell in checked if cell.is_virtual),
+            frozenset(cell.cell.index for cell in checked if cell.exact),
+        )
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells, in the order of their first runs."""
+        return [item.cell for item in self.runs if item.repetition == 0]
+
+    def clock(self, cell: int) -> str | None:
+        """The clock of a cell; None where nobody could say what this machine allows."""
+        if not self.each:
+            return None
+        return "virtual" if cell in self.virtual else "real"
 
 
 def _checked(study: Study) -> tuple[tuple[CheckedCell, ...], str]:
     """Every cell as crosswind-cell sees it, and what came of asking it; no cells where it cannot be asked.
 
-    Raises: StudyError when a cell is impossible.
+    Raises: StudyError when a cell is impossible, or cannot measure what is asked.
     """
     try:
-        return check_study(study, binary=find_binary()), "each cell, by crosswind-cell"
+        checked = check_study(study, binary=find_binary())
     except EngineError as error:
         return (), f"not by crosswind-cell: {error.message}"
+    refuse_unmeasured(study, checked)
+    return checked, "each cell, by crosswind-cell"
 
 
 # For people
 
 
-def _print(console: Console, plan: Plan, each: dict[int, Forecast], costs: PlanCosts | None, checked: str) -> None:
-    study = plan.study
-    cells = [item.cell for item in plan if item.repetition == 0]
+def _print(console: Console, planned: _Planned, costs: PlanCosts | None, checked: str) -> None:
+    study, cells = planned.study, planned.cells
     console.print(study.title, style="bold")
     console.print()
     times = "repetition" if study.repetitions == 1 else "repetitions"
-    fewer = " at most" if len(plan) < len(cells) * study.repetitions else ""
-    facts = [("plan", f"{len(cells)} cells, {study.repetitions} {times}{fewer}, {len(plan)} runs")]
+    fewer = " at most" if len(planned.runs) < len(cells) * study.repetitions else ""
+    facts = [("plan", f"{len(cells)} cells, {study.repetitions} {times}{fewer}, {len(planned.runs)} runs")]
     facts += [("factor", f"{key} = {', '.join(texts)}") for key, texts in study.factors.items()]
-    facts += [("seed", str(study.seed)), ("checked", checked)]
+    facts += [("seed", str(study.seed)), ("checked", checked), *_clocks(planned)]
     _print_facts(console, facts)
     if costs is None:
         return
     console.print()
-    _print_longest(console, cells, each)
+    _print_longest(console, cells, planned.each)
     console.print()
     _print_facts(console, _totals(costs))
     console.print()
     note = _FOOTNOTE.format(capacity=costs.capacity, processors=costs.processors, most=costs.most, heavy=HEAVY)
     console.print(Text(note, style="dim"))
+
+
+def _clocks(planned: _Planned) -> Iterator[tuple[str, str]]:
+    """Which clock the cells have, and which of them run once."""
+    if not planned.each:
+        return
+    cells = len(planned.cells)
+    virtual, exact = len(planned.virtual), len(planned.exact)
+    some = "" if virtual in (0, cells) else f" in {virtual} of {cells} cells, real in the others"
+    yield "clock", f"virtual{some}" if virtual else "real"
+    if exact:
+        which = f"{exact} of {cells} cells: each runs once" if exact < cells else "each cell runs once"
+        yield "exact", f"{which}: nothing in it is left to chance"
 
 
 def _totals(costs: PlanCosts) -> list[tuple[str, str]]:
@@ -142,7 +195,7 @@ def _print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
     console.print(table)
 
 
-def _print_longest(console: Console, cells: Sequence[Cell], each: dict[int, Forecast]) -> None:
+def _print_longest(console: Console, cells: Sequence[Cell], each: Mapping[int, Forecast]) -> None:
     longest = sorted(cells, key=lambda cell: -each[cell.index].duration_ns)[:_LONGEST]
     head = "each run of the longest cells" if len(cells) > _LONGEST else "each run of a cell"
     table = _runs_table(head, "cell", numbers=("takes", "packets", "load"))
@@ -153,10 +206,11 @@ def _print_longest(console: Console, cells: Sequence[Cell], each: dict[int, Fore
         console.print(Text(f"and {len(cells) - len(longest)} cells that take less", style="dim"))
 
 
-def _print_order(console: Console, plan: Plan, each: dict[int, Forecast]) -> None:
+def _print_order(console: Console, planned: _Planned) -> None:
     console.print()
+    each = planned.each
     table = _runs_table("run", "order", "key", "block", numbers=("takes",) if each else ())
-    for item in plan:
+    for item in planned.runs:
         takes = _numbers(each[item.cell.index])[:1] if each else ()
         table.add_row(str(item.order), item.key, str(item.block), _levels(item.cell), *takes)
     console.print(table)
@@ -187,13 +241,9 @@ def _time(duration_ns: int) -> str:
 # For programs
 
 
-def _as_dict(
-    plan: Plan, each: dict[int, Forecast], costs: PlanCosts | None, *, checked: str, order: bool
-) -> dict[str, Any]:
-    study = plan.study
-    times: dict[int, int] = {}
-    for item in plan:
-        times[item.cell.index] = times.get(item.cell.index, 0) + 1
+def _as_dict(planned: _Planned, costs: PlanCosts | None, *, checked: str, order: bool) -> dict[str, Any]:
+    study = planned.study
+    times = Counter(item.cell.index for item in planned.runs)
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "name": study.name,
@@ -201,19 +251,20 @@ def _as_dict(
         "study_digest": study.digest(),
         "seed": study.seed,
         "repetitions": study.repetitions,
-        "runs": len(plan),
+        "runs": len(planned.runs),
         "factors": {key: list(texts) for key, texts in study.factors.items()},
         "checked": checked,
         "total": None if costs is None else asdict(costs),
         "cells": [
             {
-                "cell": item.cell.index,
-                "levels": dict(item.cell.levels),
-                "runs": times[item.cell.index],
-                **_expected(each.get(item.cell.index)),
+                "cell": cell.index,
+                "levels": dict(cell.levels),
+                "runs": times[cell.index],
+                "clock": planned.clock(cell.index),
+                "exact": cell.index in planned.exact,
+                **_expected(planned.each.get(cell.index)),
             }
-            for item in sorted(plan.items, key=lambda item: item.cell.index)
-            if item.repetition == 0
+            for cell in sorted(planned.cells, key=lambda cell: cell.index)
         ],
     }
     if order:
@@ -226,9 +277,10 @@ def _as_dict(
                 "block": item.block,
                 "seed": item.seed,
                 "levels": dict(item.cell.levels),
-                **_expected(each.get(item.cell.index)),
+                "exact": item.cell.index in planned.exact,
+                **_expected(planned.each.get(item.cell.index)),
             }
-            for item in plan
+            for item in planned.runs
         ]
     return document
 

@@ -9,6 +9,7 @@ from crosswind.cell.check import CheckedCell, check_study
 from crosswind.cli.output import plain_console
 from crosswind.cli.text import seconds_text
 from crosswind.errors import EngineError
+from crosswind.execution.planning import runs_of
 from crosswind.study.design import Study, load_study
 from crosswind.study.plan import Plan
 
@@ -67,7 +68,7 @@ def _print_design(console: Console, study: Study, checked: tuple[CheckedCell, ..
 
 
 def _size(study: Study, checked: tuple[CheckedCell, ...] | None) -> str:
-    plan = Plan.of(study)
+    plan = runs_of(Plan.of(study), checked or ())
     times = "repetition" if study.repetitions == 1 else "repetitions"
     most = "up to " if len(plan) < len(study) * study.repetitions else ""
     size = f"{len(study)} cells × {most}{study.repetitions} {times} = {len(plan)} runs"

@@ -5,13 +5,14 @@ And what running that plan is forecast to take.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from crosswind.cell.check import CheckedCell, check_study
 from crosswind.errors import StudyError
 from crosswind.execution.admission import CAPACITY
+from crosswind.execution.unmeasured import refuse_unmeasured
 from crosswind.forecast.cost import HEAVY, makespan_ns
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
@@ -55,11 +56,23 @@ def refuse_unknown_models(study: Study) -> None:
 def planned_cells(study: Study, options: Options, *, binary: Path) -> tuple[PlannedCell, ...]:
     """The plan of a study: each repetition with its cell as crosswind-cell takes it and what it is forecast to take.
 
-    Raises: StudyError when a cell is impossible. EngineError when crosswind-cell cannot say.
+    Raises: StudyError when a cell is impossible, or cannot measure what is asked. EngineError when crosswind-cell
+        cannot say.
     """
     asked = asdict(options) | {"profile": options.profile or study.profile}
     checked = check_study(study, binary=binary)
-    return tuple(_planned(item, checked[item.cell.index], asked) for item in Plan.of(study))
+    refuse_unmeasured(study, checked, profile=options.profile)
+    return tuple(_planned(item, checked[item.cell.index], asked) for item in runs_of(Plan.of(study), checked))
+
+
+def runs_of(plan: Plan, checked: Sequence[CheckedCell]) -> tuple[PlanItem, ...]:
+    """What is run of a plan, in its order: of a cell that comes out the same every time, the first repetition alone.
+
+    Args: checked: the cells of the plan's study; empty where crosswind-cell could not be asked, and then all is run.
+    """
+    exact = {cell.cell.index for cell in checked if cell.exact}
+    run = [item for item in plan if item.repetition == 0 or item.cell.index not in exact]
+    return tuple(replace(item, order=order) for order, item in enumerate(run))
 
 
 def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool]) -> PlannedCell:
@@ -77,6 +90,7 @@ def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool]) ->
         expected_packets=cost.packets,
         expected_bytes=cost.bytes,
         expected_load=cost.load,
+        exact=checked.exact,
     )
 
 
@@ -84,7 +98,7 @@ def plan_costs(plan: Plan, checked: Sequence[CheckedCell], *, packets: bool, cap
     """What a plan is forecast to take on this machine. Args: packets, capture: whether such files are kept."""
     processors = len(os.sched_getaffinity(0))
     capacity = CAPACITY * processors
-    cells = [checked[item.cell.index] for item in plan]
+    cells = [checked[item.cell.index] for item in runs_of(plan, checked)]
     runs = [cell.forecast for cell in cells]
     return PlanCosts(
         serial_ns=sum(run.duration_ns for run in runs),
