@@ -216,6 +216,7 @@ def test_details_say_how_exchanges_were_lost_and_why(tmp_path: Path) -> None:
         valid=2,
         invalid=1,
         failed=0,
+        clocks=("real",),
         outcomes=(
             OutcomeCount(outcome="certificate", count=298, first_error="it has expired"),
             OutcomeCount(outcome="timeout", count=3, first_error="too late"),

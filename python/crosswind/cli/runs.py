@@ -23,7 +23,7 @@ STYLES = {"done": "green", "running": "cyan", "interrupted": "yellow", "stopped"
 @click.option(
     "--details",
     is_flag=True,
-    help="Read every result: valid, invalid and failed cells, lost exchanges and why, and exact sizes.",
+    help="Read every result: clocks, valid, invalid and failed cells, lost exchanges and why, and exact sizes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.runs/1.")
 def command(root: Path | None, details: bool, as_json: bool) -> None:
@@ -58,6 +58,7 @@ def print_runs(console: Console, root: Path, found: list[Listed]) -> None:
         ]
         counts = [run.details for run in runs if run.details]
         if len(counts) == len(runs):
+            columns.append(Column("clock", [", ".join(count.clocks) for count in counts]))
             columns.append(Column("invalid", [str(count.invalid) for count in counts], "right"))
             columns.append(Column("failed", [str(count.failed) for count in counts], "right"))
         columns.append(Column("size", [size_text(run.size_bytes) for run in runs], "right"))
@@ -79,7 +80,7 @@ def _as_json(listed: Listed) -> dict[str, Any]:
     directory = {"directory": str(listed.directory)}
     if isinstance(listed, Unreadable):
         return {**directory, "status": "removed" if listed.leftover else None, "problem": listed.problem}
-    details = dict.fromkeys(("valid", "invalid", "failed", "outcomes", "problem"))
+    details = dict.fromkeys(("valid", "invalid", "failed", "clocks", "outcomes", "problem"))
     return {
         **directory,
         "study": listed.study,

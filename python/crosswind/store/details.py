@@ -15,13 +15,15 @@ class Details:
     """The results of a run, counted.
 
     Attributes:
-        valid, invalid, failed: cells. outcomes: of all their exchanges, those that did not end well, by cause.
+        valid, invalid, failed: cells. clocks: on which they ran, `real`, `virtual` or both.
+        outcomes: of all their exchanges, those that did not end well, by cause.
         problem: a result that cannot be read, and why; None without one.
     """
 
     valid: int
     invalid: int
     failed: int
+    clocks: tuple[str, ...] = ()
     outcomes: tuple[OutcomeCount, ...] = ()
     problem: str | None = None
 
@@ -31,6 +33,7 @@ class Details:
             "valid": self.valid,
             "invalid": self.invalid,
             "failed": self.failed,
+            "clocks": list(self.clocks),
             "outcomes": [outcome.model_dump() for outcome in self.outcomes],
             "problem": self.problem,
         }
@@ -47,7 +50,8 @@ def details_of(cells: Path, keys: Iterable[str]) -> Details:
             problem = problem or f"cells/{key}/{RESULT}: {error.reason}"
     failed = sum(result.finished is None for result in results)
     valid = sum(result.valid for result in results)
-    return Details(valid, len(results) - valid - failed, failed, outcomes_of(results), problem)
+    clocks = tuple(sorted({"virtual" if result.planned.is_virtual else "real" for result in results}))
+    return Details(valid, len(results) - valid - failed, failed, clocks, outcomes_of(results), problem)
 
 
 def outcomes_of(results: Sequence[CellResult]) -> tuple[OutcomeCount, ...]:
