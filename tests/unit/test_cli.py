@@ -127,8 +127,8 @@ def test_a_run_in_which_every_exchange_failed_says_so_and_why(
     assert f"[1/1] #1: 0 of 60 ok, 60 x certificate ({error}), " in lines[1]
     assert lines[2] == f"invalid: #1: {reason}"
     listed = [line.rstrip() for line in crosswind("runs", "here", "--details")[1].splitlines()]
-    assert listed[0].split()[-3:] == ["invalid", "failed", "size"]
-    assert listed[1].split()[6:8] == ["1", "0"]
+    assert listed[0].split()[-4:] == ["clock", "invalid", "failed", "size"]
+    assert listed[1].split()[6:9] == ["real", "1", "0"]
     assert listed[2] == f"here: 60 x certificate ({error})"
     (run,) = json.loads(crosswind("runs", "here", "--details", "--json")[1])["runs"]
     assert (run["invalid"], run["outcomes"]) == (1, outcomes)
@@ -468,6 +468,7 @@ def test_runs_are_listed_for_people_and_programs(crosswind: Crosswind, four_runs
         "valid": 0,
         "invalid": 0,
         "failed": 0,
+        "clocks": [],
         "outcomes": [],
         "size_bytes": 0,
         "size_is_exact": True,

@@ -281,6 +281,7 @@ def test_one_line_describes_all_running_cells() -> None:
         concurrency_text(Concurrency(37, 64, window, 0.12))
         == "37 at a time (limit 64), 0.2 % of packets late, CPU wait 0.4 %, 12 % of the fidelity budget"
     )
+    assert concurrency_text(Concurrency(2, None, Window(), 0.0), only_virtual=True) == "2 at a time"
     assert concurrency_text(Concurrency(2, None, Window(probe_starvation=0.25), 1.25)) == (
         "2 at a time (fixed), 0 % of packets late, CPU wait 25 %, 125 % of the fidelity budget"
     )
@@ -441,6 +442,42 @@ def test_the_live_display_shows_what_runs_and_leaves_bad_news_only() -> None:
         console.print(display)
     assert "1/2, 1 failed" in capture.get()
     display.run_ended()
+
+
+VIRTUAL = {"parameters": {"host": {"clock": "virtual"}}}
+
+
+def test_a_terminal_shows_virtual_and_wall_time() -> None:
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    clock = Clock()
+    display = LiveProgress(console, clock)
+    plan = [planned(number, **VIRTUAL) for number in range(3)]
+    display.run_started("mine", plan, plan)
+    display.cell_started(plan[0])
+    display.cell_event(plan[0], progress(elapsed_ns=12_000_000_000))
+    clock.now_s += 1.0
+    display.cell_ended(plan[0], ended(1.0, virtual_time=True, elapsed_ns=192_000_000_000))
+    for cell in plan[1:]:
+        display.cell_started(cell)
+        display.cell_event(cell, progress(done=1, total=4, lost=0, median_ns=None, elapsed_ns=20_000_000_000))
+    display.concurrency(Concurrency(2, 64, Window(probe_starvation=0.25), 1.25))
+    clock.now_s += 0.5
+    with console.capture() as capture:
+        console.print(display)
+    lines = [line.rstrip() for line in capture.get().splitlines()]
+    assert lines[1] == "  2 at a time, virtual 3 min 52 s in 1.5 s"
+    assert lines[2] == "  loss=1% #1  1/4  virtual 20 s in 0.5 s"
+    display.run_ended()
+
+
+def test_a_line_says_how_long_a_virtual_cell_took_on_both_clocks() -> None:
+    out = io.StringIO()
+    display = PlainProgress(Console(file=out, width=200))
+    plan = [planned(0, **VIRTUAL)]
+    display.run_started("mine", plan, plan)
+    display.cell_started(plan[0])
+    display.cell_ended(plan[0], ended(4.1, virtual_time=True, elapsed_ns=192_000_000_000))
+    assert out.getvalue().splitlines()[1] == "[1/1] loss=0% #1: 60 of 60 ok, virtual 3 min 12 s in 4.1 s"
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines(monkeypatch: Any) -> None:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from crosswind.cell.events import Event, Finished, Progress
 from crosswind.cell.process import CellEnd
-from crosswind.cli.text import repetition_text, seconds_text
+from crosswind.cli.text import repetition_text, seconds_text, virtual_text
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.observer import Observer
 from crosswind.execution.tally import CellUnderWay, Tally
@@ -81,11 +81,16 @@ class LiveProgress(Observer):
         bar = ProgressBar(total=max(1, tally.total), completed=tally.done_with_fractions, width=30)
         head.add_row(Text(self._name, style="bold"), bar, counts, Text(_left(tally.seconds_left()), style="dim"))
         yield head
-        if tally.last_concurrency is not None and len(tally.running) > 1:
-            yield Text(f"  {concurrency_text(tally.last_concurrency)}", style="dim")
         cells = list(tally.running.values())
+        facts = []
+        if tally.last_concurrency is not None and len(cells) > 1:
+            facts.append(concurrency_text(tally.last_concurrency, only_virtual=tally.only_virtual))
+        if virtual_ns := tally.virtual_so_far_ns():
+            facts.append(virtual_text(virtual_ns, tally.wall_s()))
+        if facts:
+            yield Text(f"  {', '.join(facts)}", style="dim")
         for cell in cells[:_SHOWN_CELLS]:
-            yield _line(cell, options.max_width)
+            yield _line(cell, tally.wall_s(cell), options.max_width)
         if len(cells) > _SHOWN_CELLS:
             yield Text(f"  and {len(cells) - _SHOWN_CELLS} more", style="dim")
 
@@ -121,7 +126,10 @@ class PlainProgress(Observer):
         head = f"[{self._tally.done}/{self._tally.total}] {repetition_text(planned)}"
         if end.finished is not None:
             left = _left(self._tally.seconds_left()) if self._tally.waiting else ""
-            parts = [_summary(end.finished, progress), f"{end.elapsed_ns / 1e9:.1f} s", left]
+            wall_s = end.elapsed_ns / 1e9
+            virtual = end.finished.virtual_time
+            time_taken = virtual_text(end.finished.elapsed_ns, wall_s) if virtual else f"{wall_s:.1f} s"
+            parts = [_summary(end.finished, progress), time_taken, left]
             self._print(f"{head}: {', '.join(part for part in parts if part)}")
         for line in _bad_news(planned, end):
             self._print(line)
@@ -138,7 +146,7 @@ class PlainProgress(Observer):
         changed = abs(now.running - self._printed_running) > self._printed_running // 4
         if now.running > 1 and changed and time_s - self._printed_at >= _QUIET_S:
             self._printed_running, self._printed_at = now.running, time_s
-            self._print(concurrency_text(now))
+            self._print(concurrency_text(now, only_virtual=self._tally.only_virtual))
 
     def remark(self, text: str) -> None:
         """A line of its own."""
@@ -155,8 +163,13 @@ def progress_for(console: Console) -> Observer:
     return PlainProgress(console)
 
 
-def concurrency_text(now: Concurrency) -> str:
-    """How many run and how faithful they are: "37 at a time (limit 64), 0.2 % of packets late, CPU wait 0.4 %"."""
+def concurrency_text(now: Concurrency, *, only_virtual: bool = False) -> str:
+    """How many run and how faithful they are: "37 at a time (limit 64), 0.2 % of packets late, CPU wait 0.4 %".
+
+    Args: only_virtual: whether all of them are in virtual time, where the rest has no meaning.
+    """
+    if only_virtual:
+        return f"{now.running} at a time"
     limit = "fixed" if now.limit is None else f"limit {now.limit}"
     window = now.window
     waits = max(window.starvation, window.probe_starvation)
@@ -166,9 +179,12 @@ def concurrency_text(now: Concurrency) -> str:
     )
 
 
-def _line(cell: CellUnderWay, width: int) -> Text:
+def _line(cell: CellUnderWay, wall_s: float, width: int) -> Text:
     """One line about a running cell; where it is too long, levels give way to progress."""
-    progress = Text(f"  {_progress(cell.progress)}", style="cyan")
+    parts = [_progress(cell.progress)]
+    if cell.planned.is_virtual and cell.progress is not None:
+        parts.append(virtual_text(cell.progress.elapsed_ns, wall_s))
+    progress = Text("".join(f"  {part}" for part in parts), style="cyan")
     levels = Text(f"  {repetition_text(cell.planned)}")
     levels.truncate(max(1, width - progress.cell_len), overflow="ellipsis")
     line = levels + progress

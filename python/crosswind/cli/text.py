@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from crosswind.report.text.format import quantity
 from crosswind.store.plan import PlannedCell
 from crosswind.units import BYTES
 
@@ -15,6 +16,13 @@ def seconds_text(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def virtual_text(virtual_ns: float, wall_s: float) -> str:
+    """A virtual time, and the wall time that it took: "virtual 3 min 12 s in 4.1 s"."""
+    virtual = quantity(virtual_ns, "ns") if virtual_ns < 60e9 else seconds_text(virtual_ns / 1e9)
+    wall = f"{wall_s:.1f} s" if wall_s < 60 else seconds_text(wall_s)
+    return f"virtual {virtual} in {wall}"
 
 
 def size_text(size_bytes: float) -> str:

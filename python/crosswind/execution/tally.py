@@ -71,7 +71,7 @@ class CellUnderWay:
 
 
 class Tally(Observer):
-    """Counts the cells of a run: done, failed, invalid, repeated, running, waiting; and exchanges lost.
+    """Counts the cells of a run: done, failed, invalid, repeated, running, waiting; exchanges lost; and virtual time.
 
     Args: clock: seconds since whenever.
     """
@@ -82,8 +82,9 @@ class Tally(Observer):
         self.running: dict[str, CellUnderWay] = {}
         self.last_concurrency: Concurrency | None = None
         self.time_left = TimeLeft()
+        self.virtual_ns = 0
         self._clock = clock
-        self._seconds_left = 0.0
+        self._started = self._seconds_left = 0.0
         self._estimated_at = -math.inf
 
     @property
@@ -91,8 +92,24 @@ class Tally(Observer):
         """Cells that are done, and what the running ones have done of theirs."""
         return self.done + sum(cell.fraction or 0.0 for cell in list(self.running.values()))
 
+    @property
+    def only_virtual(self) -> bool:
+        """Whether all that runs is in virtual time, where no packet is late and nobody waits for a processor."""
+        running = list(self.running.values())
+        return bool(running) and all(cell.planned.is_virtual for cell in running)
+
+    def virtual_so_far_ns(self) -> int:
+        """Virtual time of the cells that ran, and of those that are running."""
+        running = [cell for cell in list(self.running.values()) if cell.planned.is_virtual]
+        return self.virtual_ns + sum(cell.progress.elapsed_ns for cell in running if cell.progress)
+
+    def wall_s(self, cell: CellUnderWay | None = None) -> float:
+        """Wall time of a running cell so far; without one, of the session."""
+        return self._clock() - (self._started if cell is None else cell.started)
+
     def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:  # noqa: ARG002
         """A session begins."""
+        self._started = self._clock()
         self.total = len(plan)
         self.done = len(plan) - len(missing)
         self.waiting = {planned.key: planned for planned in missing}
@@ -115,6 +132,7 @@ class Tally(Observer):
         if end.finished is None:
             self.failed += 1
             return
+        self.virtual_ns += end.finished.elapsed_ns if end.finished.virtual_time else 0
         self.invalid += not end.finished.valid
         self.lost += end.finished.samples.lost
 
