@@ -44,6 +44,7 @@ impl HostProfile {
         let values = serde_json::to_value(self.values()).unwrap_or_default();
         let mut values = values.as_object().cloned().unwrap_or_default();
         values.remove("profile");
+        values.remove("clock");
         HostProfileDescription { name, help, values }
     }
 

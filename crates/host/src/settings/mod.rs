@@ -86,7 +86,13 @@ const STEADY_CONGESTION_CONTROLS: &str =
 impl HostConfig {
     /// The settings in `object`, checked.
     pub fn from_object(object: &Map<String, Value>) -> std::result::Result<Self, SettingError> {
-        crosswind_settings::read(object)
+        let host: Self = crosswind_settings::read(object)?;
+        match &host.kernel {
+            Some(series) if !is_series(series) => {
+                Err(SettingError::new("kernel", format!("{series} is no series of kernels"), "two numbers, as 6.12"))
+            }
+            _ => Ok(host),
+        }
     }
 
     /// Every key, and every profile with its values.
@@ -126,6 +132,12 @@ impl HostConfig {
     }
 }
 
+/// Whether a text is two numbers with a point between them.
+fn is_series(text: &str) -> bool {
+    text.split_once('.')
+        .is_some_and(|numbers| [numbers.0, numbers.1].iter().all(|number| number.parse::<u16>().is_ok()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,6 +167,7 @@ mod tests {
                 "receive_buffer_bytes 2147483648 is not between 4096 and 1073741824",
             ),
             (json!({"initial_window": 0}), "initial_window 0 is not between 1 and 1000"),
+            (json!({"kernel": "new"}), "kernel new is no series of kernels"),
             (json!({"min_rto_ns": 5}), "min_rto_ns 5 is not between 1000000 and 120000000000"),
         ] {
             assert_eq!(refused(&settings), message);
