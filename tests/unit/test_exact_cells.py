@@ -128,6 +128,15 @@ def test_a_claim_about_exact_cells_is_decided_without_a_test(other: int, verdict
     assert table.rows[0][-3:] == [f"{other - 20}.00000 exact", "exact", verdict]
 
 
+@pytest.mark.parametrize(
+    ("ci", "more"), [(None, ""), (2.5, ", within their interval"), (0.5, ", outside their interval")]
+)
+def test_a_published_number_beside_an_exact_one(ci: float | None, more: str) -> None:
+    number = {"source": "s", "metric": "rtt", "unit": "ms", "levels": {}, "mean": 16.0, "ci": ci, "cells": [0]}
+    (made,) = analyse(record(exact(0, [18 * MS]), published=[number])).published
+    assert (made.remark, made.inside) == (f"ours is exact, 1.12 times theirs{more}", None)
+
+
 def test_shares_of_exact_cells_are_exact() -> None:
     closed = {"workload": {"kind": "echo", "transport": "tcp", "mode": "closed"}}
     claim = {**CLAIM, "metric": "delayed_share", "margin": "4%", "bound": 0.04}
