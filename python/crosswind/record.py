@@ -6,7 +6,7 @@ below this module knows where it came from, so a report renders on any machine.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -99,6 +99,12 @@ class CellRun:
     objects: pl.DataFrame = field(default_factory=empty_objects)
     client_out: str = ""
     client_err: str = ""
+
+    @property
+    def clock(self) -> Literal["real", "virtual"]:
+        """The clock that it ran on; of a repetition without a result, the one that it was to run on."""
+        asked = self.parameters.get("host", {}).get("clock") == "virtual"
+        return "virtual" if (asked if self.finished is None else self.finished.virtual_time) else "real"
 
 
 @dataclass(frozen=True)

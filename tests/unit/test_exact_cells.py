@@ -8,7 +8,7 @@ import pytest
 from crosswind.analysis import analyse
 from crosswind.analysis.result import Interval, LevelComparison
 from crosswind.record import CellRun
-from crosswind.report import estimates_frame
+from crosswind.report import estimates_frame, samples_frame
 from crosswind.report.html import render as render_html
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import processor_tables
@@ -191,6 +191,8 @@ def test_exports_have_the_clock() -> None:
     frame = estimates_frame(analyse(record(exact(0, [MS]), noisy(1, NOISY))))
     assert dict(frame.select("cell", "clock").unique().iter_rows()) == {0: "virtual", 1: "real"}
     assert set(frame.filter(cell=0)["method"]) == {EXACT}
+    samples = samples_frame(record(exact(0, [MS]), noisy(1, NOISY)))
+    assert dict(samples.select("cell", "clock").unique().iter_rows()) == {0: "virtual", 1: "real"}
 
 
 def test_what_virtual_time_does_not_measure_is_said_to_be_so() -> None:

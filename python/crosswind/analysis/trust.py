@@ -19,11 +19,8 @@ def reason_of(runs: Sequence[CellRun]) -> str | None:
 
 def clock_of(runs: Sequence[CellRun]) -> tuple[Clock, str | None]:
     """The clock of a cell, and the release of the kernel that it ran on; None when no repetition has a result."""
-    finished = [run.finished for run in runs if run.finished is not None]
-    if not finished:
-        asked = runs[0].parameters.get("host", {}).get("clock")
-        return ("virtual" if asked == "virtual" else "real"), None
-    return ("virtual" if finished[0].virtual_time else "real"), finished[0].versions.kernel
+    kernels = (run.finished.versions.kernel for run in runs if run.finished is not None)
+    return runs[0].clock, next(kernels, None)
 
 
 def warnings_of(runs: Sequence[CellRun]) -> list[str]:

@@ -44,13 +44,14 @@ def estimates_frame(result: Result) -> pl.DataFrame:
 
 
 def samples_frame(record: RunRecord) -> pl.DataFrame:
-    """Every sample of a run: a column for each factor, cell, repetition and block, then those of the samples table."""
+    """Every sample of a run: a column for each factor, cell, repetition, block, clock, and the samples table's."""
     factors = list(dict.fromkeys(key for run in record.cells for key in run.levels))
     frames = []
     for run in sorted(record.cells, key=lambda run: (run.cell, run.repetition)):
         head = [pl.lit(run.levels.get(key), dtype=pl.String).alias(key) for key in factors]
         numbers = {"cell": run.cell, "repetition": run.repetition, "block": run.block}
         head += [pl.lit(number).cast(pl.Int64).alias(name) for name, number in numbers.items()]
+        head.append(pl.lit(run.clock).alias("clock"))
         frames.append(run.samples.select(*head, pl.all()))
     return pl.concat(frames, how="vertical") if frames else pl.DataFrame()
 
