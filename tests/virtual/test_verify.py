@@ -1,0 +1,143 @@
+"""`crosswind verify`: a run's cells in virtual time again."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import requires_binary, requires_cell
+from crosswind.execution.verify import digests, result_values, spread
+from crosswind.store.run import load
+from e2e_cli import ANY_FIDELITY, Cli
+from virtual.conftest import requires_kernel
+
+ECHO = ("echo", "--delay", "10ms", "--messages", "20", "--no-report", "--output", "here")
+
+
+@pytest.fixture
+def cli(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Cli]:
+    """The command line in an empty directory."""
+    requires_kernel()
+    requires_binary()
+    cli = Cli(tmp_path, capfd)
+    yield cli
+    cli.stop()
+
+
+def run(cli: Cli, *arguments: str) -> None:
+    ended = cli("run", *ECHO, "--clock", "virtual", *arguments)
+    assert ended.status == 0, ended.err
+
+
+def test_all_that_a_run_kept_comes_out_the_same(cli: Cli) -> None:
+    run(cli, "--transport", "tcp,quic,wss", "--loss", "0%,5%", "--packets", "--capture", "--qlog")
+    before = {path: path.read_bytes() for path in cli.cwd.rglob("*") if path.is_file()}
+    ended = cli("verify", "here", "--all")
+    assert ended.status == 0, ended.out + ended.err
+    lines = ended.out.splitlines()
+    assert sorted(lines[:-1]) == [f"c00{number}-r00  same" for number in range(6)]
+    assert lines[-1] == "6 of 6 cells came out the same, of 6 in virtual time"
+    # Nothing in the run was touched.
+    assert before == {path: path.read_bytes() for path in cli.cwd.rglob("*") if path.is_file()}
+
+
+def test_a_sample_is_spread_over_the_plan(cli: Cli) -> None:
+    run(cli, "--repetitions", "8", "--loss", "5%")
+    assert len(cli("verify", "here").out.splitlines()) == 1 + 5
+    ended = cli("verify", "here", "--cells", "2")
+    assert [line.split()[0] for line in ended.out.splitlines()] == ["c000-r00", "c000-r04", "2"]
+    results = list(load(cli.cwd / "here").results().values())
+    assert [result.planned.repetition for result in spread(results, 3)] == [0, 2, 5]
+    assert len(spread(results, 100)) == 8
+
+
+def test_what_differs_is_named(cli: Cli) -> None:
+    run(cli, "--loss", "0%,5%", "--packets")
+    cell = cli.cwd / "here" / "cells" / "c001-r00"
+    samples = pl.read_parquet(cell / "samples.parquet")
+    samples.with_columns(pl.col("received_ns") + 1).write_parquet(cell / "samples.parquet")
+    result = json.loads((cell / "result.json").read_text())
+    result["finished"]["ledger"]["forward"]["delivered"] += 1
+    (cell / "result.json").write_text(json.dumps(result))
+    (cell / "packets.parquet").unlink()
+    ended = cli("verify", "here")
+    assert ended.status == 1
+    said = "c001-r00  differs: packets.parquet, result.ledger.forward.delivered, samples.parquet"
+    assert set(ended.out.splitlines()) == {
+        "c000-r00  same",
+        said,
+        "1 of 2 cells came out the same, of 2 in virtual time",
+    }
+
+
+def test_digests_are_of_contents(tmp_path: Path) -> None:
+    table = pl.DataFrame({"a": range(1000), "b": ["x"] * 1000})
+    found = []
+    for number, compression in enumerate(("zstd", "snappy")):
+        place = tmp_path / str(number)
+        place.mkdir()
+        table.write_parquet(place / "t.parquet", compression=compression, row_group_size=100 + number)
+        (place / "client.out").write_text("text")
+        (place / "result.json").write_text(str(number))
+        found.append(digests(place))
+    assert found[0] == found[1]
+    assert set(found[0]) == {"t.parquet", "client.out"}
+
+
+def test_a_run_keeps_the_name_of_its_kernel(cli: Cli) -> None:
+    run(cli)
+    manifest = cli.cwd / "here" / "manifest.json"
+    kernel = requires_kernel()
+    assert json.loads(manifest.read_text())["provenance"]["kernels"] == [kernel.name]
+    manifest.write_text(manifest.read_text().replace(kernel.name, "6.12-000000000000"))
+    ended = cli("verify", "here")
+    assert ended.status == 1
+    assert f"it had 6.12-000000000000, and here is {kernel.name}" in ended.err
+    assert "hint: " in ended.err
+
+
+def test_a_run_that_does_not_say_its_kernel_is_compared_all_the_same(cli: Cli) -> None:
+    run(cli)
+    manifest = cli.cwd / "here" / "manifest.json"
+    data = json.loads(manifest.read_text())
+    del data["provenance"]["kernels"]
+    data["provenance"]["versions"]["crosswind_cell"] = "0.0.1"
+    manifest.write_text(json.dumps(data))
+    ended = cli("verify", "here")
+    assert ended.status == 0
+    assert f"note: the run does not say which kernel it had; this is {requires_kernel().name}" in ended.err
+    assert "note: the run was made by crosswind-cell 0.0.1, and this is" in ended.err
+
+
+def test_measurements_of_the_machine_cannot_be_repeated_exactly(cli: Cli) -> None:
+    requires_cell()
+    ended = cli("run", *ECHO, "--clock", "real", *ANY_FIDELITY)
+    assert ended.status == 0, ended.err
+    ended = cli("verify", "here")
+    assert ended.status == 2
+    assert "ran on the machine's clock: nothing in it can be repeated exactly" in ended.err
+    assert "--clock virtual" in ended.err
+    assert "kernels" not in load(cli.cwd / "here").manifest.provenance
+
+
+def test_the_command_line_can_be_wrong(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cli("verify", "nowhere").status == 2
+    assert cli("verify", "--cells", "0").status == 2
+    assert cli("verify", "--cells", "2", "--all").status == 2
+    run(cli)
+    monkeypatch.setenv("CROSSWIND_KERNELS", str(cli.cwd))
+    ended = cli("verify", "here")
+    assert ended.status == 1
+    assert "there is no kernel of virtual time" in ended.err
+
+
+def test_what_names_the_machine_is_not_compared(cli: Cli) -> None:
+    run(cli)
+    (result,) = load(cli.cwd / "here").results().values()
+    assert result.finished is not None
+    values = result_values(result.finished)
+    assert values["result.ledger.closed"] == "true"
+    for key in ("versions", "processors_awake", "peak_memory_bytes", "fidelity.cpus", "fidelity.realtime"):
+        assert not any(name.startswith(f"result.{key}") for name in values)
