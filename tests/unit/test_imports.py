@@ -64,6 +64,7 @@ atexit.register(show_modules)
         (("show", "quickstart"), DRAWING | STATISTICS | TABLES),
         (("run", "--help"), DRAWING | STATISTICS | TABLES),
         (("plan", "quickstart"), DRAWING | STATISTICS | TABLES),
+        (("verify", "--help"), DRAWING | STATISTICS | TABLES | CHECKING),
         (("report", "--help"), DRAWING | STATISTICS | TABLES | CHECKING),
         (("schema", "study"), DRAWING | STATISTICS | TABLES),
     ],

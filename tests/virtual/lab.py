@@ -64,9 +64,9 @@ def run(template: Template, *program: str, writable: Path | None = None, **setti
     return ended(start(template, *program, writable=writable, **settings))
 
 
-def run_script(template: Template, script: str, *arguments: str, writable: Path | None = None) -> Ran:
+def run_script(template: Template, script: str, *arguments: str, writable: Path | None = None, **settings: Any) -> Ran:
     """Runs a shell script in a guest to its end."""
-    return run(template, "sh", "-c", script, "sh", *arguments, writable=writable)
+    return run(template, "sh", "-c", script, "sh", *arguments, writable=writable, **settings)
 
 
 @dataclass
