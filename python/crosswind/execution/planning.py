@@ -13,7 +13,7 @@ from crosswind.cell.check import CheckedCell, check_study
 from crosswind.errors import StudyError
 from crosswind.execution.admission import CAPACITY
 from crosswind.execution.unmeasured import refuse_unmeasured
-from crosswind.forecast.cost import HEAVY, makespan_ns
+from crosswind.forecast.cost import HEAVY, makespan_ns, virtual_wall_ns
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -29,13 +29,16 @@ class PlanCosts:
     """What all runs of a plan are forecast to take together.
 
     Attributes:
-        serial_ns, parallel_ns: wall time one by one, and side by side as far as processors carry them.
+        serial_ns, parallel_ns: wall time of the runs on the machine's clock, one by one, and side by side as far as
+            processors carry them. virtual_runs, virtual_ns: the others, and the wall time that they take.
         heavy_runs: that run alone. unknown_runs: of programs, whose traffic nobody can forecast.
         capacity: processors that may be busy by forecast, of `processors`. most: runs at a time.
     """
 
     serial_ns: int
     parallel_ns: int
+    virtual_runs: int
+    virtual_ns: int
     heavy_runs: int
     unknown_runs: int
     packets: int
@@ -100,10 +103,14 @@ def plan_costs(plan: Plan, checked: Sequence[CheckedCell], *, packets: bool, cap
     capacity = CAPACITY * processors
     cells = [checked[item.cell.index] for item in runs_of(plan, checked)]
     runs = [cell.forecast for cell in cells]
+    real = [cell.forecast for cell in cells if not cell.is_virtual]
+    virtual_ns = [virtual_wall_ns(cell.forecast) for cell in cells if cell.is_virtual]
     return PlanCosts(
-        serial_ns=sum(run.duration_ns for run in runs),
-        parallel_ns=makespan_ns(runs, capacity=capacity, most=MAX_AT_A_TIME),
-        heavy_runs=sum(run.load > HEAVY for run in runs),
+        serial_ns=sum(run.duration_ns for run in real),
+        parallel_ns=makespan_ns(real, capacity=capacity, most=MAX_AT_A_TIME),
+        virtual_runs=len(virtual_ns),
+        virtual_ns=max(sum(virtual_ns) // processors, max(virtual_ns, default=0)),
+        heavy_runs=sum(run.load > HEAVY for run in real),
         unknown_runs=sum(not cell.is_known for cell in cells),
         packets=sum(run.packets for run in runs),
         bytes=sum(run.bytes for run in runs),

@@ -22,7 +22,7 @@ from crosswind.forecast.demand import (
 from crosswind.forecast.streams import pages, streams
 from crosswind.forecast.traffic import HEAVY, Carriage, Usage, exchanges, handshakes, transfers
 
-__all__ = ["HEAVY", "Forecast", "deadline_ns", "disk_bytes", "forecast", "makespan_ns"]
+__all__ = ["HEAVY", "Forecast", "deadline_ns", "disk_bytes", "forecast", "makespan_ns", "virtual_wall_ns"]
 
 SETUP_NS = 60_000_000
 SETUP_CPU_NS = 15_000_000
@@ -33,6 +33,10 @@ CPU_PER_PACKET_NS = 12_000
 
 LARGEST_LOAD = 2.0
 """One cell keeps no more processors busy: the emulator has one, and its hosts hardly fill another."""
+
+VIRTUAL_START_NS = 100_000_000
+VIRTUAL_PACKET_NS = 110_000
+"""Of the machine's time, for a guest and its cell, and for each packet: measured on a quiet processor."""
 
 PROGRAM_NS = 10_000_000_000
 """What a program is taken to need, of which nothing is known."""
@@ -153,6 +157,11 @@ def _waits(demand: Demand) -> int | None:
         case Handshakes(count=count, connections=connections) | Pages(count=count, connections=connections):
             return count * connections
     return None
+
+
+def virtual_wall_ns(run: Forecast) -> int:
+    """The machine's time that one run takes in virtual time: what is computed, whatever it waits for."""
+    return VIRTUAL_START_NS + VIRTUAL_PACKET_NS * run.packets
 
 
 def makespan_ns(forecasts: Sequence[Forecast], *, capacity: float, most: int) -> int:
