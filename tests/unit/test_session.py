@@ -11,6 +11,7 @@ import pytest
 
 import crosswind
 from conftest import GOOD_END
+from crosswind.cell import clocks
 from crosswind.cell.events import Event, Ready
 from crosswind.cell.process import CellEnd
 from crosswind.errors import DiskError, EngineError, StoreError, StudyError
@@ -125,6 +126,22 @@ def test_an_interrupted_run_goes_on_where_it_was_stopped(use_cell: Callable[[str
     assert (run.status, run.valid, len(run.manifest.sessions)) == (Status.DONE, True, 2)
     assert set(observer.ended) == {"c000-r00", "c001-r00"} - done
     assert all(session.ended for session in run.manifest.sessions)
+
+
+@pytest.mark.parametrize(("asked", "remarks"), [("auto", 1), ("virtual", 0)])
+def test_a_run_says_so_when_the_machine_leaves_it_virtual_time_only(
+    use_cell: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, asked: str, remarks: int
+) -> None:
+    use_cell(GOOD)
+    monkeypatch.setattr(clocks, "real_time_is_possible", lambda: False)
+    heard: list[str] = []
+    observer = crosswind.Observer()
+    monkeypatch.setattr(observer, "remark", heard.append)
+    study = crosswind.load_study("two.toml").with_overrides({"host.clock": asked})
+    # The kernel of these tests starts nothing.
+    with pytest.raises(EngineError, match=r"cannot start|does not run"):
+        crosswind.run(study, output="run", progress=observer)
+    assert sum("cells run in virtual time" in text for text in heard) == remarks
 
 
 def test_a_run_with_an_invalid_cell_is_not_valid(use_cell: Callable[[str], None]) -> None:

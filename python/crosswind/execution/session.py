@@ -60,6 +60,11 @@ def run(
         design = design.quick()
     options = Options(packets=packets, capture=capture, qlog=qlog, profile=profile)
     store = start(design, output=Path(output) if output else None, options=options, command=command)
+    if progress and _fell_back(store.plan, design):
+        progress.remark(
+            "cells run in virtual time, because this machine does not let them make their network: "
+            "`crosswind doctor` says why, docs/virtual-time.md what that means"
+        )
     return execute(store, jobs=jobs, progress=progress)
 
 
@@ -150,6 +155,13 @@ def with_kernels(provenance: Mapping[str, Any], cells: Iterable[PlannedCell]) ->
 def resume_command(directory: Path) -> str:
     """What to type to go on with a run."""
     return f"crosswind run --resume {directory}"
+
+
+def _fell_back(plan: Sequence[PlannedCell], study: Study) -> bool:
+    """Whether a cell has virtual time though its study leaves the clock to the machine."""
+    virtual = {planned.cell for planned in plan if planned.is_virtual}
+    clocks = [cell.settings.get("host.clock") for cell in study.cells() if cell.index in virtual]
+    return any(clock is None or clock.value == "auto" for clock in clocks)
 
 
 def _command(command: Sequence[str] | None) -> tuple[str, ...]:
