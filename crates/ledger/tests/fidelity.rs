@@ -13,6 +13,7 @@ fn observed(p99: u64, wait_ns: u64) -> Observed {
     Observed {
         delay_error_ns: TimeReport { n: 1000, p50: 9_000, p99, max: 2 * p99 },
         starvation: Some(waited(wait_ns)),
+        probe_starvation: Some(HostStarvation::default()),
         realtime: true,
         cpus: Cpus { emulator: vec![1], hosts: vec![0] },
         ..Observed::default()
