@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def described_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A directory of kernels with one that does nothing."""
     kernels = tmp_path_factory.mktemp("kernels")

@@ -24,6 +24,10 @@ impl ElementSettings for ToySettings {
             .then(|| Box::new(Toy { drop_first: self.drop_first, out: VecDeque::new() }) as Box<dyn Element>)
     }
 
+    fn is_random(&self) -> bool {
+        false
+    }
+
     fn drop_causes(&self) -> &'static [Cause] {
         &[TOO_EARLY]
     }
