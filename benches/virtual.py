@@ -81,7 +81,7 @@ def study(name: str, limit_s: float, directory: Path, *options: str) -> None:
     status = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
     wall = time.perf_counter() - started
     results = [json.loads(path.read_text()) for path in run.glob("cells/*/result.json")]
-    virtual = sum(result["result"]["elapsed_ns"] for result in results if result.get("result")) / 1e9
+    virtual = sum(result["finished"]["elapsed_ns"] for result in results if result["finished"]) / 1e9
     show(
         f"{name} {'in full' if not options else ' '.join(options)}, {len(results)} repetitions in virtual time",
         f"{wall:.0f} s (exit status {status})",

@@ -227,8 +227,10 @@ impl End {
             (CloseReason::TransportClosed, Some(error)) => error,
             (CloseReason::Protocol(error), _) => session_error(what, error),
             (CloseReason::Refused(cause), _) => TransportError::with(what, Outcome::Refused, cause.clone()),
-            (CloseReason::ConnectTimeout | CloseReason::PingTimeout, _) => {
-                TransportError::with(what, Outcome::Timeout, "the other end is silent")
+            (CloseReason::ConnectTimeout, _) => TransportError::with(what, Outcome::Timeout, "the other end is silent"),
+            // Not a timeout, after which a server would go on waiting: there is nothing left to wait for.
+            (CloseReason::PingTimeout, _) => {
+                TransportError::with(what, Outcome::Closed, "the other end has been silent for too long")
             }
             _ => TransportError::closed(what),
         };
