@@ -228,9 +228,9 @@ impl End {
             (CloseReason::Protocol(error), _) => session_error(what, error),
             (CloseReason::Refused(cause), _) => TransportError::with(what, Outcome::Refused, cause.clone()),
             (CloseReason::ConnectTimeout, _) => TransportError::with(what, Outcome::Timeout, "the other end is silent"),
-            // Not a timeout, after which a server would go on waiting: there is nothing left to wait for.
+            // Neither a timeout, after which a server would go on waiting, nor an orderly end: data may be missing.
             (CloseReason::PingTimeout, _) => {
-                TransportError::with(what, Outcome::Closed, "the other end has been silent for too long")
+                TransportError::with(what, Outcome::Reset, "the other end has been silent for too long")
             }
             _ => TransportError::closed(what),
         };
