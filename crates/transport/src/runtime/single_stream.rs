@@ -7,7 +7,7 @@ use crate::tcp::nonblocking::SocketHandle;
 use crate::{Call, Connection, Phases, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
 use bytes::{Buf, Bytes};
 use std::future::Future;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::io::ReadBuf;
 
 /// What a protocol does on such a connection. A call that was dropped before it was ready may be followed by any other.
@@ -197,9 +197,23 @@ pub(crate) fn put_message(message: &[u8], into: &mut ReadBuf<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Puts as much of a message into a buffer as fits, and leaves the rest.
-pub(crate) fn put_part(message: &mut Bytes, into: &mut ReadBuf<'_>) {
-    let length = message.len().min(into.remaining());
-    into.put_slice(&message[..length]);
-    message.advance(length);
+/// Receives a message and puts as much of it into a buffer as fits. Returns the rest; puts nothing at the orderly end.
+pub(crate) fn poll_part(
+    mut poll_message: impl FnMut() -> Poll<Result<Bytes, TransportError>>,
+    into: &mut ReadBuf<'_>,
+) -> Poll<Result<Bytes, TransportError>> {
+    loop {
+        match ready!(poll_message()) {
+            // An empty message is not the end.
+            Ok(message) if message.is_empty() => {}
+            Ok(mut message) => {
+                let length = message.len().min(into.remaining());
+                into.put_slice(&message[..length]);
+                message.advance(length);
+                return Poll::Ready(Ok(message));
+            }
+            Err(e) if e.outcome == Outcome::Closed => return Poll::Ready(Ok(Bytes::new())),
+            Err(e) => return Poll::Ready(Err(e)),
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::pipe::{Pipe, Received};
 use crate::error::Outcome;
-use crate::runtime::single_stream::{Duplex, put_message, put_part};
+use crate::runtime::single_stream::{Duplex, poll_part, put_message};
 use crate::runtime::tasks::Tasks;
 use crate::settings::Payload as Kind;
 use crate::{Phases, TransportError};
@@ -267,19 +267,8 @@ impl Duplex for End {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<Result<(), TransportError>> {
-        loop {
-            match ready!(self.poll_message(context)) {
-                // An empty message is not the end.
-                Ok(message) if message.is_empty() => {}
-                Ok(mut message) => {
-                    put_part(&mut message, into);
-                    self.rest = message;
-                    return Poll::Ready(Ok(()));
-                }
-                Err(e) if e.outcome == Outcome::Closed => return Poll::Ready(Ok(())),
-                Err(e) => return Poll::Ready(Err(e)),
-            }
-        }
+        self.rest = ready!(poll_part(|| self.poll_message(context), into))?;
+        Poll::Ready(Ok(()))
     }
 
     /// Leaves the session, and ends the pipe in an orderly way.

@@ -8,7 +8,7 @@ pub(crate) use server::Upgrade;
 pub(crate) use socket::{Io, Socket, max_message_bytes};
 
 use crate::error::Outcome;
-use crate::runtime::single_stream::{self, Duplex, SingleStream, put_message, put_part};
+use crate::runtime::single_stream::{self, Duplex, SingleStream, poll_part, put_message};
 use crate::settings::Payload;
 use crate::tcp::nonblocking::{self, Listening, SocketHandle};
 use crate::tls::handshake;
@@ -203,19 +203,8 @@ impl Duplex for End {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<Result<(), TransportError>> {
-        loop {
-            match ready!(self.poll_message(context)) {
-                // An empty message is not the end.
-                Ok(message) if message.is_empty() => {}
-                Ok(mut message) => {
-                    put_part(&mut message, into);
-                    self.rest = message;
-                    return Poll::Ready(Ok(()));
-                }
-                Err(e) if e.outcome == Outcome::Closed => return Poll::Ready(Ok(())),
-                Err(e) => return Poll::Ready(Err(e)),
-            }
-        }
+        self.rest = ready!(poll_part(|| self.poll_message(context), into))?;
+        Poll::Ready(Ok(()))
     }
 
     fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
