@@ -101,7 +101,7 @@ class Process:
         return False
 
     def last_words(self) -> str:
-        """Nothing."""
+        """Always empty: the machine's kernel does not end before a process does."""
         return ""
 
     def problem(self, _now: float) -> str | None:
