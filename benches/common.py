@@ -17,7 +17,7 @@ import polars as pl
 HERE = Path(__file__).parent
 CELL = os.environ.get("CROSSWIND_CELL", str(HERE.parent / "target" / "release" / "crosswind-cell"))
 INSTALLED = shutil.which("crosswind")
-CROSSWIND = [INSTALLED] if INSTALLED else [sys.executable, "-m", "crosswind.cli"]
+CROSSWIND = [INSTALLED] if INSTALLED else [sys.executable, "-m", "crosswind"]
 """The installed command, or the one of the source tree (PYTHONPATH=python) where none is installed."""
 ROUNDS = 5
 MILLISECOND = 1_000_000

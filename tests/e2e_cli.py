@@ -68,7 +68,7 @@ class Cli:
 
     def command(self, *arguments: str) -> list[str]:
         """The argument list of one that has a process of its own."""
-        return [sys.executable, "-m", "crosswind.cli", *arguments]
+        return [sys.executable, "-m", "crosswind", *arguments]
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Starts one in a process of its own and does not wait."""

@@ -14,8 +14,9 @@ one cell in virtual time and returns its samples and packets. The names are impo
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# For type checkers. Importing `typing` takes milliseconds, in which Ctrl-C would show a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from crosswind.execution.observer import Observer
     from crosswind.execution.session import resume, run
@@ -56,7 +57,7 @@ _PLACES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_PLACES[name]), name)

@@ -202,7 +202,8 @@ def kill_until_done(crosswind: Cli, disk: Path, chance: random.Random) -> list[s
             if len(strikes) >= MIN_STRIKES:
                 (crosswind.cwd / "enough").touch()
         ended = crosswind.end(process)
-        assert "Traceback" not in ended.err, ended.err
+        # Python itself shows a traceback where the signal comes before it has read the first file of ours.
+        assert "Traceback" not in ended.err or "crosswind" not in ended.err, ended.err
         if not (disk / "run" / "manifest.json").exists():
             continue
         arguments = ["run", "--resume", "disk/run", "--jobs", "3", "--no-report"]

@@ -97,7 +97,7 @@ class Copy:
 
     def crosswind(self, *arguments: str) -> Any:
         """Runs a command line that prints JSON."""
-        command = [sys.executable, "-m", "crosswind.cli", *arguments]
+        command = [sys.executable, "-m", "crosswind", *arguments]
         ended = subprocess.run(
             command, cwd=self.place, env=self.env, capture_output=True, text=True, check=False, timeout=120
         )

@@ -1,0 +1,17 @@
+"""What starts the command line: `crosswind`, and `python -m crosswind` from a source tree."""
+
+import signal
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    # Ctrl-C while modules are still being imported ends the process at once, without a traceback of Python's.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from crosswind.cli import main as run_command_line
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    run_command_line()
+
+
+if __name__ == "__main__":
+    main()
