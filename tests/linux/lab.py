@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,8 +43,52 @@ def cell_of(workload: Object, **sections: Any) -> Object:
     }
 
 
+class CellOutput(ABC):
+    """What a cell left: its ledger, and the files in its output directory, which have to agree with it."""
+
+    directory: Path
+
+    @property
+    @abstractmethod
+    def result(self) -> Object:
+        """The `finished` event of a cell whose result is valid."""
+
+    def book(self, direction: str) -> Object:
+        """The ledger of one direction."""
+        return dict(self.result["ledger"][direction])
+
+    def packets(self, direction: str | None = None) -> pl.DataFrame:
+        """packets.arrow, in the order of the index, once it agrees with the ledger."""
+        table = pl.read_ipc((self.directory / "packets.arrow").read_bytes()).sort("direction", "index")
+        for each in DIRECTIONS:
+            assert_agree(table.filter(pl.col("direction") == each), self.book(each))
+        return table if direction is None else table.filter(pl.col("direction") == direction)
+
+    def samples(self) -> pl.DataFrame:
+        """samples.arrow, once it agrees with the result's counts."""
+        table = pl.read_ipc((self.directory / "samples.arrow").read_bytes())
+        ok = int((table["outcome"] == "ok").sum())
+        counts = self.result["samples"]
+        assert (counts["rows"], counts["ok"], counts["lost"]) == (len(table), ok, len(table) - ok)
+        failed = table.filter(pl.col("outcome") != "ok").group_by("outcome").len()
+        assert {cause["outcome"]: cause["count"] for cause in counts["outcomes"]} == dict(failed.iter_rows())
+        return table
+
+    def dropped(self, direction: str) -> list[int]:
+        """The indices of the packets that did not arrive."""
+        return self.packets(direction).filter(pl.col("verdict") == "dropped")["index"].to_list()
+
+    def text(self, name: str) -> str:
+        """A file of the output directory."""
+        return (self.directory / name).read_text("utf-8")
+
+    def files(self) -> set[str]:
+        """The names in the output directory."""
+        return {path.name for path in self.directory.iterdir()}
+
+
 @dataclass(frozen=True)
-class Ended:
+class Ended(CellOutput):
     """A crosswind-cell that has ended."""
 
     status: int
@@ -67,11 +112,8 @@ class Ended:
         assert (self.status, self.err) == (0, ""), self.out + self.err
         assert self.names == ["started", "ready", "finished"]
         result = self.events[-1]
-        assert result["ledger"]["closed"], result["reasons"]
         assert (result["valid"], result["reasons"]) == (True, []), result["reasons"]
-        for direction in DIRECTIONS:
-            book = result["ledger"][direction]
-            assert book["in"] == book["delivered"] + sum(book["dropped"].values()) + book["queued"]
+        assert_closed(result["ledger"])
         return result
 
     @property
@@ -82,38 +124,13 @@ class Ended:
         assert self.events[-1]["event"] == "error"
         return self.events[-1]
 
-    def book(self, direction: str) -> Object:
-        """The ledger of one direction."""
-        return dict(self.result["ledger"][direction])
 
-    def packets(self, direction: str | None = None) -> pl.DataFrame:
-        """packets.arrow, in the order of the index, once it agrees with the ledger."""
-        table = pl.read_ipc(self.directory / "packets.arrow").sort("direction", "index")
-        for each in DIRECTIONS:
-            assert_agree(table.filter(pl.col("direction") == each), self.book(each))
-        return table if direction is None else table.filter(pl.col("direction") == direction)
-
-    def samples(self) -> pl.DataFrame:
-        """samples.arrow, once it agrees with the result's counts."""
-        table = pl.read_ipc(self.directory / "samples.arrow")
-        ok = int((table["outcome"] == "ok").sum())
-        counts = self.result["samples"]
-        assert (counts["rows"], counts["ok"], counts["lost"]) == (len(table), ok, len(table) - ok)
-        failed = table.filter(pl.col("outcome") != "ok").group_by("outcome").len()
-        assert {cause["outcome"]: cause["count"] for cause in counts["outcomes"]} == dict(failed.iter_rows())
-        return table
-
-    def dropped(self, direction: str) -> list[int]:
-        """The indices of the packets that did not arrive."""
-        return self.packets(direction).filter(pl.col("verdict") == "dropped")["index"].to_list()
-
-    def text(self, name: str) -> str:
-        """A file of the output directory."""
-        return (self.directory / name).read_text("utf-8")
-
-    def files(self) -> set[str]:
-        """The names in the output directory."""
-        return {path.name for path in self.directory.iterdir()}
+def assert_closed(ledger: Object) -> None:
+    """Every packet is accounted for."""
+    assert ledger["closed"]
+    for direction in DIRECTIONS:
+        book = ledger[direction]
+        assert book["in"] == book["delivered"] + sum(book["dropped"].values()) + book["queued"]
 
 
 def assert_agree(packets: pl.DataFrame, book: Object) -> None:

@@ -9,13 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
+from chance import seed_that_loses
 from crosswind.cell.events import Event, Finished
 from crosswind.cell.guests import ENDED, Guest, GuestRequest, Template, read_ended
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.execution.virtual import followed
-from linux.lab import Object, cell_of
+from linux.lab import CellOutput, Object, assert_closed, cell_of
+
+ADDED_NS = 5_000
+"""What virtual time adds to one exchange or one handshake at most: each wait ends up to 0.5 us late (a high-resolution
+timer fires at the end of its slot), a reading of the clock takes 1 ns, and a call that finds nothing in a loop 1 us."""
+
+TICK_NS = 1_000_000
+"""In what TCP counts its timers."""
 
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 
@@ -106,9 +112,24 @@ class VirtualCells:
         end = followed(self.start(workload, directory, events.append, **sections))
         return VirtualRun(directory, end, events)
 
+    def run_losing(self, workload: Object, lost: Object, *, among: int, **sections: Any) -> "VirtualRun":
+        """Runs a cell whose path loses just the packets with these indices: {"forward": {3}}.
+
+        Args: among: more packets than any direction has that loses some. Other sections as for `run`.
+        """
+        # The probability with which so many of so many are lost most often, so that few seeds are tried.
+        loss = max(map(len, lost.values())) / among
+        for direction in lost:
+            sections[direction] = {**sections.get(direction, {}), "loss": loss}
+        ran = self.run(workload, seed=seed_that_loses(lost, loss, among), **sections)
+        for direction, indices in lost.items():
+            assert len(ran.packets(direction)) <= among
+            assert set(ran.dropped(direction)) == indices
+        return ran
+
 
 @dataclass(frozen=True)
-class VirtualRun:
+class VirtualRun(CellOutput):
     """A cell that has ended."""
 
     directory: Path
@@ -116,25 +137,24 @@ class VirtualRun:
     events: Sequence[Event]
 
     @property
-    def finished(self) -> Finished:
-        """Its result, which has to be valid."""
+    def ended(self) -> Finished:
+        """Its result, be it valid or not."""
         assert self.end.failure is None, self.end.failure
         assert self.end.finished is not None
-        assert self.end.finished.reasons == ()
         return self.end.finished
 
-    def samples(self) -> pl.DataFrame:
-        """samples.arrow."""
-        return pl.read_ipc((self.directory / "samples.arrow").read_bytes())
+    @property
+    def finished(self) -> Finished:
+        """Its result, which has to be valid."""
+        assert self.ended.reasons == ()
+        return self.ended
 
-    def packets(self, direction: str | None = None) -> pl.DataFrame:
-        """packets.arrow, in the order of the index."""
-        table = pl.read_ipc((self.directory / "packets.arrow").read_bytes()).sort("direction", "index")
-        return table if direction is None else table.filter(pl.col("direction") == direction)
-
-    def text(self, name: str) -> str:
-        """A file of the output directory."""
-        return (self.directory / name).read_text("utf-8")
+    @property
+    def result(self) -> Object:
+        """Its result, which has to be valid, as JSON."""
+        result: Object = self.finished.model_dump(mode="json")
+        assert_closed(result["ledger"])
+        return result
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of every file that it left, and of its events.
@@ -145,6 +165,31 @@ class VirtualRun:
         events = [event.model_dump(mode="json", exclude={"peak_memory_bytes"}) for event in self.events]
         contents = {path.name: path.read_bytes() for path in files} | {"events": json.dumps(events).encode()}
         return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+
+
+def whole_ms(took_ns: int) -> int:
+    """A time that is whole milliseconds of the path, and what virtual time adds to it."""
+    milliseconds, added_ns = divmod(took_ns, 1_000_000)
+    assert added_ns <= ADDED_NS, took_ns
+    return milliseconds
+
+
+def latest_ns(timer_ns: int) -> int:
+    """When a timer of TCP has fired at the latest, after a time of which it may have measured a little more.
+
+    The time is rounded up to ticks and counts from the next one. Timers of 64 ticks and more are kept in slots, which
+    expire at their ends: of 8 ticks up to 511, of 64 up to 4095, of 512 up to 32767 (kernel/time/timer.c).
+    """
+    ticks = timer_ns // TICK_NS
+    slot = next(slot for slot, end in ((1, 64), (8, 512), (64, 4096), (512, 32768)) if ticks < end)
+    return timer_ns + (slot + 2) * TICK_NS
+
+
+def round_trips_ms(ran: VirtualRun) -> list[int]:
+    """The round trip of each exchange, all of which have to succeed, in whole milliseconds of the path."""
+    samples = ran.samples().sort("exchange")
+    assert set(samples["outcome"]) == {"ok"}
+    return [whole_ms(took_ns) for took_ns in samples["received_ns"] - samples["sent_ns"]]
 
 
 def descendants_of(process: int) -> set[int]:
