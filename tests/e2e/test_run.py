@@ -8,6 +8,7 @@ import polars as pl
 
 from conftest import ROOT, requires
 from e2e_cli import ANY_FIDELITY, Cli
+from virtual.conftest import requires_kernel
 
 ECHO = ("run", "echo", "--delay", "5ms", *ANY_FIDELITY)
 
@@ -39,7 +40,9 @@ def test_an_echo_from_options_is_accounted_for_to_the_last_packet(crosswind: Cli
 
 
 def test_the_same_seed_drops_the_same_packets(crosswind: Cli) -> None:
-    arguments = (*ECHO, "--transport", "udp", "--loss", "30%", "--messages", "40", "--timeout", "50ms", "--json")
+    requires_kernel()
+    lossy = ("--transport", "udp", "--loss", "30%", "--messages", "40", "--timeout", "50ms")
+    arguments = (*ECHO, *lossy, "--clock", "virtual", "--json")
     lost = [crosswind(*arguments, "--seed", seed).json["cells"][0]["ledger"] for seed in ("7", "7", "8")]
     assert lost[0] == lost[1]
     assert lost[0] != lost[2]

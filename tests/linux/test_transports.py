@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 from conftest import requires
-from linux.flights import connections, flights, round_trips
 from linux.lab import DIRECTIONS, Ended, Lab, Object, ms
 
 DATAGRAM = ["udp", "quic-datagram", "webtransport-datagram"]
@@ -20,16 +19,7 @@ SECURE = [
     "tls", "https1", "http2", "http3", "wss", "quic", "quic-datagram", "webtransport", "webtransport-datagram",
     "socketio-webtransport",
 ]  # fmt: skip
-MULTIPLEXED = ["tls", "h2c", "http2", "http3", "websocket", "wss", "quic", "webtransport", "socketio-websocket"]
-STEPS = ["transport_ns", "security_ns", "upgrade_ns"]
 # Round trips until the connection is open, and in which of the steps.
-HANDSHAKES = {
-    "tcp": (1, 0, 0), "tls": (1, 1, 0), "http1": (1, 0, 0), "https1": (1, 1, 0), "h2c": (1, 0, 0), "http2": (1, 1, 0),
-    "http3": (0, 1, 0), "websocket": (1, 0, 1), "wss": (1, 1, 1), "quic": (0, 1, 0), "quic-datagram": (0, 1, 0),
-    "webtransport": (0, 1, 1), "webtransport-datagram": (0, 1, 1),
-    # The server's open packet, and its answer to our connect packet. Over WebTransport, our open packet comes first.
-    "socketio-websocket": (1, 0, 2), "socketio-webtransport": (0, 1, 3),
-}  # fmt: skip
 # A host that pauses between two packets of one flight makes it two if the pause is longer than the path's round trip.
 DELAY = ms(20)
 DELAYED: Object = {"forward": {"delay_ns": DELAY}, "reverse": {"delay_ns": DELAY}}
@@ -94,15 +84,6 @@ def test_text_is_a_kind_of_message(lab: Lab, transport: str) -> None:
     assert set(ended.samples()["outcome"]) == {"ok"}
 
 
-@pytest.mark.parametrize("transport", ["tcp", "http1", "http2", "http3", "websocket", "quic", "quic-datagram"])
-def test_an_open_loop_keeps_its_intended_times(lab: Lab, transport: str) -> None:
-    workload = {"kind": "echo", "transport": transport, "messages": 50, "mode": "open", "rate_per_s": 500}
-    samples = lab.run({**workload, "size_bytes": 100}).samples().sort("exchange")
-    assert set(samples["outcome"]) == {"ok"}
-    assert set(samples["intended_ns"].diff().drop_nulls()) == {2_000_000}
-    assert (samples["sent_ns"] >= samples["intended_ns"]).all()
-
-
 @pytest.mark.parametrize("transport", ["quic", "webtransport"])
 def test_a_new_stream_for_each_message_is_on_the_same_connection(lab: Lab, transport: str) -> None:
     samples = lab.run({"kind": "echo", "transport": transport, "messages": 30, "stream": "new"}).samples()
@@ -117,59 +98,7 @@ def test_several_connections_share_the_messages(lab: Lab, transport: str) -> Non
     assert samples["connection"].value_counts().sort("connection")["count"].to_list() == [5, 5, 5]
 
 
-@pytest.mark.parametrize("transport", ALL)
-def test_losses_are_recovered_or_are_outcomes(lab: Lab, transport: str) -> None:
-    path: Object = {"forward": {"loss": 0.1}, "reverse": {"loss": 0.1}}
-    timeout_ns = ms(500 if transport in DATAGRAM else 20_000)
-    workload = {"kind": "echo", "transport": transport, "messages": 30, "timeout_ns": timeout_ns, "size_bytes": 100}
-    ended = lab.run(workload, seed=5, host={"min_rto_ns": ms(5)}, **path)
-    assert ended.book("forward")["dropped"]["loss"] > 0
-    samples = ended.samples()
-    if transport not in DATAGRAM:
-        assert set(samples["outcome"]) == {"ok"}
-        return
-    assert set(samples["outcome"]) == {"ok", "timeout"}
-    # Nothing is repaired and nothing is lost for another reason: whatever got no answer had a packet dropped meanwhile.
-    dropped_at = ended.packets().filter(pl.col("cause") == "loss")["in_ns"]
-    for sent in samples.filter(pl.col("outcome") == "timeout")["sent_ns"]:
-        assert dropped_at.is_between(sent, sent + timeout_ns).any()
-    if transport == "udp":
-        # Message i is packet i on its way there, and those that arrive are numbered anew on their way back.
-        arrived = [number for number in range(30) if number not in ended.dropped("forward")]
-        lost = {*ended.dropped("forward"), *(arrived[index] for index in ended.dropped("reverse"))}
-        assert set(samples.filter(pl.col("outcome") == "timeout")["exchange"]) == lost
-
-
 # --- connections ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("transport", HANDSHAKES)
-def test_setting_up_takes_as_many_round_trips_as_the_protocol_has(lab: Lab, transport: str) -> None:
-    ended = lab.run({"kind": "connect", "transport": transport, "count": 3}, **DELAYED)
-    samples = ended.samples().sort("exchange")
-    assert set(samples["outcome"]) == {"ok"}
-    for packets, sample in zip(connections(ended.packets()), samples.iter_rows(named=True), strict=True):
-        # From the last step back to the first: the later ones are what a step does not include.
-        until_ns = sample["sent_ns"] + sample["connect_ns"]
-        left = sum(HANDSHAKES[transport])
-        for step, expected in zip(reversed(STEPS), reversed(HANDSHAKES[transport]), strict=True):
-            assert (step, round_trips(packets, until_ns)) == (step, left)
-            took_ns = sample[step] or 0
-            assert took_ns >= expected * 2 * DELAY
-            until_ns, left = until_ns - took_ns, left - expected
-        assert until_ns >= sample["sent_ns"]
-
-
-def test_polling_first_takes_two_round_trips_more(lab: Lab) -> None:
-    def round_trips_of(polling: bool) -> int:
-        workload = {"kind": "connect", "transport": "socketio-websocket", "count": 1, "polling": polling}
-        ended = lab.run(workload, **DELAYED)
-        (sample,) = ended.samples().iter_rows(named=True)
-        assert sample["outcome"] == "ok"
-        # The polls and the WebSocket have a TCP connection each, and take turns.
-        return round_trips(flights(ended.packets()), until_ns=sample["sent_ns"] + sample["connect_ns"])
-
-    assert round_trips_of(polling=True) == round_trips_of(polling=False) + 2
 
 
 def accepted_tickets(ended: Ended) -> list[str]:
@@ -193,22 +122,6 @@ def test_a_session_is_resumed(lab: Lab, transport: str) -> None:
     assert accepted_tickets(full) == [""] * 3
     # The first connection, which has no sample, receives the ticket.
     assert accepted_tickets(resumed) == ["", "0", "0", "0"]
-
-
-@pytest.mark.parametrize("transport", ["tls", "http3", "quic", "quic-datagram"])
-@pytest.mark.parametrize("resumption", ["session", "0-rtt"])
-def test_early_data_saves_the_round_trip(lab: Lab, transport: str, resumption: str) -> None:
-    workload = {"kind": "echo", "transport": transport, "messages": 3, "connection": "new", "size_bytes": 100}
-    ended = lab.run({**workload, "resumption": resumption}, **DELAYED)
-    samples = ended.samples().sort("exchange")
-    assert ended.result["warnings"] == []
-    assert set(samples["outcome"]) == {"ok"}
-    # TCP's handshake, that of TLS or QUIC, the message. Early data goes with the hello.
-    expected = (2 if transport == "tls" else 1) + (resumption == "session")
-    earning, *resumed = connections(ended.packets())
-    assert round_trips(earning, until_ns=samples["sent_ns"][0]) >= 1
-    for packets, received_ns in zip(resumed, samples["received_ns"], strict=True):
-        assert round_trips(packets, until_ns=received_ns) == expected
 
 
 # --- transfer -------------------------------------------------------------------------------------------------------
@@ -247,22 +160,6 @@ def test_streams_share_the_messages_evenly(lab: Lab, transport: str) -> None:
     connections = 4 if transport in ("tcp", "http1", "https1") else 1
     assert samples["connection"].n_unique() == samples["connect_ns"].drop_nulls().len() or transport in DATAGRAM
     assert samples["connection"].n_unique() == connections
-
-
-@pytest.mark.parametrize("transport", MULTIPLEXED)
-def test_a_messages_own_drops_are_the_ledgers(lab: Lab, transport: str) -> None:
-    # So few a second that a loss is repaired before the next message is sent: the two may look alike by time and size.
-    workload = {"kind": "multiplex", "transport": transport, "streams": 2, "messages": 60, "rate_per_s": 20}
-    ended = lab.run(workload, seed=9, forward={"loss": 0.1, "delay_ns": ms(5)}, reverse={"delay_ns": ms(5)})
-    samples = ended.samples()
-    assert set(samples["outcome"]) == {"ok"}
-    lost = samples.filter(pl.col("own_drops") > 0)
-    assert len(lost) > 0
-    packets = ended.packets("forward").filter((pl.col("payload_bytes") > 0) & (pl.col("cause") == "loss"))
-    for row in lost.iter_rows(named=True):
-        assert packets["in_ns"].is_between(row["sent_ns"], row["received_ns"]).sum() >= row["own_drops"]
-    # A lost message takes longer than the path: it had to be sent again.
-    assert (lost["received_ns"] - lost["sent_ns"] > 1.5 * ms(10)).all()
 
 
 # --- page -----------------------------------------------------------------------------------------------------------

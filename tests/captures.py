@@ -1,0 +1,24 @@
+"""Captures as Wireshark's own reader sees them."""
+
+import subprocess
+
+import polars as pl
+
+from conftest import requires
+from linux.lab import CellOutput
+
+# A segment sent again within a round trip of its successors counts as out of order to tshark.
+SENT_AGAIN = " or ".join(
+    f"tcp.analysis.{name}"
+    for name in ("retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order")
+)
+
+
+def tshark(left: CellOutput, host: str, fields: list[str], display: str = "", *options: str) -> pl.DataFrame:
+    """The fields of every packet that the filter lets through, as text."""
+    command = [requires("tshark"), "-r", str(left.directory / f"{host}.pcapng"), "-n", "-T", "fields", *options]
+    command += [word for name in fields for word in ("-e", name)] + (["-Y", display] if display else [])
+    # Its standard error says that it is not wise to run it as root.
+    output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    rows = [line.split("\t") for line in output.splitlines()]
+    return pl.DataFrame(rows, schema=dict.fromkeys(fields, pl.String), orient="row")

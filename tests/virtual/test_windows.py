@@ -1,0 +1,52 @@
+"""What TCP sends in a round trip: the initial window, slow start, a receiver's window."""
+
+import polars as pl
+import pytest
+
+from linux.lab import Object, ms
+from virtual.lab import ADDED_NS, VirtualCells, VirtualRun
+
+ROUND_TRIP_NS = ms(200)
+PATH: Object = {direction: {"delay_ns": ROUND_TRIP_NS // 2} for direction in ("forward", "reverse")}
+SEGMENT_BYTES = 1448  # 1500 bytes of IP less the headers of IP and TCP and the timestamps
+
+
+def rounds(ran: VirtualRun, direction: str = "forward") -> list[int]:
+    """How many bytes of payload were sent in each round trip since the first."""
+    data = ran.packets(direction).filter(pl.col("payload_bytes") > 0)
+    number = (pl.col("in_ns") - pl.col("in_ns").min()) // ROUND_TRIP_NS
+    grouped = data.group_by(number.alias("round")).agg(pl.col("payload_bytes").sum()).sort("round")
+    assert grouped["round"].to_list() == list(range(len(grouped)))
+    return grouped["payload_bytes"].to_list()
+
+
+@pytest.mark.parametrize(("host", "segments"), [({"profile": "freebsd-8"}, 3), ({"profile": "linux"}, 10)])
+def test_the_first_flight_is_the_initial_window(cells: VirtualCells, host: Object, segments: int) -> None:
+    ran = cells.run({"kind": "transfer", "transport": "tcp", "size_bytes": 40_000}, host=host, **PATH)
+    assert rounds(ran)[0] == segments * SEGMENT_BYTES
+    assert set(ran.packets("forward")["payload_bytes"].to_list()) >= {SEGMENT_BYTES}
+
+
+@pytest.mark.parametrize("control", ["reno", "cubic"])
+@pytest.mark.parametrize(("initial_window", "round_trips"), [(2, 5), (10, 4)])
+def test_slow_start_doubles_what_is_sent_in_every_round_trip(
+    cells: VirtualCells, control: str, initial_window: int, round_trips: int
+) -> None:
+    # Then the window that the receiver announces is reached.
+    host = {"congestion_control": control, "initial_window": initial_window}
+    doubled = [initial_window << number for number in range(round_trips)]
+    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": sum(doubled) * SEGMENT_BYTES}
+    ran = cells.run(workload, host=host, **PATH)
+    assert rounds(ran) == [segments * SEGMENT_BYTES for segments in doubled]
+    # The last byte is there half a round trip after it was sent.
+    (took_ns,) = ran.samples().select(pl.col("received_ns") - pl.col("sent_ns")).to_series()
+    last_ns = (round_trips - 1) * ROUND_TRIP_NS + ROUND_TRIP_NS // 2
+    assert last_ns <= took_ns <= last_ns + ADDED_NS
+
+
+@pytest.mark.parametrize("direction", ["upload", "download"])
+def test_freebsd_8_has_no_more_than_64_kb_in_flight(cells: VirtualCells, direction: str) -> None:
+    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 1_000_000, "direction": direction}
+    ran = cells.run(workload, host={"profile": "freebsd-8"}, **PATH)
+    most = max(rounds(ran, "forward" if direction == "upload" else "reverse"))
+    assert 32_768 < most <= 65_535  # the window field's 16 bits
