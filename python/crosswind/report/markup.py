@@ -10,6 +10,7 @@ from crosswind.report.charts.panels import Chart, Panels
 from crosswind.report.charts.style import Specification
 from crosswind.report.page import Section
 from crosswind.report.tables.table import Column, Kind, Shown, Table
+from crosswind.report.text.format import EXACT, NOT_MEASURED
 from crosswind.report.text.headline import sentences, verdict
 
 _SCROLLING_ROWS = 30  # a longer table scrolls in its place
@@ -50,7 +51,7 @@ class Markup:
 
     def notes(self, result: Result) -> str:
         """The study's own notes."""
-        items = "".join(f"<li>{escaped(note)}</li>" for note in result.notes)
+        items = "".join(f"<li>{_with_code(escaped(note))}</li>" for note in result.notes)
         return _section("Notes", f"<ul>{items}</ul>") if items else ""
 
     def provenance(self, result: Result) -> str:
@@ -103,7 +104,7 @@ def _table(table: Table) -> str:
     for number, row in enumerate(table.rows):
         mark = ' class="marked"' if number in table.marked else ""
         cells = zip(table.columns, row, strict=True)
-        data = "".join(f"<td{_class(column)}>{_soft_limits(escaped(cell))}</td>" for column, cell in cells)
+        data = "".join(f"<td{_class(column)}>{_softened(escaped(cell))}</td>" for column, cell in cells)
         rows.append(f"<tr{mark}>{data}</tr>")
     notes = "".join(f"<li>{escaped(note)}</li>" for note in table.footnotes)
     foot = f'<ul class="foot">{notes}</ul>' if notes else ""
@@ -116,9 +117,14 @@ def _class(column: Column) -> str:
     return f' class="{_CLASSES[column.kind]}"' if column.kind in _CLASSES else ""
 
 
-def _soft_limits(text: str) -> str:
-    """Interval limits in a softer colour than their value."""
-    return re.sub(r"(\[[^\]]*\])", r'<span class="limits">\1</span>', text)
+def _softened(text: str) -> str:
+    """What belongs to a value in a softer colour than it: its limits, that it is exact, that there is none."""
+    return re.sub(rf"(\[[^\]]*\]|\b{EXACT}$|^{NOT_MEASURED}$)", r'<span class="beside">\1</span>', text)
+
+
+def _with_code(text: str) -> str:
+    """Words between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
 
 
 def _flat(value: object, key: str = "") -> list[tuple[str, str]]:
@@ -126,5 +132,5 @@ def _flat(value: object, key: str = "") -> list[tuple[str, str]]:
     if isinstance(value, dict):
         return [pair for name, part in value.items() for pair in _flat(part, f"{key}.{name}" if key else str(name))]
     if isinstance(value, list) and not any(isinstance(part, dict | list) for part in value):
-        return [(key, ", ".join(str(part) for part in value))]
+        return [(key, (" " if key == "command" else ", ").join(str(part) for part in value))]
     return [(key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))]
