@@ -7,18 +7,19 @@ packets of the same traffic; where the machine's noise makes the traffic another
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from chance import lost_packets
 from conftest import requires_cell
-from linux.lab import DIRECTIONS, Lab, Object, ms
+from linux.lab import DIRECTIONS, CellOutput, Lab, Object, ms
 from virtual.lab import VirtualCells
 
 SEED = 1
 LOSS = 0.1
 PATH: Object = {direction: {"delay_ns": ms(5), "loss": LOSS} for direction in DIRECTIONS}
-CONTENTS = ["direction", "index", "size_bytes", "payload_bytes", "protocol"]
-FATE = ["verdict", "cause"]
+# Whether a packet that is not lost still arrives before the cell ends depends on the machine.
+SAME = ["direction", "index", "size_bytes", "payload_bytes", "protocol", "cause"]
 
 
 @pytest.fixture
@@ -35,11 +36,19 @@ def test_datagrams_in_an_open_loop_have_the_same_packets_and_the_same_losses(lab
     workload = {"kind": "echo", "transport": "udp", "mode": "open", "messages": 300, "rate_per_s": 1000}
     cell = {"workload": {**workload, "timeout_ns": ms(500)}, "seed": SEED, **PATH}
     real, virtual = lab.run(**cell), cells.run(**cell)
-    assert virtual.packets().select(CONTENTS + FATE).equals(real.packets().select(CONTENTS + FATE))
-    assert len(virtual.dropped("forward")) > 0 < len(virtual.dropped("reverse"))
-    # So the same exchanges fail.
-    columns = ["exchange", "outcome"]
-    assert virtual.samples().sort(columns).select(columns).equals(real.samples().sort(columns).select(columns))
+    assert virtual.packets().select(SAME).equals(real.packets().select(SAME))
+    # So the same exchanges fail: those whose request or reply was lost. A machine may be slow besides.
+    requests, replies = virtual.dropped("forward"), virtual.dropped("reverse")
+    answered = [number for number in range(300) if number not in requests]
+    lost = {*requests, *(answered[index] for index in replies)}
+    assert len(lost) == len(requests) + len(replies) > len(requests) > 0
+    assert unanswered(virtual) == lost
+    assert unanswered(real) >= lost
+
+
+def unanswered(ran: CellOutput) -> set[int]:
+    """The numbers of the exchanges that timed out."""
+    return set(ran.samples().filter(pl.col("outcome") == "timeout")["exchange"])
 
 
 @pytest.mark.parametrize("transport", ["tcp", "http2", "websocket", "quic"])

@@ -50,7 +50,7 @@ def test_a_lost_packet_holds_up_what_shares_its_order(cells: VirtualCells, trans
     assert round_trips_ms(clean) == [20] * 40
     lost = {"forward": {packet_of(clean, LOST)}}
     ran = cells.run_losing(workload, lost, among=2 * len(clean.packets("forward")), **DELAY)
-    # Another seed may send a packet more or less before: QUIC pads its first packets at random.
+    # QUIC draws from the seed as well: in another cell a packet of this index can be that of a neighbouring message.
     ((lost_message, drops),) = own_drops(ran)
     assert drops == 1
     late = {number - lost_message: took for number, took in enumerate(round_trips_ms(ran)) if took != 20}
