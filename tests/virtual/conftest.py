@@ -1,4 +1,4 @@
-"""What the tests in virtual time share: a kernel that is booted once for a module."""
+"""What the tests in virtual time share: a kernel that is booted once for all of them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ def requires_kernel() -> Kernel:
         raise
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def template() -> Iterator[Template]:
     """A booted kernel."""
     template = Template(requires_kernel(), requires_binary())
