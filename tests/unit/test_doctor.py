@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from crosswind.cell import doctor
 from crosswind.cell.doctor import examine
+from crosswind.cell.kernels import Kernel
 from crosswind.cli import main
 
 
@@ -76,6 +78,23 @@ def test_what_cells_need_may_not(
         main(["doctor", "--json"])
     answer = json.loads(capsys.readouterr().out)
     assert (answer["schema"], answer["ok"]) == ("crosswind.doctor/1", False)
+
+
+def test_a_machine_that_has_only_virtual_time_can_run_cells(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    probing(monkeypatch, tmp_path, probe(namespaces={"ok": False, "detail": "EPERM", "hint": "run with sudo"}))
+    own = Kernel(Path("linux"), "6.12", "6.12.90", "linux-source-6.12", "a", str(Path.home() / "kernels"))
+    package = Kernel(Path("linux"), "6.1", "6.1.170", "linux-source-6.1", "b", "the package crosswind-kernel")
+    monkeypatch.setattr(doctor, "installed_kernels", lambda: [own, package])
+    monkeypatch.setattr(doctor, "try_kernel", lambda _kernel, _binary: None)
+    with pytest.raises(SystemExit) as caught:
+        main(["doctor"])
+    assert caught.value.code == 0
+    out = capsys.readouterr().out
+    assert "Linux 6.12.90 from ~/kernels, Linux 6.1.170 from the package crosswind-kernel" in " ".join(out.split())
+    assert "cells can run here in virtual time, and not on the machine's clock" in out
+    assert not examine().on_the_machines_clock
 
 
 @pytest.mark.parametrize(("answer", "status"), [("", 1), ("garbage", 0), ("[1]", 0)])

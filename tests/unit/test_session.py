@@ -133,7 +133,7 @@ def test_a_run_says_so_when_the_machine_leaves_it_virtual_time_only(
     use_cell: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, asked: str, remarks: int
 ) -> None:
     use_cell(GOOD)
-    monkeypatch.setattr(clocks, "real_time_is_possible", lambda: False)
+    monkeypatch.setattr(clocks, "real_time_obstacle", lambda: EngineError("no network"))
     heard: list[str] = []
     observer = crosswind.Observer()
     monkeypatch.setattr(observer, "remark", heard.append)

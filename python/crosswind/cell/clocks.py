@@ -6,6 +6,7 @@ from typing import Literal
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.kernels import find_kernel
+from crosswind.errors import EngineError
 
 Clock = Literal["real", "virtual"]
 
@@ -16,27 +17,46 @@ _CAPABILITIES = 1 << 12 | 1 << 21
 def clock_for(wanted: str, kernel: str | None = None) -> Clock:
     """What `host.clock` means on this machine. Args: kernel: `host.kernel`.
 
-    Raises: EngineError when it is virtual time and there is no such kernel.
+    Raises: EngineError when it is virtual time and there is no such kernel; where the machine's clock was tried first,
+        it says of both why not, and what to do.
     """
-    if wanted == "real" or (wanted == "auto" and real_time_is_possible()):
+    if wanted == "real":
         return "real"
-    find_kernel(kernel)
+    obstacle = real_time_obstacle() if wanted == "auto" else None
+    if wanted == "auto" and obstacle is None:
+        return "real"
+    try:
+        find_kernel(kernel)
+    except EngineError as error:
+        if obstacle is None:
+            raise
+        raise EngineError(
+            f"cells can run neither on the machine's clock ({obstacle.message}) nor in virtual time ({error.message})",
+            hint=f"for the machine's clock: {obstacle.hint}. For virtual time: {error.hint}",
+        ) from error
     return "virtual"
 
 
 @cache
-def real_time_is_possible() -> bool:
-    """Whether cells can make their hosts and their path here: as root, or as root of a user namespace."""
-    if not Path("/dev/net/tun").exists():
-        return False
+def real_time_obstacle() -> EngineError | None:
+    """Why cells cannot make their hosts and their path here, if so: as root, or as root of a user namespace."""
+    device = Path("/dev/net/tun")
+    if not device.exists():
+        return EngineError(
+            f"there is no {device}", hint="load its module (`modprobe tun`), or give it to the container"
+        )
     if _capabilities() & _CAPABILITIES == _CAPABILITIES:
-        return True
+        return None
     # Imported here: only those who are not root need it.
-    from crosswind.cell.doctor import cells_can_run
+    from crosswind.cell.doctor import obstacle_to_cells
 
-    return cells_can_run(find_binary())
+    return obstacle_to_cells(find_binary())
 
 
 def _capabilities() -> int:
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    """Those of this process; 0 where /proc does not say."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0
     return next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)

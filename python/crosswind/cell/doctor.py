@@ -18,11 +18,14 @@ from typing import Any
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.guests import try_kernel
-from crosswind.cell.kernels import BUILD_HINT, installed_kernels, kernels_directory
+from crosswind.cell.kernels import Kernel, build_hint, installed_kernels, kernels_directory
 from crosswind.errors import CrosswindError, EngineError
 
 REQUIRED = frozenset({"python", "crosswind-cell", "namespaces", "tun"})
-"""Without these no cell runs. Everything else widens what can be measured or how well."""
+"""Without these no cell runs on the machine's clock. Everything else widens what can be measured or how well."""
+
+VIRTUAL_TIME = "virtual time"
+"""The check of the clock that takes none of the above but crosswind-cell."""
 
 _NAMES = {
     "namespaces": "network namespaces",
@@ -67,7 +70,12 @@ class Diagnosis:
 
     @property
     def ok(self) -> bool:
-        """Whether a cell can run."""
+        """Whether a cell can run, on one of the clocks."""
+        return self.on_the_machines_clock or any(check.ok for check in self.checks if check.name == VIRTUAL_TIME)
+
+    @property
+    def on_the_machines_clock(self) -> bool:
+        """Whether a cell can run on the machine's clock."""
         return all(check.ok for check in self.checks if check.required)
 
     def as_json(self) -> dict[str, Any]:
@@ -90,10 +98,16 @@ def examine() -> Diagnosis:
     return Diagnosis([_python(), *_cell(), _virtual_time(), *(_program(*program) for program in _PROGRAMS), *packages])
 
 
-def cells_can_run(binary: Path) -> bool:
-    """Whether this machine lets a cell make its hosts and its path. Raises: EngineError when nobody can say."""
+def obstacle_to_cells(binary: Path) -> EngineError | None:
+    """Why this machine does not let a cell make its hosts and its path, if so.
+
+    Raises: EngineError when nobody can say.
+    """
     findings = _probe(binary)
-    return all(name in findings and findings[name].ok for name in ("namespaces", "tun"))
+    unknown = _Finding(False, "crosswind-cell does not say whether it can make networks", "`make install` mends it")
+    needed = [findings.get("privilege"), findings.get("namespaces", unknown), findings.get("tun", unknown)]
+    problem = next((found for found in needed if found is not None and not found.ok), None)
+    return None if problem is None else EngineError(problem.detail, hint=problem.hint)
 
 
 def _python() -> Check:
@@ -113,13 +127,19 @@ def _cell() -> list[Check]:
 def _virtual_time() -> Check:
     kernels = installed_kernels()
     if not kernels:
-        return Check("virtual time", False, False, f"no kernel in {_shown(kernels_directory())}", BUILD_HINT)
+        return Check(VIRTUAL_TIME, False, False, f"no kernel in {_shown(kernels_directory())}", build_hint())
     try:
         for kernel in kernels:
             try_kernel(kernel, find_binary())
     except CrosswindError as error:
-        return Check("virtual time", False, False, error.message, error.hint)
-    return Check("virtual time", True, False, ", ".join(f"Linux {kernel.release}" for kernel in kernels))
+        return Check(VIRTUAL_TIME, False, False, error.message, error.hint)
+    found = (f"Linux {kernel.release} from {_origin(kernel)}" for kernel in kernels)
+    return Check(VIRTUAL_TIME, True, False, ", ".join(found))
+
+
+def _origin(kernel: Kernel) -> str:
+    path = Path(kernel.origin)
+    return _shown(path) if path.is_absolute() else kernel.origin
 
 
 def _kernel_checks(findings: Mapping[str, _Finding]) -> list[Check]:

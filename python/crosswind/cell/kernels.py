@@ -1,16 +1,20 @@
 """The kernels of virtual time: where they are, and what each is (kernel/README.md).
 
-A kernel is a directory with `linux`, the program, and `kernel.json`, which says what it was built from.
+A kernel is a directory with `linux`, the program, and `kernel.json`, which says what it was built from. `make kernel`
+puts kernels into a directory of the user's; the optional package crosswind-kernel brings its own.
 """
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from crosswind.errors import EngineError
 
-BUILD_HINT = "`make kernel` in Crosswind's sources builds it; CROSSWIND_KERNELS names another directory"
+PACKAGE = "crosswind-kernel"
+"""The package that brings kernels (`make kernel-wheel`)."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,7 @@ class Kernel:
     """One built kernel.
 
     Attributes: series: as a study names it, 6.12. release: as it calls itself. source: package and version it was built
-        from. digest: of all that went into it.
+        from. digest: of all that went into it. origin: the directory or the package that it is in.
     """
 
     program: Path
@@ -26,6 +30,7 @@ class Kernel:
     release: str
     source: str
     digest: str
+    origin: str
 
     @property
     def name(self) -> str:
@@ -43,14 +48,13 @@ def kernels_directory() -> Path:
 
 
 def installed_kernels() -> list[Kernel]:
-    """The newest build of each series, the newest series first."""
-    directory = kernels_directory()
-    try:
-        places = [place for place in directory.iterdir() if place.is_symlink()]
-    except OSError:
-        return []
-    kernels = [kernel for place in places if (kernel := _read(place)) is not None]
-    return sorted(kernels, key=lambda kernel: _numbers(kernel.series), reverse=True)
+    """The newest build of each series, the newest series first. One of the user's own comes before a package's."""
+    found: dict[str, Kernel] = {}
+    for place, origin in _places():
+        kernel = _read(place, origin)
+        if kernel is not None:
+            found.setdefault(kernel.series, kernel)
+    return sorted(found.values(), key=lambda kernel: _numbers(kernel.series), reverse=True)
 
 
 def find_kernel(series: str | None = None) -> Kernel:
@@ -60,16 +64,41 @@ def find_kernel(series: str | None = None) -> Kernel:
         if series in (None, kernel.series):
             return kernel
     wanted = "kernel of virtual time" if series is None else f"kernel {series} of virtual time"
-    there = f", which has {', '.join(kernel.series for kernel in kernels)}" if kernels else ""
-    hint = BUILD_HINT if series is None else BUILD_HINT.replace("make kernel", f"make kernel KERNEL={series}")
-    raise EngineError(f"there is no {wanted} in {kernels_directory()}{there}", hint=hint)
+    there = f"; there is {', '.join(f'{kernel.series} in {kernel.origin}' for kernel in kernels)}" if kernels else ""
+    raise EngineError(f"there is no {wanted} in {kernels_directory()}{there}", hint=build_hint(series))
 
 
-def _read(place: Path) -> Kernel | None:
+def build_hint(series: str | None = None) -> str:
+    """What to do where there is no kernel."""
+    command = "make kernel" if series is None else f"make kernel KERNEL={series}"
+    return (
+        f"`{command}` in Crosswind's sources builds it, and `pip install` a wheel of `make kernel-wheel` brings it; "
+        "CROSSWIND_KERNELS names another directory"
+    )
+
+
+def _places() -> Iterator[tuple[Path, str]]:
+    """Where there may be a kernel, and the name of its origin."""
+    own = kernels_directory()
+    # The link names the newest build of a series; older ones stand beside it.
+    yield from ((place, str(own)) for place in _entries(own) if place.is_symlink())
+    package = find_spec(PACKAGE.replace("-", "_"))
+    for location in (package.submodule_search_locations or ()) if package else ():
+        yield from ((place, f"the package {PACKAGE}") for place in _entries(Path(location) / "kernels"))
+
+
+def _entries(directory: Path) -> list[Path]:
+    try:
+        return sorted(directory.iterdir())
+    except OSError:
+        return []
+
+
+def _read(place: Path, origin: str) -> Kernel | None:
     program = place.resolve() / "linux"
     try:
         facts = json.loads((place / "kernel.json").read_text(encoding="utf-8"))
-        kernel = Kernel(program, facts["series"], facts["release"], facts["source"], facts["digest"])
+        kernel = Kernel(program, facts["series"], facts["release"], facts["source"], facts["digest"], origin)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return kernel if os.access(program, os.X_OK) else None

@@ -34,7 +34,15 @@ def _print(diagnosis: Diagnosis) -> None:
         table.add_row(_verdict(check), check.name, detail)
     console = plain_console()
     console.print(table)
-    console.print("cells can run here" if diagnosis.ok else "cells cannot run here: see what is missing above")
+    console.print(_summary(diagnosis))
+
+
+def _summary(diagnosis: Diagnosis) -> str:
+    if diagnosis.on_the_machines_clock:
+        return "cells can run here"
+    if diagnosis.ok:
+        return "cells can run here in virtual time, and not on the machine's clock"
+    return "cells cannot run here: see what is missing above"
 
 
 def _verdict(check: Check) -> Text:

@@ -21,7 +21,7 @@ import polars as pl
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.events import Finished
-from crosswind.cell.kernels import BUILD_HINT, find_kernel
+from crosswind.cell.kernels import build_hint, find_kernel
 from crosswind.errors import EngineError, StoreError
 from crosswind.execution.observer import Observer
 from crosswind.execution.session import execute, resume_command
@@ -190,7 +190,7 @@ def _kernel_remarks(store: Store, cells: Sequence[PlannedCell]) -> list[str]:
     if not set(here) <= set(recorded):
         raise EngineError(
             f"the kernel that the run had is not here: it had {', '.join(recorded)}, and here is {', '.join(here)}",
-            hint=f"{BUILD_HINT}; the digest is that of the sources, so check out the version that made the run",
+            hint=f"{build_hint()}; the digest is that of the sources, so check out the version that made the run",
         )
     if len(recorded) > len(here):
         return [f"the run had the kernels {', '.join(recorded)}; these cells are run on {', '.join(here)}"]

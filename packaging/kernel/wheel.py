@@ -1,0 +1,133 @@
+"""Makes the wheel crosswind-kernel: kernels of virtual time, with what their source code is made from.
+
+    python packaging/kernel/wheel.py DIRECTORY SERIES...
+
+Builds the kernels of these series (kernel/build), unless they are built, and prints the path of the wheel. A wheel is
+an archive with three files about itself (packaging.python.org, "Binary distribution format"). This one holds data
+alone, so that a build backend would have nothing to do but to write these.
+"""
+
+import base64
+import hashlib
+import json
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+SOURCE = ROOT / "kernel"
+
+NAME = "crosswind_kernel"
+TAG = "py3-none-linux_x86_64"
+TIME = (2026, 1, 1, 0, 0, 0)
+"""Of every file, so that the same kernels make the same wheel."""
+
+BUILT = ("linux", "kernel.json", ".config")
+PROGRAM = 0o755
+TEXT = 0o644
+
+File = tuple[str, bytes, int]
+"""Name in the wheel, content and mode."""
+
+
+def main(directory: Path, series: Sequence[str]) -> int:
+    """Makes the wheel. Returns the exit status."""
+    try:
+        places = [built(each) for each in series]
+    except subprocess.CalledProcessError as error:
+        return int(error.returncode)  # kernel/build has said why.
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    directory.mkdir(parents=True, exist_ok=True)
+    wheel = directory / f"{NAME}-{version}-{TAG}.whl"
+    write(wheel, [*package(places), *about(version, places)], record=f"{info(version)}/RECORD")
+    print(wheel)
+    return 0
+
+
+def built(series: str) -> Path:
+    """The directory of the kernel that the sources of this repository give, built if it was not."""
+    place = ""
+    with subprocess.Popen([SOURCE / "build", series], stdout=subprocess.PIPE, text=True) as build:
+        for line in build.stdout or ():
+            place = line.rstrip("\n")
+            print(place, file=sys.stderr)
+    if build.returncode:
+        raise subprocess.CalledProcessError(build.returncode, build.args)
+    return Path(place)
+
+
+def package(places: Sequence[Path]) -> Iterator[File]:
+    """The importable package: kernels by series, licence and sources."""
+    yield f"{NAME}/__init__.py", b'"""Kernels of virtual time, which Crosswind finds here."""\n', TEXT
+    for place in places:
+        for name in BUILT:
+            file = place / name
+            yield f"{NAME}/kernels/{facts(place)['series']}/{name}", file.read_bytes(), mode(file)
+    yield f"{NAME}/COPYING", (SOURCE / "COPYING").read_bytes(), TEXT
+    for file in sorted(path for path in SOURCE.rglob("*") if path.is_file()):
+        yield f"{NAME}/source/{file.relative_to(SOURCE)}", file.read_bytes(), mode(file)
+
+
+def about(version: str, places: Sequence[Path]) -> Iterator[File]:
+    """What a wheel says of itself, but for the list of its files."""
+    sources = [f"- Linux {kernel['release']} from Debian's {kernel['source']}" for kernel in map(facts, places)]
+    metadata = [
+        "Metadata-Version: 2.4",
+        "Name: crosswind-kernel",
+        f"Version: {version}",
+        "Summary: The Linux kernel on which Crosswind runs cells in virtual time",
+        "License-Expression: GPL-2.0-only",
+        "License-File: COPYING",
+        "Requires-Python: >=3.11",
+        "Description-Content-Type: text/markdown",
+        "",
+        (HERE / "README.md").read_text(encoding="utf-8"),
+        *sources,
+        "",
+    ]
+    wheel = ["Wheel-Version: 1.0", "Generator: crosswind", "Root-Is-Purelib: false", f"Tag: {TAG}", ""]
+    yield f"{info(version)}/METADATA", "\n".join(metadata).encode(), TEXT
+    yield f"{info(version)}/WHEEL", "\n".join(wheel).encode(), TEXT
+    yield f"{info(version)}/licenses/COPYING", (SOURCE / "COPYING").read_bytes(), TEXT
+
+
+def write(wheel: Path, files: Sequence[File], *, record: str) -> None:
+    """The archive, with the list of its files at its end."""
+    lines = [f"{name},sha256={digest(content)},{len(content)}" for name, content, _ in files]
+    listed: File = (record, "\n".join([*lines, f"{record},,", ""]).encode(), TEXT)
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content, permissions in (*files, listed):
+            entry = zipfile.ZipInfo(name, TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100000 | permissions) << 16
+            archive.writestr(entry, content)
+
+
+def facts(place: Path) -> dict[str, str]:
+    """What a kernel was built from."""
+    return dict(json.loads((place / "kernel.json").read_text(encoding="utf-8")))
+
+
+def info(version: str) -> str:
+    """The directory of what a wheel says of itself."""
+    return f"{NAME}-{version}.dist-info"
+
+
+def digest(content: bytes) -> str:
+    """SHA-256 as the list of files has it."""
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+def mode(file: Path) -> int:
+    """That of a program or of a text, whatever the rights of this checkout are."""
+    return PROGRAM if file.stat().st_mode & 0o100 else TEXT
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))

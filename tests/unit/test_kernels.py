@@ -1,0 +1,143 @@
+"""Where kernels of virtual time are looked for, and which clock a cell gets where there is none."""
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from crosswind.cell import clocks
+from crosswind.cell.clocks import clock_for
+from crosswind.cell.kernels import find_kernel, installed_kernels
+from crosswind.errors import EngineError
+
+Build = Callable[[str, str], None]
+
+
+def kernel(place: Path, series: str, digest: str) -> None:
+    """A kernel that is there, and is never started."""
+    place.mkdir(parents=True)
+    facts = {"series": series, "release": f"{series}.90", "source": f"linux-source-{series}", "digest": digest}
+    (place / "kernel.json").write_text(json.dumps(facts), encoding="utf-8")
+    (place / "linux").write_text("#!/bin/false\n", encoding="utf-8")
+    (place / "linux").chmod(0o755)
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
+    """Puts a kernel where `make kernel` does."""
+    monkeypatch.delenv("CROSSWIND_KERNELS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    own = tmp_path / "cache" / "crosswind" / "kernels"
+
+    def make(series: str, digest: str) -> None:
+        kernel(own / f"{series}-{digest}", series, digest)
+        (own / series).unlink(missing_ok=True)
+        (own / series).symlink_to(f"{series}-{digest}")
+
+    return make
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
+    """Puts a kernel where the package crosswind-kernel has its own."""
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    package = tmp_path / "site-packages" / "crosswind_kernel"
+
+    def make(series: str, digest: str) -> None:
+        kernel(package / "kernels" / series, series, digest)
+        (package / "__init__.py").touch()
+        importlib.invalidate_caches()
+
+    return make
+
+
+def test_the_newest_build_of_a_series_is_found_and_the_newest_series_first(build: Build) -> None:
+    for series, digest in (("6.1", "a"), ("6.12", "b"), ("6.12", "c"), ("6.9", "d")):
+        build(series, digest)
+    assert [found.name for found in installed_kernels()] == ["6.12-c", "6.9-d", "6.1-a"]
+    assert find_kernel().name == "6.12-c"
+    assert find_kernel("6.1").name == "6.1-a"
+
+
+def test_a_package_brings_kernels_and_those_built_here_come_first(build: Build, install: Build, tmp_path: Path) -> None:
+    assert installed_kernels() == []
+    install("6.12", "theirs")
+    install("6.1", "theirs")
+    assert [(found.name, found.origin) for found in installed_kernels()] == [
+        ("6.12-theirs", "the package crosswind-kernel"),
+        ("6.1-theirs", "the package crosswind-kernel"),
+    ]
+    build("6.12", "ours")
+    assert [found.name for found in installed_kernels()] == ["6.12-ours", "6.1-theirs"]
+    assert find_kernel().origin == str(tmp_path / "cache" / "crosswind" / "kernels")
+
+
+def test_a_kernel_of_a_series_that_is_not_there_is_refused_with_those_that_are(build: Build, install: Build) -> None:
+    build("6.12", "a")
+    install("6.1", "b")
+    with pytest.raises(
+        EngineError, match=r"no kernel 5\.4 of virtual time in .*; there is 6\.12 in .*, 6\.1 in "
+    ) as error:
+        find_kernel("5.4")
+    assert "`make kernel KERNEL=5.4`" in (error.value.hint or "")
+
+
+OBSTACLE = EngineError("cannot make a user namespace: EPERM", hint="run with sudo")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "obstacle", "clock"),
+    [
+        ("real", None, "real"),
+        ("real", OBSTACLE, "real"),
+        ("auto", None, "real"),
+        ("auto", OBSTACLE, "virtual"),
+        ("virtual", None, "virtual"),
+    ],
+)
+def test_auto_is_the_machines_clock_where_it_can_be(
+    build: Build, monkeypatch: pytest.MonkeyPatch, wanted: str, obstacle: EngineError | None, clock: str
+) -> None:
+    build("6.12", "a")
+    monkeypatch.setattr(clocks, "real_time_obstacle", lambda: obstacle)
+    assert clock_for(wanted) == clock
+
+
+def test_without_any_clock_both_reasons_and_both_remedies_are_named(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clocks, "real_time_obstacle", lambda: OBSTACLE)
+    with pytest.raises(EngineError) as error:
+        clock_for("auto")
+    assert "neither on the machine's clock (cannot make a user namespace: EPERM)" in error.value.message
+    assert "nor in virtual time (there is no kernel of virtual time in " in error.value.message
+    assert "run with sudo" in (error.value.hint or "")
+    assert "`make kernel`" in (error.value.hint or "")
+
+
+def test_who_asks_for_virtual_time_hears_only_of_virtual_time(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clocks, "real_time_obstacle", lambda: OBSTACLE)
+    with pytest.raises(EngineError, match=r"^there is no kernel of virtual time"):
+        clock_for("virtual")
+
+
+def test_a_machine_that_lets_cells_make_no_network_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if not Path("/dev/net/tun").exists():
+        pytest.skip("needs /dev/net/tun")
+    ok = {"ok": True, "detail": "", "hint": None}
+    refused = {"ok": False, "detail": "cannot make a user namespace: EPERM", "hint": "run with sudo"}
+    program = tmp_path / "cell"
+    answer = json.dumps({"privilege": refused, "namespaces": refused | {"detail": "later"}, "tun": ok})
+    program.write_text(f"#!/bin/sh\necho '{answer}'\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("CROSSWIND_CELL", str(program))
+    monkeypatch.setattr(clocks, "_capabilities", lambda: 0)
+    request.addfinalizer(clocks.real_time_obstacle.cache_clear)
+    clocks.real_time_obstacle.cache_clear()
+    obstacle = clocks.real_time_obstacle()
+    assert obstacle is not None
+    assert (obstacle.message, obstacle.hint) == ("cannot make a user namespace: EPERM", "run with sudo")
