@@ -135,7 +135,7 @@ def test_a_machine_that_lets_cells_make_no_network_says_why(
     program.write_text(f"#!/bin/sh\necho '{answer}'\n", encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("CROSSWIND_CELL", str(program))
-    monkeypatch.setattr(clocks, "_capabilities", lambda: 0)
+    monkeypatch.setattr(clocks, "_is_privileged", lambda: False)
     request.addfinalizer(clocks.real_time_obstacle.cache_clear)
     clocks.real_time_obstacle.cache_clear()
     obstacle = clocks.real_time_obstacle()

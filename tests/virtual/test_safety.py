@@ -4,22 +4,15 @@ Programs inside are root there, and try what they can.
 """
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, requires, requires_binary
 from crosswind.cell.guests import Template
-from virtual.conftest import requires_kernel
 from virtual.lab import run, run_script
-
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -178,73 +171,3 @@ def test_the_hosts_processes_and_devices_cannot_be_seen(template: Template) -> N
     assert "pytest" not in ran.output
     assert "no such process" in ran.output
     assert not {"kvm", "mem", "sda", "vda", "nvme0n1", "loop0", "fuse"} & set(ran.output.splitlines())
-
-
-AS_NOBODY = """
-import crosswind, os, sys
-for transport in ("tcp", "quic"):
-    workload = {"kind": "echo", "transport": transport, "messages": 30}
-    cell = crosswind.virtual({"delay": "10ms", "loss": "5%"}, workload=workload)
-    assert cell.result.valid and len(cell.packets) > 60, cell.result
-    print(transport, cell.result.elapsed_ns, cell.samples.hash_rows().sum(), cell.packets.hash_rows().sum())
-cell = crosswind.virtual({}, ["sh", "-c", "id -u; touch /crosswind-was-here"])
-print(cell.output["client"], cell.errors["client"])
-"""
-
-
-@pytest.fixture
-def for_everyone() -> Iterator[dict[str, str]]:
-    """An environment with the kernel, the binary and the package in a place that every user can read."""
-    kernel, binary = requires_kernel(), requires_binary()
-    with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        shutil.copytree(kernel.program.parent, place / "kernels" / kernel.name)
-        (place / "kernels" / kernel.series).symlink_to(kernel.name)
-        shutil.copy(binary, place / "crosswind-cell")
-        shutil.copytree(ROOT / "python", place / "python", ignore=shutil.ignore_patterns("__pycache__"))
-        (place / "tmp").mkdir()
-        subprocess.run(["chmod", "-R", "a+rX", str(place)], check=True)
-        (place / "tmp").chmod(0o777)
-        yield {
-            "PATH": os.environ["PATH"],
-            "HOME": str(place / "tmp"),
-            "TMPDIR": str(place / "tmp"),
-            "CROSSWIND_KERNELS": str(place / "kernels"),
-            "CROSSWIND_CELL": str(place / "crosswind-cell"),
-            "PYTHONPATH": f"{place / 'python'}:{_packages()}",
-        }
-
-
-def _packages() -> str:
-    import polars
-
-    return str(Path(polars.__file__).parents[1])
-
-
-def test_a_user_without_any_privilege_gets_the_same_as_root(for_everyone: dict[str, str]) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to become someone else")
-    # No user, no capability, none to be gained; nothing that namespaces or devices would take.
-    nobody = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs", "--bounding-set=-all"]
-    python = _python_for_everyone()
-    outputs = []
-    for command in ([], [requires("setpriv"), *nobody, "--inh-caps=-all"]):
-        ran = subprocess.run(
-            [*command, python, "-c", AS_NOBODY], env=for_everyone, capture_output=True, text=True, check=False, cwd="/"
-        )
-        assert ran.returncode == 0, ran.stderr
-        outputs.append(ran.stdout)
-    assert outputs[0] == outputs[1]
-    assert "Read-only file system" in outputs[0]
-    # Nothing is left: no process, no file in memory, no directory.
-    assert not list(Path(for_everyone["TMPDIR"]).iterdir())
-
-
-def _python_for_everyone() -> str:
-    """A Python of this version that every user can execute."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    for found in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
-        places = [Path(found), *Path(found).resolve().parents]
-        if Path(found).exists() and all(place.stat().st_mode & 0o005 for place in places):
-            return found
-    pytest.skip(f"there is no {version} that every user can execute")

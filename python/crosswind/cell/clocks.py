@@ -45,18 +45,19 @@ def real_time_obstacle() -> EngineError | None:
         return EngineError(
             f"there is no {device}", hint="load its module (`modprobe tun`), or give it to the container"
         )
-    if _capabilities() & _CAPABILITIES == _CAPABILITIES:
+    if _is_privileged():
         return None
-    # Imported here: only those who are not root need it.
+    # Imported here: trying it takes a while, and root need not.
     from crosswind.cell.doctor import obstacle_to_cells
 
     return obstacle_to_cells(find_binary())
 
 
-def _capabilities() -> int:
-    """Those of this process; 0 where /proc does not say."""
+def _is_privileged() -> bool:
+    """Whether nothing can hold this process back: it has the capabilities, and no seccomp filter."""
     try:
-        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except OSError:
-        return 0
-    return next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:")), 0)
+        return False
+    status = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return int(status.get("CapEff", "0"), 16) & _CAPABILITIES == _CAPABILITIES and status.get("Seccomp", "0") == "0"

@@ -13,13 +13,13 @@ import signal
 import socket
 import struct
 import subprocess
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from crosswind.cell.kernels import Kernel
+from crosswind.cell.requirements import NEEDS, check_proc, memory_directory, not_running
 from crosswind.errors import EngineError
 
 MEMORY = "512M"
@@ -32,7 +32,6 @@ ENDED = b'{"event":"guest_ended"'
 """How the last thing begins that a guest writes."""
 
 _ANSWER_TIMEOUT_S = 30.0
-_NEEDS = "it takes ptrace, /proc, and 30 MB for each guest in /dev/shm or the temporary directory"
 _STATE = struct.Struct("=QQii16s")
 _STATE_SIZE = 4096
 _KEPT_MESSAGES = 2000
@@ -83,12 +82,18 @@ class GuestState:
 
 
 class Guest:
-    """A running guest. `output` and `errors` end when it does."""
+    """A running guest.
 
-    def __init__(self, pid: int, output: IO[bytes], errors: IO[bytes], state: mmap.mmap) -> None:
+    Attributes: output, errors: they end when it does. complaint: says why it could not begin, if so.
+    """
+
+    def __init__(
+        self, pid: int, output: IO[bytes], errors: IO[bytes], state: mmap.mmap, *, complaint: Callable[[], str]
+    ) -> None:
         self.pid = pid
         self.output = output
         self.errors = errors
+        self.complaint = complaint
         self._state = state
 
     def state(self) -> GuestState:
@@ -106,6 +111,8 @@ class Template:
     """A booted kernel. Args: binary: of crosswind-cell. Raises: EngineError when it does not start."""
 
     def __init__(self, kernel: Kernel, binary: Path) -> None:
+        check_proc()
+        memory = memory_directory()
         self.kernel = kernel
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(_ANSWER_TIMEOUT_S)
@@ -124,7 +131,7 @@ class Template:
                 stdout=self._messages,
                 stderr=self._messages,
                 pass_fds=[theirs.fileno()],
-                env={"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": _memory_directory()},
+                env={"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": memory},
             )
         except OSError as error:
             self._socket.close()
@@ -135,6 +142,7 @@ class Template:
 
     def start(self, request: GuestRequest, *, cpu: int | None = None) -> Guest:
         """Starts a guest, on one processor. Raises: EngineError when the template is gone."""
+        said = os.fstat(self._messages.fileno()).st_size
         with contextlib.ExitStack() as opened:
             files = [_memory_file("input", opened), *self._pipes(opened), _memory_file("state", opened)]
             given, output, their_output, errors, their_errors, state = files
@@ -150,7 +158,17 @@ class Template:
                 answer = b""
             if len(answer) < 4 or (pid := struct.unpack("=i", answer)[0]) <= 0:
                 raise self._gone()
-            return Guest(pid, os.fdopen(os.dup(output), "rb", 0), os.fdopen(os.dup(errors), "rb", 0), mapped)
+            read_output, read_errors = (os.fdopen(os.dup(end), "rb", 0) for end in (output, errors))
+            return Guest(pid, read_output, read_errors, mapped, complaint=lambda: self._said(said).rpartition("\n")[2])
+
+    def _said(self, since: int = 0) -> str:
+        """The end of what it wrote, from a byte on; nothing once it is closed."""
+        if self._messages.closed:
+            return ""
+        size = os.fstat(self._messages.fileno()).st_size
+        since = max(since, size - _KEPT_MESSAGES)
+        # Its own writes move the position of the file, which must stay where it is.
+        return os.pread(self._messages.fileno(), size - since, since).decode(errors="replace").strip()
 
     def close(self) -> None:
         """Ends it, and with it every guest."""
@@ -169,13 +187,9 @@ class Template:
     def _gone(self) -> EngineError:
         self._process.kill()
         self._process.wait()
-        self._messages.seek(0)
-        said = self._messages.read().decode(errors="replace").strip()[-_KEPT_MESSAGES:]
+        said = self._said()
         last = said.splitlines()[-1].strip() if said else f"it ended with status {self._process.returncode}"
-        return EngineError(
-            f"the kernel of virtual time does not run: {last}",
-            hint=_NEEDS,
-        )
+        return not_running(last)
 
 
 def try_kernel(kernel: Kernel, binary: Path) -> None:
@@ -189,8 +203,8 @@ def try_kernel(kernel: Kernel, binary: Path) -> None:
         ended = next(filter(None, map(read_ended, said.splitlines())), None)
         if ended is None or ended["status"] != 0:
             raise EngineError(
-                f"a guest does not run: {(ended or {}).get('error') or problem or 'it ended without a word'}",
-                hint=_NEEDS,
+                f"a guest does not run: {(ended or {}).get('error') or problem or guest.complaint() or 'it ended'}",
+                hint=NEEDS,
             )
     finally:
         template.close()
@@ -212,13 +226,3 @@ def _memory_file(name: str, opened: contextlib.ExitStack) -> int:
     file = os.memfd_create(name, os.MFD_CLOEXEC)
     opened.callback(os.close, file)
     return file
-
-
-def _memory_directory() -> str:
-    """Where the template's memory is a file: in memory, if there is such a place."""
-    shared = "/dev/shm"
-    try:
-        fits = os.access(shared, os.W_OK) and not os.statvfs(shared).f_flag & os.ST_NOEXEC
-    except OSError:
-        fits = False
-    return shared if fits else tempfile.gettempdir()

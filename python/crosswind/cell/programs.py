@@ -169,8 +169,8 @@ class InGuest:
         return True
 
     def last_words(self) -> str:
-        """Why its kernel panicked, or its guest could not start it."""
-        return self._last_words
+        """Why its kernel panicked or could not begin, or its guest could not start it."""
+        return self._last_words or ("" if self._status is not None else self._guest.complaint())
 
     def problem(self, now: float) -> str | None:
         """Says so when virtual time stands still."""

@@ -1,0 +1,69 @@
+"""What virtual time takes of a machine, and what is said where something of it is missing: ptrace, /proc and memory.
+
+It takes no privilege, so that it works in most containers.
+"""
+
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from crosswind.errors import EngineError
+
+NEEDS = "it takes x86-64, ptrace, /proc and memory; `crosswind doctor` tries it"
+
+BOOTED_BYTES = 16 << 20
+"""What a booted kernel takes as a file, 10 MB, and some more. A guest's memory has no file."""
+
+_SHARED_MEMORY = "/dev/shm"
+_PTRACE_HINT = (
+    "allow ptrace: in a container by its seccomp profile; elsewhere by `sysctl kernel.yama.ptrace_scope=1`, "
+    "where that is 2 or 3"
+)
+
+
+def check_proc() -> None:
+    """Raises: EngineError without /proc, where a kernel that copies itself finds what to copy."""
+    if not Path("/proc/self/maps").exists():
+        raise EngineError("virtual time takes /proc, and there is none here", hint="mount -t proc proc /proc")
+
+
+def memory_directory() -> str:
+    """Where a kernel's memory can be a file: in memory, if there is such a place.
+
+    Raises: EngineError without a place.
+    """
+    problems = {place: _problem(place) for place in (_SHARED_MEMORY, *_temporary_directories())}
+    for place, problem in problems.items():
+        if problem is None:
+            return place
+    listed = ", ".join(f"{place} {problem}" for place, problem in problems.items())
+    raise EngineError(
+        f"there is no place for the memory of the kernel of virtual time: {listed}",
+        hint=f"make room for {BOOTED_BYTES >> 20} MB, or name a directory in TMPDIR where programs may be executed",
+    )
+
+
+def not_running(last_words: str) -> EngineError:
+    """The error of a kernel that ended while it booted, by the last thing that it said."""
+    if re.search("ptrace|sysemu", last_words):
+        return EngineError(f"virtual time takes ptrace, which does not work here ({last_words})", hint=_PTRACE_HINT)
+    return EngineError(f"the kernel of virtual time does not run: {last_words}", hint=NEEDS)
+
+
+def _temporary_directories() -> list[str]:
+    try:
+        return [tempfile.gettempdir()]
+    except OSError:
+        return []
+
+
+def _problem(place: str) -> str | None:
+    """Why a kernel's memory cannot be a file there, if so."""
+    if not os.access(place, os.W_OK | os.X_OK):
+        return "cannot be written"
+    about = os.statvfs(place)
+    if about.f_flag & os.ST_NOEXEC:
+        return "is mounted noexec"
+    free = about.f_bavail * about.f_frsize
+    return None if free >= BOOTED_BYTES else f"has {free >> 20} MB free"
