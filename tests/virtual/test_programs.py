@@ -140,5 +140,5 @@ def test_shell_pipelines_with_background_jobs(cells: VirtualCells) -> None:
 @pytest.mark.parametrize("command", [["sleep", "60"], [*PYTHON, "import time; time.sleep(60)"]])
 def test_waiting_takes_exactly_as_long_as_it_should(cells: VirtualCells, command: list[str]) -> None:
     ran = cells.run({"kind": "program", "client": command}, deadline_ns=ms(100_000), **DELAY)
-    # The cell looks every 5 ms whether the program has ended.
-    assert ms(60_000) <= ran.finished.elapsed_ns <= ms(60_020)
+    # To start a program takes system calls that find nothing, 1 us each.
+    assert ms(60_000) <= ran.finished.elapsed_ns <= ms(60_000.2)

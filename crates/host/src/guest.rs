@@ -36,6 +36,11 @@ const MACHINE_DEFAULTS: [(&str, &str); 3] = [
     ("net.ipv4.tcp_mem", "190000 254000 380000"),
 ];
 
+/// System log: all of it, without removing anything (syslog(2)).
+const SYSLOG_ACTION_READ_ALL: libc::c_int = 3;
+/// How much of the system log's end is looked at.
+const LOG_BYTES: usize = 16 * 1024;
+
 mod request {
     #![allow(missing_docs)] // of what the macro makes
     nix::ioctl_none!(reseed, b'R', 0x07);
@@ -68,6 +73,8 @@ struct GuestEnded {
     status: i32,
     /// Why the program was not started.
     error: Option<String>,
+    /// What the kernel said when it found that the host had ended one of the processes on which it runs those in here.
+    lost_process: Option<String>,
 }
 
 /// Whether this process runs in virtual time.
@@ -85,7 +92,7 @@ pub fn be_guest() {
         Ok(None) => return,
         Err(error) => (1, Some(error.to_string())),
     };
-    let line = serde_json::to_string(&GuestEnded { status, error }).unwrap_or_default();
+    let line = serde_json::to_string(&GuestEnded { status, error, lost_process: lost_process() }).unwrap_or_default();
     if let Ok(mut host) = OpenOptions::new().write(true).open("/dev/cell") {
         let _ = writeln!(host, "{line}");
     }
@@ -118,6 +125,23 @@ fn serve() -> Result<Option<i32>> {
         umount2(directory, MntFlags::MNT_DETACH).map_err(|e| HostError::new("cannot write everything out", e))?;
     }
     Ok(Some(status))
+}
+
+/// The kernel's message that the host has ended a process of its, if there is one. To the program in here that looks like an
+/// access to memory that is not there.
+fn lost_process() -> Option<String> {
+    let mut log = vec![0_u8; LOG_BYTES];
+    // SAFETY: the kernel writes at most LOG_BYTES to the buffer.
+    let length = unsafe { libc::klogctl(SYSLOG_ACTION_READ_ALL, log.as_mut_ptr().cast(), LOG_BYTES as libc::c_int) };
+    log.truncate(usize::try_from(length).unwrap_or(0));
+    String::from_utf8_lossy(&log).lines().find_map(lost_process_in)
+}
+
+/// Every request to a traced process that is gone fails with ESRCH, and User-Mode Linux says so at level 3, an error.
+fn lost_process_in(line: &str) -> Option<String> {
+    let message = line.strip_prefix("<3>")?;
+    let lost = message.ends_with(&format!("errno = {}", libc::ESRCH));
+    lost.then(|| message.split_once("] ").map_or(message, |(_, text)| text).to_owned())
 }
 
 fn file_systems() -> Result<()> {
@@ -220,5 +244,20 @@ fn wait_for(program: Pid) -> std::io::Result<i32> {
             WaitStatus::Signaled(pid, signal, _) if pid == program => return Ok(128 + signal as i32),
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_error_about_a_process_that_is_gone_is_a_lost_process() {
+        let lost = "<3>[    0.000032] userspace - PTRACE_GETREGS failed, errno = 3";
+        assert_eq!(lost_process_in(lost).as_deref(), Some("userspace - PTRACE_GETREGS failed, errno = 3"));
+        // A program may load a segment register with what the processor refuses.
+        assert_eq!(lost_process_in("<3>[    0.000032] userspace - ptrace set regs failed, errno = 5"), None);
+        assert_eq!(lost_process_in("<6>[    0.000032] a program wrote: errno = 3"), None);
+        assert_eq!(lost_process_in(""), None);
     }
 }

@@ -105,6 +105,11 @@ impl Programs {
         Ok(ProgramId(self.started.len() - 1))
     }
 
+    /// How a program ended, once it has. Nothing limits how long that takes but the end of this process.
+    pub fn wait(&mut self, program: ProgramId) -> Result<ExitStatus> {
+        self.started[program.0].wait().map_err(|e| HostError::new("cannot wait for a program", e))
+    }
+
     /// How a program ended, if it has.
     pub fn try_wait(&mut self, program: ProgramId) -> Result<Option<ExitStatus>> {
         self.started[program.0].try_wait().map_err(|e| HostError::new("cannot wait for a program", e))

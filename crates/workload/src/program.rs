@@ -16,8 +16,6 @@ use std::time::Duration;
 
 /// How long the client waits for a server to get ready. Nothing else tells when it is, but that it has not ended.
 const HEAD_START: Duration = Duration::from_millis(200);
-/// Time between two looks whether the client has ended.
-const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 /// How long a server may still write once the client has ended.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -99,12 +97,7 @@ impl Workload for Program {
         let (out, err) = (file("client.out")?, file("client.err")?);
         let arguments = with_addresses(&self.client, testbed);
         let client = programs.start(&testbed.client, testbed.cpus.client(), &arguments, out, err)?;
-        let status = loop {
-            std::thread::sleep(LOOK_INTERVAL);
-            if let Some(status) = programs.try_wait(client)? {
-                break status;
-            }
-        };
+        let status = programs.wait(client)?;
         if let Some(server) = server {
             programs.terminate(server, GRACE)?;
         }

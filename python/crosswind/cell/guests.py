@@ -211,7 +211,7 @@ def try_kernel(kernel: Kernel, binary: Path) -> None:
 
 
 def read_ended(line: bytes) -> Mapping[str, Any] | None:
-    """What the last line of a guest says: `status` and `error`; None of any other line.
+    """What the last line of a guest says: `status`, `error` and `lost_process`; None of any other line.
 
     The program's own last line stands before it when it does not end with a newline.
     """

@@ -201,6 +201,8 @@ class CellProcess:
             return Failure(ErrorKind.INTERRUPTED, "interrupted before it ended")
         if self._failure is not None:
             return self._failure
+        if (interference := self._process.interference()) is not None:
+            return Failure(ErrorKind.KILLED, interference, _kill_hint(signal.SIGKILL))
         if isinstance(last, Error):
             return last.failure
         if isinstance(last, Finished) and status == 0:

@@ -55,6 +55,9 @@ class Program(Protocol):
     def last_words(self) -> str:
         """Why there was nothing to run it on, or no longer, if that is so."""
 
+    def interference(self) -> str | None:
+        """What was done to it from outside, if its result counts for nothing because of that."""
+
     def problem(self, now: float) -> str | None:
         """Why it will never end, if that is so."""
 
@@ -104,6 +107,9 @@ class Process:
         """Always empty: the machine's kernel does not end before a process does."""
         return ""
 
+    def interference(self) -> None:
+        """None that anybody could see."""
+
     def problem(self, _now: float) -> str | None:
         """None that anybody could see."""
         return None
@@ -136,6 +142,7 @@ class InGuest:
         self._seen_ns = 0
         self._dumped = False
         self._last_words = ""
+        self._interference: str | None = None
 
     def interrupt(self) -> None:
         """Ends it: there is nothing to clean up."""
@@ -164,6 +171,11 @@ class InGuest:
         # As a shell, it says 128 and the number of a signal.
         self._status = 128 - status if status > 128 else status
         self._last_words = ended["error"] or ""
+        if ended["lost_process"]:
+            self._interference = (
+                "a process of this machine was killed on which the guest ran one of its own "
+                f"(its kernel says: {ended['lost_process']})"
+            )
         # It has nothing left to do. The kernel's own end takes a while, and nobody needs it.
         self._guest.kill()
         return True
@@ -171,6 +183,10 @@ class InGuest:
     def last_words(self) -> str:
         """Why its kernel panicked or could not begin, or its guest could not start it."""
         return self._last_words or ("" if self._status is not None else self._guest.complaint())
+
+    def interference(self) -> str | None:
+        """Says so when a process was ended on which the guest ran one of its own."""
+        return self._interference
 
     def problem(self, now: float) -> str | None:
         """Says so when virtual time stands still."""
