@@ -9,6 +9,7 @@ from conftest import missing, requires_binary
 from crosswind.cell.guests import Template
 from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.errors import EngineError
+from virtual.everyone import Everyone, for_everyone
 from virtual.lab import VirtualCells
 
 
@@ -27,6 +28,13 @@ def template() -> Iterator[Template]:
     template = Template(requires_kernel(), requires_binary())
     yield template
     template.close()
+
+
+@pytest.fixture
+def everyone() -> Iterator[Everyone]:
+    """Crosswind for every user."""
+    with for_everyone(requires_kernel()) as made:
+        yield made
 
 
 @pytest.fixture

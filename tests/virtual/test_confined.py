@@ -1,20 +1,11 @@
 """What a guest takes of its host: no privilege, but ptrace, /proc and memory; and what is said where one is missing."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, requires, requires_binary
-from virtual import confine
-from virtual.conftest import requires_kernel
+from virtual.everyone import NOBODY, Everyone
 
 CELLS = """
 import crosswind, os, sys
@@ -27,92 +18,10 @@ cell = crosswind.virtual({}, ["sh", "-c", "id -u; touch /crosswind-was-here; uns
 print(cell.output["client"], cell.errors["client"])
 """
 
-NOBODY = [
-    "setpriv",
-    "--reuid=65534",
-    "--regid=65534",
-    "--clear-groups",
-    "--no-new-privs",
-    "--bounding-set=-all",
-    "--inh-caps=-all",
-]
 WITHOUT_PROC = ["unshare", "--mount", "sh", "-c", 'umount --lazy /proc && exec "$@"', "sh"]
 SMALL = "mount -t tmpfs -o size=1M none /dev/shm && mount -t tmpfs -o size=1M,mode=1777 none $TMPDIR"
 WITHOUT_MEMORY = ["unshare", "--mount", "sh", "-c", f'{SMALL} && exec "$@"', "sh"]
 ECHO = ["echo", "--messages", "3", "--delay", "10ms"]
-
-
-@dataclass(frozen=True)
-class Everyone:
-    """Crosswind in a place that every user can read."""
-
-    place: Path
-    python: str
-
-    def run(self, confined: Sequence[str], *arguments: str) -> "subprocess.CompletedProcess[str]":
-        """Runs Python under the restrictions that a command makes."""
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.home),
-            "TMPDIR": str(self.home),
-            "NO_COLOR": "1",
-            "CROSSWIND_KERNELS": str(self.place / "kernels"),
-            "CROSSWIND_CELL": str(self.place / "crosswind-cell"),
-            "PYTHONPATH": f"{self.place / 'python'}:{_packages()}",
-        }
-        return subprocess.run(
-            [*confined, self.python, *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self.home,
-        )
-
-    def under(self, filtered: str) -> list[str]:
-        """A command that runs another one under a seccomp filter."""
-        return [self.python, str(self.place / "confine.py"), filtered]
-
-    @property
-    def home(self) -> Path:
-        """A directory that everybody can write."""
-        return self.place / "tmp"
-
-
-@pytest.fixture
-def everyone() -> Iterator[Everyone]:
-    """Crosswind for every user. Needs root, to become someone else."""
-    kernel, binary = requires_kernel(), requires_binary()
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to become someone else")
-    requires("setpriv")
-    with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        shutil.copytree(kernel.program.parent, place / "kernels" / kernel.name)
-        (place / "kernels" / kernel.series).symlink_to(kernel.name)
-        shutil.copy(binary, place / "crosswind-cell")
-        shutil.copy(confine.__file__, place)
-        shutil.copytree(ROOT / "python", place / "python", ignore=shutil.ignore_patterns("__pycache__"))
-        (place / "tmp").mkdir()
-        subprocess.run(["chmod", "-R", "a+rX", str(place)], check=True)
-        (place / "tmp").chmod(0o777)
-        yield Everyone(place, _python_for_everyone())
-
-
-def _packages() -> str:
-    import polars
-
-    return str(Path(polars.__file__).parents[1])
-
-
-def _python_for_everyone() -> str:
-    """A Python of this version that every user can execute."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    for found in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
-        places = [Path(found), *Path(found).resolve().parents]
-        if Path(found).exists() and all(place.stat().st_mode & 0o005 for place in places):
-            return found
-    pytest.skip(f"there is no {version} that every user can execute")
 
 
 def test_nobody_in_a_container_gets_the_same_as_root(everyone: Everyone) -> None:

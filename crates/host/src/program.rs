@@ -1,6 +1,7 @@
 //! Users' programs inside a namespace. They end with the process that started them, whatever ends it.
 
 use crate::error::{HostError, Result};
+use crate::guest::in_virtual_time;
 use crate::namespace::Namespace;
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns, unshare};
 use nix::sys::prctl::set_pdeathsig;
@@ -17,6 +18,11 @@ use std::time::{Duration, Instant};
 
 /// The option that makes the cell binary the first process of a PID namespace.
 pub const INIT: &str = "--init";
+
+/// What to do about a program that cannot be started.
+const NOT_HERE: &str = "is it installed, and on the PATH?";
+const NOT_IN_GUEST: &str =
+    "is it installed, on the PATH, and outside of /dev, /proc, /run and /sys, which are a guest's own?";
 
 /// A PID namespace for programs: when its first process ends, the kernel ends every other, grandchildren included.
 ///
@@ -99,7 +105,8 @@ impl Programs {
         let gone = || HostError::unsupported("the thread that starts programs", "has ended");
         self.starter.send(Request { command, answer }).map_err(|_| gone())?;
         let child = started.recv().map_err(|_| gone())?.map_err(|e| {
-            HostError::new(format!("cannot start {program}"), e).hint("is it installed, and on the PATH?")
+            let hint = if in_virtual_time() { NOT_IN_GUEST } else { NOT_HERE };
+            HostError::new(format!("cannot start {program}"), e).hint(hint)
         })?;
         self.started.push(child);
         Ok(ProgramId(self.started.len() - 1))

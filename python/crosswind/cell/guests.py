@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from crosswind.cell.kernels import Kernel
-from crosswind.cell.requirements import NEEDS, check_proc, memory_directory, not_running
+from crosswind.cell.requirements import NEEDS, check_proc, check_readable, memory_directory, not_running
 from crosswind.errors import EngineError
 
 MEMORY = "512M"
@@ -112,6 +112,7 @@ class Template:
 
     def __init__(self, kernel: Kernel, binary: Path) -> None:
         check_proc()
+        check_readable(binary)
         memory = memory_directory()
         self.kernel = kernel
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -196,7 +197,7 @@ def try_kernel(kernel: Kernel, binary: Path) -> None:
     """Runs a guest that does nothing. Raises: EngineError, with what the kernel said, when that fails."""
     template = Template(kernel, binary)
     try:
-        guest = template.start(GuestRequest(seed=1, input="", program=[str(binary.absolute()), "--version"]))
+        guest = template.start(GuestRequest(seed=1, input="", program=["/proc/self/exe", "--version"]))
         with guest.output as output, guest.errors as errors:
             said = output.read()
             problem = errors.read().decode(errors="replace").strip()

@@ -28,6 +28,12 @@ def check_proc() -> None:
         raise EngineError("virtual time takes /proc, and there is none here", hint="mount -t proc proc /proc")
 
 
+def check_readable(binary: Path) -> None:
+    """Raises: EngineError when a guest, which has this user's rights, cannot read its first program."""
+    if not os.access(binary, os.R_OK):
+        raise EngineError(f"{binary} cannot be read, as it has to in virtual time", hint=f"chmod a+r {binary}")
+
+
 def memory_directory() -> str:
     """Where a kernel's memory can be a file: in memory, if there is such a place.
 

@@ -1,0 +1,133 @@
+"""Runs in virtual time that cannot be: one sentence says why, one says what to do, and nothing is left behind."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, requires, requires_binary
+from linux.lab import wait_until
+from virtual.conftest import requires_kernel
+from virtual.everyone import NOBODY, Everyone
+from virtual.lab import descendants_of, is_running
+
+CROSSWIND = ["-m", "crosswind.cli"]
+ECHO = [*CROSSWIND, "run", "echo", "--messages", "3", "--delay", "10ms", "--clock", "virtual"]
+
+
+def run(*arguments: str, within: tuple[str, ...] = (), **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Runs Crosswind as a user does."""
+    requires_kernel()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "NO_COLOR": "1", **variables}
+    return subprocess.run(
+        [*within, sys.executable, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def assert_refused(ran: "subprocess.CompletedProcess[str]", status: int, error: str, hint: str) -> None:
+    assert ran.returncode == status, ran.stderr
+    said = {kind: text for kind, _, text in (line.partition(": ") for line in ran.stderr.splitlines())}
+    assert error in said["error"]
+    assert hint in said["hint"]
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_kernel_of_another_series_than_the_studys(tmp_path: Path) -> None:
+    ran = run(*ECHO, "--set", "host.kernel=5.4", "--output", str(tmp_path / "run"))
+    assert_refused(ran, 1, "there is no kernel 5.4 of virtual time in ", "`make kernel KERNEL=5.4`")
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_kernel_at_all(tmp_path: Path) -> None:
+    ran = run(*ECHO, "--output", str(tmp_path / "run"), CROSSWIND_KERNELS=str(tmp_path))
+    assert_refused(ran, 1, f"there is no kernel of virtual time in {tmp_path}", "`make kernel`")
+
+
+def test_a_disk_without_space(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to mount a small disk")
+    script = f'mount -t tmpfs -o size=300k none {tmp_path} && exec "$@"'
+    small = (requires("unshare"), "--mount", "sh", "-c", script, "sh")
+    many = [*CROSSWIND, "run", "echo", "--messages", "30000", "--clock", "virtual", "--packets"]
+    ran = run(*many, "--output", str(tmp_path / "run"), within=small)
+    assert_refused(ran, 1, "No space left on device", "free some space")
+
+
+def test_a_directory_that_nobody_may_write(everyone: Everyone) -> None:
+    ran = everyone.run(NOBODY, *ECHO, "--output", "/usr/crosswind-run")
+    assert_refused(ran, 1, "cannot write /usr/crosswind-run: Permission denied", "--output DIR")
+
+
+def test_a_crosswind_cell_that_the_user_may_not_read(everyone: Everyone) -> None:
+    (everyone.place / "crosswind-cell").chmod(0o711)
+    ran = everyone.run(NOBODY, *ECHO, "--output", "run")
+    assert_refused(ran, 1, "crosswind-cell cannot be read", "chmod a+r ")
+
+
+def test_a_crosswind_cell_in_a_directory_that_a_guest_has_of_its_own() -> None:
+    place = Path("/dev/shm") / f"crosswind-{os.getpid()}"
+    place.mkdir()
+    try:
+        shutil.copy(requires_binary(), place)
+        said = run(*CROSSWIND, "doctor", "--json", CROSSWIND_CELL=str(place / "crosswind-cell"))
+        (check,) = [check for check in json.loads(said.stdout)["checks"] if check["name"] == "virtual time"]
+        assert check["ok"], check
+        ran = run(*ECHO, "--output", str(place / "run"), CROSSWIND_CELL=str(place / "crosswind-cell"))
+        assert ran.returncode == 0, ran.stderr
+    finally:
+        shutil.rmtree(place)
+
+
+PROGRAM = """
+import crosswind, sys
+from crosswind.errors import CrosswindError
+try:
+    crosswind.virtual({}, sys.argv[1:])
+except CrosswindError as error:
+    sys.exit(f"error: {error.message}\\nhint: {error.hint}")
+"""
+
+
+def test_a_program_that_is_there_and_not_in_a_guest() -> None:
+    with_program = Path("/dev/shm") / f"crosswind-{os.getpid()}-program"
+    with_program.symlink_to("/bin/true")
+    try:
+        ran = run("-c", PROGRAM, str(with_program))
+    finally:
+        with_program.unlink()
+    assert_refused(ran, 1, f"cannot start {with_program}", "outside of /dev, /proc, /run and /sys")
+
+
+def test_ten_gigabytes_have_a_forecast_of_their_wall_time() -> None:
+    transfer = ["transfer", "--size", "10GB", "--rate", "100Mbit/s", "--delay", "10ms"]
+    ran = run(*CROSSWIND, "plan", *transfer, "--clock", "virtual")
+    assert ran.returncode == 0, ran.stderr
+    (line,) = [line for line in ran.stdout.splitlines() if line.startswith("in virtual time")]
+    # 10 GB in packets of 1448 bytes, acknowledged by half as many, of 0.11 ms each.
+    packets = 1.5 * 10e9 / 1448
+    minutes = int(line.split(" in about ")[1].split(" min")[0])
+    assert 0.5 * packets * 0.11e-3 / 60 <= minutes <= 2 * packets * 0.11e-3 / 60
+
+
+def test_ctrl_c_ends_everything_and_the_run_can_go_on(tmp_path: Path) -> None:
+    requires_kernel()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "NO_COLOR": "1"}
+    place = str(tmp_path / "run")
+    transfer = [*CROSSWIND, "run", "transfer", "--size", "10GB", "--clock", "virtual", "--output", place]
+    process = subprocess.Popen(
+        [sys.executable, *transfer], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    # The template, the guest, its first process and crosswind-cell.
+    wait_until(lambda: len(descendants_of(process.pid)) >= 4)
+    everything = descendants_of(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "interrupted: 0 of 1 cells are kept in " in said
+    assert f"crosswind run --resume {place}" in said
+    assert not any(map(is_running, everything))
