@@ -61,13 +61,12 @@ def built(series: str) -> Path:
 
 
 def package(places: Sequence[Path]) -> Iterator[File]:
-    """The importable package: kernels by series, licence and sources."""
+    """The importable package: kernels by series, and the sources with their licence."""
     yield f"{NAME}/__init__.py", b'"""Kernels of virtual time, which Crosswind finds here."""\n', TEXT
     for place in places:
         for name in BUILT:
             file = place / name
             yield f"{NAME}/kernels/{facts(place)['series']}/{name}", file.read_bytes(), mode(file)
-    yield f"{NAME}/COPYING", (SOURCE / "COPYING").read_bytes(), TEXT
     for file in sorted(path for path in SOURCE.rglob("*") if path.is_file()):
         yield f"{NAME}/source/{file.relative_to(SOURCE)}", file.read_bytes(), mode(file)
 

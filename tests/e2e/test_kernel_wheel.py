@@ -84,7 +84,7 @@ def test_the_wheel_has_the_licence_and_all_that_the_kernel_was_made_from(wheel: 
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     package = tmp_path / "crosswind_kernel"
-    licence = (package / "COPYING").read_text()
+    licence = (package / "source" / "COPYING").read_text()
     assert "GNU GENERAL PUBLIC LICENSE\n                       Version 2, June 1991" in licence
     assert "END OF TERMS AND CONDITIONS" in licence
     facts = json.loads((package / "kernels" / kernel.series / "kernel.json").read_text())

@@ -53,7 +53,7 @@ def test_a_disk_without_space(tmp_path: Path) -> None:
         pytest.skip("needs root, to mount a small disk")
     script = f'mount -t tmpfs -o size=300k none {tmp_path} && exec "$@"'
     small = (requires("unshare"), "--mount", "sh", "-c", script, "sh")
-    many = [*CROSSWIND, "run", "echo", "--messages", "30000", "--clock", "virtual", "--packets"]
+    many = [*CROSSWIND, "run", "echo", "--messages", "5000", "--clock", "virtual", "--packets"]
     ran = run(*many, "--output", str(tmp_path / "run"), within=small)
     assert_refused(ran, 1, "No space left on device", "free some space")
 

@@ -171,7 +171,7 @@ class InGuest:
         # As a shell, it says 128 and the number of a signal.
         self._status = 128 - status if status > 128 else status
         self._last_words = ended["error"] or ""
-        if ended["lost_process"]:
+        if ended.get("lost_process"):
             self._interference = (
                 "a process of this machine was killed on which the guest ran one of its own "
                 f"(its kernel says: {ended['lost_process']})"
