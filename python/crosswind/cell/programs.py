@@ -4,6 +4,7 @@ Both have the same methods, so that who follows a cell need not know which one i
 """
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -25,6 +26,9 @@ _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "VIRTUAL_ENV", "NODE_PATH", "GOP
 _DUMP_BEGINS = b"kmsg_dump:"
 _PANIC = b"Kernel panic"
 """User-Mode Linux writes all its messages to standard output when it panics."""
+
+_NO_SUCH_PROCESS = f"errno = {errno.ESRCH}"
+"""How messages end about a traced process that is gone (crates/host/src/guest.rs)."""
 
 _OWN_PLACES = ("/proc", "/sys", "/run", "/dev")
 """Directories that are a guest's own (crates/host/src/guest.rs)."""
@@ -163,6 +167,8 @@ class InGuest:
             self._dumped = True
             if _PANIC in line:
                 self._last_words = line[line.index(_PANIC) :].decode(errors="replace").strip()
+                if self._last_words.endswith(_NO_SUCH_PROCESS):
+                    self._interference = _lost_process(self._last_words)
             return True
         ended = read_ended(line)
         if ended is None:
@@ -171,11 +177,8 @@ class InGuest:
         # As a shell, it says 128 and the number of a signal.
         self._status = 128 - status if status > 128 else status
         self._last_words = ended["error"] or ""
-        if ended.get("lost_process"):
-            self._interference = (
-                "a process of this machine was killed on which the guest ran one of its own "
-                f"(its kernel says: {ended['lost_process']})"
-            )
+        if lost := ended.get("lost_process"):
+            self._interference = _lost_process(lost)
         # It has nothing left to do. The kernel's own end takes a while, and nobody needs it.
         self._guest.kill()
         return True
@@ -205,6 +208,12 @@ class InGuest:
     def allowed_s(self, deadline_s: float) -> float:
         """Much longer: a busy second of virtual time takes several of the machine's."""
         return 60.0 + 20.0 * deadline_s
+
+
+def _lost_process(message: str) -> str:
+    """What happened, by the message of the guest's kernel."""
+    what = "a process of this machine was killed on which the guest ran one of its own"
+    return f"{what} (its kernel says: {message})"
 
 
 def _working_directory() -> Path | None:
