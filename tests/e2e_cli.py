@@ -23,6 +23,8 @@ ANY_FIDELITY = (
     "budget.starvation=100%",
     "--set",
     "budget.probe_starvation=100%",
+    "--set",
+    "budget.exchange_delay=10s",
 )
 
 

@@ -13,7 +13,12 @@ from typing import Any
 import polars as pl
 
 # A busy machine makes cells invalid, rightly. These tests check other things and accept any fidelity.
-ANY_FIDELITY = {"delay_error_p99_ns": 3_600_000_000_000, "starvation": 1.0, "probe_starvation": 1.0}
+ANY_FIDELITY = {
+    "delay_error_p99_ns": 3_600_000_000_000,
+    "starvation": 1.0,
+    "probe_starvation": 1.0,
+    "exchange_delay_ns": 3_600_000_000_000,
+}
 # With no loss on the path, a host that is held up must not send anything twice: then packets can be counted.
 NEVER_TWICE = {"tail_loss_probe": False, "min_rto_ns": 60_000_000_000}
 # Bounds a cell that hangs; no cell here takes a tenth of it.

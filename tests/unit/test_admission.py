@@ -4,7 +4,7 @@ in every session.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -86,6 +86,21 @@ def test_loads_fill_half_of_the_processors() -> None:
     assert len(start_all(admission, running)) == 8
     del running[0]
     assert start_all(admission, running) == ["c8-r0"]
+
+
+def test_a_cell_without_delay_runs_alone_whatever_its_load_was_measured_to_be() -> None:
+    undelayed = [replace(planned(0, repetition=number), undelayed=True) for number in range(3)]
+    admission = Admission([*undelayed, planned(1)], processors=4)
+    running: list[PlannedCell] = []
+    assert start_all(admission, running) == ["c1-r0!"]
+    admission.loads.learn(undelayed[0], result(LIGHT))
+    running.clear()
+    assert start_all(admission, running) == ["c0-r0!"]
+
+
+def test_cells_without_delay_run_side_by_side_where_the_user_says_how_many() -> None:
+    undelayed = [replace(planned(cell), undelayed=True) for cell in range(3)]
+    assert start_all(Admission(undelayed, processors=4, jobs=2), []) == ["c0-r0", "c1-r0"]
 
 
 def test_what_does_not_fit_is_not_overtaken() -> None:

@@ -129,12 +129,13 @@ def test_between_calm_and_strain_nothing_changes() -> None:
     assert values(Limit(), late(5)) == [11]
 
 
-def test_the_slowest_of_three_shares_is_the_pressure() -> None:
+def test_the_largest_share_is_the_pressure() -> None:
     budget = Budget(starvation=0.05, probe_starvation=0.2)
     assert Window(1000, 10, 0.0, 0.0).pressure(budget) == 1.0
     assert Window(1000, 0, 0.025, 0.0).pressure(budget) == 0.5
     assert Window(1000, 0, 0.0, 0.05).pressure(budget) == 0.25
     assert Window(1000, 10, 0.025, 0.4).pressure(budget) == 2.0
+    assert Window(1000, 10, 0.025, 0.4, exchange_delay=3.0).pressure(budget) == 3.0
 
 
 def test_a_budget_of_nothing_is_kept_by_nothing_only() -> None:
@@ -255,6 +256,16 @@ def test_cells_are_added_up_and_weighed_by_their_time() -> None:
     meter.handle("a", Counters(1_000_000_000, released=100, late=1, wait_ns=100_000_000))
     meter.handle("b", Counters(3_000_000_000, released=50, late=0, wait_ns=100_000_000))
     assert meter.take() == Window(released=150, late=1, starvation=0.05)
+
+
+def test_how_much_longer_exchanges_are_is_the_mean_over_cells_that_reported() -> None:
+    meter = Meter()
+    meter.handle("a", Counters(1_000_000_000, exchange_delay=0.2))
+    meter.handle("b", Counters(1_000_000_000, exchange_delay=0.6))
+    assert meter.take().exchange_delay == pytest.approx(0.4, rel=1e-15)
+    meter.handle("b", Counters(2_000_000_000, exchange_delay=0.5))
+    assert meter.take().exchange_delay == 0.5
+    assert meter.take().exchange_delay == 0.0
 
 
 def test_what_is_told_twice_in_a_window_counts_once() -> None:

@@ -320,6 +320,20 @@ def test_load_is_packets_by_time_and_processor_bound_work_is_heavy() -> None:
     assert all(run.load < HEAVY for run in paced)
 
 
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, True),
+        ({"path__loss": "10%"}, True),  # It waits most of the time, and its usual exchange is still one of 0.1 ms.
+        ({"path__delay": "0.4ms"}, True),
+        ({"path__delay": "0.5ms"}, False),
+        ({"path__rate": "10mbit"}, False),  # A full packet takes 1.2 ms.
+    ],
+)
+def test_an_echo_over_less_than_a_millisecond_is_undelayed(settings: dict[str, object], expected: bool) -> None:
+    assert of("echo", **settings).undelayed is expected
+
+
 @pytest.mark.parametrize("loss", ["0%", "50%", "100%"])
 @pytest.mark.parametrize(
     ("kind", "options"),

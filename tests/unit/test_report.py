@@ -410,8 +410,8 @@ def test_attempts_probes_and_kernel_drops_have_columns_where_there_are_any() -> 
     end = finished()
     end["fidelity"] |= {"probe_starvation": {"client": waiting(0.02), "server": waiting(0.01)}, "kernel_drops": 7}
     (table,) = trust_tables(analyse(record(run(0, echoes(RTTS), attempts=2, end=end))))
-    assert table.headings == [*plain, "attempts", "hosts waited", "kernel drops"]
-    assert table.rows[0][-3:] == ["2", "2 %", "7"]
+    assert table.headings == [*plain, "attempts", "hosts waited", "exchanges longer by", "kernel drops"]
+    assert table.rows[0][-4:] == ["2", "2 %", "7 µs", "7"]
 
 
 def test_a_warning_of_many_cells_is_printed_once() -> None:

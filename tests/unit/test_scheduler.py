@@ -646,7 +646,7 @@ def test_what_cells_report_becomes_a_window_of_all(
                 (tmp_path / "counted").touch()
 
     # Each reports once, and ends when windows have what both reported.
-    counters = "'released': 50, 'late': 1, 'wait_ns': 10_000_000, 'probe_wait_ns': 40_000_000"
+    counters = "'released': 50, 'late': 1, 'wait_ns': 10_000_000, 'probe_wait_ns': 40_000_000, 'exchange_delay': 0.1"
     body = GATED + (f"begin(); progress(fidelity={{{counters}}})\nwait_for('counted'); finish()")
     log = Windows(tmp_path, together=2)
     scheduler = Scheduler(new_run(tmp_path / "run", plan=light(2)), fake_cell(body), log, jobs=2)

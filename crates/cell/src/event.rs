@@ -62,6 +62,8 @@ pub struct FidelitySoFar {
     pub wait_ns: u64,
     /// How long that thread of a host waited for a processor that waited most.
     pub probe_wait_ns: u64,
+    /// How much of the budget of `exchange_delay` is used: 1 is all of it. Null before the first exchange succeeded.
+    pub exchange_delay: Option<f64>,
 }
 
 /// Why a cell has no result.
@@ -84,9 +86,9 @@ impl Event {
 
 impl FidelitySoFar {
     /// Counts of the emulator and of the hosts' threads.
-    pub const fn new(emulator: Punctual, probe_wait_ns: u64) -> Self {
-        let Punctual { released, late, wait_ns } = emulator;
-        Self { released, late, wait_ns, probe_wait_ns }
+    pub const fn new(emulator: Punctual, probe_wait_ns: u64, exchange_delay: Option<f64>) -> Self {
+        let Punctual { released, late, wait_ns, .. } = emulator;
+        Self { released, late, wait_ns, probe_wait_ns, exchange_delay }
     }
 }
 

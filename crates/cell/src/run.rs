@@ -9,7 +9,7 @@ use crate::table::{write_objects, write_samples};
 use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_host::guest::in_virtual_time;
 use crosswind_host::{EmulatorReport, HostClock, Sampler, Testbed, TestbedReport, TestbedSettings, Threads, realtime};
-use crosswind_ledger::{Cpus, HostStarvation, Observed, Recorder, SinkReport};
+use crosswind_ledger::{Cpus, ExchangeDelay, HostStarvation, Observed, Recorder, SinkReport};
 use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{Payload, Resumption, Settings, SocketSettings};
 use crosswind_units::{Instant, Seed};
@@ -39,7 +39,8 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
 
     let threads = Threads::sampled_by(if cell.output.profile { Some(Sampler::start()?) } else { None });
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
-    let mut measured = Run { cell, testbed: &testbed, threads: &threads, zero, deadline }.measure(on_event)?;
+    let run = Run { cell, testbed: &testbed, threads: &threads, zero, deadline, virtual_time };
+    let (mut measured, exchange_delay) = run.measure(on_event)?;
     let (readback, cpus) = (testbed.readback.clone(), testbed.cpus.clone());
     let elapsed = testbed.clock.now() - zero;
     let counters = Arc::clone(&testbed.traffic);
@@ -68,7 +69,8 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         },
     };
     Ok(CellResult::new(cell, run, |report, kernel_drops| {
-        observed(report, kernel_drops, (!virtual_time).then_some(&threads), memory_locked, &cpus)
+        let threads = (!virtual_time).then_some(&threads);
+        Observed { exchange_delay, ..observed(report, kernel_drops, threads, memory_locked, &cpus) }
     }))
 }
 
@@ -113,6 +115,7 @@ fn observed(
         delay_error_ns: report.delay_error.report(),
         starvation: threads.map(|_| report.starvation),
         probe_starvation: threads.map(Threads::worst).map(|[client, server]| HostStarvation { client, server }),
+        exchange_delay: None,
         kernel_drops,
         realtime: report.realtime,
         memory_locked,
@@ -153,11 +156,13 @@ struct Run<'a> {
     threads: &'a Threads,
     zero: Instant,
     deadline: std::time::Instant,
+    virtual_time: bool,
 }
 
 impl Run<'_> {
-    /// Runs the workload on a thread of its own, and reports its progress meanwhile.
-    fn measure(&self, on_event: &mut OnEvent<'_>) -> Result<Measured, CellError> {
+    /// Runs the workload on a thread of its own, and reports its progress meanwhile. Returns also how much longer its
+    /// exchanges were than alone.
+    fn measure(&self, on_event: &mut OnEvent<'_>) -> Result<(Measured, Option<ExchangeDelay>), CellError> {
         let progress = crosswind_workload::Progress::default();
         let context = Context::new(self.testbed, settings(self.cell)?, &progress, self.threads)
             .with_output(self.cell.output.directory.as_deref());
@@ -177,15 +182,32 @@ impl Run<'_> {
                     std::process::exit(error.exit_status().into());
                 }
             }
-            running.join().map_err(|_| CellError::internal("the workload panicked"))?.map_err(CellError::from)
+            let measured = running.join().map_err(|_| CellError::internal("the workload panicked"))??;
+            Ok((measured, self.exchange_delay(progress.snapshot())))
         })
+    }
+
+    /// How much longer exchanges were so far because processors were busy with something else.
+    fn exchange_delay(&self, now: crosswind_workload::Snapshot) -> Option<ExchangeDelay> {
+        if self.virtual_time || !self.testbed.is_emulated() {
+            return None;
+        }
+        let alone = self.cell.placement.watch.is_none();
+        let waited_ns = if alone {
+            self.threads.worst().iter().map(|thread| thread.wait_ns).sum()
+        } else {
+            self.threads.waited_ns()
+        };
+        let packets = self.testbed.punctuality.snapshot();
+        ExchangeDelay::new(now.done, now.median_ns, waited_ns, packets.released, packets.error_ns)
     }
 
     fn heartbeat(&self, now: crosswind_workload::Snapshot, on_event: &mut OnEvent<'_>) -> Result<(), CellError> {
         let testbed = self.testbed;
-        let fidelity = testbed
-            .is_emulated()
-            .then(|| FidelitySoFar::new(testbed.punctuality.snapshot(), self.threads.longest_wait_ns()));
+        let exchange_delay = self.exchange_delay(now).map(|delay| delay.share_of(&self.cell.budget));
+        let fidelity = testbed.is_emulated().then(|| {
+            FidelitySoFar::new(testbed.punctuality.snapshot(), self.threads.longest_wait_ns(), exchange_delay)
+        });
         on_event(&Event::Progress(ProgressReport {
             done: now.done,
             total: self.cell.workload.exchanges(),

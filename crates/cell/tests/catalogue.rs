@@ -31,7 +31,7 @@ fn the_catalogue_names_everything() {
     let expected = "path: backend family mtu_bytes
 host: profile congestion_control nodelay sack timestamps window_scaling tail_loss_probe slow_start_after_idle \
 send_buffer_bytes receive_buffer_bytes initial_window min_rto_ns clock kernel
-budget: delay_error_p99_ns starvation probe_starvation
+budget: delay_error_p99_ns starvation probe_starvation exchange_delay_ns exchange_delay_share
 loss: loss
 link: rate_bps queue count
 delay: delay_ns

@@ -60,7 +60,10 @@ fn defaults_are_those_of_the_protocol() {
                 "resumption": "none", "polling": false, "connections": 1, "timeout_ns": 60_000_000_000_u64,
             },
             "output": {"directory": null, "packets": false, "capture": false, "qlog": false, "profile": false},
-            "budget": {"delay_error_p99_ns": 1_000_000, "starvation": 0.2, "probe_starvation": 0.4},
+            "budget": {
+                "delay_error_p99_ns": 1_000_000, "starvation": 0.2, "probe_starvation": 0.4,
+                "exchange_delay_ns": 20_000, "exchange_delay_share": 0.02,
+            },
             "placement": {"watch": null, "emulator_cpus": [], "host_cpus": []},
             "heartbeat_ns": 250_000_000,
             "deadline_ns": 600_000_000_000_u64,

@@ -22,8 +22,9 @@ struct Times {
     running: Vec<(Side, i32)>,
     /// Of each host, the thread that waited longest among those that have ended.
     worst: [Starvation; 2],
-    /// How long all those that have ended ran.
+    /// How long all those that have ended ran, and waited.
     run_ns: u64,
+    wait_ns: u64,
 }
 
 impl Threads {
@@ -60,6 +61,13 @@ impl Threads {
         ended.chain(running).map(|(run, wait)| for_others(run, wait, run_ns)).max().unwrap_or(0)
     }
 
+    /// How long all threads together have waited for a processor so far, whoever used it, nanoseconds.
+    pub fn waited_ns(&self) -> u64 {
+        let Ok(times) = self.times.lock() else { return 0 };
+        let running = times.running.iter().filter_map(|(_, id)| run_and_wait_ns_of(*id).ok());
+        times.wait_ns + running.map(|(_, wait)| wait).sum::<u64>()
+    }
+
     /// Of each host, the thread that waited longest, once all have ended: client, server.
     pub fn worst(&self) -> [Starvation; 2] {
         let Ok(times) = self.times.lock() else { return Default::default() };
@@ -93,6 +101,7 @@ impl Drop for Entered<'_> {
         if let Ok(mut times) = self.threads.times.lock() {
             times.running.retain(|(_, id)| *id != self.id);
             times.run_ns += run_ns;
+            times.wait_ns += wait_ns;
             let worst = &mut times.worst[self.side as usize];
             if wait_ns >= worst.wait_ns {
                 *worst = Starvation { run_ns, wait_ns, elapsed_ns };
@@ -125,6 +134,16 @@ mod tests {
         threads.times.lock().unwrap().worst[0] = Starvation { run_ns: 0, wait_ns: very_long, elapsed_ns: very_long };
         drop(threads.enter(Side::Forward));
         assert_eq!(threads.worst()[0].elapsed_ns, very_long);
+    }
+
+    #[test]
+    fn all_waits_are_added_up_whoever_had_the_processor() {
+        let threads = Threads::default();
+        threads.times.lock().unwrap().wait_ns = 250;
+        let entered = threads.enter(Side::Forward);
+        assert!(threads.waited_ns() >= 250);
+        drop(entered);
+        assert!(threads.waited_ns() >= 250);
     }
 
     #[test]

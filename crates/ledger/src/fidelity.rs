@@ -25,6 +25,25 @@ pub struct Budget {
     /// Largest share of time that one thread of a host may wait for a CPU.
     #[schemars(range(min = 0, max = 1), extend("unit" = "probability"))]
     pub probe_starvation: f64,
+    /// How much longer a mean exchange may be because processors were busy with something else: threads of the hosts that
+    /// waited, and packets that left the path late. The larger of this and `exchange_delay_share` counts.
+    #[schemars(range(min = 0, max = MAX_DELAY_ERROR_NS))]
+    pub exchange_delay_ns: u64,
+    /// The same as a share of the cell's own median exchange.
+    #[schemars(range(min = 0, max = 1), extend("unit" = "probability"))]
+    pub exchange_delay_share: f64,
+}
+
+/// How much longer exchanges were because processors were busy with something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ExchangeDelay {
+    /// Mean time for each exchange that threads of the hosts waited for a processor. Of a cell that ran alone, without what
+    /// its own threads ran meanwhile: that is part of what is measured.
+    pub hosts_ns: u64,
+    /// Twice the mean delay error, once for each way.
+    pub path_ns: u64,
+    /// Median exchange.
+    pub median_ns: u64,
 }
 
 /// Time of one thread, as the kernel's scheduler counts it.
@@ -66,6 +85,8 @@ pub struct Observed {
     pub starvation: Option<Starvation>,
     /// The hosts' threads.
     pub probe_starvation: Option<HostStarvation>,
+    /// How much longer exchanges were; null where none succeeded.
+    pub exchange_delay: Option<ExchangeDelay>,
     /// Packets that the hosts' own devices and backlogs dropped.
     pub kernel_drops: u64,
     /// Whether the emulator ran at real-time priority.
@@ -102,7 +123,38 @@ impl Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { delay_error_p99_ns: 1_000_000, starvation: 0.2, probe_starvation: 0.4 }
+        Self {
+            delay_error_p99_ns: 1_000_000,
+            starvation: 0.2,
+            probe_starvation: 0.4,
+            exchange_delay_ns: 20_000,
+            exchange_delay_share: 0.02,
+        }
+    }
+}
+
+impl ExchangeDelay {
+    /// Of `exchanges` whose median took `median_ns`. None without any.
+    ///
+    /// Args: `waited_ns`: of all threads of both hosts. `released`, `error_ns`: packets that left the path, and how late all
+    /// of them were together.
+    pub fn new(exchanges: u64, median_ns: Option<u64>, waited_ns: u64, released: u64, error_ns: u64) -> Option<Self> {
+        let hosts_ns = waited_ns.checked_div(exchanges)?;
+        Some(Self { hosts_ns, path_ns: 2 * error_ns.checked_div(released).unwrap_or(0), median_ns: median_ns? })
+    }
+
+    /// How much of `budget` is used: 1 is all of it.
+    pub fn share_of(self, budget: &Budget) -> f64 {
+        let (delay, allowed) = (self.total_ns() as f64, self.allowed_ns(budget));
+        if delay > 0.0 { delay / allowed } else { 0.0 }
+    }
+
+    const fn total_ns(self) -> u64 {
+        self.hosts_ns + self.path_ns
+    }
+
+    fn allowed_ns(self, budget: &Budget) -> f64 {
+        (budget.exchange_delay_share * self.median_ns as f64).max(budget.exchange_delay_ns as f64)
     }
 }
 
@@ -152,6 +204,13 @@ impl FidelityReport {
                     allowed * 100.0
                 ));
             }
+        }
+        if let Some(delay) = self.observed.exchange_delay.filter(|delay| delay.share_of(&self.budget) > 1.0) {
+            reasons.push(format!(
+                "busy processors made a mean exchange {} longer, the budget is {}",
+                with_unit(delay.total_ns()),
+                with_unit(delay.allowed_ns(&self.budget) as u64)
+            ));
         }
         reasons.extend(kernel_drops_in_words(self.observed.kernel_drops));
         reasons

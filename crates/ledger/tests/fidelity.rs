@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
 
-use crosswind_ledger::{Budget, Cpus, FidelityReport, HostStarvation, Observed, Starvation, TimeReport};
+use crosswind_ledger::{Budget, Cpus, ExchangeDelay, FidelityReport, HostStarvation, Observed, Starvation, TimeReport};
 use serde_json::{Value, json};
 
 fn waited(wait_ns: u64) -> Starvation {
@@ -35,9 +35,13 @@ fn a_report_is_written_as_the_protocol_says() {
                 "client": {"run_ns": 0, "wait_ns": 0, "elapsed_ns": 0, "fraction": 0.0},
                 "server": {"run_ns": 0, "wait_ns": 0, "elapsed_ns": 0, "fraction": 0.0},
             },
+            "exchange_delay": null,
             "kernel_drops": 0,
             "realtime": true, "memory_locked": false, "cpus": {"emulator": [1], "hosts": [0]},
-            "budget": {"delay_error_p99_ns": 1_000_000, "starvation": 0.2, "probe_starvation": 0.4},
+            "budget": {
+                "delay_error_p99_ns": 1_000_000, "starvation": 0.2, "probe_starvation": 0.4,
+                "exchange_delay_ns": 20_000, "exchange_delay_share": 0.02,
+            },
             "within_budget": true,
         })
     );
@@ -68,11 +72,43 @@ fn every_figure_beyond_the_budget_is_reported() {
     );
 }
 
+fn delayed(waited_ns: u64, median_ns: u64) -> FidelityReport {
+    let exchange_delay = ExchangeDelay::new(100, Some(median_ns), 100 * waited_ns, 200, 200 * 1_000);
+    report(Observed { exchange_delay, ..observed(0, 0) })
+}
+
+#[test]
+fn a_mean_exchange_may_be_longer_by_20_us_or_by_2_percent_of_the_median_whichever_is_more() {
+    // Packets are 1 us late each, which is 2 us in a round trip.
+    assert!(delayed(18_000, 80_000).within_budget);
+    assert_eq!(
+        delayed(30_000, 80_000).reasons(),
+        ["busy processors made a mean exchange 32.0 us longer, the budget is 20.0 us"]
+    );
+    assert!(delayed(798_000, 40_000_000).within_budget);
+    assert_eq!(
+        delayed(1_998_000, 40_000_000).reasons(),
+        ["busy processors made a mean exchange 2.0 ms longer, the budget is 800.0 us"]
+    );
+}
+
+#[test]
+fn without_exchanges_there_is_nothing_to_delay() {
+    assert_eq!(ExchangeDelay::new(0, None, 5, 0, 0), None);
+    assert_eq!(ExchangeDelay::new(3, None, 5, 0, 0), None, "none of them succeeded");
+}
+
 #[test]
 fn a_path_without_packets_is_within_budget() {
     let nothing = FidelityReport::new(
         Observed::default(),
-        Budget { delay_error_p99_ns: 0, starvation: 0.0, probe_starvation: 0.0 },
+        Budget {
+            delay_error_p99_ns: 0,
+            starvation: 0.0,
+            probe_starvation: 0.0,
+            exchange_delay_ns: 0,
+            exchange_delay_share: 0.0,
+        },
     );
     assert!(nothing.within_budget);
 }
@@ -104,6 +140,8 @@ fn a_budget_is_described_and_never_varies_within_a_study() {
             ("delay_error_p99", json!(1_000_000), false),
             ("starvation", json!(0.2), false),
             ("probe_starvation", json!(0.4), false),
+            ("exchange_delay", json!(20_000), false),
+            ("exchange_delay_share", json!(0.02), false),
         ]
     );
 }

@@ -63,6 +63,7 @@ def fidelity_of(finished: Iterable[Finished]) -> Fidelity | None:
     errors = [part.delay_error_ns for part in parts]
     waited = [part.starvation.fraction for part in parts if part.starvation]
     pairs = [part.probe_starvation for part in parts if part.probe_starvation]
+    delays = [part.exchange_delay for part in parts if part.exchange_delay]
     probes = [host.fraction for pair in pairs for host in (pair.client, pair.server)]
     return Fidelity(
         delay_error=DelayError(
@@ -74,6 +75,7 @@ def fidelity_of(finished: Iterable[Finished]) -> Fidelity | None:
         realtime=all(part.realtime for part in parts),
         within_budget=all(part.within_budget for part in parts),
         probe_starvation=max(probes, default=None),
+        exchange_delay=max((delay.hosts_ns + delay.path_ns for delay in delays), default=None),
         kernel_drops=sum(part.kernel_drops for part in parts),
     )
 

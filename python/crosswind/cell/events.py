@@ -162,6 +162,8 @@ class FidelityBudget(_Record):
     delay_error_p99_ns: int
     starvation: float
     probe_starvation: float
+    exchange_delay_ns: int
+    exchange_delay_share: float
 
 
 class UsedProcessors(_Record):
@@ -171,12 +173,21 @@ class UsedProcessors(_Record):
     hosts: tuple[int, ...]
 
 
+class ExchangeDelay(_Record):
+    """How much longer a mean exchange was because processors were busy with something else, beside the median one."""
+
+    hosts_ns: int
+    path_ns: int
+    median_ns: int
+
+
 class Fidelity(_Record):
     """How close the emulation came to what was asked."""
 
     delay_error_ns: Times
     starvation: Waiting | None
     probe_starvation: HostsWaiting | None
+    exchange_delay: ExchangeDelay | None
     kernel_drops: int
     realtime: bool
     memory_locked: bool
@@ -269,12 +280,16 @@ class Ready(_Record):
 
 
 class ProgressFidelity(_Record):
-    """Counted from the cell's start: packets released, those of them that were late, and waits for a processor."""
+    """Counted from the cell's start: packets released, those of them that were late, and waits for a processor.
+
+    `exchange_delay` is how much of its budget is used: 1 is all of it; null before the first exchange succeeded.
+    """
 
     released: int
     late: int
     wait_ns: int
     probe_wait_ns: int
+    exchange_delay: float | None
 
 
 class Progress(_Record):
@@ -330,7 +345,12 @@ class Finished(_Record):
         Raises: pydantic.ValidationError when something is missing that every version has written.
         """
         samples = {"outcomes": [], **data.get("samples", {})}
-        return cls.model_validate({**_NOT_ALWAYS_WRITTEN, **data, "samples": samples}, strict=False)
+        fidelity = data.get("fidelity")
+        if fidelity:
+            budget = {**_NO_EXCHANGE_DELAY, **fidelity["budget"]}
+            fidelity = {"exchange_delay": None, **fidelity, "budget": budget}
+        given = {**_NOT_ALWAYS_WRITTEN, **data, "samples": samples, "fidelity": fidelity}
+        return cls.model_validate(given, strict=False)
 
     def as_json(self) -> dict[str, Any]:
         """The event as the cell printed it, with what this version does not know of."""
@@ -340,6 +360,9 @@ class Finished(_Record):
         """The same result with one more warning."""
         return self.model_copy(update={"warnings": (*self.warnings, text)})
 
+
+_NO_EXCHANGE_DELAY = {"exchange_delay_ns": 10**18, "exchange_delay_share": 1.0}
+"""What stands for the budget of versions that did not measure it: no bound."""
 
 _NOT_ALWAYS_WRITTEN = {
     **dict.fromkeys(("program", "traffic", "profile", "queueing_ns", "peak_memory_bytes")),

@@ -1,9 +1,11 @@
 """Which repetition starts next, and whether others may run beside it.
 
 Decided by what cells report of their fidelity, never by what they measure. Cells that mostly wait run side by side, in
-the order of the plan. Cells that keep a processor busy run alone, after those that wait. A repetition that missed its
-fidelity budget goes to the end of its queue, and its last attempt is made alone. When no cell has kept the budget and
-several have missed it, some are tried alone before anything else: if these miss it too, no cell of the run can keep it.
+the order of the plan. Cells that keep a processor busy run alone, after those that wait; so do cells whose exchanges
+take no longer than processors need for them, because whatever runs beside them makes them longer. A repetition that
+missed its fidelity budget goes to the end of its queue, and its last attempt is made alone. When no cell has kept the
+budget and several have missed it, some are tried alone before anything else: if these miss it too, no cell of the run
+can keep it.
 """
 
 from collections import deque
@@ -126,7 +128,7 @@ class Admission:
             return False  # Every cell does; the order of the plan is kept.
         if self.attempts(planned) >= ATTEMPTS - 1:
             return True
-        return self._jobs is None and self.loads.of(planned) > HEAVY
+        return self._jobs is None and (planned.undelayed or self.loads.of(planned) > HEAVY)
 
     def _next_beside(self, running: Sequence[PlannedCell], limit: int) -> Admitted | None:
         at_a_time = self._jobs or limit

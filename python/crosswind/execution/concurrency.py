@@ -8,6 +8,7 @@ an argument. Nothing here knows what a cell measures: fidelity alone decides.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Self
 
 from crosswind.cell.events import ProgressFidelity
@@ -63,18 +64,29 @@ class Budget:
 
 @dataclass(frozen=True)
 class Counters:
-    """What a running cell has reported so far: packets released, those of them late, and waits in nanoseconds."""
+    """What a running cell has reported so far: packets released, those of them late, and waits in nanoseconds.
+
+    `exchange_delay` is the share that it has used of what its exchanges may be longer than alone.
+    """
 
     elapsed_ns: int = 0
     released: int = 0
     late: int = 0
     wait_ns: int = 0
     probe_wait_ns: int = 0
+    exchange_delay: float = 0.0
 
     @classmethod
     def of(cls, elapsed_ns: int, fidelity: ProgressFidelity) -> Self:
         """What a progress event reports."""
-        return cls(elapsed_ns, fidelity.released, fidelity.late, fidelity.wait_ns, fidelity.probe_wait_ns)
+        return cls(
+            elapsed_ns,
+            fidelity.released,
+            fidelity.late,
+            fidelity.wait_ns,
+            fidelity.probe_wait_ns,
+            fidelity.exchange_delay or 0.0,
+        )
 
 
 @dataclass(frozen=True)
@@ -82,13 +94,15 @@ class Window:
     """Fidelity of all running cells together over one window.
 
     Attributes: released, late: packets; fractions of them where windows are remembered. starvation, probe_starvation:
-        mean share of time that the emulators, and the hosts' slowest threads, waited for a processor.
+        mean share of time that the emulators, and the hosts' slowest threads, waited for a processor. exchange_delay:
+        mean share of each cell's budget for how much longer its exchanges may be than alone.
     """
 
     released: float = 0
     late: float = 0
     starvation: float = 0.0
     probe_starvation: float = 0.0
+    exchange_delay: float = 0.0
 
     @property
     def late_share(self) -> float:
@@ -102,7 +116,11 @@ class Window:
             (self.starvation, budget.starvation),
             (self.probe_starvation, budget.probe_starvation),
         )
-        return max(late, *(share / allowed if allowed else math.inf if share else 0.0 for share, allowed in waits))
+        return max(
+            late,
+            self.exchange_delay,
+            *(share / allowed if allowed else math.inf if share else 0.0 for share, allowed in waits),
+        )
 
 
 class Meter:
@@ -135,6 +153,7 @@ class Meter:
             late=sum(now.late - before.late for now, before in steps),
             starvation=sum(now.wait_ns - before.wait_ns for now, before in steps) / elapsed_ns,
             probe_starvation=sum(now.probe_wait_ns - before.probe_wait_ns for now, before in steps) / elapsed_ns,
+            exchange_delay=fmean(now.exchange_delay for now, _ in steps) if steps else 0.0,
         )
 
 
@@ -191,6 +210,7 @@ class Limit:
             late=window.late + fade * old.late,
             starvation=old.starvation + share * (window.starvation - old.starvation),
             probe_starvation=old.probe_starvation + share * (window.probe_starvation - old.probe_starvation),
+            exchange_delay=old.exchange_delay + share * (window.exchange_delay - old.exchange_delay),
         )
         self.pressure = self._memory.pressure(self.budget)
 

@@ -93,6 +93,7 @@ def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool]) ->
         expected_packets=cost.packets,
         expected_bytes=cost.bytes,
         expected_load=cost.load,
+        undelayed=cost.undelayed,
         exact=checked.exact,
     )
 

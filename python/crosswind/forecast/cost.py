@@ -7,7 +7,7 @@ runs cells corrects them by what it measures.
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crosswind.forecast.demand import (
     Demand,
@@ -57,12 +57,20 @@ class Forecast:
 
     Attributes: duration_ns: wall time, set-up included. packets: entering the path, both directions; 0 of a program,
         which may send any number. bytes: IP bytes of those. load: processors kept busy while it runs.
+        undelayed: whether processors and not the path decide how long its exchanges take, so that whatever runs beside
+        it makes them longer.
     """
 
     duration_ns: int
     packets: int
     bytes: int
     load: float
+    undelayed: bool = False
+
+    @property
+    def runs_alone(self) -> bool:
+        """Whether it would disturb others, or they it."""
+        return self.undelayed or self.load > HEAVY
 
 
 def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
@@ -93,6 +101,7 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
         packets=round(usage.packets),
         bytes=round(usage.bytes),
         load=max(1.0, load) if usage.flat_out else load,
+        undelayed=usage.undelayed,
     )
 
 
@@ -102,16 +111,17 @@ def _usage(demand: Demand, surroundings: Surroundings) -> Usage:
         return Usage(PROGRAM_NS, 0, 0, flat_out=True)
     carriage = Carriage.of(demand, surroundings, transport)
     match traffic:
-        case Exchanges():
-            return exchanges(traffic, carriage)
         case Transfers():
             return transfers(traffic, carriage)
+        case Exchanges():
+            usage = exchanges(traffic, carriage)
         case Handshakes():
-            return handshakes(traffic, carriage)
+            usage = handshakes(traffic, carriage)
         case Streams():
-            return streams(traffic, carriage)
+            usage = streams(traffic, carriage)
         case Pages():
-            return pages(traffic, carriage)
+            usage = pages(traffic, carriage)
+    return replace(usage, undelayed=carriage.undelayed)
 
 
 def disk_bytes(demand: Demand, costs: Forecast, *, packets: bool, capture: bool) -> int:
@@ -168,7 +178,7 @@ def makespan_ns(forecasts: Sequence[Forecast], *, capacity: float, most: int) ->
     """How long runs take side by side, started in the given order as soon as processors are free.
 
     At any time at most `most` are under way and their loads add up to at most `capacity` processors; a run that is more
-    than that starts when nothing else runs. What is HEAVY runs alone, after all others.
+    than that starts when nothing else runs. What runs alone does so after all others.
 
     Raises: ValueError when nothing can ever run.
     """
@@ -179,7 +189,7 @@ def makespan_ns(forecasts: Sequence[Forecast], *, capacity: float, most: int) ->
     now_ns = used = 0
     under_way: list[tuple[int, int]] = []
     for run in forecasts:
-        if run.load > HEAVY:
+        if run.runs_alone:
             continue
         load = round(run.load * 1e9)
         while under_way and (len(under_way) >= most or used + load > available):
@@ -188,4 +198,4 @@ def makespan_ns(forecasts: Sequence[Forecast], *, capacity: float, most: int) ->
         heapq.heappush(under_way, (now_ns + run.duration_ns, load))
         used += load
     end_ns = max((end for end, _ in under_way), default=now_ns)
-    return end_ns + sum(run.duration_ns for run in forecasts if run.load > HEAVY)
+    return end_ns + sum(run.duration_ns for run in forecasts if run.runs_alone)

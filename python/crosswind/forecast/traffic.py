@@ -22,6 +22,9 @@ from crosswind.forecast.connection import (
 )
 from crosswind.forecast.demand import Demand, Exchanges, Handshakes, Surroundings, Transfers
 
+UNDELAYED_NS = 1_000_000
+"""Round trips of one packet shorter than this are mostly what processors take."""
+
 HEAVY = 0.25
 """A run that keeps more processors busy than this runs alone: it would disturb others, and they it."""
 
@@ -49,6 +52,7 @@ class Usage:
     """What traffic takes.
 
     Attributes: flat_out: only the processors hold it back. cpu_ns: of both hosts, beyond what each packet costs.
+        undelayed: the path takes no time that counts beside that of the processors.
     """
 
     wall_ns: float
@@ -56,6 +60,7 @@ class Usage:
     bytes: float
     flat_out: bool
     cpu_ns: float = 0.0
+    undelayed: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,12 @@ class Carriage:
         connection = Connection.of(demand, surroundings)
         opening = _opening(connection, transport, polling=demand.polling, early_data=demand.early_data)
         return cls(transport, connection, opening, surroundings.ipv6, surroundings.mtu_bytes)
+
+    @property
+    def undelayed(self) -> bool:
+        """Whether a packet and its reply take so little time on the path that the processors decide."""
+        links = (self.connection.forward, self.connection.reverse)
+        return self.connection.propagation_ns + sum(link.time_ns(self.mtu_bytes, 1) for link in links) < UNDELAYED_NS
 
     @property
     def framing_bytes(self) -> int:

@@ -23,6 +23,7 @@ class PlannedCell:
         parameters: the cell as crosswind-cell reads it (docs/cell-protocol.md).
         expected_ns, expected_packets, expected_bytes: what it is forecast to take, of both directions.
         expected_load: processors that it is forecast to keep busy.
+        undelayed: whether processors and not the path decide how long its exchanges take: it runs alone.
         exact: whether nothing in it is left to chance, so that this repetition stands for all.
     """
 
@@ -39,6 +40,7 @@ class PlannedCell:
     expected_bytes: int
     expected_load: float
     exact: bool = False
+    undelayed: bool = False
 
     @property
     def backend(self) -> str:
@@ -81,6 +83,7 @@ class PlannedCell:
             "expected_bytes": 0,
             "expected_load": 1.0,
             "exact": False,
+            "undelayed": False,
             **data,
         }
         return cls(**{field.name: known[field.name] for field in fields(cls)})

@@ -10,6 +10,7 @@ pub struct Punctuality {
     late_after_ns: u64,
     released: AtomicU64,
     late: AtomicU64,
+    error_ns: AtomicU64,
     thread: AtomicI32,
 }
 
@@ -20,6 +21,8 @@ pub struct Punctual {
     pub released: u64,
     /// Packets among them that left later than allowed.
     pub late: u64,
+    /// How late all of them were together, nanoseconds.
+    pub error_ns: u64,
     /// Time that the loop waited for a processor, nanoseconds.
     pub wait_ns: u64,
 }
@@ -31,6 +34,7 @@ impl Punctuality {
             late_after_ns: late_after.as_nanos(),
             released: AtomicU64::new(0),
             late: AtomicU64::new(0),
+            error_ns: AtomicU64::new(0),
             thread: AtomicI32::new(0),
         }
     }
@@ -44,7 +48,9 @@ impl Punctuality {
     pub fn record(&self, error: Duration) {
         // A single thread writes: no read-modify-write is needed.
         self.released.store(self.released.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if error.as_nanos() > self.late_after_ns {
+        let error_ns = error.as_nanos();
+        self.error_ns.store(self.error_ns.load(Ordering::Relaxed) + error_ns, Ordering::Relaxed);
+        if error_ns > self.late_after_ns {
             self.late.store(self.late.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
     }
@@ -54,6 +60,7 @@ impl Punctuality {
         Punctual {
             released: self.released.load(Ordering::Relaxed),
             late: self.late.load(Ordering::Relaxed),
+            error_ns: self.error_ns.load(Ordering::Relaxed),
             wait_ns: run_and_wait_ns_of(self.thread.load(Ordering::Relaxed)).map_or(0, |(_, wait)| wait),
         }
     }
@@ -69,6 +76,6 @@ mod tests {
         for us in [0, 10, 11, 5000] {
             punctuality.record(Duration::from_micros(us));
         }
-        assert_eq!(punctuality.snapshot(), Punctual { released: 4, late: 2, wait_ns: 0 });
+        assert_eq!(punctuality.snapshot(), Punctual { released: 4, late: 2, error_ns: 5_021_000, wait_ns: 0 });
     }
 }

@@ -62,7 +62,9 @@ class Fidelity(ResultModel):
     """How close the emulation came to what was asked; null for a path without an emulator.
 
     `starvation` and `probe_starvation` are shares of the time in which the emulator, or either host's probe, waited for
-    a processor; `kernel_drops` are packets that the kernel dropped, summed over repetitions. Null: not measured.
+    a processor; `exchange_delay` is how much longer a mean exchange was because processors were busy with something
+    else, in nanoseconds; `kernel_drops` are packets that the kernel dropped, summed over repetitions. Null: not
+    measured.
     """
 
     delay_error: DelayError
@@ -70,6 +72,7 @@ class Fidelity(ResultModel):
     realtime: bool | None = None
     within_budget: bool
     probe_starvation: float | None = None
+    exchange_delay: float | None = None
     kernel_drops: int | None = None
 
 

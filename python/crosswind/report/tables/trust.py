@@ -5,6 +5,10 @@ from crosswind.report.tables.table import Shown, Table, grouped, invalid_rows, n
 from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, listed, percent, quantity
 
 _LEDGER_NOTE = "Each direction: packets in = delivered + dropped by {causes} + still queued."
+_DELAY_NOTE = (
+    "Exchanges longer by: how much longer a mean exchange was because processors were busy with something else, "
+    "estimated from how long threads waited for one and how late packets left the path."
+)
 _PROBE_NOTE = "Hosts waited: largest share of the time in which a probe on a host's processor waited for it."
 
 
@@ -27,11 +31,14 @@ def trust_tables(result: Result) -> list[Table]:
         extra["attempts"] = [count(cell.attempts) for cell in result.cells]
     if any(fidelity.probe_starvation is not None for fidelity in fidelities):
         extra["hosts waited"] = [_waited(cell) for cell in result.cells]
+    if any(fidelity.exchange_delay is not None for fidelity in fidelities):
+        extra["exchanges longer by"] = [_delayed(cell) for cell in result.cells]
     if any(fidelity.kernel_drops is not None for fidelity in fidelities):
         extra["kernel drops"] = [_kernel_drops(cell) for cell in result.cells]
     rows = [[*row, *(column[index] for column in extra.values())] for index, row in enumerate(rows)]
     causes = dict.fromkeys(cause for cell in result.cells for cause in _causes(cell)) or {"loss": None}
     notes = [_LEDGER_NOTE.format(causes=", ".join(causes)), *([_PROBE_NOTE] if "hosts waited" in extra else [])]
+    notes += [_DELAY_NOTE] if "exchanges longer by" in extra else []
     notes += [f"{listed(cells)}: {text}" for text, cells in grouped(_remarks(result)).items()]
     marked = invalid_rows(result.cells)
     return [Table("Ledger and fidelity", [*columns, *numbers(*extra)], rows, marked, notes, shown=Shown.PAGE)]
@@ -73,6 +80,12 @@ def _waited(cell: CellResult) -> str:
     if cell.clock == "virtual":
         return NOT_MEASURED
     return percent(cell.fidelity.probe_starvation if cell.fidelity else None)
+
+
+def _delayed(cell: CellResult) -> str:
+    if cell.clock == "virtual":
+        return NOT_MEASURED
+    return quantity(cell.fidelity.exchange_delay if cell.fidelity else None, "ns")
 
 
 def _kernel_drops(cell: CellResult) -> str:
