@@ -130,6 +130,18 @@ def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None =
     )
 
 
+def runs(
+    cell: int, tables: Sequence[pl.DataFrame], levels: dict[str, str] | None = None, **changes: Any
+) -> list[CellRun]:
+    """Repetitions of one cell, one for each samples table."""
+    return [run(cell, samples, levels, repetition=at, **changes) for at, samples in enumerate(tables)]
+
+
+def parted(values: Sequence[Any], parts: int) -> list[list[Any]]:
+    """Values dealt out in turn, so that every part has some of all."""
+    return [list(values[at::parts]) for at in range(parts)]
+
+
 def record(*cells: CellRun, planned: int | None = None, **changes: Any) -> RunRecord:
     """A run of these repetitions."""
     given = {"study": {}, "title": "A title", "name": "a-study", "published": [], "models": [], "notes": []} | changes

@@ -102,6 +102,7 @@ class Metric:
         per: what has a value. workloads: the kinds of workload that have it, each with the settings it must have
             (None: not set); None for all kinds. compared_in: kinds of workload in which levels are compared by it.
         is_share: whether each value is 0 or 1, so that their mean is a share and quantiles mean nothing.
+        is_whole: whether it lasts until an exchange ends, so that of one that timed out it is longer than the timeout.
         part_of: the metric that this one is a phase of. place: where reports show it. column: its heading in a table
             that it shares. axis: how charts draw it.
     """
@@ -115,6 +116,7 @@ class Metric:
     workloads: Mapping[str, Mapping[str, object]] | None = None
     compared_in: tuple[str, ...] = ()
     is_share: bool = False
+    is_whole: bool = False
     part_of: str | None = None
     place: Place = Place.MAIN
     column: str = ""
@@ -143,14 +145,15 @@ _DELAYED = f"{_ROUND_TRIP} > 1.9 * shortest_ns AND {_ROUND_TRIP} > shortest_ns +
 
 _ALL_METRICS = (
     Metric("rtt", "Round-trip time", TIME, "From sending a message to having its whole reply.",
-           _ROUND_TRIP, workloads=_ECHO_OR_MULTIPLEX, compared_in=("echo", "multiplex")),
+           _ROUND_TRIP, workloads=_ECHO_OR_MULTIPLEX, is_whole=True, compared_in=("echo", "multiplex")),
     Metric("total", "Time with connection set-up", TIME,
            "From asking for a connection to having the reply to the first message on it.",
-           f"connect_ns + ({_ROUND_TRIP})", workloads={"echo": {"connection": "new"}}, compared_in=("echo",)),
+           f"connect_ns + ({_ROUND_TRIP})", workloads={"echo": {"connection": "new"}}, is_whole=True,
+           compared_in=("echo",)),
     Metric("response", "Response time", TIME,
            "From the moment a message was due to having its whole reply: waiting behind slower messages counts.",
            "received_ns - intended_ns", workloads={"echo": {"mode": "open"}, "multiplex": {}},
-           compared_in=("echo", "multiplex")),
+           is_whole=True, compared_in=("echo", "multiplex")),
     Metric("delayed_share", "Share of exchanges delayed", SHARE,
            "Of the exchanges that were answered, those whose round trip was longer than the shortest by nine tenths of "
            "it and by 2 ms. The shortest is that of all cells that differ in loss alone.",
@@ -168,7 +171,7 @@ _ALL_METRICS = (
            "and slower than messages at other times usually are (Tukey's fence).",
            "AVG(blocked)", per=Per.REPETITION, workloads={"multiplex": {}}),
     Metric("page_load", "Page load time", TIME, "From asking for the first connection to having the last object.",
-           _ROUND_TRIP, workloads={"page": {}}, compared_in=("page",)),
+           _ROUND_TRIP, workloads={"page": {}}, is_whole=True, compared_in=("page",)),
     Metric("connect", "Connection set-up", TIME, "From asking for a connection to having it.",
            "connect_ns", compared_in=("connect",), place=Place.DETAIL),
     Metric("handshake_transport", "TCP handshake", TIME, "From the first SYN to an open TCP connection.",
@@ -185,10 +188,10 @@ _ALL_METRICS = (
     Metric("goodput", "Goodput", RATE, "Bits that the application received over the time it took.",
            f"8e9 * received_bytes / ({_ROUND_TRIP})", workloads={"transfer": {}}, compared_in=("transfer",)),
     Metric("transfer_time", "Transfer time on the wire", TIME, "From the first to the last packet with payload.",
-           "wire_ns", workloads=_TRANSFER_OF_A_SIZE, compared_in=("transfer",)),
+           "wire_ns", workloads=_TRANSFER_OF_A_SIZE, is_whole=True, compared_in=("transfer",)),
     Metric("transfer_time_app", "Transfer time of the application", TIME,
            "From asking for the transfer to having its last byte.",
-           _ROUND_TRIP, workloads=_TRANSFER_OF_A_SIZE, place=Place.DETAIL),
+           _ROUND_TRIP, workloads=_TRANSFER_OF_A_SIZE, is_whole=True, place=Place.DETAIL),
     Metric("wire_bytes_forward", "On the wire to the server, a message", SIZE,
            "IP bytes that the client sent for each message.",
            "bytes_forward / messages", per=Per.MESSAGE, place=Place.WIRE, column="bytes to server"),
@@ -228,9 +231,9 @@ class Statistic:
     """A statistic that is estimated of every metric.
 
     Attributes:
-        name: key in results and exports, and heading of its column. help: what it is. quantile: which one; None for
-            the mean. method: how its interval usually is made, which a refused estimate names; every other estimate
-            names its own. is_central: whether it says where the middle of the values is, so that narrow tables have it.
+        name: key in results and exports. help: what it is. quantile: which one; None for a mean. method: how its
+            interval usually is made; every estimate names its own. is_central: whether it says where the middle of the
+            values is, so that narrow tables have it. is_trimmed: whether it is the trimmed mean.
     """
 
     name: str
@@ -238,15 +241,28 @@ class Statistic:
     quantile: float | None
     method: str
     is_central: bool = False
+    is_trimmed: bool = False
+
+    @property
+    def heading(self) -> str:
+        """Heading of its column."""
+        return self.name.replace("_", " ")
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is the arithmetic mean, which of a share is the share."""
+        return self.quantile is None and not self.is_trimmed
 
 
-_ORDER_STATISTICS = "order statistics (exact binomial)"
+_STUDENT = "Student's t over repetitions"
+_WOODRUFF = "Woodruff's, by Student's t over repetitions"
 
 _ALL_STATISTICS = (
-    Statistic("median", "half of the values are below it", 0.5, _ORDER_STATISTICS, is_central=True),
-    Statistic("mean", "the arithmetic mean, of a share the share", None, "studentised bootstrap", is_central=True),
-    Statistic("p95", "95 % of the values are below it", 0.95, _ORDER_STATISTICS),
-    Statistic("p99", "99 % of the values are below it", 0.99, _ORDER_STATISTICS),
+    Statistic("median", "half of the values are below it", 0.5, _WOODRUFF, is_central=True),
+    Statistic("mean", "the arithmetic mean, of a share the share", None, _STUDENT, is_central=True),
+    Statistic("trimmed_mean", "the mean of the middle 60 % of the values", None, _STUDENT, is_trimmed=True),
+    Statistic("p95", "95 % of the values are below it", 0.95, _WOODRUFF),
+    Statistic("p99", "99 % of the values are below it", 0.99, _WOODRUFF),
 )
 
 STATISTICS: dict[str, Statistic] = {statistic.name: statistic for statistic in _ALL_STATISTICS}

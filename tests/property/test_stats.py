@@ -13,15 +13,21 @@ from crosswind.models.ping_pong import ping_pong
 from crosswind.models.slow_start import slow_start
 from crosswind.report.charts.distributions import curve
 from crosswind.stats import (
-    TooFewSamples,
+    Design,
+    Estimate,
+    Share,
+    Side,
+    Tail,
+    Units,
     cliffs_delta,
-    clopper_pearson,
-    hodges_lehmann,
+    difference,
     holm,
     mean_interval,
-    median_interval,
+    paired_shift,
     quantile_interval,
-    wilson,
+    share_interval,
+    trimmed_mean_interval,
+    unpaired_shift,
 )
 
 times = st.integers(1, 10**10)
@@ -30,56 +36,68 @@ losses = st.floats(1e-4, 0.4)
 rtts = st.floats(1e-4, 2.0)
 
 
+repeated = st.lists(st.lists(times, min_size=1, max_size=30), min_size=1, max_size=12)
+designs = st.sampled_from([Design(), Design(Tail.SKEWED, 0.1), Design(Tail.SKEWED), Design(Tail.HEAVY)])
+
+
+def units_of(repetitions: list[list[int]]) -> Units:
+    values = [value for own in repetitions for value in own]
+    return Units.of(values, [at for at, own in enumerate(repetitions) for _ in own])
+
+
+def lies_inside(found: Estimate) -> bool:
+    """Whether an estimate is in order: between its limits, and with a reason where one is missing."""
+    ordered = (found.low is None or found.low <= found.value) and (found.high is None or found.value <= found.high)
+    return ordered and (found.low is not None and found.high is not None) == (found.reason is None)
+
+
 @given(many)
 def test_a_median_lies_in_its_interval_whatever_the_order(samples: list[int]) -> None:
-    found = median_interval(samples, unit="ns")
+    found = quantile_interval(Units.of(samples), 0.5, unit="ns")
     assert found.low <= found.value <= found.high
-    assert found == median_interval(samples[::-1], unit="ns")
+    assert found == quantile_interval(Units.of(samples[::-1]), 0.5, unit="ns")
 
 
-@given(many, st.floats(0.01, 0.99))
-def test_a_quantile_lies_in_its_interval_or_is_refused(samples: list[int], q: float) -> None:
-    try:
-        found = quantile_interval(samples, q, unit="ns")
-    except TooFewSamples as refusal:
-        assert refusal.needed > len(samples)
-    else:
-        assert min(samples) <= found.low <= found.value <= found.high <= max(samples)
+@given(repeated, st.floats(0.01, 0.99))
+def test_a_quantile_lies_in_its_interval(repetitions: list[list[int]], q: float) -> None:
+    found = quantile_interval(units_of(repetitions), q, unit="ns")
+    assert lies_inside(found)
+    values = [value for own in repetitions for value in own]
+    assert all(min(values) <= end <= max(values) for end in (found.low, found.value, found.high) if end is not None)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(times, min_size=2, max_size=80), st.integers(0, 3))
-def test_a_mean_lies_in_its_interval_or_is_refused(samples: list[int], seed: int) -> None:
-    try:
-        found = mean_interval(samples, unit="ns", seed=seed, resamples=199)
-    except TooFewSamples:
-        assert len(set(samples)) > 1  # equal samples are never refused
-    else:
-        assert found.low <= found.value <= found.high
-        assert np.isfinite([found.low, found.high]).all()
-        assert found.value == np.mean(samples) or abs(found.value / np.mean(samples) - 1) < 1e-12
+@settings(max_examples=60, deadline=None)
+@given(repeated, designs)
+def test_a_mean_lies_in_its_interval(repetitions: list[list[int]], design: Design) -> None:
+    units = units_of(repetitions)
+    for found in (mean_interval(units, unit="ns", design=design), trimmed_mean_interval(units, unit="ns")):
+        assert lies_inside(found)
+        assert all(np.isfinite(end) for end in (found.low, found.high) if end is not None)
+    assert np.isclose(mean_interval(units, unit="ns").value, np.mean(units.values), rtol=1e-12)
 
 
-@given(st.integers(1, 5000), st.data())
-def test_a_share_lies_in_both_of_its_intervals(n: int, data: st.DataObject) -> None:
-    lost = data.draw(st.integers(0, n))
-    for found in (clopper_pearson(lost, n), wilson(lost, n)):
-        assert 0 <= found.low <= found.value <= found.high <= 1
+@given(st.lists(st.tuples(st.integers(1, 100), st.floats(0, 1)), min_size=1, max_size=20))
+def test_a_share_lies_in_its_interval(given_: list[tuple[int, float]]) -> None:
+    sizes = [size for size, _ in given_]
+    found = share_interval(Share.of([int(size * part) for size, part in given_], sizes))
+    assert lies_inside(found)
+    assert all(0 <= end <= 1 for end in (found.low, found.high) if end is not None)
 
 
-@given(st.lists(times, min_size=5, max_size=60), st.lists(times, min_size=5, max_size=60))
-def test_a_comparison_turned_round_changes_its_sign(a: list[int], b: list[int]) -> None:
-    there, back = hodges_lehmann(a, b, unit="ns").estimate, hodges_lehmann(b, a, unit="ns").estimate
-    assert (there.low, there.value, there.high) == (-back.high, -back.value, -back.low)
-    assert there.low <= there.value <= there.high
-    delta = cliffs_delta(a, b)
-    assert delta.value == -cliffs_delta(b, a).value
+@given(st.integers(6, 40), st.data())
+def test_a_comparison_turned_round_changes_its_sign(n: int, data: st.DataObject) -> None:
+    a, b = (np.array(data.draw(st.lists(times, min_size=n, max_size=n)), dtype=float) for _ in range(2))
+    for there, back in (
+        (paired_shift(b - a, n=n, unit="ns"), paired_shift(a - b, n=n, unit="ns")),
+        (unpaired_shift(a, b, n=n, unit="ns"), unpaired_shift(b, a, n=n, unit="ns")),
+    ):
+        assert (there.low, there.value, there.high) == (-back.high, -back.value, -back.low)
+        assert there.low <= there.value <= there.high
+    delta = cliffs_delta(a, b, n=n)
+    assert np.isclose(delta.value, -cliffs_delta(b, a, n=n).value)
     assert -1 <= delta.low <= delta.value <= delta.high <= 1
-
-
-@given(st.lists(times, min_size=5, max_size=60), st.integers(-(10**9), 10**9))
-def test_a_shifted_set_is_shifted_by_as_much(a: list[int], shift: int) -> None:
-    assert hodges_lehmann(a, [x + shift for x in a], unit="ns").estimate.value == shift
+    there, back = (difference(Side(Units.of(x)), Side(Units.of(y))) for x, y in ((a, b), (b, a)))
+    assert (there.value, there.p) == (-back.value, back.p)
 
 
 @given(st.lists(st.floats(0, 1), max_size=30))

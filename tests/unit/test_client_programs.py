@@ -64,8 +64,7 @@ def test_the_time_of_a_message_is_a_metric_of_one_value_a_repetition() -> None:
     time = cell.estimates["send_time"]
     assert (time.unit, time.smallest, time.largest) == ("ns", 2e9, 3e9)
     assert (time.mean.value, time.mean.n) == (2.5e9, 2)
-    # Student's t with one degree of freedom: 12.706 x 0.5 s
-    assert time.mean.high == pytest.approx(2.5e9 + 12.7062 * 0.5e9, rel=1e-5)
+    assert (time.mean.low, time.mean.spread) == (None, (2e9, 3e9))
     assert metric_tables(result) == {}
     (figure,) = result.published
     assert (figure.theirs, figure.functions) == (4.5e9, {"mask": 4.41e9, "send": 0.045e9})
@@ -77,8 +76,8 @@ def test_the_table_adds_up_beside_the_published_profile() -> None:
     (table,) = program_tables(two_repetitions(published=[PUBLISHED]))
     assert table.title == "Client programs"
     assert table.headings == ["program", "function", "n", "s a message [95 %]", "share"]
-    assert [(row[0], row[1], row[2], row[3].split(" [")[0], row[4]) for row in table.rows] == [
-        ("slow · 1.9", "in all", "4", "2", "100 %"),
+    assert [(row[0], row[1], row[2], row[3].split(" (")[0], row[4]) for row in table.rows] == [
+        ("slow · 1.9", "in all", "4", "2.500", "100 %"),
         ("", "mask, frames.py:12", "", "2.250", "90 %"),
         ("", "method 'send' of 'socket' objects", "", "0.07500", "3 %"),
         ("", "format, frames.py:40", "", "0.02500", "1 %"),

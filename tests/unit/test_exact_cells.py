@@ -1,5 +1,6 @@
 """Cells in which nothing is left to chance: one repetition, no interval, and comparisons that say so."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +19,8 @@ from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval
 from crosswind.report.text.headline import sentences
 from crosswind.report.text.terminal import render
-from crosswind.stats import EXACT, TooFewSamples, constant, difference_of_means, ratio_of_means, resample, tost
-from records import MS, echoes, finished, record, run, timed
+from crosswind.stats import EXACT, Side, TooFewSamples, Units, difference, estimate_of, ratio, tost
+from records import MS, echoes, finished, parted, record, run, runs, timed
 
 VIRTUAL_END: dict[str, Any] = {
     **finished(),
@@ -40,9 +41,14 @@ def exact(cell: int, rtts: list[int], delay: str = "10ms", **changes: Any) -> Ce
     return replace(run(cell, echoes(rtts), {"path.delay": delay}, end=VIRTUAL_END, **changes), exact=True)
 
 
-def noisy(cell: int, rtts: list[int], delay: str = "20ms") -> CellRun:
-    """A repetition on the real clock."""
-    return run(cell, echoes(rtts), {"path.delay": delay})
+def noisy(cell: int, rtts: list[int], delay: str = "20ms") -> list[CellRun]:
+    """Ten repetitions on the real clock."""
+    return runs(cell, [echoes(part) for part in parted(rtts, 10)], {"path.delay": delay})
+
+
+def side(*values: float, is_exact: bool = False) -> Side:
+    """A cell of repetitions of one value each."""
+    return Side(Units.of(values), exact=is_exact)
 
 
 def estimate(value: float, *, method: str = EXACT) -> Interval:
@@ -77,43 +83,44 @@ def test_two_exact_cells_differ_exactly() -> None:
     assert (made.difference.value, made.ratio.value) == (20 * MS, pytest.approx(2))
     assert made.difference.is_exact
     assert made.ratio.is_exact
-    assert (made.p, made.p_holm, made.verdict) == (None, None, "larger")
+    assert (made.p, made.p_adjusted, made.verdict) == (None, None, "larger")
     assert compared(exact(0, [40 * MS]), exact(1, [20 * MS], "20ms")).verdict == "smaller"
     assert compared(exact(0, [20 * MS]), exact(1, [20 * MS], "20ms")).verdict == "equal"
 
 
 def test_beside_an_exact_cell_the_interval_is_that_of_the_other_alone() -> None:
-    made = compared(exact(0, [15 * MS] * 3), noisy(1, NOISY))
-    (cell,) = analyse(record(noisy(1, NOISY))).cells
+    made = compared(exact(0, [15 * MS] * 3), *noisy(1, NOISY))
+    (cell,) = analyse(record(*noisy(1, NOISY))).cells
     mean = cell.estimates["rtt"].mean
     assert mean.value is not None
     assert made.difference.value == pytest.approx(mean.value - 15 * MS)
     assert made.difference.low is not None
     assert made.difference.low < made.difference.value
-    assert made.difference.method == mean.method
+    assert made.difference.high - made.difference.low == pytest.approx(mean.high - mean.low)
+    assert made.difference.method == "Student's t over repetitions, against an exact number"
     assert made.verdict == "larger"
     assert made.cliffs_delta.reason == "one of the cells is exact: compare the values"
 
 
 def test_a_constant_beside_few_samples_leaves_their_student_interval() -> None:
-    few = resample([10.0, 12.0, 14.0, 16.0])
-    made = difference_of_means(constant(10.0, n=1), few, unit="ns").estimate
-    alone = difference_of_means(constant(0.0, n=1), few, unit="ns").estimate
-    assert (made.value, made.method) == (3.0, "Student's t")
-    assert made.low is not None
-    assert alone.low is not None
-    assert made.low == pytest.approx(alone.low - 10)
-    assert made.low == pytest.approx(3 - 3.182446 * few.error)  # three degrees of freedom
+    few = side(10.0, 12.0, 14.0, 16.0)
+    made = difference(side(10.0, is_exact=True), few)
+    assert (made.value, made.freedom) == (3.0, 3)
+    error = math.sqrt(20 / 3 / 4)
+    assert made.limits(0.95) == pytest.approx((3 - 3.182446 * error, 3 + 3.182446 * error))
+    turned = difference(few, side(10.0, is_exact=True))
+    assert turned.limits(0.95) == pytest.approx((-3 - 3.182446 * error, -3 + 3.182446 * error))
+    assert estimate_of(turned, unit="ns", level=0.95).n == 5
 
 
 def test_a_ratio_to_an_exact_zero_is_refused() -> None:
     with pytest.raises(TooFewSamples, match="above 0"):
-        ratio_of_means(constant(0.0, n=5), constant(1.0, n=5))
+        ratio(side(0.0, is_exact=True), side(1.0, is_exact=True))
 
 
 @pytest.mark.parametrize(("other", "equivalent"), [(14.9, True), (15.0, False), (15.1, False)])
 def test_exact_means_are_equivalent_within_the_margin(other: float, equivalent: bool) -> None:
-    tested = tost(constant(10.0, n=1), constant(other, n=1), margin=5.0, unit="ns")
+    tested = tost(side(10.0, is_exact=True), side(other, is_exact=True), margin=5.0, unit="ns")
     assert tested.equivalent is equivalent
     assert (tested.estimate.low, tested.estimate.method) == (None, EXACT)
 
@@ -164,20 +171,20 @@ def test_tables_say_exact_in_the_place_of_an_interval_and_of_p() -> None:
 
 def test_the_page_draws_exact_cells_beside_others() -> None:
     figure = {"title": "By delay", "metric": "rtt", "x": "path.delay", "cells": [0, 1]}
-    made = record(exact(0, [20 * MS] * 3), noisy(1, NOISY), figures=[figure])
+    made = record(exact(0, [20 * MS] * 3), *noisy(1, NOISY), figures=[figure])
     page = render_html(made, analyse(made))
     assert "20.0000 exact" in page
     assert "Clock: virtual in 1 of 2 cells, on Linux 6.12.90" in page
 
 
 def test_the_run_says_which_clock_its_cells_had() -> None:
-    assert "Clock: real." in sentences(analyse(record(noisy(0, NOISY))))
+    assert "Clock: real." in sentences(analyse(record(*noisy(0, NOISY))))
     virtual = run(0, echoes(NOISY), end=VIRTUAL_END)
     said = sentences(analyse(record(virtual)))
     clock = "Clock: virtual, on Linux 6.12.90; processor time and waits for processors are not measured there."
     assert said[1] == clock
     assert not any(sentence.startswith("Exact") for sentence in said)
-    said = sentences(analyse(record(exact(0, [MS]), noisy(1, NOISY))))
+    said = sentences(analyse(record(exact(0, [MS]), *noisy(1, NOISY))))
     assert said[2] == "Exact: 1 of 2 cells, where nothing is left to chance and no repetition would differ."
 
 
@@ -188,17 +195,17 @@ def test_a_cell_without_a_result_has_the_clock_that_it_was_asked_to_have() -> No
 
 
 def test_exports_have_the_clock() -> None:
-    frame = estimates_frame(analyse(record(exact(0, [MS]), noisy(1, NOISY))))
+    frame = estimates_frame(analyse(record(exact(0, [MS]), *noisy(1, NOISY))))
     assert dict(frame.select("cell", "clock").unique().iter_rows()) == {0: "virtual", 1: "real"}
     assert set(frame.filter(cell=0)["method"]) == {EXACT}
-    samples = samples_frame(record(exact(0, [MS]), noisy(1, NOISY)))
+    samples = samples_frame(record(exact(0, [MS]), *noisy(1, NOISY)))
     assert dict(samples.select("cell", "clock").unique().iter_rows()) == {0: "virtual", 1: "real"}
 
 
 def test_what_virtual_time_does_not_measure_is_said_to_be_so() -> None:
     measured = {**finished(), "cpu": {"client_ns": 1000, "server_ns": 2000, "emulator_ns": 1}}
-    runs = [run(1, echoes(NOISY), {"path.delay": "20ms"}, end=measured, repetition=at) for at in range(3)]
-    result = analyse(record(exact(0, [MS]), *runs))
+    others = [run(1, echoes(NOISY), {"path.delay": "20ms"}, end=measured, repetition=at) for at in range(3)]
+    result = analyse(record(exact(0, [MS]), *others))
     assert not {"cpu_client", "cpu_server"} & set(result.cells[0].estimates)
     (processor,) = processor_tables(result)
     assert processor.rows[0][-2:] == ["not measured", "not measured"]

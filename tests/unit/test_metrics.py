@@ -34,8 +34,8 @@ from crosswind.report.html import render as render_page
 from crosswind.report.reference import with_tables
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.text.terminal import render as render_text
-from crosswind.stats.quantile import METHOD
-from records import MS, echoes, finished, processor_time, record, run
+from crosswind.stats.quantile import WOODRUFF
+from records import MS, echoes, finished, parted, processor_time, record, run, runs
 
 ADDED_BY_ANALYSIS = {"shortest_ns", "extra_ns", "blocked"}
 
@@ -105,7 +105,7 @@ def test_a_unit_is_written_in_one_way_only() -> None:
 
 
 def test_the_method_of_a_quantile_is_that_of_its_estimate() -> None:
-    assert {statistic.method for statistic in STATISTICS.values() if statistic.quantile is not None} == {METHOD}
+    assert {statistic.method for statistic in STATISTICS.values() if statistic.quantile is not None} == {WOODRUFF}
 
 
 KEPT = {"workload": {"kind": "echo", "transport": "tcp"}}
@@ -113,8 +113,9 @@ RTTS = [20 * MS + 1000 * (index * 37 % 100) for index in range(100)]
 
 
 def two_cells() -> tuple:
-    cells = [run(index, echoes(RTTS), {"path.loss": f"{index}%"}, parameters=KEPT) for index in (0, 1)]
-    made = record(*cells)
+    tables = [echoes(part) for part in parted(RTTS, 5)]
+    cells = [runs(index, tables, {"path.loss": f"{index}%"}, parameters=KEPT) for index in (0, 1)]
+    made = record(*cells[0], *cells[1])
     return made, analyse(made)
 
 
@@ -153,7 +154,7 @@ def test_a_new_metric_of_what_was_counted_is_one_row(monkeypatch: pytest.MonkeyP
 
 
 def test_a_new_statistic_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(STATISTICS, "p90", Statistic("p90", "a toy", 0.9, METHOD))
+    monkeypatch.setitem(STATISTICS, "p90", Statistic("p90", "a toy", 0.9, WOODRUFF))
     made, result = two_cells()
     estimate = result.cells[0].estimates["rtt"].statistic("p90")
     assert estimate.value == pytest.approx(20 * MS + 89_100)

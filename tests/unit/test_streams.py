@@ -56,7 +56,7 @@ def test_what_meets_a_recovery_is_compared_with_what_meets_none() -> None:
     blocking = found["head_of_line"]
     assert (blocking.smallest, blocking.largest) == (1.5 * MS, (215 - 22.5) * MS)
     assert blocking.mean.n == 2
-    assert "needs 24 exchanges" in blocking.mean.reason
+    assert blocking.mean.reason == "an interval of a mean needs 3 repetitions, there is 1: 2 more"
     # One of 11 messages without a loss met it and was beyond the fence of the eight: 24.25 + 1.5 x (24.25 - 20.75).
     assert found["blocked_share"].smallest == pytest.approx(1 / 11)
     assert found["blocked_share"].unit == "1"
@@ -94,7 +94,7 @@ def test_repetitions_share_their_reference_and_have_each_a_completion() -> None:
     assert (completion.smallest, completion.largest) == (240 * MS, 326 * MS)
     assert completion.mean.n == 3
     assert completion.mean.value == pytest.approx((240 + 2 * 326) / 3 * MS)
-    assert completion.mean.method == "Student's t"
+    assert completion.mean.method == "Student's t over repetitions"
     # Each repetition counts: one of four without a loss of its own was blocked in the first, none in the others.
     share = cell.estimates["blocked_share"].mean
     assert share.value == pytest.approx((1 / 4 + 0 + 0) / 3)
@@ -104,8 +104,8 @@ def test_repetitions_share_their_reference_and_have_each_a_completion() -> None:
 
 def test_one_repetition_is_not_enough_for_a_mean() -> None:
     completion = cell_of(messages(*UNDISTURBED)).estimates["completion"]
-    assert completion.mean.value is None
-    assert completion.mean.reason == "not enough samples: a mean needs at least 2, there are 1"
+    assert (completion.mean.value, completion.mean.low) == (326 * MS, None)
+    assert completion.mean.reason == "an interval of a mean needs 3 repetitions, there is 1: 2 more"
 
 
 def test_multiplex_has_times_of_messages_too() -> None:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from crosswind.analysis.cells import CellData, collect
     from crosswind.analysis.pipeline import analyse
-    from crosswind.analysis.samples import Samples
 
-__all__ = ["CellData", "Samples", "analyse", "collect"]
+__all__ = ["CellData", "analyse", "collect"]
 
-_MODULES = {"CellData": "cells", "collect": "cells", "analyse": "pipeline", "Samples": "samples"}
+_MODULES = {"CellData": "cells", "collect": "cells", "analyse": "pipeline"}
 
 
 def __getattr__(name: str) -> object:

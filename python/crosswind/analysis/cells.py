@@ -1,20 +1,19 @@
 """The cells of a run, each with its repetitions and the samples of all its metrics."""
 
 import json
-import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import polars as pl
 
-from crosswind.analysis.samples import Samples, read_samples, shortest_round_trip
+from crosswind.analysis.designs import design_of
+from crosswind.analysis.samples import read_samples, shortest_round_trip
 from crosswind.analysis.settings import CellSettings, without_loss
 from crosswind.metrics import METRICS
 from crosswind.record import CellRun, RunRecord
-from crosswind.stats import Resampled, Share, TooFewSamples, constant, resample, share_of
-from crosswind.stats.mean import check_finite_variance
+from crosswind.stats import Share, Side, TooFewSamples, Units
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class CellData:
     cell: int
     levels: dict[str, str]
     runs: list[CellRun]
-    samples: dict[str, Samples]
+    samples: dict[str, Units]
 
     @cached_property
     def settings(self) -> CellSettings:
@@ -41,18 +40,21 @@ class CellData:
         """Whether nothing in it was left to chance, so that its numbers have no interval."""
         return all(run.exact for run in self.runs)
 
-    @cached_property
-    def resampled(self) -> dict[str, Resampled | TooFewSamples]:
-        """The mean of each metric resampled, or why it cannot be; done when first asked for, since plots never ask."""
-        means = {name: samples for name, samples in self.samples.items() if not METRICS[name].is_share}
-        return {name: self._resample(name, samples) for name, samples in means.items()}
+    def side(self, name: str) -> Side:
+        """One of its metrics, as comparisons take it. Raises: TooFewSamples where it has none."""
+        if name not in self.samples:
+            raise TooFewSamples("a cell has no such value")
+        return Side(self.samples[name], design_of(METRICS[name], self.settings), self.is_exact)
 
     @cached_property
-    def shares(self) -> dict[str, Share]:
-        """Each metric that is a share of the exchanges."""
-        flags = {name: samples for name, samples in self.samples.items() if METRICS[name].is_share}
-        shares = {name: share_of(samples.values, samples.clusters) for name, samples in flags.items()}
-        return {name: replace(share, exact=self.is_exact) for name, share in shares.items()}
+    def lost(self) -> Share | None:
+        """The share of its exchanges that did not succeed; None without exchanges."""
+        rows = [run.samples["outcome"] for run in self.runs if run.samples.height]
+        ended = [outcome.len() - outcome.null_count() for outcome in rows]
+        if not sum(ended):
+            return None
+        failed = [int((outcome != "ok").sum()) for outcome in rows]
+        return Share.of(failed, ended, exact=self.is_exact)
 
     @cached_property
     def outcomes(self) -> dict[str, int]:
@@ -68,16 +70,6 @@ class CellData:
         ok = table.filter(pl.col("outcome") == "ok")
         found = ok.select(pl.col("connect_ns").min(), (pl.col("received_ns") - pl.col("sent_ns")).min().alias("echo"))
         return min((float(value) for value in found.row(0) if value is not None), default=None)
-
-    def _resample(self, name: str, samples: Samples) -> Resampled | TooFewSamples:
-        if self.is_exact:
-            return constant(float(samples.values.mean()), n=samples.values.size)
-        try:
-            if METRICS[name].is_wait:
-                check_finite_variance(self.settings.retransmitted_loss)
-            return resample(samples.values, samples.clusters, seed=zlib.crc32(f"{self.cell} {name}".encode()))
-        except TooFewSamples as error:
-            return error
 
 
 def collect(record: RunRecord) -> list[CellData]:

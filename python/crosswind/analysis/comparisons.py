@@ -3,32 +3,39 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.estimates import estimate_or_reason, mean_of
 from crosswind.analysis.result import Interval, LevelComparison
 from crosswind.metrics import METRICS
 from crosswind.stats import (
-    EXACT,
     Estimate,
-    Resampled,
+    Side,
+    TooFewSamples,
+    benjamini_hochberg,
     cliffs_delta,
-    difference_of_means,
-    hodges_lehmann,
-    holm,
-    ratio_of_means,
+    difference,
+    estimate_of,
+    exactly,
+    paired_shift,
+    pairs_of,
+    ratio,
+    refused,
+    unpaired_shift,
 )
+from crosswind.stats.effect import PAIRED
 
 ALPHA = 0.05
 
 
 def compare_levels(data: Sequence[CellData], *, level: float) -> list[LevelComparison]:
-    """Every comparison of a run, Holm-corrected within each family: one factor and one metric."""
+    """Every comparison of a run. They explore: p is corrected by Benjamini and Hochberg's method over all of them."""
     families: dict[tuple[str, str], list[LevelComparison]] = defaultdict(list)
     for factor, reference, other in _pairs(data):
         for name in reference.samples:
             if name in other.samples and reference.settings.kind in METRICS[name].compared_in:
                 families[factor, name].append(_compare(factor, name, reference, other, level))
-    return [comparison for family in families.values() for comparison in _corrected(family)]
+    return _corrected([comparison for family in families.values() for comparison in family])
 
 
 def other_levels(cell: CellData, factor: str) -> dict[str, str]:
@@ -61,23 +68,17 @@ def _levels(data: Sequence[CellData]) -> dict[str, list[str]]:
 
 def _compare(factor: str, name: str, reference: CellData, other: CellData, level: float) -> LevelComparison:
     unit = METRICS[name].unit.name
-    a, b = reference.samples[name].values, other.samples[name].values
+    sides = reference.side(name), other.side(name)
+    made = difference(*sides)
+    n = made.n
 
-    def interval(make: Callable[[], Estimate], method: str, of_unit: str) -> Interval:
-        return Interval.of(estimate_or_reason(make, n=a.size + b.size, level=level, method=method, unit=of_unit))
+    def interval(make: Callable[[], Estimate], of_unit: str) -> Interval:
+        try:
+            return Interval.of(make())
+        except TooFewSamples as error:
+            return Interval.of(refused(error.message, n=n, level=level, unit=of_unit))
 
-    def means() -> tuple[Resampled, Resampled]:
-        return mean_of(reference.resampled[name]), mean_of(other.resampled[name])
-
-    p_values: list[float | None] = []
-
-    def difference() -> Estimate:
-        made = difference_of_means(*means(), unit=unit, level=level)
-        p_values.append(made.p)
-        return made.estimate
-
-    exact = reference.is_exact, other.is_exact
-    made = interval(difference, "difference of means", unit)
+    effect = interval(lambda: estimate_of(made, unit=unit, level=level), unit)
     return LevelComparison(
         factor=factor,
         reference=reference.levels[factor],
@@ -87,49 +88,63 @@ def _compare(factor: str, name: str, reference: CellData, other: CellData, level
         other_cell=other.cell,
         metric=name,
         unit=unit,
-        difference=made,
-        ratio=interval(lambda: ratio_of_means(*means(), level=level).estimate, "ratio of means", "1"),
-        shift=_between_samples(
-            interval(
-                lambda: hodges_lehmann(a, b, unit=unit, level=level, tested=False).estimate, "Hodges-Lehmann", unit
-            ),
-            exact,
-        ),
-        cliffs_delta=_between_samples(interval(lambda: cliffs_delta(a, b, level=level), "Cliff's delta", "1"), exact),
-        p=p_values[0] if p_values else None,
-        p_holm=None,
-        verdict=_exact_verdict(made) if made.is_exact else "not enough samples",
+        paired=made.how == PAIRED,
+        pairs=made.units,
+        difference=effect,
+        ratio=interval(lambda: estimate_of(ratio(*sides), unit="1", level=level), "1"),
+        shift=interval(lambda: _shift(*sides, unit, level), unit),
+        cliffs_delta=interval(lambda: _delta(*sides, level), "1"),
+        p=made.p,
+        p_adjusted=None,
+        verdict=_exact_verdict(effect) if effect.is_exact else "not enough repetitions",
     )
 
 
-def _between_samples(estimate: Interval, exact: tuple[bool, bool]) -> Interval:
-    """An effect that is counted between samples: exact between two exact cells, and refused beside a single one.
+def _shift(reference: Side, other: Side, unit: str, level: float) -> Estimate:
+    """Hodges and Lehmann's shift between the means of repetitions. Raises: TooFewSamples."""
+    a, b = reference.units, other.units
+    n = a.n + b.n
+    if reference.exact and other.exact:
+        return exactly(float(b.means[0] - a.means[0]), n=n, level=level, unit=unit)
+    if reference.exact:
+        return paired_shift(b.means - a.means.mean(), n=n, unit=unit, level=level)
+    if other.exact:
+        return paired_shift(b.means.mean() - a.means, n=n, unit=unit, level=level)
+    pairs = pairs_of(a, b)
+    if pairs is None:
+        return unpaired_shift(a.means, b.means, n=n, unit=unit, level=level)
+    a, b = a.chosen(pairs), b.chosen(pairs)
+    if a.means.size != b.means.size:
+        raise TooFewSamples("in a repetition of one of the cells no exchange succeeded")
+    return paired_shift(b.means - a.means, n=a.n + b.n, unit=unit, level=level)
 
-    Its interval takes the samples of both cells for random ones.
-    """
-    if not any(exact) or estimate.value is None:
-        return estimate
-    if all(exact):
-        return estimate.model_copy(update={"low": None, "high": None, "method": EXACT})
-    nothing = {"value": None, "low": None, "high": None}
-    return estimate.model_copy(update={**nothing, "reason": "one of the cells is exact: compare the values"})
+
+def _delta(reference: Side, other: Side, level: float) -> Estimate:
+    """Cliff's delta between the means of repetitions. Raises: TooFewSamples."""
+    a, b = reference.units, other.units
+    if reference.exact and other.exact:
+        return exactly(float(np.sign(b.means[0] - a.means[0])), n=a.n + b.n, level=level, unit="1")
+    if reference.exact or other.exact:
+        raise TooFewSamples("one of the cells is exact: compare the values")
+    return cliffs_delta(a.means, b.means, n=a.n + b.n, level=level)
 
 
-def _exact_verdict(difference: Interval) -> str:
+def _exact_verdict(effect: Interval) -> str:
     """What there is to say of a difference that comes out the same every time."""
-    if not difference.value:
+    if not effect.value:
         return "equal"
-    return "larger" if difference.value > 0 else "smaller"
+    return "larger" if effect.value > 0 else "smaller"
 
 
-def _corrected(family: Sequence[LevelComparison]) -> list[LevelComparison]:
-    """The comparisons of a family with corrected p-values and verdicts, where they were tested."""
-    p_values = iter(holm([comparison.p for comparison in family if comparison.p is not None]))
-    return [comparison if comparison.p is None else _judged(comparison, next(p_values)) for comparison in family]
+def _corrected(compared: Sequence[LevelComparison]) -> list[LevelComparison]:
+    """With corrected p-values and verdicts, where they were tested."""
+    p_values = [comparison.p for comparison in compared if comparison.p is not None]
+    adjusted = iter(benjamini_hochberg(p_values))
+    return [comparison if comparison.p is None else _judged(comparison, next(adjusted)) for comparison in compared]
 
 
-def _judged(comparison: LevelComparison, p_holm: float) -> LevelComparison:
+def _judged(comparison: LevelComparison, p_adjusted: float) -> LevelComparison:
     verdict = "no difference shown"
-    if p_holm < ALPHA and comparison.difference.value is not None:
+    if p_adjusted < ALPHA and comparison.difference.value is not None:
         verdict = "larger" if comparison.difference.value > 0 else "smaller"
-    return comparison.model_copy(update={"p_holm": p_holm, "verdict": verdict})
+    return comparison.model_copy(update={"p_adjusted": p_adjusted, "verdict": verdict})

@@ -8,7 +8,6 @@ from typing import Literal
 from crosswind.analysis.asked import AskedEquivalence
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import other_levels
-from crosswind.analysis.estimates import mean_of
 from crosswind.analysis.result import EquivalenceClaim, EquivalencePair, Interval
 from crosswind.metrics import METRICS, Metric
 from crosswind.stats import (
@@ -69,15 +68,12 @@ class _Test:
 
     def of(self, reference: CellData, other: CellData) -> EquivalenceTest:
         """Raises: TooFewSamples."""
-        name = self.metric.name
-        if name not in reference.samples or name not in other.samples:
-            raise TooFewSamples("not enough samples: a cell has none")
+        sides = reference.side(self.metric.name), other.side(self.metric.name)
         if self.metric.is_share:
-            return tost_shares(reference.shares[name], other.shares[name], margin=self.bound, alpha=ALPHA)
-        means = mean_of(reference.resampled[name]), mean_of(other.resampled[name])
+            return tost_shares(*sides, margin=self.bound, alpha=ALPHA)
         if self.is_ratio:
-            return tost_ratio(*means, margin=self.bound, alpha=ALPHA)
-        return tost(*means, margin=self.bound, unit=self.metric.unit.name, alpha=ALPHA)
+            return tost_ratio(*sides, margin=self.bound, alpha=ALPHA)
+        return tost(*sides, margin=self.bound, unit=self.metric.unit.name, alpha=ALPHA)
 
 
 def _pair(test: _Test, factor: str, reference: CellData, other: CellData) -> EquivalencePair:
@@ -88,7 +84,7 @@ def _pair(test: _Test, factor: str, reference: CellData, other: CellData) -> Equ
     except TooFewSamples as error:
         name, unit = test.metric.name, test.metric.unit.name
         n = sum(cell.samples[name].values.size for cell in (reference, other) if name in cell.samples)
-        effect = Interval.of(refused(error.message, n=n, level=1 - 2 * ALPHA, method="two one-sided tests", unit=unit))
+        effect = Interval.of(refused(error.message, n=n, level=1 - 2 * ALPHA, unit=unit))
     random = None if effect.is_exact else tested
     return EquivalencePair(
         reference=reference.levels[factor],

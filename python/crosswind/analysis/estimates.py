@@ -1,81 +1,79 @@
-"""The estimates of a cell: every statistic of each metric, or why the samples do not support it."""
+"""The estimates of a cell: every statistic of each metric, or why the repetitions do not support it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from crosswind.analysis.cells import CellData
+from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Interval, MetricEstimates
-from crosswind.metrics import METRICS, SHARE, STATISTICS, Statistic
+from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, Per, Statistic
 from crosswind.stats import (
     Estimate,
-    Resampled,
     Share,
     TooFewSamples,
+    Units,
     exactly,
+    mean_interval,
     quantile_interval,
+    quantile_of,
     refused,
     share_interval,
+    trimmed_mean_interval,
 )
-from crosswind.stats.mean import interval_of
+from crosswind.stats.effect import statistic_of
 
 
 def estimates_of(data: CellData, *, level: float) -> dict[str, MetricEstimates]:
     """The estimates of every metric that a cell has samples of."""
-    return {
-        name: _of_share(data.shares[name], level) if METRICS[name].is_share else _of_values(data, name, level)
-        for name in data.samples
-    }
+    return {name: _of_metric(data, METRICS[name], units, level) for name, units in data.samples.items()}
 
 
-def estimate_or_reason(make: Callable[[], Estimate], *, n: int, level: float, method: str, unit: str) -> Estimate:
-    """An estimate, or in its place the reason why there is none."""
-    try:
-        return make()
-    except TooFewSamples as error:
-        return refused(error.message, n=n, level=level, method=method, unit=unit)
-
-
-def mean_of(resampled: Resampled | TooFewSamples) -> Resampled:
-    """The resampled mean. Raises: TooFewSamples when it was refused."""
-    if isinstance(resampled, TooFewSamples):
-        raise resampled
-    return resampled
-
-
-def _of_values(data: CellData, name: str, level: float) -> MetricEstimates:
-    values, unit = data.samples[name].values, METRICS[name].unit
-
+def _of_metric(data: CellData, metric: Metric, units: Units, level: float) -> MetricEstimates:
     def estimate(statistic: Statistic) -> Interval:
-        made = estimate_or_reason(
-            lambda: _estimate(data, name, statistic, level),
-            n=values.size, level=level, method=statistic.method, unit=unit.name,
-        )  # fmt: skip
+        try:
+            made = _estimate(data, metric, units, statistic, level)
+        except TooFewSamples as error:
+            made = refused(error.message, n=units.n, level=level, unit=metric.unit.name, units=units.count)
         return Interval.of(made)
 
-    estimates = {statistic.name: estimate(statistic) for statistic in STATISTICS.values()}
-    return MetricEstimates.of(unit, float(values.min()), float(values.max()), estimates)
+    failed = sum(data.outcomes.values()) - data.outcomes.get("ok", 0)
+    return MetricEstimates.of(
+        metric.unit,
+        (float(units.values.min()), float(units.values.max())),
+        {statistic.name: estimate(statistic) for statistic in STATISTICS.values()},
+        failed=failed if metric.per is Per.EXCHANGE else 0,
+    )
 
 
-def _estimate(data: CellData, name: str, statistic: Statistic, level: float) -> Estimate:
+def _estimate(data: CellData, metric: Metric, units: Units, statistic: Statistic, level: float) -> Estimate:
     """Raises: TooFewSamples."""
-    samples, unit = data.samples[name], METRICS[name].unit
-    if statistic.quantile is not None and data.is_exact:
-        value = float(np.quantile(samples.values, statistic.quantile))
-        return exactly(value, n=samples.values.size, level=level, unit=unit.name)
+    unit = metric.unit.name
+    if metric.is_share and not statistic.is_mean:
+        return refused("a share has a mean alone", n=units.n, level=level, unit=unit, units=units.count)
+    if data.is_exact:
+        return exactly(_exact_value(units, statistic), n=units.n, level=level, unit=unit)
     if statistic.quantile is not None:
-        return quantile_interval(samples.values, statistic.quantile, samples.clusters, unit=unit.name, level=level)
-    mean = interval_of(mean_of(data.resampled[name]), unit=unit.name, level=level)
-    if unit is SHARE and mean.low is not None and mean.high is not None:
+        return quantile_interval(units, statistic.quantile, unit=unit, level=level)
+    if statistic.is_trimmed:
+        return trimmed_mean_interval(units, unit=unit, level=level)
+    return _mean(data, metric, units, level)
+
+
+def _mean(data: CellData, metric: Metric, units: Units, level: float) -> Estimate:
+    """Raises: TooFewSamples."""
+    if metric.is_share:
+        return share_interval(Share.of_units(units), level=level)
+    mean = mean_interval(units, unit=metric.unit.name, design=design_of(metric, data.settings), level=level)
+    if metric.unit is SHARE and mean.low is not None and mean.high is not None:
         # Student's t does not know that a share ends at 0 and 1.
         return replace(mean, low=max(0.0, mean.low), high=min(1.0, mean.high))
     return mean
 
 
-def _of_share(share: Share, level: float) -> MetricEstimates:
-    """What is 0 or 1 has a mean, which is the share, and no quantiles."""
-    none = Interval.of(refused("a share has no quantiles", n=share.n, level=level, method="none", unit=SHARE.name))
-    mean = Interval.of(share_interval(share, level=level))
-    estimates = {name: mean if statistic.quantile is None else none for name, statistic in STATISTICS.items()}
-    return MetricEstimates.of(SHARE, float(share.value == 1), float(share.value > 0), estimates)
+def _exact_value(units: Units, statistic: Statistic) -> float:
+    """Raises: TooFewSamples where it is an exchange that timed out."""
+    if statistic.quantile is None:
+        return statistic_of(units, "trimmed" if statistic.is_trimmed else "mean").value
+    value = quantile_of(units, statistic.quantile)
+    if value is None:
+        raise TooFewSamples("it is an exchange that timed out")
+    return value

@@ -22,7 +22,7 @@ from crosswind.analysis.published import compare_published
 from crosswind.analysis.result import CellResult, Interval, Result
 from crosswind.analysis.trust import clock_of, failures_of, fidelity_of, ledger_of, reason_of, warnings_of
 from crosswind.record import RunRecord
-from crosswind.stats import clopper_pearson, exactly
+from crosswind.stats import share_interval
 
 
 def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
@@ -80,7 +80,7 @@ def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellRes
         attempts=sum(run.attempts for run in data.runs),
         n=n,
         lost=lost,
-        loss=_loss(lost, n, exact=data.is_exact, level=level) if n else None,
+        loss=Interval.of(share_interval(data.lost, level=level)) if data.lost else None,
         outcomes=dict(sorted(data.outcomes.items())),
         failures=failures_of(data.runs),
         estimates=estimates,
@@ -89,8 +89,3 @@ def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellRes
         models=predictions_of(models, estimates, data),
         profile=profile_of(finished),
     )
-
-
-def _loss(lost: int, n: int, *, exact: bool, level: float) -> Interval:
-    made = exactly(lost / n, n=n, level=level, unit="1") if exact else clopper_pearson(lost, n, level=level)
-    return Interval.of(made)

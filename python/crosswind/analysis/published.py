@@ -82,15 +82,15 @@ def _scale(name: str) -> tuple[Unit, float]:
 
 
 def _remark(theirs: float, ci: float | None, ours: Interval | None, inside: bool | None) -> str:
-    if ours is None:
-        return "this cell has no such metric"
-    if ours.value is None or not theirs:
-        return ours.reason or "theirs is 0"
-    if ours.low is None or ours.high is None:
+    if ours is None or ours.value is None or not theirs:
+        return "this cell has no such metric" if ours is None else ours.reason or "theirs is 0"
+    if ours.is_exact:
         return _exact_remark(theirs, ci, ours.value)
+    ratio = f"{ours.value / theirs:.3g} times theirs"
+    if ours.low is None or ours.high is None:
+        return f"ours is {ratio}; {ours.reason}"
     if inside:
         return "theirs lies in our interval"
-    ratio = f"{ours.value / theirs:.3g} times theirs"
     if ci is not None and theirs - ci <= ours.high and ours.low <= theirs + ci:
         return f"the intervals overlap; ours is {ratio}"
     return f"outside our interval; ours is {ratio}"

@@ -1,10 +1,8 @@
 """The values of each metric in a cell, computed by the metric's formula (crosswind.metrics)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from crosswind.analysis.counters import counters_of
@@ -12,27 +10,13 @@ from crosswind.analysis.head_of_line import with_recovery
 from crosswind.analysis.settings import CellSettings
 from crosswind.metrics import METRICS, Metric, Per
 from crosswind.record import CellRun
-from crosswind.stats.estimate import Array
+from crosswind.stats import Units
+from crosswind.stats.units import Key
 
 _OK = pl.col("outcome") == "ok"
 
 
-@dataclass(frozen=True)
-class Samples:
-    """Values of one metric in one cell, all repetitions, in time order within each.
-
-    Attributes:
-        values: float64, shape (n,), in the metric's unit. clusters: int64, shape (n,), equal for exchanges that are not
-            independent: those of one kept connection in one repetition; otherwise meaningless.
-        repetitions: int64, shape (n,).
-    """
-
-    values: Array
-    clusters: npt.NDArray[np.int64]
-    repetitions: npt.NDArray[np.int64]
-
-
-def read_samples(runs: Iterable[CellRun], *, shortest_ns: float | None) -> dict[str, Samples]:
+def read_samples(runs: Iterable[CellRun], *, shortest_ns: float | None) -> dict[str, Units]:
     """Values of every metric that the repetitions of a cell have, by the metric's name.
 
     Args: shortest_ns: a round trip that nothing delayed, which formulas know as `shortest_ns`.
@@ -45,7 +29,7 @@ def read_samples(runs: Iterable[CellRun], *, shortest_ns: float | None) -> dict[
     rows = _rows(used, settings).with_columns(shortest_ns=pl.lit(shortest_ns, dtype=pl.Float64))
     counted = counters_of(used)
     exchanges = [metric for metric in wanted if metric.per is Per.EXCHANGE]
-    found = _of_exchanges(exchanges, used, rows, independent=settings.opens_for_each)
+    found = _of_exchanges(exchanges, used, rows, settings)
     for metric in wanted:
         if metric.per is Per.REPETITION:
             found[metric.name] = _of_repetitions(_summed(metric, rows, len(used)), used)
@@ -75,24 +59,41 @@ def _value(metric: Metric) -> pl.Expr:
 
 
 def _of_exchanges(
-    wanted: Sequence[Metric], used: Sequence[CellRun], rows: pl.DataFrame, *, independent: bool
-) -> dict[str, Samples]:
-    """Values of the exchanges that went well. independent: whether each had a connection of its own."""
+    wanted: Sequence[Metric], used: Sequence[CellRun], rows: pl.DataFrame, settings: CellSettings
+) -> dict[str, Units]:
+    """Values of the exchanges that went well, and of metrics that last to their end how many timed out."""
+    timed_out = np.bincount(rows.filter(pl.col("outcome") == "timeout")["run"].to_numpy(), minlength=len(used))
     rows = (
         rows.filter(_OK)
         .sort("run", "intended_ns", "exchange", nulls_last=True)
         .select("run", pl.col("connection").cast(pl.Int64), *(_value(metric) for metric in wanted))
     )
     run_of, connection = rows["run"].to_numpy(), rows["connection"].fill_null(-1).to_numpy()
-    cluster = np.arange(rows.height) if independent else connection
-    clusters = run_of * (int(cluster.max(initial=0)) + 2) + cluster
+    own = np.arange(rows.height) if settings.opens_for_each else connection
+    connections = run_of * (int(own.max(initial=0)) + 2) + own
     repetitions = np.array([run.repetition for run in used])[run_of]
+    keys = [_key(run) for run in used]
     found = {}
     for metric in wanted:
         values = rows[metric.name].to_numpy()
         known = np.isfinite(values)
-        found[metric.name] = Samples(values[known], clusters[known], repetitions[known])
+        held = timed_out if metric.is_whole else np.zeros_like(timed_out)
+        used_here = np.bincount(run_of[known], minlength=len(used)) + held > 0
+        found[metric.name] = Units.of(
+            values[known],
+            repetitions[known],
+            connections=connections[known],
+            keys=[key for key, here in zip(keys, used_here, strict=True) if here],
+            censored=held[used_here].tolist(),
+            limit=settings.timeout_ns,
+        )
     return found
+
+
+def _key(run: CellRun) -> Key:
+    """A repetition and its seed: what the repetitions of two cells have in common that met the same losses."""
+    seed = run.parameters.get("seed")
+    return run.repetition, seed if isinstance(seed, int) else None
 
 
 def _summed(metric: Metric, rows: pl.DataFrame, count: int) -> list[float | None]:
@@ -101,8 +102,9 @@ def _summed(metric: Metric, rows: pl.DataFrame, count: int) -> list[float | None
     return [values.get(run) for run in range(count)]
 
 
-def _of_repetitions(values: Sequence[float | None], used: Sequence[CellRun]) -> Samples:
-    """One value for each repetition, each independent of the others."""
-    known = [(value, run.repetition) for value, run in zip(values, used, strict=True) if value is not None]
-    found, repetitions = np.array([value for value, _ in known]), np.array([number for _, number in known])
-    return Samples(found.astype(np.float64), np.arange(found.size), repetitions.astype(np.int64))
+def _of_repetitions(values: Sequence[float | None], used: Sequence[CellRun]) -> Units:
+    """One value for each repetition."""
+    known = [(value, run) for value, run in zip(values, used, strict=True) if value is not None and np.isfinite(value)]
+    return Units.of(
+        [value for value, _ in known], [run.repetition for _, run in known], keys=[_key(run) for _, run in known]
+    )

@@ -6,19 +6,27 @@ from typing import Any
 
 from crosswind.catalog import is_datagram
 
+_STEADY = frozenset({"loss", "delay_ns", "rate_bps", "queue", "count"})
+"""Settings of a direction that draw no random numbers, and loss, which is looked at by itself."""
+
 
 @dataclass(frozen=True)
 class DirectionSettings:
-    """One direction of the path. loss: per packet, a fraction. rate_bps: None for unlimited."""
+    """One direction of the path. loss: per packet, a fraction. rate_bps: None for unlimited.
+
+    has_other_elements: whether it has settings of elements that are not known here, which may delay packets at random.
+    """
 
     loss: float
     delay_ns: int
     rate_bps: int | None
+    has_other_elements: bool
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> "DirectionSettings":
         """Reads a direction of a cell, whose keys may be absent."""
-        return cls(float(settings.get("loss") or 0.0), settings.get("delay_ns") or 0, settings.get("rate_bps"))
+        others = any(value for key, value in settings.items() if key not in _STEADY)
+        return cls(float(settings.get("loss") or 0.0), settings.get("delay_ns") or 0, settings.get("rate_bps"), others)
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,21 @@ class CellSettings:
         if is_datagram(str(self.workload.get("transport"))):
             return 0.0
         return max(self.forward.loss, self.reverse.loss)
+
+    @property
+    def is_delayed_at_random(self) -> bool:
+        """Whether an element of the path draws random numbers for anything but loss, as far as its settings tell."""
+        return any(way.has_other_elements for way in (self.forward, self.reverse))
+
+    @property
+    def timeout_ns(self) -> float:
+        """After how long an exchange is given up: as set, or crosswind-cell's default."""
+        found = self.number("timeout_ns")
+        if found is not None:
+            return found
+        if not is_datagram(str(self.workload.get("transport"))):
+            return 60e9
+        return 1e9 + 4.0 * (self.forward.delay_ns + self.reverse.delay_ns)
 
     def number(self, key: str) -> float | None:
         """A number of the workload; None where it was not sent."""

@@ -23,13 +23,17 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
     "level": pl.Float64,
     "method": pl.String,
     "reason": pl.String,
+    "units": pl.Int64,
+    "smallest_unit": pl.Float64,
+    "largest_unit": pl.Float64,
 }
 
 
 def estimates_frame(result: Result) -> pl.DataFrame:
     """One row for each cell, metric and statistic; a column for each factor, named by its key.
 
-    Columns after the factors: cell, valid, clock, metric, statistic, unit, value, low, high, n, level, method, reason.
+    Columns after the factors: cell, valid, clock, metric, statistic, unit, value, low, high, n, level, method, reason,
+    units, smallest_unit, largest_unit (of the repetitions' own values, where there is no interval).
     """
     factors = dict.fromkeys((key for cell in result.cells for key in cell.levels), pl.String)
     rows: list[dict[str, object]] = []
@@ -39,7 +43,10 @@ def estimates_frame(result: Result) -> pl.DataFrame:
                 row: dict[str, object] = {key: cell.levels.get(key) for key in factors}
                 row |= {"cell": cell.cell, "valid": cell.valid, "clock": cell.clock}
                 row |= {"metric": name, "statistic": statistic}
-                rows.append(row | {"unit": metric.unit} | metric.statistic(statistic).model_dump())
+                estimate = metric.statistic(statistic)
+                ends = estimate.spread or (None, None)
+                row |= {"unit": metric.unit, **estimate.model_dump(exclude={"spread"})}
+                rows.append(row | {"smallest_unit": ends[0], "largest_unit": ends[1]})
     return pl.DataFrame(rows, schema={**factors, **_COLUMNS})
 
 

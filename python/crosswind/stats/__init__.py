@@ -1,47 +1,53 @@
 """Statistics: a number never travels without its interval, its n and its method (docs/statistics.md)."""
 
-from crosswind.stats.binomial import Share, clopper_pearson, share_interval, share_of, wilson
-from crosswind.stats.bootstrap import Resampled, constant, design_effect, resample
-from crosswind.stats.compare import Comparison, cliffs_delta, difference_of_means, hodges_lehmann, ratio_of_means
+from crosswind.stats.design import LIGHT, Design, Tail
+from crosswind.stats.effect import Effect, Side, difference, estimate_of, pairs_of, ratio
 from crosswind.stats.equivalence import EquivalenceTest, margin_of_ratio, tost, tost_ratio, tost_shares
-from crosswind.stats.estimate import EXACT, Estimate, TooFewSamples, exactly, refused
+from crosswind.stats.estimate import EXACT, Estimate, TooFewSamples, exactly, refused, without_interval
 from crosswind.stats.exponential import Exponential, aicc, fit_exponential
-from crosswind.stats.mean import mean_interval
-from crosswind.stats.multiplicity import holm
-from crosswind.stats.quantile import median_interval, quantile_interval, quantile_ranks, quantile_size
+from crosswind.stats.mean import mean_interval, trimmed_mean_interval
+from crosswind.stats.multiplicity import benjamini_hochberg, holm
+from crosswind.stats.quantile import quantile_interval, quantile_of, quantile_size
+from crosswind.stats.ranks import cliffs_delta, paired_shift, unpaired_shift
+from crosswind.stats.share import Share, clopper_pearson, share_interval
+from crosswind.stats.units import Units
 
 __all__ = [
     "EXACT",
-    "Comparison",
+    "LIGHT",
+    "Design",
+    "Effect",
     "EquivalenceTest",
     "Estimate",
     "Exponential",
-    "Resampled",
     "Share",
+    "Side",
+    "Tail",
     "TooFewSamples",
+    "Units",
     "aicc",
+    "benjamini_hochberg",
     "cliffs_delta",
     "clopper_pearson",
-    "constant",
-    "design_effect",
-    "difference_of_means",
+    "difference",
+    "estimate_of",
     "exactly",
     "fit_exponential",
-    "hodges_lehmann",
     "holm",
     "margin_of_ratio",
     "mean_interval",
-    "median_interval",
+    "paired_shift",
+    "pairs_of",
     "quantile_interval",
-    "quantile_ranks",
+    "quantile_of",
     "quantile_size",
-    "ratio_of_means",
+    "ratio",
     "refused",
-    "resample",
     "share_interval",
-    "share_of",
     "tost",
     "tost_ratio",
     "tost_shares",
-    "wilson",
+    "trimmed_mean_interval",
+    "unpaired_shift",
+    "without_interval",
 ]

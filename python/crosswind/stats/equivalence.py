@@ -1,8 +1,8 @@
-"""Whether two sets of samples are equivalent: no further apart than a margin that was declared beforehand.
+"""Whether two cells are equivalent: no further apart than a margin that was declared beforehand.
 
-"No difference shown" is the outcome of too few samples as well. With two one-sided tests it is equivalence that has to
-be shown: both "further below than the margin" and "further above" must be rejected at alpha, which is the same as an
-interval of level 1 - 2 alpha within the margin. That the effect lies beyond the margin is tested likewise.
+That no difference is shown is the outcome of too few repetitions as well. With two one-sided tests it is equivalence
+that has to be shown: both "further below than the margin" and "further above" must be rejected at alpha, which is the
+same as an interval of level 1 - 2 alpha within the margin. That the effect lies beyond the margin is tested likewise.
 
 Source: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987).
 """
@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from crosswind.stats.binomial import Share, difference_limits
-from crosswind.stats.bootstrap import Resampled
-from crosswind.stats.compare import Effect, as_difference, as_ratio, difference, log_ratio
-from crosswind.stats.estimate import EXACT, Estimate, exactly
+from crosswind.stats.design import share_shortage
+from crosswind.stats.effect import Effect, Side, Statistic, difference, estimate_of, ratio
+from crosswind.stats.estimate import EXACT, Estimate, TooFewSamples
+from crosswind.stats.share import Share, difference_limits
 
 ALPHA = 0.05
-_MIN_P = 1e-9  # as of a bootstrap's tail
+_MIN_P = 1e-9
 _BISECTIONS = 40
 
 
@@ -52,58 +52,70 @@ def margin_of_ratio(margin: float) -> tuple[float, float]:
     return 1 / (1 + margin), 1 + margin
 
 
-def tost(reference: Resampled, other: Resampled, *, margin: float, unit: str, alpha: float = ALPHA) -> EquivalenceTest:
+def tost(
+    reference: Side, other: Side, *, margin: float, unit: str, statistic: Statistic = "mean", alpha: float = ALPHA
+) -> EquivalenceTest:
     """Is other - reference within ±margin?
 
-    Args:   margin: the smallest difference of means that would matter, in `unit`, above 0.
-    Raises: TooFewSamples as `mean_interval`; ValueError unless margin is above 0.
+    Args:   margin: the smallest difference that would matter, in `unit`, above 0.
+    Raises: TooFewSamples where the interval is not supported; ValueError unless margin is above 0.
+    """
+    _check(margin)
+    return _tested(difference(reference, other, statistic), -margin, margin, unit, alpha)
+
+
+def tost_ratio(
+    reference: Side, other: Side, *, margin: float, statistic: Statistic = "mean", alpha: float = ALPHA
+) -> EquivalenceTest:
+    """Is other / reference within `margin_of_ratio(margin)`?
+
+    Args:   margin: the smallest relative difference that would matter, above 0: 0.25 for 25 %.
+    Raises: TooFewSamples where the interval is not supported, or a mean is not above 0; ValueError unless margin is
+            above 0.
+    """
+    _check(margin)
+    low, high = margin_of_ratio(margin)
+    return _tested(ratio(reference, other, statistic), low, high, "1", alpha)
+
+
+def tost_shares(reference: Side, other: Side, *, margin: float, alpha: float = ALPHA) -> EquivalenceTest:
+    """Is other - reference within ±margin, of two shares?
+
+    Where repetitions differ, by them, as any mean. Where none differs from its pair, as when neither cell has an
+    event, by the limits of both shares, and p is the level at which these meet the margin.
+
+    Args:   reference, other: of values that are 0 or 1. margin: a fraction: 0.04 for 4 percentage points.
+    Raises: TooFewSamples below three repetitions; ValueError unless margin is above 0.
     """
     _check(margin)
     effect = difference(reference, other)
-    estimate = as_difference(effect, 1 - 2 * alpha, unit)
-    return EquivalenceTest(estimate, -margin, margin, *_p_values(effect, -margin, margin))
-
-
-def tost_ratio(reference: Resampled, other: Resampled, *, margin: float, alpha: float = ALPHA) -> EquivalenceTest:
-    """Is other / reference within `margin_of_ratio(margin)`?
-
-    Args:   margin: the smallest relative difference of means that would matter, above 0: 0.25 for 25 %.
-    Raises: TooFewSamples as `mean_interval`, or when a mean is not above 0; ValueError unless margin is above 0.
-    """
-    _check(margin)
-    effect = log_ratio(reference, other)
-    low, high = margin_of_ratio(margin)
-    return EquivalenceTest(
-        as_ratio(effect, 1 - 2 * alpha), low, high, *_p_values(effect, math.log(low), math.log(high))
-    )
-
-
-def tost_shares(reference: Share, other: Share, *, margin: float, alpha: float = ALPHA) -> EquivalenceTest:
-    """Is other - reference within ±margin, of two shares? p-values are those at which the limits meet the margin.
-
-    Args:   margin: the smallest difference that would matter, a fraction: 0.04 for 4 percentage points.
-    Raises: ValueError unless margin is above 0.
-    """
-    _check(margin)
-    low, high = difference_limits(reference, other, alpha)
-    n, value = reference.n + other.n, other.value - reference.value
-    methods = dict.fromkeys(part.method for part in (reference, other) if not part.exact)
-    if not methods:
-        within = -margin < value < margin
-        estimate = exactly(value, n=n, level=1 - 2 * alpha, unit="1")
-        return EquivalenceTest(estimate, -margin, margin, float(not within), float(within))
-    method = f"square-and-add of {' and '.join(methods)}"
+    if effect.how == EXACT or effect.error > 0:
+        return _tested(effect, -margin, margin, "1", alpha)
+    shares = Share.of_units(reference.units, exact=reference.exact), Share.of_units(other.units, exact=other.exact)
+    short = share_shortage(min(share.units for share in shares if not share.exact))
+    if short is not None:
+        raise TooFewSamples(short.message, needed=short.needed)
 
     def limits(tail: float) -> tuple[float, float]:
-        return difference_limits(reference, other, tail)
+        return difference_limits(*shares, tail)
 
-    above_lower, below_upper = (
-        _least(lambda tail: limits(tail)[0] > -margin),
-        _least(lambda tail: limits(tail)[1] < margin),
-    )
+    within = max(_least(lambda tail: limits(tail)[0] > -margin), _least(lambda tail: limits(tail)[1] < margin))
     beyond = min(_least(lambda tail: limits(tail)[0] > margin), _least(lambda tail: limits(tail)[1] < -margin))
-    estimate = Estimate(value, low, high, n, 1 - 2 * alpha, method, "1")
-    return EquivalenceTest(estimate, -margin, margin, max(above_lower, below_upper), min(1.0, 2 * beyond))
+    low, high = limits(alpha)
+    method = "square-and-add of Clopper-Pearson limits (Newcombe 1998)"
+    estimate = Estimate(effect.value, low, high, effect.n, 1 - 2 * alpha, method, "1", None, effect.units)
+    return EquivalenceTest(estimate, -margin, margin, within, min(1.0, 2 * beyond))
+
+
+def _tested(effect: Effect, low: float, high: float, unit: str, alpha: float) -> EquivalenceTest:
+    if effect.shortage is not None:
+        raise TooFewSamples(effect.shortage)
+    estimate = estimate_of(effect, unit=unit, level=1 - 2 * alpha)
+    if effect.how == EXACT:
+        within = estimate.value is not None and low < estimate.value < high
+        return EquivalenceTest(estimate, low, high, float(not within), float(within))
+    ends = (math.log(low), math.log(high)) if effect.is_ratio else (low, high)
+    return EquivalenceTest(estimate, low, high, *_p_values(effect, *ends))
 
 
 def _p_values(effect: Effect, low: float, high: float) -> tuple[float, float]:
@@ -113,11 +125,11 @@ def _p_values(effect: Effect, low: float, high: float) -> tuple[float, float]:
 
 def _least(holds: Callable[[float], bool]) -> float:
     """The smallest one-sided level at which something holds that holds at all larger ones; 1 beyond a half."""
-    if not holds(0.5):
+    if not holds(0.4999):
         return 1.0
     if holds(_MIN_P):
         return _MIN_P
-    below, above = math.log(_MIN_P), math.log(0.5)
+    below, above = math.log(_MIN_P), math.log(0.4999)
     for _ in range(_BISECTIONS):
         middle = (below + above) / 2
         below, above = (below, middle) if holds(math.exp(middle)) else (middle, above)

@@ -1,102 +1,97 @@
-"""An interval for a mean of something skewed, which is what round-trip times under loss are.
-
-The studentised bootstrap corrects for skewness where Student's t does not: with 100 round trips at 20 % loss it covers
-0.90 against 0.87 (docs/statistics.md). It is refused where its number would mean nothing.
-"""
+"""Mean and trimmed mean of a metric, with the intervals that repetitions support."""
 
 import math
 
 import numpy as np
-import numpy.typing as npt
-from scipy import stats
 
-from crosswind.stats.bootstrap import RESAMPLES, Resampled, resample
-from crosswind.stats.estimate import Array, Estimate, TooFewSamples, check_level, exactly
+from crosswind.stats.design import (
+    LIGHT,
+    MIN_UNITS,
+    NO_VARIANCE,
+    Design,
+    Shortage,
+    Tail,
+    mean_shortage,
+    trimmed_mean_shortage,
+)
+from crosswind.stats.estimate import Estimate, refused, without_interval
+from crosswind.stats.linearised import NO_SPREAD, STUDENT, Linearised, limits, lower_limit, mean_of, method_of
+from crosswind.stats.units import Units
 
-INFINITE_VARIANCE_LOSS = 0.25
-"""At this loss per direction, doubling timers give a round-trip time without a finite variance: p·4 >= 1."""
-
-_TWO_SAMPLES_T = float(stats.t.ppf(0.975, 1))  # 12.7: what two normal samples would need
-_TAIL_UNITS = 5  # with 5 of them, a resample misses all with probability e^-5 = 0.7 %
+TRIMMED = 0.2
+"""Share of the values that a trimmed mean leaves out at each end."""
 
 
-def mean_interval(
-    samples: npt.ArrayLike,
-    clusters: npt.ArrayLike | None = None,
-    *,
-    unit: str,
-    level: float = 0.95,
-    seed: int = 1,
-    resamples: int = RESAMPLES,
-    retransmitted_loss: float = 0.0,
+def mean_interval(units: Units, *, unit: str, design: Design = LIGHT, level: float = 0.95) -> Estimate:
+    """The mean of all values, with an interval over repetitions.
+
+    Returns: Estimate, without an interval where `mean_shortage` says so; of a wait in a design that is not light it
+             then has a lower limit alone, from MIN_UNITS repetitions on. Without a variance it is refused.
+    Raises:  TooFewSamples without a value.
+    """
+    found = mean_of(units)
+    if design.tail is Tail.INFINITE:
+        return refused(NO_VARIANCE, n=found.n, level=level, unit=unit, units=found.units)
+    short = mean_shortage(design, found.units, found.n)
+    if short is None and found.error > 0:
+        return _with_limits(found, limits(found, design, level), method_of(design), unit, level)
+    return _short(found, short, units, design, unit=unit, level=level)
+
+
+def trimmed_mean_of(units: Units, share: float = TRIMMED) -> Linearised:
+    """The mean of what is left without the smallest and the largest `share` of the values.
+
+    A value contributes by its winsorised distance from the winsorised mean (Wilcox, Introduction to Robust Estimation
+    and Hypothesis Testing, section 3.3). Censored exchanges are among the largest.
+
+    Raises: TooFewSamples without a value.
+    """
+    ordered, n = units.ordered, units.n
+    mean_of(units)
+    cut = math.floor(share * n)
+    low, high = ordered[min(cut, ordered.size - 1)], ordered[min(n - cut, ordered.size) - 1]
+    kept = ordered[cut : min(n - cut, ordered.size)]
+    value = float(kept.mean()) if kept.size else float(high)
+    winsorised = np.clip(units.values, low, high)
+    sums = np.bincount(units.member, weights=winsorised - value, minlength=units.count)
+    sums += units.censored * (high - value)
+    sizes = units.sizes + units.censored
+    used = sizes > 0
+    sums, sizes = sums[used], sizes[used]
+    middle = sums.sum() / n
+    parts = (sums - middle * sizes) * (sums.size / (n * (1 - 2 * share)))
+    # Tukey & McLaughlin (1963): of independent values, those that are left have the degrees of freedom.
+    return Linearised(value, parts, n, left_out=2 * cut if units.is_single else 0)
+
+
+def trimmed_mean_interval(units: Units, *, unit: str, level: float = 0.95) -> Estimate:
+    """The trimmed mean with Student's t over repetitions. Raises: TooFewSamples without a value."""
+    found = trimmed_mean_of(units)
+    beyond = int(units.censored.sum())
+    if beyond > TRIMMED * units.n:
+        why = "more exchanges timed out than are trimmed"
+        return refused(why, n=units.n, level=level, unit=unit, units=found.units)
+    short = trimmed_mean_shortage(found.units, found.n)
+    if short is not None or found.error == 0:
+        return _short(found, short, units, LIGHT, unit=unit, level=level)
+    return _with_limits(found, limits(found, LIGHT, level), STUDENT, unit, level)
+
+
+def _with_limits(found: Linearised, ends: tuple[float, float], method: str, unit: str, level: float) -> Estimate:
+    low, high = (end if math.isfinite(end) else None for end in ends)
+    why = None if low is not None and high is not None else "the resamples do not bound it"
+    return Estimate(found.value, low, high, found.n, level, method, unit, why, found.units)
+
+
+def _short(
+    found: Linearised, short: Shortage | None, units: Units, design: Design, *, unit: str, level: float
 ) -> Estimate:
-    """The mean with a studentised bootstrap interval, or Student's t for a few independent samples.
-
-    Args:
-        samples, clusters, seed: as `crosswind.stats.resample`.
-        retransmitted_loss: loss probability per direction of a transport that retransmits on a doubling timer.
-    Returns: Estimate, low <= value <= high.
-    Raises:  TooFewSamples when there are too few units, when a handful of samples carries the whole variance, or when
-             retransmitted_loss is at least 25 % and the variance is not finite.
-    """
-    check_finite_variance(retransmitted_loss)
-    return interval_of(resample(samples, clusters, seed=seed, resamples=resamples), unit=unit, level=level)
-
-
-def check_finite_variance(retransmitted_loss: float) -> None:
-    """Refuse to speak of a mean where E[4^k] = (1-p)/(1-4p) diverges.
-
-    Raises: TooFewSamples from 25 % loss.
-    """
-    if retransmitted_loss >= INFINITE_VARIANCE_LOSS:
-        raise TooFewSamples(
-            f"no number of samples is enough: at {retransmitted_loss:.0%} loss a doubling retransmission timer gives "
-            "times without a finite variance (from 25 %); read the quantiles"
-        )
-
-
-def interval_of(drawn: Resampled, *, unit: str, level: float = 0.95) -> Estimate:
-    """The mean's interval from resamples that exist already. Raises: as `mean_interval`."""
-    if drawn.is_exact:
-        return exactly(drawn.mean, n=drawn.n, level=level, unit=unit)
-    if not drawn.is_bootstrap:
-        half = float(stats.t.ppf((1 + check_level(level)) / 2, drawn.units - 1)) * drawn.error
-        return Estimate(drawn.mean, drawn.mean - half, drawn.mean + half, drawn.n, level, drawn.method, unit)
-    t = studentise(drawn.means - drawn.mean, drawn.errors)
-    low, high = studentised_limits(drawn.mean, drawn.error, t, level=level, tail_units=drawn.tail_units, n=drawn.n)
-    return Estimate(drawn.mean, low, high, drawn.n, level, drawn.method, unit)
-
-
-def studentise(shift: Array, error: Array) -> Array:
-    """shift / error, with 0/0 = 0 and x/0 = ±inf: a resample of equal values says nothing about spread."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.asarray(shift / error)
-    t[(shift == 0) & (error == 0)] = 0.0
-    return t
-
-
-def studentised_limits(
-    value: float, error: float, t: Array, *, level: float, tail_units: float, n: int
-) -> tuple[float, float]:
-    """Limits value - t·error, widened to hold the value itself.
-
-    Raises: TooFewSamples when t is beyond what two normal samples would give: resamples that miss the few slow
-            samples then decide the interval, and more samples are the only cure.
-    """
-    tail = (1.0 - check_level(level)) / 2.0
-    below, above = (float(q) for q in np.quantile(t, [tail, 1.0 - tail], method="inverted_cdf"))
-    if error > 0 and max(abs(below), abs(above)) > _TWO_SAMPLES_T:
-        needed = _round_up(n * max(2.0, _TAIL_UNITS / max(tail_units, 1.0)))
-        raise TooFewSamples(
-            f"not enough samples: the mean of these {n} rests on about {max(1, round(tail_units))} of them; "
-            f"take some {needed}",
-            needed=needed,
-        )
-    if error == 0:
-        return value, value
-    return min(value, value - above * error), max(value, value - below * error)
-
-
-def _round_up(n: float) -> int:
-    digits = int(10 ** max(0, math.floor(math.log10(n)) - 1))
-    return math.ceil(n / digits) * digits
+    """What there is of a mean whose interval the design, or repetitions that are all the same, do not support."""
+    message = NO_SPREAD if short is None else short.message
+    if found.error > 0 and design.is_wait and design.tail is not Tail.LIGHT and found.units >= MIN_UNITS:
+        low = lower_limit(found, level)
+        method = "one-sided Student's t over repetitions"
+        return Estimate(found.value, low, None, found.n, level, method, unit, message, found.units)
+    return without_interval(
+        found.value, message, n=found.n, level=level, unit=unit, units=found.units, spread=units.spread()
+    )

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from crosswind.stats.estimate import Array
+
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """P-values adjusted so that the chance of any false positive in the family stays below the level.
@@ -13,11 +15,32 @@ def holm(p_values: Sequence[float]) -> list[float]:
     Raises:  ValueError when one is not in [0, 1].
     Source:  Holm, Scandinavian Journal of Statistics 6 (1979).
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    if not np.all((given >= 0.0) & (given <= 1.0)):
-        raise ValueError("a p-value is not between 0 and 1")
+    given = _checked(p_values)
     order = np.argsort(given, kind="stable")
     scaled = given[order] * np.arange(given.size, 0, -1)
     adjusted = np.empty_like(given)
     adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return [float(p) for p in adjusted]
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """P-values adjusted so that, of what is below the level, the expected share of false positives stays below it.
+
+    For exploring: which of many comparisons to look at. It does not say that any single one is sure.
+
+    Args, Returns, Raises: as `holm`.
+    Source:  Benjamini & Hochberg, J. R. Stat. Soc. B 57 (1995).
+    """
+    given = _checked(p_values)
+    order = np.argsort(given, kind="stable")[::-1]
+    scaled = given[order] * given.size / np.arange(given.size, 0, -1)
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
+    return [float(p) for p in adjusted]
+
+
+def _checked(p_values: Sequence[float]) -> Array:
+    given = np.asarray(p_values, dtype=np.float64)
+    if not np.all((given >= 0.0) & (given <= 1.0)):
+        raise ValueError("a p-value is not between 0 and 1")
+    return given

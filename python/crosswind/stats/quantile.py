@@ -1,24 +1,32 @@
-"""Exact intervals for quantiles, from order statistics.
+"""Intervals of a quantile, whatever the distribution.
 
-The number of samples below the q-quantile is Binomial(n, q) whatever the distribution, so two order statistics
-enclose the quantile with a probability that needs no assumption but independence (docs/decisions/0002-intervals.md).
+Where every repetition is one exchange, the number of values below the q-quantile is Binomial(n, q), so order statistics
+enclose it; between neighbouring ones the limits are interpolated, so that they cover `level` and not more.
+
+Otherwise the share of values below the quantile is a ratio over repetitions. Its standard error between repetitions
+gives an interval of shares, and the quantiles at the ends of that are the limits (Woodruff, JASA 47, 1952).
+
+An exchange that timed out counts as one that took longer than its timeout, whatever it would have taken.
 """
 
 import functools
 import math
 
 import numpy as np
-import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
-from crosswind.stats.bootstrap import design_effect
-from crosswind.stats.estimate import Estimate, TooFewSamples, check_level
+from crosswind.stats.design import MIN_UNITS, Shortage, quantile_name, quantile_shortage
+from crosswind.stats.estimate import Array, Estimate, check_level, refused, without_interval
+from crosswind.stats.linearised import student
+from crosswind.stats.units import Units
 
-METHOD = "order statistics (exact binomial)"
+ORDER_STATISTICS = "order statistics, interpolated (Nyblom 1992)"
+WOODRUFF = "Woodruff's, by Student's t over repetitions"
+LOWER_LIMIT = "one-sided, binomial with the effective number of values"
 
 
 def quantile_size(q: float, *, level: float = 0.95) -> int:
-    """Fewest samples for which a two-sided interval of the q-quantile exists.
+    """Fewest independent values for which a two-sided interval of the q-quantile exists.
 
     Args:    q: in (0, 1). level: confidence level.
     Returns: smallest n with q^n and (1-q)^n at most (1-level)/2: 6 for the median, 368 for p99 at 95 %.
@@ -29,65 +37,158 @@ def quantile_size(q: float, *, level: float = 0.95) -> int:
     return math.ceil(math.log(tail) / math.log(max(q, 1.0 - q)))
 
 
+def quantile_interval(units: Units, q: float, *, unit: str, level: float = 0.95) -> Estimate:
+    """The q-quantile of all exchanges, with an interval over repetitions.
+
+    Args:    q: in (0, 1).
+    Returns: Estimate whose value is the linearly interpolated sample quantile (Hyndman & Fan type 7). `value` is None
+             and `low` the timeout where the quantile is an exchange that timed out.
+    Raises:  ValueError when q or level is outside (0, 1).
+    """
+    _check_q(q)
+    check_level(level)
+    if not units.n:
+        return refused("there is no exchange", n=0, level=level, unit=unit)
+    value = quantile_of(units, q)
+    if units.is_single:
+        needed = quantile_size(q, level=level)
+        if units.n >= needed:
+            low, high = (_at_rank(units, rank) for rank in interpolated_ranks(units.n, q, level=level))
+            return _estimate(units, (value, low, high), ORDER_STATISTICS, unit=unit, level=level)
+        more = needed - units.n
+        short: Shortage | None = Shortage(
+            f"an interval of {quantile_name(q)} needs {needed} repetitions, there are {units.n}: {more} more", needed
+        )
+    else:
+        short = quantile_shortage(q, units.count, units.n)
+    if value is None:
+        return _beyond(units, unit, level)
+    if short is None:
+        low, high = (_at_share(units, share) for share in woodruff_shares(units, value, q, level))
+        return _estimate(units, (value, low, high), WOODRUFF, unit=unit, level=level)
+    if q > 0.5 and units.count >= MIN_UNITS:
+        low = _at_share(units, _lower_share(units, value, q, level))
+        if low is not None:
+            return Estimate(value, low, None, units.n, level, LOWER_LIMIT, unit, short.message, units.count)
+    return without_interval(
+        value, short.message, n=units.n, level=level, unit=unit, units=units.count, spread=_spread(units, q)
+    )
+
+
+def quantile_of(units: Units, q: float) -> float | None:
+    """The sample quantile of all exchanges; None where it is one that timed out. Raises: ValueError."""
+    _check_q(q)
+    return _at_rank(units, (units.n - 1) * q + 1)
+
+
 @functools.cache
-def quantile_ranks(n: int, q: float, *, level: float = 0.95) -> tuple[int, int]:
-    """Ranks (1-based) of the order statistics that enclose the q-quantile.
+def interpolated_ranks(n: int, q: float, *, level: float = 0.95) -> tuple[float, float]:
+    """Ranks from 1 to n, with fractions, that enclose the q-quantile of independent values.
 
-    Each side misses with probability at most (1-level)/2.
-
-    Returns: (low, high) with 1 <= low < high <= n; n=1000 gives 469-532 (p50), 936-964 (p95), 983-997 (p99).
-    Raises:  TooFewSamples below `quantile_size`.
-    Source:  David & Nagaraja, Order Statistics, 2003, section 7.1.
+    Source: Nyblom, J. Stat. Plan. Inference 32 (1992); for the median it is Hettmansperger & Sheather's interval
+            (1986).
     """
-    needed = quantile_size(q, level=level)
-    if n < needed:
-        raise TooFewSamples(
-            f"not enough samples: {_name(q)} at {level:.0%} needs {needed}, there are {n}", needed=needed
-        )
     tail = (1.0 - level) / 2.0
-    below = stats.binom(n, q)
-    return int(below.ppf(tail)), int(below.ppf(1.0 - tail)) + 1
+    return n + 1 - _upper_rank(n, 1 - q, 1 - tail), _upper_rank(n, q, 1 - tail)
 
 
-def quantile_interval(
-    samples: npt.ArrayLike, q: float, clusters: npt.ArrayLike | None = None, *, unit: str, level: float = 0.95
+def woodruff_shares(units: Units, value: float, q: float, level: float) -> tuple[float, float]:
+    """The shares of exchanges between which the q-quantile lies; one may be below 0 or above 1."""
+    # Where every repetition happens to have the same share below it, the error is at least that of independent values.
+    error = _share_error(units, value) or math.sqrt(q * (1 - q) / units.n)
+    half = student(level, units.count - 1) * error
+    return q - half, q + half
+
+
+def _share_error(units: Units, value: float) -> float:
+    """Standard error, over repetitions, of the share of exchanges that are at most `value`."""
+    sizes = units.sizes + units.censored
+    below = units.below(value)
+    residual = below - below.sum() / units.n * sizes
+    return float(np.sqrt(units.count / (units.count - 1) * (residual @ residual))) / units.n
+
+
+def _lower_share(units: Units, value: float, q: float, level: float) -> float:
+    """A share that is below q with confidence `level`, and rather more: exact binomial, of an effective number."""
+    error = _share_error(units, value)
+    worth = min(units.n, q * (1 - q) / error**2) if error > 0 else float(units.n)
+    worth *= (float(special.ndtri((1 + level) / 2)) / student(level, units.count - 1)) ** 2
+    return float(special.betaincinv(q * worth, (1 - q) * worth + 1, 1 - level))
+
+
+def _upper_rank(n: int, q: float, confidence: float) -> float:
+    """The rank, with a fraction, of a one-sided upper limit of the q-quantile."""
+    rank = int(np.searchsorted(_binomial(n, q), confidence, side="right"))
+    # rank is the largest r with P(X < r) <= confidence, for X ~ Binomial(n, q): order statistic r covers that much.
+    if rank >= n:
+        return float(n)
+    covered, next_covered = float(_binomial(n, q)[rank - 1]), float(_binomial(n, q)[rank])
+    if confidence <= covered:
+        return float(rank)
+    odds = rank * (1 - q) * (next_covered - confidence) / ((n - rank) * q * (confidence - covered))
+    return rank + 1 / (1 + odds)
+
+
+@functools.lru_cache(maxsize=64)
+def _binomial(n: int, q: float) -> Array:
+    """P(X <= k) for k from 0 to n - 1, with X ~ Binomial(n, q): what order statistic k + 1 covers as an upper limit."""
+    return np.asarray(special.bdtr(np.arange(n, dtype=np.float64), n, q))
+
+
+def _at_rank(units: Units, rank: float) -> float | None:
+    """The value of a rank from 1 to n, interpolated; None where it is an exchange that timed out."""
+    ordered, last = units.ordered, _known(units)
+    below = max(0, min(math.floor(rank), units.n) - 1)
+    above = max(0, min(math.ceil(rank), units.n) - 1)
+    if above >= last:
+        return None
+    return float(ordered[below] + (rank - math.floor(rank)) * (ordered[above] - ordered[below]))
+
+
+def _at_share(units: Units, share: float) -> float | None:
+    """The quantile at a share; below the smallest value that one, None above the largest."""
+    place = share * units.n
+    if place > units.n - 1 + 1e-9:
+        return None
+    return _at_rank(units, max(1.0, place + 0.5))
+
+
+def _known(units: Units) -> int:
+    """How many of the ordered values are known to be below every censored exchange."""
+    if units.limit is None or not units.censored.any():
+        return int(units.ordered.size)
+    return int(np.searchsorted(units.ordered, units.limit, side="right"))
+
+
+def _estimate(
+    units: Units, found: tuple[float | None, float | None, float | None], method: str, *, unit: str, level: float
 ) -> Estimate:
-    """The q-quantile with its exact interval.
-
-    Args:    samples: shape (n,), in `unit`; what was lost is absent, never NaN or 0. q: in (0, 1).
-             clusters: shape (n,), the connection of each. Where neighbours on it are alike, the ranks are those of as
-             many independent samples as these are worth, n / `design_effect`, and the method says how many.
-    Returns: Estimate whose value is the linearly interpolated sample quantile (Hyndman & Fan type 7).
-    Raises:  TooFewSamples below `quantile_size`; ValueError when q or level is outside (0, 1).
-    Source:  effective sample size: Korn & Graubard, Analysis of Health Surveys, 1999, section 2.5.
-    """
-    given = np.asarray(samples, dtype=np.float64).ravel()
-    quantile_ranks(given.size, q, level=level)
-    value = float(np.quantile(given, q))
-    effect = design_effect(given <= value, clusters)
-    n, worth = given.size, math.floor(given.size / effect + 1e-9)
-    if worth < quantile_size(q, level=level):
-        needed = math.ceil(quantile_size(q, level=level) * effect)
-        raise TooFewSamples(
-            f"not enough samples: neighbours are alike, so {_name(q)} needs about {needed}, there are {n}",
-            needed=needed,
+    """Args: found: value, low and high; None is an exchange that timed out, or lies beyond all values."""
+    value, low, high = found
+    if value is None or low is None:
+        return _beyond(units, unit, level)
+    reason = None
+    if high is None:
+        timed_out = bool(units.censored.any())
+        reason = (
+            "its upper limit is an exchange that timed out" if timed_out else "no value lies beyond its upper limit"
         )
-    low, high = quantile_ranks(worth, q, level=level)
-    low, high = (low - 1) * n // worth + 1, -(-high * n // worth)
-    method = METHOD if worth == n else f"order statistics (binomial, {worth} effective samples)"
-    values = np.sort(given)
-    return Estimate(value, float(values[low - 1]), float(values[high - 1]), n, level, method, unit)
+    return Estimate(value, low, high, units.n, level, method, unit, reason, units.count)
 
 
-def median_interval(samples: npt.ArrayLike, *, unit: str, level: float = 0.95) -> Estimate:
-    """The median with its exact interval; needs 6 samples at 95 %. See `quantile_interval`."""
-    return quantile_interval(samples, 0.5, unit=unit, level=level)
+def _beyond(units: Units, unit: str, level: float) -> Estimate:
+    low = units.limit if units.limit is not None else float(units.ordered[-1]) if units.values.size else None
+    reason = "it is an exchange that timed out"
+    return Estimate(None, low, None, units.n, level, "timeouts are censored", unit, reason, units.count)
+
+
+def _spread(units: Units, q: float) -> tuple[float, float] | None:
+    found = units.quantiles(q)
+    if found.size < 2 or not np.isfinite(found).all():
+        return None
+    return float(found.min()), float(found.max())
 
 
 def _check_q(q: float) -> None:
     if not 0.0 < q < 1.0:
         raise ValueError(f"quantile {q} is not between 0 and 1")
-
-
-def _name(q: float) -> str:
-    return "the median" if q == 0.5 else f"p{100 * q:g}"

@@ -1,108 +1,125 @@
-"""The mean's interval: what is resampled, known answers, coverage, and when it is refused."""
+"""The mean's interval: its unit, known answers, and when the design does not support it."""
+
+import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats import TooFewSamples, mean_interval, resample
+from crosswind.stats import Design, Tail, Units, mean_interval, trimmed_mean_interval
+from crosswind.stats.linearised import limits, mean_of, resampled_t
+from crosswind.stats.mean import TRIMMED, trimmed_mean_of
+
+SKEWED = Design(Tail.SKEWED, 0.1)
 
 
-def test_a_few_independent_samples_get_students_t() -> None:
+def test_repetitions_of_one_value_get_students_t() -> None:
     samples = [9.8, 10.2, 10.4, 9.9]
-    found = mean_interval(samples, unit="ns")
+    found = mean_interval(Units.of(samples), unit="ns")
     expected = stats.ttest_1samp(samples, 0).confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
-    assert found.method == "Student's t"
+    assert (found.method, found.n, found.units) == ("Student's t over repetitions", 4, 4)
 
 
-def test_one_sample_has_no_interval() -> None:
-    with pytest.raises(TooFewSamples) as refusal:
-        mean_interval([1.0], unit="ns")
-    assert refusal.value.needed == 2
+def test_messages_of_a_repetition_are_not_independent() -> None:
+    # Every repetition repeats one value ten times: the information is that of 6 values, not 60.
+    values = np.random.default_rng(7).normal(0, 1, 6)
+    found = mean_interval(Units.of(np.repeat(values, 10), np.repeat(range(6), 10)), unit="ns")
+    expected = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert (found.n, found.units) == (60, 6)
 
 
-def test_the_unit_of_resampling_follows_the_connections() -> None:
-    samples = np.random.default_rng(1).normal(10, 1, 96)
-    assert resample(samples).method == "studentised bootstrap over exchanges"
-    assert resample(samples, np.repeat(np.arange(8), 12)).method == "studentised bootstrap over connections"
-    assert resample(samples, np.repeat(np.arange(7), [14] * 6 + [12])).method.endswith("(blocks of 5)")
+def test_repetitions_of_unequal_size_weigh_by_their_messages() -> None:
+    # Cochran 1977, eq. 6.13, by hand: mean 23/7; residuals s - m n of 3, 11 and 9 with 1, 4 and 2 messages.
+    units = Units.of([3.0, 1.0, 2.0, 3.0, 5.0, 4.0, 5.0], [0, 1, 1, 1, 1, 2, 2])
+    found = mean_of(units)
+    mean = 23 / 7
+    residuals = np.array([3 - mean, 11 - 4 * mean, 9 - 2 * mean])
+    assert found.value == pytest.approx(mean)
+    assert found.error == pytest.approx(math.sqrt(3 / 2 * float(residuals @ residuals)) / 7)
 
 
-def test_a_short_series_on_one_connection_is_refused() -> None:
-    with pytest.raises(TooFewSamples, match="24 exchanges on a kept connection"):
-        mean_interval(np.arange(23.0), np.zeros(23), unit="ns")
+def test_a_large_offset_costs_no_digits() -> None:
+    values = np.array([1.0, 2.0, 3.0, 4.0])
+    near, far = mean_of(Units.of(values)), mean_of(Units.of(values + 1e12))
+    assert far.error == pytest.approx(near.error, rel=1e-3)
 
 
-def test_normal_samples_agree_with_students_t() -> None:
-    # With 4999 resamples the 2.5 % point has a standard error of 0.04 in t, and n = 400 leaves t within 0.02 of normal;
-    # 0.15 standard errors of the mean are more than three of those.
-    samples = np.random.default_rng(3).normal(50, 4, 400)
-    found, t = mean_interval(samples, unit="ns"), stats.ttest_1samp(samples, 0).confidence_interval(0.95)
-    error = samples.std(ddof=1) / 20
-    assert found.low == pytest.approx(t.low, abs=0.15 * error)
-    assert found.high == pytest.approx(t.high, abs=0.15 * error)
+def test_a_skewed_design_takes_the_wider_limit_at_each_end() -> None:
+    units = Units.of(np.random.default_rng(5).exponential(1, 4000), np.repeat(range(40), 100))
+    mean = mean_of(units)
+    t = stats.t.ppf(0.975, 39) * mean.error
+    below, above = np.quantile(resampled_t(mean), [0.025, 0.975], method="inverted_cdf")
+    expected = (
+        min(mean.value - t, mean.value - above * mean.error),
+        max(mean.value + t, mean.value - below * mean.error),
+    )
+    assert limits(mean, SKEWED, 0.95) == pytest.approx(expected)
+    assert limits(mean, Design(), 0.95) == pytest.approx((mean.value - t, mean.value + t))
 
 
-def test_the_same_seed_gives_the_same_interval() -> None:
-    samples = np.random.default_rng(5).exponential(1, 200)
-    assert mean_interval(samples, unit="ns", seed=9) == mean_interval(samples, unit="ns", seed=9)
-    assert mean_interval(samples, unit="ns", seed=9) != mean_interval(samples, unit="ns", seed=10)
+def test_resamples_are_the_same_every_time_and_near_students_t_for_normal_values() -> None:
+    normal = mean_of(Units.of(np.random.default_rng(1).normal(0, 1, 400)))
+    t = resampled_t(normal)
+    assert np.array_equal(t, resampled_t(normal))
+    # 1999 resamples leave a standard error of 0.06 in the 2.5 % point; four of them.
+    assert np.quantile(t, [0.025, 0.975]) == pytest.approx([-1.97, 1.97], abs=0.25)
 
 
-def test_correlated_clusters_widen_the_interval_by_their_design_effect() -> None:
-    # Every cluster repeats one value ten times: the information is that of 50 samples, not 500.
-    rng = np.random.default_rng(7)
-    values = rng.normal(0, 1, 50)
-    repeated, clusters = np.repeat(values, 10), np.repeat(np.arange(50), 10)
-    assert resample(repeated, clusters).error == pytest.approx(values.std(ddof=1) / np.sqrt(50))
+def test_the_design_decides_and_not_the_values() -> None:
+    rng = np.random.default_rng(2)
+    for values in (rng.normal(100, 1, 1900), rng.pareto(1.1, 1900)):
+        found = mean_interval(Units.of(values, np.repeat(range(19), 100)), unit="ns", design=SKEWED)
+        assert found.high is None
+        assert found.low is not None
+        assert found.reason.endswith("needs 20 repetitions, there are 19: 1 more")
 
 
-def test_blocks_show_a_correlation_that_single_samples_do_not() -> None:
-    rng = np.random.default_rng(8)
-    # A moving average over 5: the mean's variance is 5 times the naive one.
-    noise = rng.normal(0, 1, 4000)
-    series = np.convolve(noise, np.ones(5), mode="valid")
-    blocks = resample(series, np.zeros(series.size)).error
-    naive = series.std(ddof=1) / np.sqrt(series.size)
-    # Blocks of 16 see 1 - 2·(sum of lag·weight)/(16·5) = 0.9 of the inflation of 5; 500 blocks blur it by 10 %.
-    assert 1.8 < blocks / naive < 2.4
+@pytest.mark.parametrize(
+    ("design", "repetitions", "messages", "needed"),
+    [
+        (Design(), 2, 100, 3),
+        (SKEWED, 8, 100, 20),
+        (SKEWED, 100, 1, 300),  # 30 delayed exchanges at a tenth of them
+        (Design(Tail.SKEWED, 0.001), 30, 100, 300),
+        (Design(Tail.HEAVY), 30, 100, 100),
+        (Design(Tail.HEAVY), 100, 1, 10_000),
+    ],
+)
+def test_how_many_more_repetitions_it_takes(design: Design, repetitions: int, messages: int, needed: int) -> None:
+    values = np.random.default_rng(1).exponential(1, repetitions * messages)
+    found = mean_interval(Units.of(values, np.repeat(range(repetitions), messages)), unit="ns", design=design)
+    assert f"needs {needed} repetitions, there are {repetitions}: {needed - repetitions} more" in found.reason
 
 
-def test_batches_keep_the_standard_error() -> None:
-    # 1000 batch means estimate a variance within 2/sqrt(2·999) = 4.5 % (two standard errors of a standard deviation).
-    samples = np.random.default_rng(2).normal(0, 1, 20_000)
-    assert resample(samples).error == pytest.approx(1 / np.sqrt(20_000), rel=0.07)
+def test_without_a_variance_there_is_no_mean() -> None:
+    found = mean_interval(Units.of(np.arange(500.0)), unit="ns", design=Design(Tail.INFINITE))
+    assert (found.value, found.low, found.high) == (None, None, None)
+    assert "without a finite variance" in found.reason
 
 
-def test_samples_without_spread_have_an_interval_without_width() -> None:
-    found = mean_interval([7.0] * 50, unit="ns")
-    assert (found.low, found.value, found.high) == (7.0, 7.0, 7.0)
+def test_a_rate_under_loss_has_no_one_sided_limit() -> None:
+    # Its slow transfers are the small ones: a lower limit would not hold.
+    design = Design(Tail.SKEWED, 0.1, is_wait=False)
+    found = mean_interval(Units.of([1.0, 2.0, 3.0, 4.0]), unit="bit/s", design=design)
+    assert (found.value, found.low, found.high) == (2.5, None, None)
 
 
-def test_a_mean_that_rests_on_one_sample_is_refused_with_what_would_help() -> None:
-    samples = np.full(100, 20.0) + np.linspace(-0.1, 0.1, 100)
-    samples[50] = 224.0
-    with pytest.raises(TooFewSamples, match="rests on about 1 of them") as refusal:
-        mean_interval(samples, unit="ms")
-    assert refusal.value.needed == 500
+def test_a_trimmed_mean_is_scipys_with_the_winsorised_error() -> None:
+    samples = np.random.default_rng(4).lognormal(0, 1, 50)
+    found = trimmed_mean_of(Units.of(samples))
+    assert found.value == pytest.approx(stats.trim_mean(samples, TRIMMED))
+    # Wilcox, section 3.3.2: winsorised standard deviation over (1 - 2 share) sqrt(n), n - 2g - 1 degrees of freedom.
+    winsorised = stats.mstats.winsorize(samples, (TRIMMED, TRIMMED))
+    assert found.error == pytest.approx(winsorised.std(ddof=1) / ((1 - 2 * TRIMMED) * math.sqrt(50)))
+    assert found.freedom == 50 - 2 * 10 - 1
 
 
-def test_no_mean_where_the_variance_is_infinite() -> None:
-    with pytest.raises(TooFewSamples, match="without a finite variance"):
-        mean_interval(np.arange(100.0), unit="ns", retransmitted_loss=0.25)
-    assert mean_interval(np.arange(100.0), unit="ns", retransmitted_loss=0.2).value == 49.5
-
-
-def test_coverage_on_lossy_round_trips() -> None:
-    # 10 % loss each way on a doubling timer of 204. Measured pools gave a coverage of 0.94 for n = 100. If it is at
-    # least 0.90, 600 trials fall below the bound once in 10,000; one of 0.80 falls below it in 999 of 1000.
-    rng = np.random.default_rng(2024)
-    p, n, trials = 0.1, 100, 600
-    truth = 1 + 2 * 204 * p / (1 - 2 * p)
-    covered = 0
-    for trial in range(trials):
-        lost = rng.geometric(1 - p, size=(2, n)) - 1
-        samples = 1 + (204 * (2.0**lost - 1)).sum(axis=0) + rng.normal(0, 0.05, n)
-        found = mean_interval(samples, unit="ms", seed=trial, resamples=799)
-        covered += found.low <= truth <= found.high
-    assert covered >= stats.binom(trials, 0.90).ppf(0.0001)
+def test_a_trimmed_mean_ignores_what_timed_out() -> None:
+    timed_out = Units.of(np.arange(90.0), np.repeat(range(10), 9), keys=[(at, 0) for at in range(10)],
+                         censored=[1] * 10, limit=1e6)  # fmt: skip
+    found = trimmed_mean_interval(timed_out, unit="ns")
+    assert found.value == pytest.approx(np.arange(20.0, 80.0).mean())
+    many = Units.of([1.0, 2.0, 3.0], [0, 1, 2], keys=[(at, 0) for at in range(3)], censored=[1, 1, 1], limit=9.0)
+    assert trimmed_mean_interval(many, unit="ns").reason == "more exchanges timed out than are trimmed"

@@ -1,100 +1,86 @@
-"""Exact quantile intervals against tabulated ranks and against the binomial they rest on."""
+"""Intervals of quantiles against tabulated and published ones, and against the shares they rest on."""
+
+import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats import TooFewSamples, median_interval, quantile_interval, quantile_ranks, quantile_size
-
-
-@pytest.mark.parametrize(("q", "ranks"), [(0.5, (469, 532)), (0.95, (936, 964)), (0.99, (983, 997))])
-def test_ranks_of_a_thousand_samples(q: float, ranks: tuple[int, int]) -> None:
-    assert quantile_ranks(1000, q) == ranks
-
-
-@pytest.mark.parametrize(
-    ("n", "ranks"),
-    # Conover, Practical Nonparametric Statistics, table A3: ranks of the 95 % sign-test interval for the median.
-    [(6, (1, 6)), (9, (2, 8)), (10, (2, 9)), (12, (3, 10)), (20, (6, 15)), (25, (8, 18))],
-)
-def test_median_ranks_of_the_sign_test(n: int, ranks: tuple[int, int]) -> None:
-    assert quantile_ranks(n, 0.5) == ranks
+from crosswind.stats import Units, quantile_interval, quantile_of, quantile_size
+from crosswind.stats.quantile import interpolated_ranks, woodruff_shares
 
 
 @pytest.mark.parametrize(("q", "size"), [(0.5, 6), (0.95, 72), (0.99, 368), (0.999, 3688)])
-def test_fewest_samples(q: float, size: int) -> None:
+def test_fewest_independent_values(q: float, size: int) -> None:
     assert quantile_size(q) == size
-    assert quantile_ranks(size, q)[1] == size
-    with pytest.raises(TooFewSamples) as refusal:
-        quantile_ranks(size - 1, q)
-    assert refusal.value.needed == size
-    assert f"needs {size}" in refusal.value.message
+    enough, too_few = (quantile_interval(Units.of(np.arange(float(n))), q, unit="ns") for n in (size, size - 1))
+    assert enough.high is not None
+    assert too_few.high is None
+    assert f"needs {size} repetitions, there are {size - 1}: 1 more" in too_few.reason
 
 
-def test_ranks_cover_at_least_what_they_promise_and_are_tight() -> None:
-    for n in (72, 100, 368, 1000):
-        for q in (0.25, 0.5, 0.95):
-            low, high = quantile_ranks(n, q)
-            below = stats.binom(n, q)
-            assert below.cdf(low - 1) <= 0.025 < below.cdf(low)
-            assert below.sf(high - 1) <= 0.025 < below.sf(high - 2)
+@pytest.mark.parametrize("n", [6, 9, 10, 12, 20, 25])
+def test_ranks_of_the_median_are_those_of_hettmansperger_and_sheather(n: int) -> None:
+    # Their 1986 formula, written down independently: between the order statistics d and d + 1 of the sign test.
+    below = stats.binom(n, 0.5)
+    d = max(k for k in range(1, n) if 1 - 2 * below.cdf(k - 1) >= 0.95)
+    outer, inner = (1 - 2 * below.cdf(k - 1) for k in (d, d + 1))
+    part = (outer - 0.95) / (outer - inner)
+    weight = (n - d) * part / (d + (n - 2 * d) * part)
+    assert interpolated_ranks(n, 0.5) == pytest.approx((d + weight, n + 1 - d - weight))
 
 
-def test_interval_of_known_samples() -> None:
-    found = median_interval(np.arange(1000, 0, -1), unit="ns")
-    assert (found.value, found.low, found.high, found.n) == (500.5, 469.0, 532.0, 1000)
-    assert found.method == "order statistics (exact binomial)"
+def test_the_ranks_of_an_upper_quantile_lie_between_the_exact_ones() -> None:
+    for n, q in ((72, 0.95), (100, 0.95), (1000, 0.99)):
+        low, high = interpolated_ranks(n, q)
+        below = stats.binom(n, q)
+        # An order statistic further out covers too much, one further in too little.
+        assert below.cdf(math.floor(low) - 1) <= 0.025 <= below.cdf(math.floor(low))
+        assert below.cdf(math.ceil(high) - 1) >= 0.975 >= below.cdf(math.ceil(high) - 2)
+
+
+def test_woodruffs_shares_by_hand() -> None:
+    # Four repetitions of ten, of which 3, 5, 5 and 7 are at most the median: shares .3, .5, .5, .7.
+    values = np.concatenate([[0.0] * low + [2.0] * (10 - low) for low in (3, 5, 5, 7)])
+    units = Units.of(values, np.repeat(range(4), 10))
+    half = stats.t.ppf(0.975, 3) * math.sqrt(0.08 / 3 / 4)
+    assert woodruff_shares(units, 1.0, 0.5, 0.95) == pytest.approx((0.5 - half, 0.5 + half))
+
+
+def test_alike_messages_widen_the_interval() -> None:
+    values = np.sort(np.random.default_rng(3).normal(0, 1, 1000))
+    alike = quantile_interval(Units.of(values, np.repeat(range(10), 100)), 0.5, unit="ns")
+    dealt = quantile_interval(Units.of(values, np.tile(np.arange(10), 100)), 0.5, unit="ns")
+    assert alike.value == dealt.value
+    assert alike.low < dealt.low < dealt.high < alike.high
+
+
+def test_an_upper_quantile_of_few_repetitions_has_a_lower_limit() -> None:
+    values = np.random.default_rng(3).exponential(1, 500)
+    found = quantile_interval(Units.of(values, np.repeat(range(5), 100)), 0.95, unit="ns")
+    assert found.low < found.value
+    assert (found.high, found.reason) == (None, "an interval of p95 needs 10 repetitions, there are 5: 5 more")
+
+
+def test_a_quantile_of_all_exchanges_is_over_the_timeout() -> None:
+    answered = np.repeat(np.arange(10.0), 9)
+    units = Units.of(answered, np.tile(np.arange(10), 9), keys=[(at, None) for at in range(10)],
+                     censored=[1] * 10, limit=50.0)  # fmt: skip
+    assert quantile_of(units, 0.5) == 5.0
+    beyond = quantile_interval(units, 0.95, unit="ns")
+    assert (beyond.value, beyond.low, beyond.high) == (None, 50.0, None)
+    near = quantile_interval(
+        Units.of(np.arange(95.0), np.zeros(95), keys=[(0, 1)], censored=[5], limit=94.5), 0.9, unit="ns"
+    )
+    assert near.value == pytest.approx(89.1)
+
+
+def test_rank_zero_does_not_wrap_round() -> None:
+    # The lowest quantile of few values has no lower order statistic: no interval, not the largest value.
+    found = quantile_interval(Units.of(np.arange(100.0)), 0.01, unit="ns")
+    assert (found.low, found.high) == (None, None)
 
 
 def test_a_quantile_is_inside_0_and_1() -> None:
     with pytest.raises(ValueError, match="not between"):
-        quantile_interval([1.0] * 100, 1.0, unit="ns")
-
-
-def test_coverage_is_the_exact_one() -> None:
-    # P(ranks enclose p95) is a known number c; of 2000 trials the count is Binomial(2000, c): 99.99 % bounds.
-    rng = np.random.default_rng(11)
-    n, q, trials = 200, 0.95, 2000
-    low, high = quantile_ranks(n, q)
-    exact = float(stats.binom.cdf(high - 1, n, q) - stats.binom.cdf(low - 1, n, q))
-    ordered = np.sort(rng.exponential(1.0, size=(trials, n)), axis=1)
-    truth = -np.log(1 - q)
-    covered = int(np.sum((ordered[:, low - 1] <= truth) & (truth <= ordered[:, high - 1])))
-    bounds = stats.binom(trials, exact).ppf([0.00005, 0.99995])
-    assert bounds[0] <= covered <= bounds[1]
-
-
-def test_repeated_samples_are_worth_as_many_as_there_are_clusters() -> None:
-    # 100 clusters of 10 equal samples: the design effect of an indicator is 10 · 100/99: worth 99.
-    values = np.repeat(np.arange(100.0), 10)
-    clusters = np.repeat(np.arange(100), 10)
-    found = quantile_interval(values, 0.5, clusters, unit="ns")
-    assert found.method == "order statistics (binomial, 99 effective samples)"
-    low, high = quantile_ranks(99, 0.5)
-    assert (found.low, found.high) == (values[(low - 1) * 1000 // 99], values[-(-high * 1000 // 99) - 1])
-    with pytest.raises(TooFewSamples, match="neighbours are alike") as refusal:
-        quantile_interval(values, 0.99, clusters, unit="ns")
-    assert refusal.value.needed > 3000
-
-
-def test_independent_samples_on_one_connection_stay_exact() -> None:
-    samples = np.random.default_rng(5).exponential(1, 1000)
-    assert quantile_interval(samples, 0.5, np.zeros(1000), unit="ns") == quantile_interval(samples, 0.5, unit="ns")
-
-
-def test_coverage_of_correlated_samples() -> None:
-    # AR(1) with correlation 0.5: the design effect of the median's indicator is 2.3 (arcsine law: 1 + twice the sum
-    # of (2/pi)·asin(0.5^k)), of which blocks of 9 see 2.0: a coverage of 0.93, less 0.02 for an estimated effect. Fewer
-    # of 400 trials than the bound are then covered once in 10,000. Without the correction 0.80 would be.
-    rng = np.random.default_rng(77)
-    n, trials = 700, 400
-    covered = 0
-    for _ in range(trials):
-        noise = rng.normal(0, 1, n + 50)
-        series = np.empty(n + 50)
-        series[0] = noise[0]
-        for at in range(1, n + 50):
-            series[at] = 0.5 * series[at - 1] + noise[at]
-        found = quantile_interval(series[50:], 0.5, np.zeros(n), unit="ns")
-        covered += found.low <= 0 <= found.high
-    assert covered >= stats.binom(trials, 0.91).ppf(0.0001)
+        quantile_interval(Units.of([1.0] * 100), 1.0, unit="ns")

@@ -10,8 +10,10 @@ from crosswind.analysis.result.estimates import Interval, ResultModel
 class LevelComparison(ResultModel):
     """Two cells that differ in one factor: `other` against `reference`, the factor's first level.
 
-    `p_holm` is corrected within the family: one factor and one metric. Of two exact cells the effects are exact and
-    there is no p; beside one exact cell, the interval is that of the other.
+    `paired`: whether repetition by repetition, as cells of one run are. `pairs`: how many repetitions were compared.
+    `p`: of no difference at all. `p_adjusted`: by Benjamini and Hochberg's method over all comparisons of the run,
+    which explore; a claim that is tested is an equivalence. Of two exact cells the effects are exact and there is no
+    p; beside one exact cell, the interval is that of the other.
     """
 
     factor: str
@@ -22,12 +24,14 @@ class LevelComparison(ResultModel):
     other_cell: int
     metric: str
     unit: str
+    paired: bool
+    pairs: int
     difference: Interval
     ratio: Interval
     shift: Interval
     cliffs_delta: Interval
     p: float | None
-    p_holm: float | None
+    p_adjusted: float | None
     verdict: str
 
 

@@ -18,10 +18,13 @@ class ResultModel(BaseModel):
 
 
 class Interval(ResultModel):
-    """One estimate. value, low and high are null together, and `reason` then says why and what would be needed.
+    """One estimate.
 
-    low and high alone are null where `method` is `exact`: nothing is left to chance, so that the value would come out
-    the same every time.
+    low and high are both null where there is no interval; `reason` then says why, and how many repetitions it would
+    take. One of them alone is a bound: the number is at least `low`, or at most `high`. value alone is null where the
+    number is that of an exchange that timed out: it is over `low`. Of an exact number (`method` is `exact`) nothing is
+    left to chance: it would come out the same every time and has no interval. `units`: repetitions behind it.
+    `spread`: smallest and largest of the repetitions' own values, where there is no interval.
     """
 
     value: float | None
@@ -31,15 +34,22 @@ class Interval(ResultModel):
     level: float
     method: str
     reason: str | None = None
+    units: int = 0
+    spread: tuple[float, float] | None = None
 
     @property
     def is_exact(self) -> bool:
         """Whether the value would come out the same every time."""
-        return self.value is not None and self.low is None
+        return self.method == "exact"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has an interval with both ends."""
+        return self.low is not None and self.high is not None
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """low and high, of an exact value that value twice; None where there is no number."""
+        """low and high, the value in the place of one that is not known; None where there is no value."""
         if self.value is None:
             return None
         return (self.value if self.low is None else self.low), (self.value if self.high is None else self.high)
@@ -48,7 +58,10 @@ class Interval(ResultModel):
     def of(cls, estimate: "Estimate") -> "Interval":
         """The same estimate without its unit, which its surroundings give."""
         e = estimate
-        return cls(value=e.value, low=e.low, high=e.high, n=e.n, level=e.level, method=e.method, reason=e.reason)
+        return cls(
+            value=e.value, low=e.low, high=e.high, n=e.n, level=e.level, method=e.method, reason=e.reason,
+            units=e.units, spread=e.spread,
+        )  # fmt: skip
 
 
 def _require_statistics(schema: dict[str, Any]) -> None:
@@ -62,7 +75,8 @@ def _require_statistics(schema: dict[str, Any]) -> None:
 class MetricEstimates(ResultModel):
     """One metric of one cell: a field for each statistic of `crosswind.metrics`, in `unit`.
 
-    smallest and largest are single samples, which estimate nothing.
+    smallest and largest are single samples, which estimate nothing. failed: exchanges that did not succeed. Means are
+    of those that did; quantiles of those and of the ones that timed out, which took longer than their timeout.
     """
 
     model_config = ConfigDict(extra="allow", json_schema_extra=_require_statistics)
@@ -71,13 +85,19 @@ class MetricEstimates(ResultModel):
     unit: str
     smallest: float
     largest: float
+    failed: int = 0
     median: Interval
     mean: Interval
 
     @classmethod
-    def of(cls, unit: Unit, smallest: float, largest: float, statistics: Mapping[str, Interval]) -> "MetricEstimates":
-        """The estimates of every statistic, by its name."""
-        return cls.model_validate({"unit": unit.name, "smallest": smallest, "largest": largest, **statistics})
+    def of(
+        cls, unit: Unit, extremes: tuple[float, float], statistics: Mapping[str, Interval], *, failed: int = 0
+    ) -> "MetricEstimates":
+        """The estimates of every statistic, by its name. Args: extremes: smallest and largest sample."""
+        smallest, largest = extremes
+        return cls.model_validate(
+            {"unit": unit.name, "smallest": smallest, "largest": largest, "failed": failed, **statistics}
+        )
 
     def statistic(self, name: str) -> Interval:
         """The estimate of one statistic."""

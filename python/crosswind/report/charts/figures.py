@@ -185,6 +185,8 @@ def _notes(figure: Figure, invalid: set[int]) -> tuple[str, ...]:
     """How to read this figure, as far as it is not its title."""
     statistics = {point.statistic for point in figure.points if point.estimate.value is not None}
     notes = [f"{' or '.join(sorted(statistics)).capitalize()} with 95 % interval."] if statistics else []
+    if any(not (point.estimate.is_whole or point.estimate.is_exact) for point in figure.points):
+        notes.append("A dot without a line, or with half of one: too few repetitions for an interval.")
     if any(point.estimate.value is None for point in figure.points):
         notes.append("Faint: smallest and largest sample, where there are too few for an interval.")
     if any(point.published for point in figure.points):

@@ -1,6 +1,7 @@
 """Levels of each factor against its first one."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, zip_longest
 
@@ -13,16 +14,17 @@ from crosswind.report.text.format import EXACT, NOTHING, count, factor_name, int
 MAX_ROWS = 60
 """Rows of the table; of more comparisons it has the largest of each family."""
 
-_SHORTER = {" against ": " / ", "no difference shown": "none shown"}
+_SHORTER = {" against ": " / ", "no difference shown": "none shown", "not enough repetitions": "too few"}
 _HOW_TO_READ = (
-    "Intervals are 95 %, each by itself; p is corrected by Holm's method within one factor and metric. "
-    "“No difference shown” does not mean equal."
+    "Exploratory: intervals are 95 %, each by itself; p is of no difference at all, and corrected by Benjamini and "
+    "Hochberg's method over all comparisons of the run. “No difference shown” does not mean equal; that is a claim to "
+    "declare in the study (equivalence)."
 )
 
 
 def comparison_tables(result: Result) -> list[Table]:
     """A row for each comparison that was tested, or needs no test because both cells are exact."""
-    tested = [comparison for comparison in result.comparisons if comparison.difference.value is not None]
+    tested = [comparison for comparison in result.comparisons if _is_tested(comparison)]
     if not tested:
         return []
     shown = largest(tested, MAX_ROWS)
@@ -30,7 +32,7 @@ def comparison_tables(result: Result) -> list[Table]:
     title = f"Comparisons: {METRICS[shown[0].metric].title.lower()}" if len(metrics) == 1 else "Comparisons"
     columns = [
         *names("metric", "levels", "at"),
-        *numbers("difference of means", "ratio of means", "Cliff's δ", "p (Holm)"),
+        *numbers("difference of means", "ratio of means", "Cliff's δ", "p (exploratory)"),
         *words("verdict"),
     ]
     rows = [_row(comparison) for comparison in shown]
@@ -49,6 +51,10 @@ def comparison_tables(result: Result) -> list[Table]:
             terminal_rows=FEW_ROWS,
         )
     ]
+
+
+def _is_tested(comparison: LevelComparison) -> bool:
+    return comparison.p is not None or comparison.difference.is_exact or comparison.difference.is_whole
 
 
 def largest(compared: Sequence[LevelComparison], most: int) -> list[LevelComparison]:
@@ -70,7 +76,7 @@ def largest(compared: Sequence[LevelComparison], most: int) -> list[LevelCompari
 
 
 def _clear_and_large_first(comparison: LevelComparison) -> tuple[bool, float]:
-    return comparison.verdict in ("no difference shown", "equal"), -abs(math.log(comparison.ratio.value or 1.0))
+    return comparison.verdict not in ("larger", "smaller"), -abs(math.log(comparison.ratio.value or 1.0))
 
 
 def _row(comparison: LevelComparison) -> list[str]:
@@ -82,14 +88,21 @@ def _row(comparison: LevelComparison) -> list[str]:
         f"{interval(comparison.difference, divisor)} {unit}",
         interval(comparison.ratio),
         interval(comparison.cliffs_delta),
-        EXACT if comparison.difference.is_exact else p_value(comparison.p_holm),
+        EXACT if comparison.difference.is_exact else p_value(comparison.p_adjusted),
         comparison.verdict,
     ]
 
 
 def _footnotes(result: Result, shown: Sequence[LevelComparison], tested: int) -> list[str]:
-    methods = dict.fromkeys(method_name(comparison.difference.method) for comparison in shown)
-    notes = [*(f"Difference and ratio: {method}." for method in methods), _HOW_TO_READ]
+    whole = [comparison.difference for comparison in shown if comparison.difference.is_whole]
+    exact = [comparison.difference for comparison in shown if comparison.difference.is_exact]
+    methods = dict.fromkeys(method_name(difference.method) for difference in (*whole, *exact))
+    reasons = Counter(comparison.difference.reason for comparison in shown if comparison.difference.reason)
+    notes = [
+        *(f"Difference and ratio: {method}." for method in methods),
+        *(f"{count(number)} without an interval: {why}." for why, number in reasons.items()),
+        _HOW_TO_READ,
+    ]
     if len(shown) < tested:
         notes.insert(
             0,
@@ -98,5 +111,5 @@ def _footnotes(result: Result, shown: Sequence[LevelComparison], tested: int) ->
         )
     untested = len(result.comparisons) - tested
     if untested:
-        notes.append(f"Left out for want of samples: {untested} more.")
+        notes.append(f"Left out for want of repetitions: {untested} more.")
     return notes

@@ -76,7 +76,7 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
     found = [cell.estimates[name].mean for cell in measured for name in names if name in cell.estimates]
     exact = ["An exact number comes out the same in every repetition."] if any(mean.is_exact for mean in found) else []
     how = "Means over repetitions (n), with 95 % intervals by Student's t."
-    notes = [how, *exact, *sorted(filter(None, {mean.reason for mean in found})), *notes]
+    notes = [how, *exact, *sorted({mean.reason for mean in found if mean.reason}), *notes]
     title = f"{title}, {label}" if unit.shown else title
     heads, marked = [metric.column for metric in metrics], invalid_rows(cells)
     small = Table(title, [*naming.joined, *numbers("n", *heads[:2])], narrow, marked, notes)

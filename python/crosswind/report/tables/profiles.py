@@ -1,14 +1,13 @@
-"""Where the processor time of client and server went: the share of each part, with its interval."""
+"""Where the processor time of client and server went: the share of each part."""
 
-from crosswind.analysis.result import CellResult, HostProfile, Interval, Result
+from crosswind.analysis.result import CellResult, HostProfile, Result
 from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers
-from crosswind.report.text.format import count, levels, percent_interval
-from crosswind.stats import clopper_pearson
+from crosswind.report.text.format import count, levels, percent
 
 TITLE = "Where processor time goes"
 _NOTE = (
-    "Shares of the samples (n) of a host's threads, over all repetitions, with exact binomial 95 % intervals "
-    "(Clopper-Pearson), as if samples were independent of each other."
+    "Shares of the samples (n) of a host's threads, over all repetitions. Samples of one thread are not independent of "
+    "each other, so that they have no interval."
 )
 
 
@@ -43,4 +42,4 @@ def parts_of(result: Result) -> list[str]:
 
 
 def _share(host: HostProfile, part: str) -> str:
-    return percent_interval(Interval.of(clopper_pearson(host.parts.get(part, 0), host.samples)))
+    return percent(host.parts.get(part, 0) / host.samples)

@@ -50,16 +50,43 @@ def three_digits(value: float | None) -> str:
 
 
 def interval(estimate: "Interval | None", divisor: float = 1.0) -> str:
-    """An estimate with its limits: "20.11 [20.09, 20.14]"; an exact one: "20.0064 exact"; or a dash."""
-    if estimate is not None and estimate.value is not None and estimate.is_exact:
-        return f"{number(estimate.value, divisor, resolution=_EXACT_RESOLUTION * abs(estimate.value))} {EXACT}"
-    if estimate is None or estimate.value is None or estimate.low is None or estimate.high is None:
+    """An estimate with its limits: "20.11 [20.09, 20.14]"; or what there is of them.
+
+    An exact one: "20.0064 exact". With a bound alone: "20.11 (at least 19.87)". Without an interval the smallest and
+    the largest of the repetitions' values: "20.11 (19.9 … 20.3, no interval)". Of exchanges that timed out: "over 5
+    000".
+    """
+    if estimate is None:
         return NOTHING
-    half = (estimate.high - estimate.low) / 2 or None
-    value, low, high = (
-        number(part, divisor, resolution=half) for part in (estimate.value, estimate.low, estimate.high)
-    )
-    return f"{value} [{low}, {high}]"
+    e = estimate
+    if e.value is None:
+        return NOTHING if e.low is None else f"over {number(e.low, divisor)}"
+    if e.is_exact:
+        return f"{number(e.value, divisor, resolution=_EXACT_RESOLUTION * abs(e.value))} {EXACT}"
+    if e.low is not None and e.high is not None:
+        half = (e.high - e.low) / 2 or None
+        value, low, high = (number(part, divisor, resolution=half) for part in (e.value, e.low, e.high))
+        return f"{value} [{low}, {high}]"
+    if e.low is None and e.high is None:
+        return f"{number(e.value, divisor)} ({_spread(e, divisor)})"
+    return f"{number(e.value, divisor)} ({bound(e, divisor)})"
+
+
+def _spread(estimate: "Interval", divisor: float) -> str:
+    """What stands in the place of an interval: the smallest and the largest of the repetitions' values."""
+    ends = estimate.spread
+    if ends is None:
+        return "no interval"
+    if ends[0] == ends[1]:
+        return f"in all {estimate.units} repetitions"
+    return f"{number(ends[0], divisor)} … {number(ends[1], divisor)}, no interval"
+
+
+def bound(estimate: "Interval", divisor: float = 1.0) -> str:
+    """The one limit that an estimate has: "at least 19.87"."""
+    if estimate.low is not None:
+        return f"at least {number(estimate.low, divisor)}"
+    return f"at most {number(estimate.high, divisor)}"
 
 
 def observed(extremes: tuple[float, float] | None, divisor: float = 1.0) -> str:
@@ -73,8 +100,8 @@ def observed(extremes: tuple[float, float] | None, divisor: float = 1.0) -> str:
 def interval_or_observed(
     estimate: "Interval | None", extremes: tuple[float, float] | None, divisor: float = 1.0
 ) -> str:
-    """An estimate with its limits, else the samples that were too few for one, else a dash."""
-    if estimate is None or estimate.value is None:
+    """An estimate with its limits, or what there is of them; without a value the samples, else a dash."""
+    if estimate is None or (estimate.value is None and estimate.low is None):
         return observed(extremes, divisor)
     return interval(estimate, divisor)
 
@@ -101,7 +128,9 @@ def percent_interval(share: "Interval") -> str:
     """A fraction with its limits as percentages: "6 % [4.24 %, 8.21 %]"; an exact one: "6 % exact"."""
     if share.is_exact:
         return f"{percent(share.value)} {EXACT}"
-    return f"{percent(share.value)} [{percent(share.low)}, {percent(share.high)}]"
+    if share.is_whole:
+        return f"{percent(share.value)} [{percent(share.low)}, {percent(share.high)}]"
+    return f"{percent(share.value)} (no interval)"
 
 
 def p_value(p: float | None) -> str:

@@ -120,8 +120,8 @@ def _family(metric: str, factor: str, family: list[LevelComparison]) -> tuple[fl
     title, name = METRICS[metric].title, factor_name(factor)
     shown = [comparison for comparison in family if _is_shown(comparison)]
     if not shown:
-        if all(comparison.difference.value is None for comparison in family):
-            return 0.0, f"{title}: too few samples to compare levels of {name}."
+        if all(comparison.verdict == "not enough repetitions" for comparison in family):
+            return 0.0, f"{title}: too few repetitions to compare levels of {name}."
         if all(comparison.verdict == "equal" for comparison in family):
             return 0.0, f"{title}: equal at all levels of {name}, exactly."
         return 0.0, f"{title}: no difference shown between levels of {name}."
@@ -143,10 +143,12 @@ def _log_ratio(comparison: LevelComparison) -> float:
 def _ratio(comparison: LevelComparison) -> str:
     """A ratio in words, with where it was found and its interval."""
     ratio = comparison.ratio
-    half = None if ratio.low is None or ratio.high is None else (ratio.high - ratio.low) / 2
+    half = (ratio.high - ratio.low) / 2 if ratio.low is not None and ratio.high is not None else None
     value, low, high = (number(part, resolution=half) for part in (ratio.value, ratio.low, ratio.high))
     where = ", ".join(f"{factor_name(key)} {level}" for key, level in comparison.fixed.items())
     at = f" (at {where})" if where else ""
     if ratio.is_exact:
         return f"{value} times that with {comparison.reference}{at}; both are exact."
+    if half is None:
+        return f"{value} times that with {comparison.reference}{at}; too few repetitions for an interval."
     return f"{value} times that with {comparison.reference}{at}; 95 % interval {low} to {high}."

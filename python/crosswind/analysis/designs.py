@@ -1,0 +1,34 @@
+"""How heavy the tail of a metric may be, from the settings of a cell alone: decided before anything is measured."""
+
+from crosswind.analysis.settings import CellSettings
+from crosswind.metrics import RATE, Metric, Per
+from crosswind.stats import LIGHT, Design, Tail
+
+HEAVY_LOSS = 0.125
+"""At this loss per direction a wait for retransmissions with a doubling timer has no finite third moment: 8 p >= 1."""
+
+
+INFINITE_LOSS = 0.25
+"""At this one it has no finite variance: 4 p >= 1."""
+
+
+def design_of(metric: Metric, settings: CellSettings) -> Design:
+    """The design of a metric in a cell: skewed where losses or random elements delay exchanges.
+
+    At least the share p of exchanges is delayed where every packet is lost with probability p. A datagram that is lost
+    is not sent again, so that it delays nothing; bytes, packets and processor time by message are sums over many of
+    them.
+    """
+    if not (metric.is_wait or metric.unit is RATE):
+        return LIGHT
+    loss = settings.retransmitted_loss
+    if loss == 0 and not settings.is_delayed_at_random:
+        return LIGHT
+    rate = loss if metric.per is Per.EXCHANGE and loss > 0 else 1.0
+    return Design(_tail(metric, loss), rate, is_wait=metric.is_wait)
+
+
+def _tail(metric: Metric, loss: float) -> Tail:
+    if loss >= INFINITE_LOSS and metric.is_wait:
+        return Tail.INFINITE
+    return Tail.HEAVY if loss >= HEAVY_LOSS else Tail.SKEWED

@@ -1,0 +1,134 @@
+"""What a design supports, decided before anything was drawn: by repetitions, values and how heavy the tail may be.
+
+Refusing an interval after a look at the values would show the lucky samples and hide the others (docs/decisions/0012).
+Every number here is the least one at which the coverage table of docs/statistics.md is within its bounds.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+MIN_UNITS = 3
+"""Repetitions for any interval at all: two of them have a t of 12.7."""
+SKEWED_UNITS = 20
+SKEWED_EVENTS = 30
+"""Of a skewed mean: repetitions, and the delayed exchanges that are to be expected among all."""
+HEAVY_UNITS = 100
+HEAVY_VALUES = 10_000
+"""Of a heavy mean: repetitions and values."""
+TRIMMED_VALUES = 30
+"""Of a trimmed mean: values, of which six are left out at each end."""
+TAIL_VALUES = 20
+"""Of a quantile over several values a repetition: values to be expected beyond it."""
+TAIL_UNITS = 0.5
+"""Of a quantile: repetitions times the share of values beyond it; 10 repetitions for p95, 50 for p99."""
+QUANTILE_UNITS = 5
+DELTA_UNITS = 5
+"""Repetitions of a quantile's interval, and of Cliff's delta."""
+MESSAGES_BEYOND = 5
+"""Of a quantile that is taken of each repetition: values to be expected beyond it in each."""
+
+
+class Tail(Enum):
+    """How heavy the upper tail of a metric is by its design."""
+
+    LIGHT = "light"
+    """Nothing delays an exchange at random."""
+    SKEWED = "skewed"
+    """Losses delay exchanges. Below 12.5 % loss a doubling timer leaves the third moment finite: E[8^k] < infinity."""
+    HEAVY = "heavy"
+    """The third moment is not finite."""
+    INFINITE = "infinite"
+    """Nor is the variance, so that a mean has no interval, however many repetitions there are."""
+
+
+NO_VARIANCE = (
+    "no number of repetitions is enough: at this loss a doubling retransmission timer gives times without a finite "
+    "variance (from 25 %); read the quantiles"
+)
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is known of a metric of a cell before it is measured.
+
+    Attributes:
+        tail: see there. rate: the least share of values that something delays, in (0, 1]; 1 where that is not known.
+        is_wait: whether the tail is the upper one, so that a lower limit may stand without an upper one.
+    """
+
+    tail: Tail = Tail.LIGHT
+    rate: float = 1.0
+    is_wait: bool = True
+
+    def joined(self, other: "Design") -> "Design":
+        """The design of a comparison: the heavier tail, and the rarer delays."""
+        tails = list(Tail)
+        tail = tails[max(tails.index(self.tail), tails.index(other.tail))]
+        rates = [part.rate for part in (self, other) if part.tail is not Tail.LIGHT]
+        return Design(tail, min(rates, default=1.0), is_wait=self.is_wait and other.is_wait)
+
+
+LIGHT = Design()
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """Why a design does not support an interval. needed: repetitions that would; None where no number does."""
+
+    message: str
+    needed: int | None
+
+
+def mean_shortage(design: Design, units: int, n: int) -> Shortage | None:
+    """What a mean, a trimmed mean or a difference of means lacks; None where its interval is supported.
+
+    Args: units: repetitions, or pairs of them. n: values in these.
+    """
+    if design.tail is Tail.INFINITE:
+        return Shortage(NO_VARIANCE, None)
+    needed = MIN_UNITS
+    each = max(n / units, 1.0) if units else 1.0
+    if design.tail is Tail.SKEWED:
+        needed = max(SKEWED_UNITS, _up(SKEWED_EVENTS / (design.rate * each)))
+    elif design.tail is Tail.HEAVY:
+        needed = max(HEAVY_UNITS, _up(HEAVY_VALUES / each))
+    why = "" if design.tail is Tail.LIGHT else " where losses delay exchanges"
+    return _shortage(f"an interval of a mean{why}", needed, units)
+
+
+def trimmed_mean_shortage(units: int, n: int) -> Shortage | None:
+    """What a trimmed mean lacks; None where its interval is supported."""
+    each = max(n / units, 1.0) if units else 1.0
+    return _shortage("an interval of a trimmed mean", max(MIN_UNITS, _up(TRIMMED_VALUES / each)), units)
+
+
+def quantile_shortage(q: float, units: int, n: int) -> Shortage | None:
+    """What a quantile over several values a repetition lacks; None where its interval is supported."""
+    beyond = min(q, 1 - q)
+    each = max(n / units, 1.0) if units else 1.0
+    needed = max(QUANTILE_UNITS, _up(TAIL_UNITS / beyond), _up(TAIL_VALUES / (beyond * each)))
+    return _shortage(f"an interval of {quantile_name(q)}", needed, units)
+
+
+def share_shortage(units: int) -> Shortage | None:
+    """What a share lacks; None where its interval is supported."""
+    return _shortage("an interval of a share", MIN_UNITS, units)
+
+
+def quantile_name(q: float) -> str:
+    """A quantile in words: "the median", "p95"."""
+    return "the median" if q == 0.5 else f"p{100 * q:g}"
+
+
+def _shortage(what: str, needed: int, units: int) -> Shortage | None:
+    if units >= needed:
+        return None
+    more = needed - units
+    return Shortage(
+        f"{what} needs {needed} repetitions, there {'is' if units == 1 else 'are'} {units}: {more} more", needed
+    )
+
+
+def _up(number: float) -> int:
+    return math.ceil(round(number, 9))

@@ -1,0 +1,124 @@
+"""A statistic as its value and what each repetition contributes to its error; intervals and tests of it.
+
+Of a ratio such as a mean over all messages, repetition u contributes d_u = U (s_u - m n_u) / N, with U repetitions of
+n_u messages whose values add up to s_u. The standard error is that of the mean of the d_u. The difference of two
+statistics of the same repetitions has the differences of their contributions, which is what makes a comparison paired.
+
+Source: Cochran, Sampling Techniques (1977), section 6.3; Davison & Hinkley 1997, sections 2.4 and 2.7.
+"""
+
+import functools
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from crosswind.stats.design import Design, Tail
+from crosswind.stats.estimate import Array, check_level
+from crosswind.stats.units import Units
+
+RESAMPLES = 1999
+MAX_RESAMPLED = 1000
+"""Units that are resampled; with more, Student's t is as good."""
+
+NO_SPREAD = "the repetitions do not differ at all, so that nothing shows how sure this is"
+
+STUDENT = "Student's t over repetitions"
+WIDER = "Student's t and studentised bootstrap over repetitions, the wider limit at each end"
+
+
+@dataclass(frozen=True)
+class Linearised:
+    """A statistic. value: in its unit. parts: shape (units,), what each repetition contributes; their mean is 0.
+
+    n: values it rests on. left_out: repetitions that say nothing of its error, as trimmed ones.
+    """
+
+    value: float
+    parts: Array = field(repr=False)
+    n: int
+    left_out: int = 0
+
+    @property
+    def units(self) -> int:
+        """Repetitions that it rests on."""
+        return self.parts.size
+
+    @functools.cached_property
+    def error(self) -> float:
+        """The standard error; 0 for a single unit, which shows none."""
+        units = self.parts.size
+        if units < 2:
+            return 0.0
+        squares = float(self.parts @ self.parts)
+        # What rounding leaves of contributions that are all the same is not a spread.
+        scale = max(abs(self.value), 1e-300)
+        error = float(np.sqrt(squares / (units * (units - 1))))
+        return error if error > 1e-14 * scale else 0.0
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the error."""
+        return max(self.parts.size - self.left_out - 1, 1)
+
+
+def mean_of(units: Units) -> Linearised:
+    """The mean of all values, a ratio of sums over the repetitions. Raises: TooFewSamples without a value."""
+    centre, n = units.centre, units.values.size
+    used = units.sizes > 0
+    sums, sizes = units.sums[used], units.sizes[used]
+    shift = float(sums.sum()) / n
+    return Linearised(centre + shift, (sums - shift * sizes) * (sums.size / n), n)
+
+
+def student(level: float, freedom: float) -> float:
+    """Student's t that a two-sided interval of this level extends to on either side."""
+    return float(special.stdtrit(freedom, (1 + check_level(level)) / 2))
+
+
+def limits(of: Linearised, design: Design, level: float) -> tuple[float, float]:
+    """The two-sided interval. An end may be infinite, where resamples do not bound it.
+
+    Student's t; in a design that is not light the wider of its limits and the studentised bootstrap's at each end: the
+    first holds for differences that are symmetric, the second for what is skewed.
+    """
+    half = student(level, of.freedom) * of.error
+    low, high = of.value - half, of.value + half
+    if design.tail is Tail.LIGHT or not 1 < of.units <= MAX_RESAMPLED or of.error == 0:
+        return low, high
+    tail = (1 - level) / 2
+    below, above = (float(t) for t in np.quantile(resampled_t(of), [tail, 1 - tail], method="inverted_cdf"))
+    return min(low, of.value - above * of.error), max(high, of.value - below * of.error)
+
+
+def lower_limit(of: Linearised, level: float) -> float:
+    """A one-sided lower limit. Where the upper tail is the heavy one, it covers at least `level`."""
+    return of.value - float(special.stdtrit(of.freedom, level)) * of.error
+
+
+def method_of(design: Design) -> str:
+    """How `limits` are made in a design."""
+    return STUDENT if design.tail is Tail.LIGHT else WIDER
+
+
+def resampled_t(of: Linearised) -> Array:
+    """(statistic - value) / error of resamples, shape (RESAMPLES,); the same number of units gives the same
+    resamples."""
+    parts = of.parts / (np.abs(of.parts).max() or 1.0)
+    units = parts.size
+    weights = _weights(units)
+    shift, square = (weights @ column / units for column in (parts, parts**2))
+    error = np.sqrt(np.maximum(square - shift**2, 0.0) / (units - 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.asarray(shift / error)
+    t[error <= 1e-12] = np.sign(shift[error <= 1e-12]) * np.inf
+    return np.nan_to_num(t, nan=0.0, posinf=np.inf, neginf=-np.inf)
+
+
+@functools.lru_cache(maxsize=16)
+def _weights(units: int) -> npt.NDArray[np.float64]:
+    """How often each unit is in each resample, shape (RESAMPLES, units)."""
+    drawn = np.random.default_rng(units).integers(0, units, size=(RESAMPLES, units))
+    drawn += units * np.arange(RESAMPLES)[:, None]
+    return np.bincount(drawn.ravel(), minlength=RESAMPLES * units).reshape(RESAMPLES, units).astype(np.float64)

@@ -1,0 +1,169 @@
+"""The values of a metric in a cell, by the repetition and the connection that each is from.
+
+A repetition is the experimental unit: a block in time with one seed. What happens inside it is not independent:
+exchanges of a connection share its timers, connections of a repetition share its losses and the state of the machine.
+So every interval and every test rests on how repetitions differ, not on how many messages they have.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from crosswind.stats.estimate import Array, Range, TooFewSamples
+
+Integers = npt.NDArray[np.int64]
+Key = tuple[int, int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Values of one metric in one cell, in time order within each repetition.
+
+    Attributes:
+        values: float64, shape (n,), of the exchanges that succeeded; finite.
+        member: int64, shape (n,), which unit each is from: an index into `keys`, never falling.
+        connections: int64, shape (n,), equal for values of one connection of one repetition.
+        keys: of each unit its repetition and its seed (None: not known). Units of two cells with the same key form a
+            pair.
+        censored: int64, shape (units,), exchanges that had not ended at `limit`, when they were given up.
+        limit: in the unit of the values; None where nothing is censored.
+    """
+
+    values: Array
+    member: Integers
+    connections: Integers
+    keys: tuple[Key, ...]
+    censored: Integers
+    limit: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        values: npt.ArrayLike,
+        repetitions: npt.ArrayLike | None = None,
+        *,
+        connections: npt.ArrayLike | None = None,
+        keys: Sequence[Key] | None = None,
+        censored: Sequence[int] | None = None,
+        limit: float | None = None,
+    ) -> "Units":
+        """Values with the repetition of each; None: each is a repetition of its own.
+
+        Args:   keys: of every repetition, ascending; None: the repetitions that have values, their seeds not known.
+                censored: of each of `keys`; None: 0.
+        Raises: ValueError for values that are not finite, and for arrays that do not fit together.
+        """
+        given = np.asarray(values, dtype=np.float64).ravel()
+        if not np.isfinite(given).all():
+            raise ValueError("a value is not a finite number")
+        numbers = np.arange(given.size) if repetitions is None else np.asarray(repetitions, dtype=np.int64).ravel()
+        lines = numbers if connections is None else np.asarray(connections, dtype=np.int64).ravel()
+        if not given.shape == numbers.shape == lines.shape:
+            raise ValueError("every value needs one repetition and one connection")
+        if np.any(np.diff(numbers) < 0):
+            order = np.argsort(numbers, kind="stable")
+            given, numbers, lines = given[order], numbers[order], lines[order]
+        names = tuple(keys) if keys is not None else tuple((int(number), None) for number in np.unique(numbers))
+        known = np.array([repetition for repetition, _ in names], dtype=np.int64)
+        if not np.isin(numbers, known).all():
+            raise ValueError("a value is of a repetition that has no key")
+        held = np.zeros(known.size, dtype=np.int64) if censored is None else np.asarray(censored, dtype=np.int64)
+        return cls(given, np.searchsorted(known, numbers), lines, names, held, limit)
+
+    @property
+    def count(self) -> int:
+        """How many units there are."""
+        return len(self.keys)
+
+    @property
+    def n(self) -> int:
+        """How many exchanges: those that succeeded, and those that are censored."""
+        return self.values.size + int(self.censored.sum())
+
+    @property
+    def repetitions(self) -> Integers:
+        """The repetition of each value, shape (n,)."""
+        return np.array([repetition for repetition, _ in self.keys], dtype=np.int64)[self.member]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether every unit is one exchange, so that they are independent."""
+        return self.n == self.count
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Values of each unit, shape (units,)."""
+        return np.bincount(self.member, minlength=self.count).astype(np.float64)
+
+    @cached_property
+    def sums(self) -> Array:
+        """Sum of the values of each unit, less `centre` for each value, shape (units,)."""
+        return np.bincount(self.member, weights=self.values - self.centre, minlength=self.count).astype(np.float64)
+
+    @cached_property
+    def centre(self) -> float:
+        """The mean of all values, which is subtracted before anything is added up, so that no digit is lost."""
+        if not self.values.size:
+            raise TooFewSamples("no exchange succeeded", needed=1)
+        return float(self.values.mean())
+
+    @cached_property
+    def means(self) -> Array:
+        """Mean of each unit that has values, shape (those units,)."""
+        with_values = self.sizes > 0
+        return np.asarray(self.centre + self.sums[with_values] / self.sizes[with_values])
+
+    @cached_property
+    def ordered(self) -> Array:
+        """All values in ascending order, shape (n,). Sorted once, for every quantile."""
+        return np.sort(self.values)
+
+    def below(self, place: float) -> Array:
+        """Of each unit how many values are at or below a place, shape (units,)."""
+        return np.bincount(self.member, weights=self.values <= place, minlength=self.count).astype(np.float64)
+
+    def quantiles(self, q: float) -> Array:
+        """The q-quantile of each unit (Hyndman & Fan type 7), of all its exchanges; infinite where it is censored."""
+        starts = np.searchsorted(self.member, np.arange(self.count + 1))
+        return np.array([
+            _quantile(self.values[start:end], int(held), q)
+            for start, end, held in zip(starts, starts[1:], self.censored, strict=False)
+            if end > start or held
+        ])  # fmt: skip
+
+    def spread(self) -> Range | None:
+        """The smallest and the largest mean of a unit; None with a single unit."""
+        means = self.means
+        return (float(means.min()), float(means.max())) if means.size > 1 else None
+
+    def chosen(self, keys: Sequence[Key]) -> "Units":
+        """Some of the units, in the order of `keys`; with the values of each in their order."""
+        if tuple(keys) == self.keys:
+            return self
+        place = {key: index for index, key in enumerate(keys)}
+        new = np.array([place.get(key, -1) for key in self.keys], dtype=np.int64)
+        member = new[self.member]
+        order = np.argsort(member, kind="stable")
+        order = order[np.searchsorted(member[order], 0) :]
+        held = np.array([self.censored[self.keys.index(key)] for key in keys], dtype=np.int64)
+        return replace(
+            self,
+            values=self.values[order],
+            member=member[order],
+            connections=self.connections[order],
+            keys=tuple(keys),
+            censored=held,
+        )
+
+
+def _quantile(values: Array, censored: int, q: float) -> float:
+    rank = (values.size + censored - 1) * q
+    below = int(rank)
+    last = min(below + (rank > below), values.size + censored - 1)
+    if last >= values.size:
+        return float("inf")
+    ordered = np.partition(values, [below, last])
+    return float(ordered[below] + (rank - below) * (ordered[last] - ordered[below]))
