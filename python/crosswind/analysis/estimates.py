@@ -1,10 +1,10 @@
 """The estimates of a cell: every statistic of each metric, or why the repetitions do not support it."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.designs import design_of
-from crosswind.analysis.result import Interval, MetricEstimates
+from crosswind.analysis.result import Diagnostics, Interval, MetricEstimates
 from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, Per, Statistic
 from crosswind.stats import (
     Estimate,
@@ -19,6 +19,7 @@ from crosswind.stats import (
     share_interval,
     trimmed_mean_interval,
 )
+from crosswind.stats.diagnostics import diagnostics_of
 from crosswind.stats.effect import statistic_of
 
 
@@ -41,6 +42,7 @@ def _of_metric(data: CellData, metric: Metric, units: Units, level: float) -> Me
         (float(units.values.min()), float(units.values.max())),
         {statistic.name: estimate(statistic) for statistic in STATISTICS.values()},
         failed=failed if metric.per is Per.EXCHANGE else 0,
+        diagnostics=None if data.is_exact else Diagnostics(**asdict(diagnostics_of(units))),
     )
 
 
@@ -54,7 +56,7 @@ def _estimate(data: CellData, metric: Metric, units: Units, statistic: Statistic
     if statistic.quantile is not None:
         return quantile_interval(units, statistic.quantile, unit=unit, level=level)
     if statistic.is_trimmed:
-        return trimmed_mean_interval(units, unit=unit, level=level)
+        return trimmed_mean_interval(units, unit=unit, design=design_of(metric, data.settings), level=level)
     return _mean(data, metric, units, level)
 
 

@@ -15,6 +15,7 @@ from crosswind.analysis.equivalences import equivalences_of
 from crosswind.analysis.estimates import estimates_of
 from crosswind.analysis.figures import figures_of
 from crosswind.analysis.fits import fits_of
+from crosswind.analysis.likeness import with_likeness
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.profiles import profile_of
 from crosswind.analysis.programs import program_of
@@ -32,7 +33,7 @@ def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
     Returns: the result, serialisable as `crosswind.result/1`; what the samples do not support is null with a reason.
     """
     asked, data = asked_of(record), collect(record)
-    cells = [summarise(cell, record.models, level=level) for cell in data]
+    cells = with_likeness([summarise(cell, record.models, level=level) for cell in data])
     executed = len(record.cells)
     complete = executed >= record.planned
     warnings = [] if complete else [f"the run is incomplete: {executed} of {record.planned} repetitions were executed"]

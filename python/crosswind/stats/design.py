@@ -16,8 +16,8 @@ SKEWED_EVENTS = 30
 HEAVY_UNITS = 100
 HEAVY_VALUES = 10_000
 """Of a heavy mean: repetitions and values."""
-TRIMMED_VALUES = 30
-"""Of a trimmed mean: values, of which six are left out at each end."""
+TRIMMED_VALUES = 100
+"""Of a trimmed mean: values, of which twenty are left out at each end."""
 TAIL_VALUES = 20
 """Of a quantile over several values a repetition: values to be expected beyond it."""
 TAIL_UNITS = 0.5

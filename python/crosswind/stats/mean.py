@@ -15,7 +15,7 @@ from crosswind.stats.design import (
     trimmed_mean_shortage,
 )
 from crosswind.stats.estimate import Estimate, refused, without_interval
-from crosswind.stats.linearised import NO_SPREAD, STUDENT, Linearised, limits, lower_limit, mean_of, method_of
+from crosswind.stats.linearised import NO_SPREAD, Linearised, limits, lower_limit, mean_of, method_of
 from crosswind.stats.units import Units
 
 TRIMMED = 0.2
@@ -64,8 +64,8 @@ def trimmed_mean_of(units: Units, share: float = TRIMMED) -> Linearised:
     return Linearised(value, parts, n, left_out=2 * cut if units.is_single else 0)
 
 
-def trimmed_mean_interval(units: Units, *, unit: str, level: float = 0.95) -> Estimate:
-    """The trimmed mean with Student's t over repetitions. Raises: TooFewSamples without a value."""
+def trimmed_mean_interval(units: Units, *, unit: str, design: Design = LIGHT, level: float = 0.95) -> Estimate:
+    """The trimmed mean with an interval over repetitions. Raises: TooFewSamples without a value."""
     found = trimmed_mean_of(units)
     beyond = int(units.censored.sum())
     if beyond > TRIMMED * units.n:
@@ -74,7 +74,7 @@ def trimmed_mean_interval(units: Units, *, unit: str, level: float = 0.95) -> Es
     short = trimmed_mean_shortage(found.units, found.n)
     if short is not None or found.error == 0:
         return _short(found, short, units, LIGHT, unit=unit, level=level)
-    return _with_limits(found, limits(found, LIGHT, level), STUDENT, unit, level)
+    return _with_limits(found, limits(found, design, level), method_of(design), unit, level)
 
 
 def _with_limits(found: Linearised, ends: tuple[float, float], method: str, unit: str, level: float) -> Estimate:

@@ -68,7 +68,7 @@ class Units:
             given, numbers, lines = given[order], numbers[order], lines[order]
         names = tuple(keys) if keys is not None else tuple((int(number), None) for number in np.unique(numbers))
         known = np.array([repetition for repetition, _ in names], dtype=np.int64)
-        if not np.isin(numbers, known).all():
+        if keys is not None and not np.isin(numbers, known).all():
             raise ValueError("a value is of a repetition that has no key")
         held = np.zeros(known.size, dtype=np.int64) if censored is None else np.asarray(censored, dtype=np.int64)
         return cls(given, np.searchsorted(known, numbers), lines, names, held, limit)

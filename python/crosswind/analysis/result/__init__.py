@@ -23,7 +23,7 @@ from crosswind.analysis.result.comparisons import (
     LevelComparison,
     PublishedComparison,
 )
-from crosswind.analysis.result.estimates import Interval, MetricEstimates
+from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEstimates
 from crosswind.analysis.result.figures import Figure, FigureCurve, FigurePoint, PublishedPoint
 from crosswind.analysis.result.fits import Fit, FitCurve, FitRow, PublishedFit
 from crosswind.analysis.result.programs import ClientProgram, ProgramFunction, ProgramProblem
@@ -35,6 +35,7 @@ __all__ = [
     "ClientProgram",
     "Clock",
     "DelayError",
+    "Diagnostics",
     "Direction",
     "Dropped",
     "EquivalenceClaim",

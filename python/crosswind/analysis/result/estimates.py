@@ -64,6 +64,22 @@ class Interval(ResultModel):
         )  # fmt: skip
 
 
+class Diagnostics(ResultModel):
+    """Whether the repetitions of a cell are alike in a metric, which its intervals take for granted.
+
+    `drift`: rank correlation of a repetition's mean with its place in the run; `lag1`: with the next repetition's;
+    each with its p-value of none, all null with few repetitions. `icc`: share of the variance between repetitions.
+    `effective_n`: how many independent messages would give a mean as sure as this one. Null: it cannot be said.
+    """
+
+    drift: float | None
+    drift_p: float | None
+    lag1: float | None
+    lag1_p: float | None
+    icc: float | None
+    effective_n: float | None
+
+
 def _require_statistics(schema: dict[str, Any]) -> None:
     """Describes every statistic of `crosswind.metrics` as a field, which it is in JSON."""
     interval = schema["additionalProperties"]
@@ -86,17 +102,31 @@ class MetricEstimates(ResultModel):
     smallest: float
     largest: float
     failed: int = 0
+    diagnostics: Diagnostics | None = None
     median: Interval
     mean: Interval
 
     @classmethod
     def of(
-        cls, unit: Unit, extremes: tuple[float, float], statistics: Mapping[str, Interval], *, failed: int = 0
+        cls,
+        unit: Unit,
+        extremes: tuple[float, float],
+        statistics: Mapping[str, Interval],
+        *,
+        failed: int = 0,
+        diagnostics: Diagnostics | None = None,
     ) -> "MetricEstimates":
         """The estimates of every statistic, by its name. Args: extremes: smallest and largest sample."""
         smallest, largest = extremes
         return cls.model_validate(
-            {"unit": unit.name, "smallest": smallest, "largest": largest, "failed": failed, **statistics}
+            {
+                "unit": unit.name,
+                "smallest": smallest,
+                "largest": largest,
+                "failed": failed,
+                "diagnostics": diagnostics,
+                **statistics,
+            }
         )
 
     def statistic(self, name: str) -> Interval:

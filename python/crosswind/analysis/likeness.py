@@ -1,0 +1,45 @@
+"""Warnings of cells whose repetitions are not alike: they drift over the run, or each resembles the one before."""
+
+from collections.abc import Mapping, Sequence
+
+from crosswind.analysis.result import CellResult, Diagnostics
+from crosswind.metrics import METRICS, Place
+from crosswind.stats import holm
+
+ALPHA = 0.05
+
+
+def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
+    """The cells, with warnings where repetitions of a main metric drift or resemble their neighbours.
+
+    P-values are corrected by Holm's method over all cells of a run, so that a sound run is warned of once in twenty.
+    """
+    asked = [
+        (cell.cell, METRICS[name].title, found)
+        for cell in cells
+        for name, found in _known(cell).items()
+        if METRICS[name].place is Place.MAIN
+    ]
+    warnings: dict[int, list[str]] = {}
+    tested = [(found.drift_p or 0.0) for *_, found in asked], [(found.lag1_p or 0.0) for *_, found in asked]
+    for (cell, title, found), drift_p, lag1_p in zip(asked, *(holm(part) for part in tested), strict=True):
+        if drift_p < ALPHA:
+            warnings.setdefault(cell, []).append(
+                f"{title} drifts over the repetitions: its rank correlation with their order is {found.drift:.2f}, "
+                "so that its intervals may be too narrow"
+            )
+        elif lag1_p < ALPHA:
+            warnings.setdefault(cell, []).append(
+                f"{title} of a repetition resembles that of the one before: their correlation is {found.lag1:.2f}, "
+                "so that its intervals may be too narrow"
+            )
+    return [
+        cell.model_copy(update={"warnings": [*cell.warnings, *warnings[cell.cell]]}) if cell.cell in warnings else cell
+        for cell in cells
+    ]
+
+
+def _known(cell: CellResult) -> Mapping[str, Diagnostics]:
+    """The diagnostics of each metric of a cell that has enough repetitions to judge their order."""
+    found = {name: estimates.diagnostics for name, estimates in cell.estimates.items()}
+    return {name: made for name, made in found.items() if made is not None and made.drift_p is not None}

@@ -1,0 +1,93 @@
+"""Whether the repetitions of a cell are alike: what an interval over repetitions takes for granted.
+
+Repetitions are taken to be exchangeable: none is slower for being later, and none resembles its neighbour. Messages of
+one repetition need not be independent, and how alike they are says what they are worth.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special, stats
+
+from crosswind.stats.estimate import Array
+from crosswind.stats.linearised import mean_of
+from crosswind.stats.units import Units
+
+MIN_ORDERED = 8
+"""Repetitions for a statement on their order."""
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How alike the repetitions of a cell are in one metric.
+
+    Attributes:
+        drift: rank correlation of a repetition's mean with its place in the run, in [-1, 1]. drift_p: two-sided, of
+        none. lag1: correlation of a repetition's mean with the next one's. lag1_p: two-sided, of none. Of less than
+            MIN_ORDERED repetitions all four are None.
+        icc: how alike the messages of a repetition are: the share of the variance that lies between repetitions
+            (Fisher's intraclass correlation), at most 1; below 0 where they differ less than chance would have it.
+            None where every repetition has one message.
+        effective_n: how many independent messages have a mean that is as sure; None where repetitions do not differ.
+    """
+
+    drift: float | None
+    drift_p: float | None
+    lag1: float | None
+    lag1_p: float | None
+    icc: float | None
+    effective_n: float | None
+
+
+def diagnostics_of(units: Units) -> Diagnostics:
+    """The diagnostics of the values of a cell. Raises: TooFewSamples without a value."""
+    means = units.means
+    ordered = means.size >= MIN_ORDERED and float(np.ptp(means)) > 0
+    drift, drift_p = _drift(means) if ordered else (None, None)
+    lag1, lag1_p = _lag1(means) if ordered else (None, None)
+    error = mean_of(units).error
+    variance = float(units.values.var())
+    worth = variance / error**2 if error > 0 and variance > 0 else None
+    return Diagnostics(drift, drift_p, lag1, lag1_p, intraclass_correlation(units), worth)
+
+
+def intraclass_correlation(units: Units) -> float | None:
+    """The share of the variance that lies between repetitions, by one-way analysis of variance.
+
+    Returns: None below two repetitions, with one message in each, and where no value differs.
+    Source:  Donner, International Statistical Review 54 (1986), eq. 2.1.
+    """
+    sizes = units.sizes[units.sizes > 0]
+    count, n = sizes.size, units.values.size
+    if count < 2 or n == count:
+        return None
+    between = float(np.sum(sizes * (units.means - units.centre) ** 2)) / (count - 1)
+    within = (float(units.values.var()) * n - between * (count - 1)) / (n - count)
+    usual = (n - float(np.sum(sizes**2)) / n) / (count - 1)
+    total = between + (usual - 1) * within
+    return (between - within) / total if total > 0 else None
+
+
+def _drift(means: Array) -> tuple[float, float]:
+    """Spearman's rank correlation with the order, and its p-value by Student's t."""
+    ranks = stats.rankdata(means)
+    order = np.arange(means.size)
+    return _tested(float(np.corrcoef(ranks, order)[0, 1]), means.size)
+
+
+def _lag1(means: Array) -> tuple[float, float]:
+    """Correlation of the ranks of neighbours; ranks, because one slow repetition would hide it."""
+    ranks = stats.rankdata(means) - (means.size + 1) / 2
+    square = float(ranks @ ranks)
+    found = float(ranks[1:] @ ranks[:-1]) / square
+    # Wald & Wolfowitz (1943): the mean is -1/n, and the variance close to 1/n.
+    z = (found + 1 / means.size) * math.sqrt(means.size)
+    return found, float(2 * special.ndtr(-abs(z)))
+
+
+def _tested(correlation: float, n: int) -> tuple[float, float]:
+    rest = 1 - correlation**2
+    if rest <= 0:
+        return correlation, 0.0
+    return correlation, float(2 * special.stdtr(n - 2, -abs(correlation) * math.sqrt((n - 2) / rest)))
