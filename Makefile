@@ -13,8 +13,8 @@ PYTHON_SOURCES := pyproject.toml README.md LICENSE $(shell find packaging python
 STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install build build-tests kernel kernel-wheel test test-rust test-python check check-rust check-python licences advisories \
-        bench catalog reference fuzz lock clean
+.PHONY: help demo install build build-tests kernel kernel-wheel test test-rust test-python check check-rust check-python licences \
+        advisories bench catalog coverage reference fuzz lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make advisories  known vulnerabilities of dependencies (network)"
 	@echo "make catalog     what a cell can be, as crosswind-cell describes it: for the Python package and docs/study.md"
 	@echo "make reference   the tables of docs/result.md and the schema of results"
+	@echo "make coverage    how often the intervals enclose the truth, by simulation, for docs/statistics.md; TRIALS=2000"
 	@echo "make lock        the lock files, from pyproject.toml (network)"
 	@echo "make clean       removes what was built; runs are kept"
 
@@ -143,6 +144,11 @@ $(CELL): $(RUST_SOURCES)
 # What the documentation says of results; a test says whether it is current.
 reference: $(DEV)/.locked
 	PYTHONPATH=python $(DEV)/bin/python -m crosswind.report.reference docs/result.md docs/result.schema.json
+
+# Some minutes on an idle machine. Every process has one thread, and there is one for each processor.
+TRIALS ?= 2000
+coverage: $(DEV)/.locked
+	PYTHONPATH=python:tests OPENBLAS_NUM_THREADS=1 $(DEV)/bin/python -m coverage.table docs/statistics.md --trials $(TRIALS)
 
 lock: $(DEV)/.locked
 	packaging/lock

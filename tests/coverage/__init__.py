@@ -1,0 +1,1 @@
+"""How often the intervals that a report prints enclose the truth."""

@@ -1,0 +1,166 @@
+"""Every interval and every test that a report prints, tried on repetitions whose truth is known."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from coverage.worlds import Size, World, scores
+from crosswind.stats import (
+    Estimate,
+    Share,
+    Side,
+    TooFewSamples,
+    Units,
+    cliffs_delta,
+    difference,
+    estimate_of,
+    mean_interval,
+    paired_shift,
+    quantile_interval,
+    ratio,
+    share_interval,
+    tost_ratio,
+    trimmed_mean_interval,
+    unpaired_shift,
+)
+from crosswind.stats.estimate import Array
+from crosswind.stats.mean import TRIMMED
+
+FACTOR = 1.2
+"""How many times the values of the other cell are larger, where there is a difference to find."""
+MARGIN = 0.2
+"""Of the equivalence test: exactly what the other cell differs by."""
+COMMON, RARE = 0.1, 0.01
+"""Shares whose intervals are tried."""
+LEVEL = 0.95
+PERMUTED = 4
+"""Every so many runs have their permutation tests too, which take longest."""
+_MESSAGES_AT_ONCE = 2_000_000
+
+
+@dataclass
+class Tally:
+    """What came of a procedure: trials whose interval enclosed the truth, whose interval has one end, that had none."""
+
+    covered: int = 0
+    one_sided: int = 0
+    refused: int = 0
+    trials: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def add(self, made: Estimate, truth: float) -> None:
+        """Count an interval."""
+        self.trials += 1
+        if made.low is None and made.high is None:
+            self.refused += 1
+            return
+        self.one_sided += made.low is None or made.high is None
+        slack = 1e-9 * max(abs(truth), 1.0)
+        low = -np.inf if made.low is None else made.low - slack
+        high = np.inf if made.high is None else made.high + slack
+        self.covered += low <= truth <= high
+
+    def add_test(self, p: float | None, *, below: float) -> None:
+        """Count a test that found something."""
+        self.trials += 1
+        self.refused += p is None
+        self.covered += p is not None and p < below
+
+    @property
+    def rate(self) -> float:
+        """Share of the trials with an interval that enclosed the truth; of a test, that found something."""
+        return self.covered / max(self.trials - self.refused, 1)
+
+
+def tallies(world: World, size: Size, *, trials: int, seed: int) -> dict[str, Tally]:
+    """What came of every procedure in `trials` runs."""
+    rng = np.random.default_rng([seed, size.units, size.messages, round(100 * size.icc)])
+    found: dict[str, Tally] = {}
+    truths = _truths(world)
+    step = max(1, _MESSAGES_AT_ONCE // (size.units * size.messages))
+    for start in range(0, trials, step):
+        drawn = [world.of_score(part) for part in scores(rng, min(step, trials - start), size)]
+        for index, values in enumerate(zip(*drawn, strict=True)):
+            permuted = (start + index) % PERMUTED == 0
+            for name, act in _procedures(world, truths, *values, permuted=permuted):
+                act(found.setdefault(name, Tally()))
+    return found
+
+
+def _truths(world: World) -> dict[str, float]:
+    return {
+        "trimmed": world.trimmed(TRIMMED),
+        **{name: world.quantile(q) for name, q in (("median", 0.5), ("p95", 0.95), ("p99", 0.99))},
+        "common": world.quantile(1 - COMMON),
+        "rare": world.quantile(1 - RARE),
+    }
+
+
+def _units(values: Array, first: int = 0) -> Units:
+    """Repetitions from an array of shape (units, messages); `first`: the number of the first one."""
+    return Units.of(values.ravel(), np.repeat(first + np.arange(values.shape[0]), values.shape[1]))
+
+
+def _procedures(
+    world: World, truths: dict[str, float], own: Array, same: Array, apart: Array, *, permuted: bool
+) -> Iterator[tuple[str, Callable[[Tally], None]]]:
+    design = world.design
+    cell = _units(own)
+    a, b, c = Side(cell, design), Side(_units(FACTOR * same), design), Side(_units(FACTOR * apart, 10_000), design)
+    same_as, apart_from = Side(_units(same), design), Side(_units(apart, 10_000), design)
+    effect, unpaired, log_ratio = difference(a, b), difference(a, c), ratio(a, b)
+    n = 2 * own.size
+    more = (FACTOR - 1) * world.mean
+    intervals: dict[str, tuple[Callable[[], Estimate], float]] = {
+        "mean": (lambda: mean_interval(cell, unit="ns", design=design), world.mean),
+        "trimmed": (lambda: trimmed_mean_interval(cell, unit="ns", design=design), truths["trimmed"]),
+        "median": (lambda: quantile_interval(cell, 0.5, unit="ns"), truths["median"]),
+        "p95": (lambda: quantile_interval(cell, 0.95, unit="ns"), truths["p95"]),
+        "p99": (lambda: quantile_interval(cell, 0.99, unit="ns"), truths["p99"]),
+        "share 10 %": (lambda: share_interval(_share(own, truths["common"])), COMMON),
+        "share 1 %": (lambda: share_interval(_share(own, truths["rare"])), RARE),
+        "difference": (lambda: estimate_of(effect, unit="ns", level=LEVEL), more),
+        "unpaired": (lambda: estimate_of(unpaired, unit="ns", level=LEVEL), more),
+        "ratio": (lambda: estimate_of(log_ratio, unit="1", level=LEVEL), FACTOR),
+        "median, paired": (lambda: _compared(a, same_as, 0.5), 0.0),
+        "p95, paired": (lambda: _compared(a, same_as, 0.95), 0.0),
+        "shift": (lambda: paired_shift(same_as.units.means - cell.means, n=n, unit="ns"), 0.0),
+        "shift, unpaired": (lambda: unpaired_shift(cell.means, apart_from.units.means, n=n, unit="ns"), 0.0),
+        "Cliff": (lambda: cliffs_delta(cell.means, apart_from.units.means, n=n), 0.0),
+    }
+    for name, (make, truth) in intervals.items():
+        made = _made(make)
+        yield name, lambda tally, made=made, truth=truth: tally.add(made, truth)  # type: ignore[misc]
+    tests: dict[str, float | None] = {
+        "false alarm": difference(a, same_as).p,
+        "power": effect.p,
+        "TOST error": _equivalence(a, b),
+    }
+    if permuted:
+        tests |= {"false alarm, unpaired": difference(a, apart_from).p, "power, unpaired": unpaired.p}
+    for name, p in tests.items():
+        yield name, lambda tally, p=p: tally.add_test(p, below=0.05)  # type: ignore[misc]
+
+
+def _share(values: Array, place: float) -> Share:
+    return Share.of(np.sum(values > place, axis=1), np.full(values.shape[0], values.shape[1]))
+
+
+def _compared(reference: Side, other: Side, q: float) -> Estimate:
+    return estimate_of(difference(reference, other, q), unit="ns", level=LEVEL)
+
+
+def _equivalence(reference: Side, other: Side) -> float | None:
+    try:
+        return tost_ratio(reference, other, margin=MARGIN).p
+    except TooFewSamples:
+        return None
+
+
+def _made(make: Callable[[], Estimate]) -> Estimate:
+    try:
+        return make()
+    except TooFewSamples as error:
+        return Estimate(None, None, None, 0, LEVEL, "none", "ns", error.message)

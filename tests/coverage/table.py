@@ -1,0 +1,107 @@
+"""The table of coverage in docs/statistics.md.
+
+    python -m coverage.table docs/statistics.md [--trials 2000]
+
+tries every procedure on every distribution, size and dependence, and writes the shares between the markers
+`<!-- coverage -->` and `<!-- end -->`. Every number is seeded: the same program gives the same table.
+"""
+
+import argparse
+import re
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from pathlib import Path
+
+from coverage.procedures import FACTOR, LEVEL, MARGIN, PERMUTED, Tally, tallies
+from coverage.worlds import SHARED, WORLDS, Size
+
+UNITS = (3, 5, 10, 20, 30, 100)
+DEPENDENCE = ((1, 0.0), (100, 0.0), (100, 0.2))
+"""Messages in a repetition, and the correlation that they have in common."""
+
+ESTIMATES = ("mean", "trimmed", "median", "p95", "p99", "share 10 %", "share 1 %")
+COMPARISONS = (
+    "difference", "ratio", "unpaired", "median, paired", "p95, paired", "shift", "shift, unpaired", "Cliff",
+)  # fmt: skip
+TESTS = ("false alarm", "false alarm, unpaired", "TOST error", "power", "power, unpaired")
+
+_SECTION = re.compile(r"(<!-- coverage -->\n).*?(<!-- end -->)", re.DOTALL)
+
+Cell = tuple[str, Size]
+
+
+def all_cells() -> list[Cell]:
+    """Every distribution with every size."""
+    sizes = [Size(units, messages, icc) for (messages, icc), units in product(DEPENDENCE, UNITS)]
+    return [(world.name, size) for size, world in product(sizes, WORLDS)]
+
+
+def measured(cell: Cell, trials: int) -> tuple[Cell, dict[str, Tally]]:
+    """What came of every procedure in one cell."""
+    world = next(world for world in WORLDS if world.name == cell[0])
+    return cell, tallies(world, cell[1], trials=trials, seed=1)
+
+
+def text_of(found: Mapping[Cell, Mapping[str, Tally]], trials: int) -> str:
+    """The tables, in Markdown."""
+    tested = f"{trials // PERMUTED} for permutation tests"
+    parts = [
+        f"{trials} runs a number ({tested}), so that one of .950 comes out between "
+        f"{LEVEL - 1.96 * (LEVEL * (1 - LEVEL) / trials) ** 0.5:.3f} and "
+        f"{LEVEL + 1.96 * (LEVEL * (1 - LEVEL) / trials) ** 0.5:.3f} in 19 of 20 cases. – : no interval, by design; "
+        "≥ : a lower limit alone, by design; * : more than 1 % of the intervals have one end. The other cell is "
+        f"{FACTOR} times the first one for differences, ratios, power and the error of equivalence (the share of runs "
+        f"that are called equivalent within {MARGIN:.0%}, where it is exactly that); it has the same distribution for "
+        f"all else. Scores of cells with the same seeds correlate by {SHARED}.\n"
+    ]
+    for messages, icc in DEPENDENCE:
+        size = "One message" if messages == 1 else f"{messages} messages"
+        alike = "" if messages == 1 else f", ICC {icc:g}"
+        for names in (ESTIMATES, COMPARISONS, TESTS):
+            what = "tests" if names is TESTS else "intervals"
+            parts.append(f"\n{size} a repetition{alike}: {what}\n\n{''.join(_rows(found, messages, icc, names))}")
+    return "".join(parts)
+
+
+def _rows(
+    found: Mapping[Cell, Mapping[str, Tally]], messages: int, icc: float, names: tuple[str, ...]
+) -> Iterator[str]:
+    yield f"| repetitions | {' | '.join(names)} |\n|{' --- |' * (len(names) + 1)}\n"
+    for world, units in product(WORLDS, UNITS):
+        tally = found[world.name, Size(units, messages, icc)]
+        numbers = [shown(tally[name], is_test=names is TESTS) for name in names]
+        yield f"| {world.name}, {units} | {' | '.join(numbers)} |\n"
+
+
+def shown(tally: Tally, *, is_test: bool = False) -> str:
+    """A number of the table."""
+    if tally.refused > tally.trials // 2:
+        return "–"
+    rate = f"{tally.rate:.3f}".removeprefix("0")
+    if is_test:
+        return rate
+    if tally.one_sided == tally.trials - tally.refused:
+        return f"≥ {rate}"
+    return f"{rate}*" if tally.one_sided > tally.trials / 100 else rate
+
+
+def main() -> None:
+    """Write the tables into a page."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("page", type=Path)
+    parser.add_argument("--trials", type=int, default=2000)
+    asked = parser.parse_args()
+    cells = all_cells()
+    with ProcessPoolExecutor() as pool:
+        found = {}
+        for done, (cell, tally) in enumerate(pool.map(measured, cells, [asked.trials] * len(cells)), start=1):
+            found[cell] = tally
+            print(f"{done} of {len(cells)}: {cell[0]}, {cell[1]}", flush=True)
+    page = asked.page.read_text(encoding="utf-8")
+    text = text_of(found, asked.trials)
+    asked.page.write_text(_SECTION.sub(lambda part: f"{part[1]}{text}{part[2]}", page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""A seeded part of the table of docs/statistics.md: intervals hold, and what is refused is refused by design.
+
+Bounds are binomial: a procedure that covers 93 % falls below its bound once in 10,000 runs of this test.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from coverage.families import false_alarms
+from coverage.procedures import Tally, tallies
+from coverage.table import COMPARISONS, ESTIMATES, all_cells, shown, text_of
+from coverage.worlds import LN1, LN2, MIX, NORMAL, WORLDS, Size, World
+
+TRIALS = 200
+LEAST = int(stats.binom(TRIALS, 0.93).ppf(1e-4))
+DISCRETE = {"median, paired"}
+"""Of mix, half of the pairs of medians are equal, and all may be: then there is no spread, and no interval."""
+
+
+@pytest.mark.parametrize(
+    ("world", "size"),
+    [
+        (NORMAL, Size(3, 100, 0.2)),
+        (NORMAL, Size(10, 1, 0.0)),
+        (LN1, Size(5, 100, 0.2)),
+        (LN1, Size(20, 100, 0.2)),
+        (MIX, Size(30, 100, 0.2)),
+        (LN2, Size(10, 100, 0.2)),
+    ],
+)
+def test_every_interval_holds(world: World, size: Size) -> None:
+    found = tallies(world, size, trials=TRIALS, seed=7)
+    for name in (*ESTIMATES, *COMPARISONS):
+        tally = found[name]
+        if tally.refused == TRIALS:
+            continue
+        assert tally.covered >= LEAST - tally.refused, (name, tally)
+        if name not in DISCRETE:
+            assert tally.refused == 0, (name, "refused after a look at the values")
+    alarms = stats.binom(TRIALS, 0.06).ppf(1 - 1e-4)
+    for name in ("false alarm", "TOST error"):
+        assert found[name].covered <= alarms, (name, found[name])
+
+
+@pytest.mark.parametrize("world", [NORMAL, MIX])
+@pytest.mark.parametrize("repetitions", [2, 5, 20])
+def test_identical_cells_seldom_differ(world: World, repetitions: int) -> None:
+    found = false_alarms(world, Size(repetitions, 50, 0.15), families=TRIALS, seed=1)
+    assert found * TRIALS <= stats.binom(TRIALS, 0.07).ppf(1 - 1e-4)
+
+
+def test_the_true_numbers_are_those_of_many_draws() -> None:
+    score = np.random.default_rng(1).standard_normal(400_000)
+    for world in WORLDS:
+        values = world.of_score(score)
+        # Half the median's and the trimmed mean's own standard error times four is below 1 %.
+        assert world.trimmed(0.2) == pytest.approx(stats.trim_mean(values, 0.2), rel=0.01)
+        assert world.quantile(0.95) == pytest.approx(np.quantile(values, 0.95), rel=0.03)
+
+
+def test_a_table_says_what_is_refused_and_what_has_one_end() -> None:
+    whole, refused = Tally(covered=95, trials=100), Tally(refused=100, trials=100)
+    bound, some = Tally(covered=99, one_sided=100, trials=100), Tally(covered=95, one_sided=5, trials=100)
+    assert [shown(tally) for tally in (whole, refused, bound, some)] == [".950", "–", "≥ .990", ".950*"]
+    every = dict.fromkeys((*ESTIMATES, *COMPARISONS), whole) | dict.fromkeys(
+        ("false alarm", "false alarm, unpaired", "TOST error", "power", "power, unpaired"), Tally(5, trials=100)
+    )
+    text = text_of(dict.fromkeys(all_cells(), every), 100)
+    assert text.count("| normal, 3 |") == 9
+    assert "| LN2, 100 | .050 | .050 | .050 | .050 | .050 |" in text
