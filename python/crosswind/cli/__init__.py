@@ -28,6 +28,7 @@ _COMMANDS = {
     "plan": "Show what a run would take, and run nothing.",
     "report": "Show or export the results of a run.",
     "verify": "Run cells of a run in virtual time again, and compare every bit.",
+    "selftest": "Compare identical cells, and count how often a difference is shown.",
     "runs": "List the runs: how far each got, and its size.",
     "clean": "Show what can be removed, and remove it.",
     "doctor": "Find out what this machine allows.",

@@ -1,0 +1,161 @@
+"""A against A: how often identical cells seem to differ.
+
+Cells that are measured in the same way form families: the first against each of the others, as levels of a factor are
+compared in every report, with the same tests and the same correction. Nothing differs, so that every difference shown
+is a false alarm. Families are drawn from the repetitions of a run.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from crosswind.analysis.cells import CellData, collect
+from crosswind.metrics import STATISTICS
+from crosswind.record import RunRecord
+from crosswind.stats import Side, TooFewSamples, benjamini_hochberg, difference
+from crosswind.stats.effect import Statistic
+from crosswind.stats.units import Key
+
+ALPHA = 0.05
+ALLOWED = 0.07
+"""Share of families that may alarm: the level of 5 %, and what the tests of few repetitions may add."""
+
+REPETITIONS = (2, 5, 8, 20)
+"""Of each cell of a family."""
+FAMILIES = 500
+"""Drawn for each test."""
+METRIC = "rtt"
+TIMEOUT = "workload.timeout"
+"""The factor by which the cells have different names."""
+
+_ONE_SIDED = 1.645  # normal quantile of 95 %
+
+
+@dataclass(frozen=True)
+class Alarms:
+    """Families of one size, and how many of them showed a difference.
+
+    Attributes: repetitions: of each cell of a family. paired: whether the cells of a family share their seeds.
+        families: drawn. alarms: of these. independent: how many families the share rests on. Families of cells with the
+            same seeds keep whatever makes one of the cells special in this run, so that only those without a common
+            repetition are independent; where every cell of a family has other seeds, chance alone deals them out.
+    """
+
+    repetitions: int
+    paired: bool
+    families: int
+    alarms: int
+    independent: int
+
+    @property
+    def share(self) -> float:
+        """Of the families that alarmed."""
+        return self.alarms / self.families
+
+    @property
+    def allowed(self) -> float:
+        """The largest share that is no finding: ALLOWED, and what chance adds in 95 % of cases."""
+        return min(1.0, ALLOWED + _ONE_SIDED * float(np.sqrt(ALLOWED * (1 - ALLOWED) / self.independent)))
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether there are more than chance explains."""
+        return self.share > self.allowed
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One test of a run against itself.
+
+    Attributes: title: what was tested. text: what came out. is_finding: whether that is a fault. alarms: where families
+        were drawn.
+    """
+
+    title: str
+    text: str
+    is_finding: bool
+    alarms: Alarms | None = None
+
+
+def findings_of(record: RunRecord, clock: str) -> list[Finding]:
+    """All tests of a run of the study `against-itself`, on one clock."""
+    groups: dict[str, list[CellData]] = {}
+    for cell in collect(record):
+        groups.setdefault(cell.levels["path.loss"], []).append(cell)
+    return [finding for loss, cells in groups.items() for finding in _of_group(cells, f"{clock} clock, {loss} loss")]
+
+
+def _of_group(cells: Sequence[CellData], title: str) -> Iterator[Finding]:
+    sides = [cell.side(METRIC) for cell in cells]
+    virtual = any(cell.parameters["host"].get("clock") == "virtual" for cell in cells)
+    if virtual:
+        same = all(_same(sides[0], side) for side in sides)
+        text = "the same to the last bit" if same else "not the same"
+        yield Finding(f"{title}: {len(cells)} cells with the same seeds", text, not same)
+        if any(cell.is_exact for cell in cells):
+            return
+    for name in ("mean", "median"):
+        statistic: Statistic = STATISTICS[name].quantile or "mean"
+        for paired in (False,) if virtual else (True, False):
+            for repetitions in REPETITIONS:
+                alarms = count_alarms(
+                    sides, statistic, repetitions=repetitions, paired=paired, families=FAMILIES, seed=repetitions
+                )
+                if alarms is not None:
+                    how = "same seeds" if paired else "other seeds"
+                    yield _finding(f"{title}: {name} of {repetitions} repetitions, {how}", alarms)
+
+
+def _finding(title: str, alarms: Alarms) -> Finding:
+    text = f"{alarms.share:.1%} of {alarms.families} families alarm, allowed {alarms.allowed:.1%}"
+    return Finding(title, text, alarms.is_finding, alarms)
+
+
+def _same(one: Side, other: Side) -> bool:
+    return one.units.keys == other.units.keys and np.array_equal(one.units.values, other.units.values)
+
+
+def count_alarms(
+    cells: Sequence[Side], statistic: Statistic, *, repetitions: int, paired: bool, families: int, seed: int
+) -> Alarms | None:
+    """Draws families and counts those in which a difference is shown.
+
+    Args:   cells: measured in the same way, with the same repetitions. repetitions: of each cell of a family.
+    Returns: None where there are not enough repetitions for one family.
+    """
+    common = sorted(set.intersection(*(set(cell.units.keys) for cell in cells)))
+    needed = repetitions if paired else repetitions * len(cells)
+    if len(common) < needed:
+        return None
+    rng = np.random.default_rng(seed)
+    drawn = (rng.permutation(len(common))[:needed] for _ in range(families))
+    alarms = sum(_alarms(_family(cells, [common[place] for place in places], paired), statistic) for places in drawn)
+    return Alarms(repetitions, paired, families, alarms, len(common) // needed if paired else families)
+
+
+def _family(cells: Sequence[Side], keys: Sequence[Key], paired: bool) -> list[Side]:
+    """Every cell with the same repetitions, or each with others."""
+    each = len(keys) if paired else len(keys) // len(cells)
+    starts = (0 if paired else number * each for number in range(len(cells)))
+    return [
+        Side(cell.units.chosen(sorted(keys[start : start + each])), cell.design)
+        for cell, start in zip(cells, starts, strict=True)
+    ]
+
+
+def _alarms(family: Sequence[Side], statistic: Statistic) -> bool:
+    """Whether a family of identical cells shows a difference."""
+    p_values = list(_p_values(family, statistic))
+    return any(p < ALPHA for p in benjamini_hochberg(p_values))
+
+
+def _p_values(family: Sequence[Side], statistic: Statistic) -> Iterator[float]:
+    first, *others = family
+    for other in others:
+        try:
+            p = difference(first, other, statistic).p
+        except TooFewSamples:
+            continue
+        if p is not None:
+            yield p
