@@ -29,12 +29,15 @@ from crosswind.study.plan import Plan, PlanItem
 SCHEMA = "crosswind.plan/1"
 
 _LONGEST = 10
+_MUCH_SHORTER = 3
+"""How many times shorter a run has to be in virtual time for a plan to say so."""
 _FOOTNOTE = (
     "These forecasts are meant to be right within a factor of two or three. They are computed from the parameters of "
     "the cells alone: from round trips, the rate of the link, TCP's slow start, what loss costs TCP, and 0.06 s of "
     "set-up for each run. “Side by side” assumes as many runs at a time as {capacity:g} of {processors} processors can "
-    "carry, at most {most}. A run that keeps more than {heavy} of a processor busy runs alone, after the others. A run "
-    "in virtual time takes 0.1 s and 0.11 ms for each packet, whatever it waits for."
+    "carry, at most {most}. A run that keeps more than {heavy} of a processor busy, or whose path takes less than 1 ms "
+    "there and back, runs alone, after the others. A run in virtual time takes 0.1 s and 0.11 ms for each packet, "
+    "whatever it waits for."
 )
 
 
@@ -174,13 +177,15 @@ def _clocks(planned: _Planned) -> Iterator[tuple[str, str]]:
 
 
 def _totals(costs: PlanCosts) -> list[tuple[str, str]]:
-    alone = f", {costs.heavy_runs} of the runs alone" if costs.heavy_runs else ""
+    alone = f", {costs.alone_runs} of the runs alone" if costs.alone_runs else ""
     totals = []
     if costs.serial_ns:
         totals += [
             ("one by one", f"about {_time(costs.serial_ns)}"),
             ("side by side", f"about {_time(costs.parallel_ns)}{alone}"),
         ]
+        if not costs.unknown_runs and _MUCH_SHORTER * costs.if_virtual_ns < costs.parallel_ns:
+            totals.append(("--clock virtual", f"about {_time(costs.if_virtual_ns)} (docs/virtual-time.md)"))
     if costs.virtual_runs:
         totals.append(("in virtual time", f"{costs.virtual_runs} runs in about {_time(costs.virtual_ns)}"))
     totals += [

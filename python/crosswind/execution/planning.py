@@ -13,7 +13,7 @@ from crosswind.cell.check import CheckedCell, check_study
 from crosswind.errors import StudyError
 from crosswind.execution.admission import CAPACITY
 from crosswind.execution.unmeasured import refuse_unmeasured
-from crosswind.forecast.cost import HEAVY, makespan_ns, virtual_wall_ns
+from crosswind.forecast.cost import Forecast, makespan_ns, virtual_wall_ns
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -31,7 +31,8 @@ class PlanCosts:
     Attributes:
         serial_ns, parallel_ns: wall time of the runs on the machine's clock, one by one, and side by side as far as
             processors carry them. virtual_runs, virtual_ns: the others, and the wall time that they take.
-        heavy_runs: that run alone. unknown_runs: of programs, whose traffic nobody can forecast.
+        alone_runs: that run alone. unknown_runs: of programs, whose traffic nobody can forecast. if_virtual_ns: wall
+        time of all runs if every one were in virtual time.
         capacity: processors that may be busy by forecast, of `processors`. most: runs at a time.
     """
 
@@ -39,8 +40,9 @@ class PlanCosts:
     parallel_ns: int
     virtual_runs: int
     virtual_ns: int
-    heavy_runs: int
+    alone_runs: int
     unknown_runs: int
+    if_virtual_ns: int
     packets: int
     bytes: int
     disk_bytes: int
@@ -105,14 +107,15 @@ def plan_costs(plan: Plan, checked: Sequence[CheckedCell], *, packets: bool, cap
     cells = [checked[item.cell.index] for item in runs_of(plan, checked)]
     runs = [cell.forecast for cell in cells]
     real = [cell.forecast for cell in cells if not cell.is_virtual]
-    virtual_ns = [virtual_wall_ns(cell.forecast) for cell in cells if cell.is_virtual]
+    virtual = [cell.forecast for cell in cells if cell.is_virtual]
     return PlanCosts(
         serial_ns=sum(run.duration_ns for run in real),
         parallel_ns=makespan_ns(real, capacity=capacity, most=MAX_AT_A_TIME),
-        virtual_runs=len(virtual_ns),
-        virtual_ns=max(sum(virtual_ns) // processors, max(virtual_ns, default=0)),
-        heavy_runs=sum(run.load > HEAVY for run in real),
+        virtual_runs=len(virtual),
+        virtual_ns=_virtual_ns(virtual, processors),
+        alone_runs=sum(run.runs_alone for run in real),
         unknown_runs=sum(not cell.is_known for cell in cells),
+        if_virtual_ns=_virtual_ns(runs, processors),
         packets=sum(run.packets for run in runs),
         bytes=sum(run.bytes for run in runs),
         disk_bytes=sum(cell.disk_bytes(packets=packets, capture=capture) for cell in cells),
@@ -120,6 +123,12 @@ def plan_costs(plan: Plan, checked: Sequence[CheckedCell], *, packets: bool, cap
         capacity=capacity,
         most=MAX_AT_A_TIME,
     )
+
+
+def _virtual_ns(runs: Sequence[Forecast], processors: int) -> int:
+    """Wall time of runs in virtual time, one at a time on each processor."""
+    each = [virtual_wall_ns(run) for run in runs]
+    return max(sum(each) // processors, max(each, default=0))
 
 
 def presentation(study: Study) -> dict[str, Any]:
