@@ -195,7 +195,7 @@ def test_the_mean_of_a_wait_under_loss_is_a_bound_until_its_design_supports_an_i
     assert few.high is None
     assert few.reason == "an interval of a mean where losses delay exchanges needs 20 repetitions, there are 8: 12 more"
     assert mean(20).is_whole
-    assert mean(20, loss=0.001).reason.endswith("needs 300 repetitions, there are 20: 280 more")
+    assert mean(20, loss=0.001).reason.endswith("needs 500 repetitions, there are 20: 480 more")
     assert mean(20, loss=0.2).reason.endswith("needs 100 repetitions, there are 20: 80 more")
     # A datagram that is lost delays nothing.
     assert mean(8, "udp").is_whole
@@ -324,7 +324,7 @@ def test_an_unknown_unit_is_named() -> None:
 
 def test_a_model_beside_its_measurement() -> None:
     parameters = TRANSFER | {"path": {"forward": {"loss": 0.01}}, "host": {"congestion_control": "reno"}}
-    tables = [transfers([rate] * 150, connect_ns=10 * MS) for rate in np.linspace(10e6, 13e6, 21)]
+    tables = [transfers([rate] * 250, connect_ns=10 * MS) for rate in np.linspace(10e6, 13e6, 21)]
     result = analyse(record(*runs(0, tables, parameters=parameters), models=["mathis-c1"]))
     (model,) = result.cells[0].models
     assert model.value == pytest.approx(

@@ -11,7 +11,7 @@ from enum import Enum
 MIN_UNITS = 3
 """Repetitions for any interval at all: two of them have a t of 12.7."""
 SKEWED_UNITS = 20
-SKEWED_EVENTS = 30
+SKEWED_EVENTS = 50
 """Of a skewed mean: repetitions, and the delayed exchanges that are to be expected among all."""
 HEAVY_UNITS = 100
 HEAVY_VALUES = 10_000
@@ -20,8 +20,8 @@ TRIMMED_VALUES = 100
 """Of a trimmed mean: values, of which twenty are left out at each end."""
 TAIL_VALUES = 20
 """Of a quantile over several values a repetition: values to be expected beyond it."""
-TAIL_UNITS = 0.5
-"""Of a quantile: repetitions times the share of values beyond it; 10 repetitions for p95, 50 for p99."""
+TAIL_UNITS = 1
+"""Of a quantile: repetitions times the share of values beyond it; 20 repetitions for p95, 100 for p99."""
 QUANTILE_UNITS = 5
 DELTA_UNITS = 5
 """Repetitions of a quantile's interval, and of Cliff's delta."""

@@ -67,7 +67,7 @@ def quantile_interval(units: Units, q: float, *, unit: str, level: float = 0.95)
         low, high = (_at_share(units, share) for share in woodruff_shares(units, value, q, level))
         return _estimate(units, (value, low, high), WOODRUFF, unit=unit, level=level)
     if q > 0.5 and units.count >= MIN_UNITS:
-        low = _at_share(units, _lower_share(units, value, q, level))
+        low = _at_share(units, _lower_share(units, _share_error(units, value), q, 1 - level))
         if low is not None:
             return Estimate(value, low, None, units.n, level, LOWER_LIMIT, unit, short.message, units.count)
     return without_interval(
@@ -93,11 +93,20 @@ def interpolated_ranks(n: int, q: float, *, level: float = 0.95) -> tuple[float,
 
 
 def woodruff_shares(units: Units, value: float, q: float, level: float) -> tuple[float, float]:
-    """The shares of exchanges between which the q-quantile lies; one may be below 0 or above 1."""
+    """The shares of exchanges between which the q-quantile lies; one may be below 0 or above 1.
+
+    The share below an upper quantile is skewed: towards the middle, the wider limit of Student's t and of the exact
+    binomial is taken.
+    """
     # Where every repetition happens to have the same share below it, the error is at least that of independent values.
     error = _share_error(units, value) or math.sqrt(q * (1 - q) / units.n)
     half = student(level, units.count - 1) * error
-    return q - half, q + half
+    low, high, tail = q - half, q + half, (1 - level) / 2
+    if q > 0.5:
+        low = min(low, _lower_share(units, error, q, tail))
+    if q < 0.5:
+        high = max(high, 1 - _lower_share(units, error, 1 - q, tail))
+    return low, high
 
 
 def _share_error(units: Units, value: float) -> float:
@@ -108,12 +117,12 @@ def _share_error(units: Units, value: float) -> float:
     return float(np.sqrt(units.count / (units.count - 1) * (residual @ residual))) / units.n
 
 
-def _lower_share(units: Units, value: float, q: float, level: float) -> float:
-    """A share that is below q with confidence `level`, and rather more: exact binomial, of an effective number."""
-    error = _share_error(units, value)
+def _lower_share(units: Units, error: float, q: float, tail: float) -> float:
+    """A share that is below q but for a chance of at most `tail`: exact binomial, of an effective number of
+    exchanges."""
     worth = min(units.n, q * (1 - q) / error**2) if error > 0 else float(units.n)
-    worth *= (float(special.ndtri((1 + level) / 2)) / student(level, units.count - 1)) ** 2
-    return float(special.betaincinv(q * worth, (1 - q) * worth + 1, 1 - level))
+    worth *= (float(special.ndtri(1 - tail)) / student(1 - 2 * tail, units.count - 1)) ** 2
+    return float(special.betaincinv(q * worth, (1 - q) * worth + 1, tail))
 
 
 def _upper_rank(n: int, q: float, confidence: float) -> float:

@@ -81,8 +81,8 @@ def test_the_design_decides_and_not_the_values() -> None:
     [
         (Design(), 2, 100, 3),
         (SKEWED, 8, 100, 20),
-        (SKEWED, 100, 1, 300),  # 30 delayed exchanges at a tenth of them
-        (Design(Tail.SKEWED, 0.001), 30, 100, 300),
+        (SKEWED, 100, 1, 500),  # 50 delayed exchanges at a tenth of them
+        (Design(Tail.SKEWED, 0.001), 30, 100, 500),
         (Design(Tail.HEAVY), 30, 100, 100),
         (Design(Tail.HEAVY), 100, 1, 10_000),
     ],

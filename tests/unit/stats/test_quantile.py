@@ -59,7 +59,7 @@ def test_an_upper_quantile_of_few_repetitions_has_a_lower_limit() -> None:
     values = np.random.default_rng(3).exponential(1, 500)
     found = quantile_interval(Units.of(values, np.repeat(range(5), 100)), 0.95, unit="ns")
     assert found.low < found.value
-    assert (found.high, found.reason) == (None, "an interval of p95 needs 10 repetitions, there are 5: 5 more")
+    assert (found.high, found.reason) == (None, "an interval of p95 needs 20 repetitions, there are 5: 15 more")
 
 
 def test_a_quantile_of_all_exchanges_is_over_the_timeout() -> None:
