@@ -10,6 +10,7 @@ from crosswind.report.tables.costs import drop_tables, processor_tables, wire_ta
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.table import Shown
 from crosswind.report.text.terminal import render
+from crosswind.stats import clopper_pearson
 from records import COSTS, MS, finished, processor_time, record, run, table, timed
 
 WSS = {"workload": {"kind": "echo", "transport": "wss", "connection": "kept"}}
@@ -143,9 +144,17 @@ def test_packets_dropped_are_counted_by_direction() -> None:
     (table,) = drop_tables(analyse(record(cell(0, (40, 5), (20, 0)), cell(1, (1200, 0), (0, 0)))))
     assert table.headings == ["t", "to server", "share", "to client", "share"]
     assert table.rows == [
-        ["0", "5 of 40", "12.5 %", "0 of 20", "0 %"], ["1", "0 of 1\u202f200", "0 %", "0 of 0", "–"],
-    ]  # fmt: skip
-    assert table.narrow.rows == [["0", "12.5 %", "0 %"], ["1", "0 %", "–"]]
+        ["0", "5 of 40", "12.5 % (no interval)", "0 of 20", "0 % (no interval)"],
+        ["1", "0 of 1\u202f200", "0 % (no interval)", "0 of 0", "–"],
+    ]
+    assert table.narrow.rows == [["0", "12.5 % (no interval)", "0 % (no interval)"], ["1", "0 % (no interval)", "–"]]
+    repeated = [ended(ledger=finished(packets=40, lost=lost)["ledger"]) for lost in (3, 5, 4)]
+    runs = [run(0, echoed(10), repetition=at, parameters=WSS, end=end) for at, end in enumerate(repeated)]
+    loss = analyse(record(*runs)).cells[0].packet_loss["forward"]
+    # Three repetitions that differ less than chance are worth 120 (1.96 / 4.3027)^2 packets.
+    worth = 120 * (1.959964 / 4.302653) ** 2
+    assert (loss.value, loss.n) == (0.1, 120)
+    assert (loss.low, loss.high) == pytest.approx(clopper_pearson(0.1 * worth, worth), rel=1e-5)
     assert drop_tables(analyse(record(cell(0, (40, 0), (20, 0))))) == []
     assert drop_tables(analyse(record(run(0, None)))) == []
 

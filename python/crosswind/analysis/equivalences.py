@@ -25,9 +25,13 @@ ALPHA = 0.05
 
 
 def equivalences_of(asked: Sequence[AskedEquivalence], data: Sequence[CellData]) -> list[EquivalenceClaim]:
-    """The claims of a run. One whose factor does not vary, as in a quick variant, is left out."""
-    made = (_claim(claim, data) for claim in asked)
-    return [claim for claim in made if claim.pairs]
+    """The claims of a run. One whose factor does not vary, as in a quick variant, is left out.
+
+    P-values are corrected over all pairs of all claims: a study declares them together.
+    """
+    made = [claim for claim in (_claim(claim, data) for claim in asked) if claim.pairs]
+    pairs = iter(_corrected([pair for claim in made for pair in claim.pairs]))
+    return [claim.model_copy(update={"pairs": [next(pairs) for _ in claim.pairs]}) for claim in made]
 
 
 def _claim(claim: AskedEquivalence, data: Sequence[CellData]) -> EquivalenceClaim:
@@ -54,7 +58,7 @@ def _claim(claim: AskedEquivalence, data: Sequence[CellData]) -> EquivalenceClai
         high=high,
         alpha=ALPHA,
         note=claim.note,
-        pairs=_corrected(pairs),
+        pairs=pairs,
     )
 
 

@@ -21,7 +21,15 @@ from crosswind.analysis.profiles import profile_of
 from crosswind.analysis.programs import program_of
 from crosswind.analysis.published import compare_published
 from crosswind.analysis.result import CellResult, Interval, Result
-from crosswind.analysis.trust import clock_of, failures_of, fidelity_of, ledger_of, reason_of, warnings_of
+from crosswind.analysis.trust import (
+    clock_of,
+    failures_of,
+    fidelity_of,
+    ledger_of,
+    packet_loss_of,
+    reason_of,
+    warnings_of,
+)
 from crosswind.record import RunRecord
 from crosswind.stats import share_interval
 
@@ -86,6 +94,7 @@ def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellRes
         failures=failures_of(data.runs),
         estimates=estimates,
         ledger=ledger_of(finished),
+        packet_loss=packet_loss_of(finished, exact=data.is_exact, level=level),
         fidelity=fidelity_of(finished),
         models=predictions_of(models, estimates, data),
         profile=profile_of(finished),

@@ -1,11 +1,13 @@
 """Whether to trust a cell: why it is not valid, its warnings, its failures by cause, its ledger and its fidelity."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from crosswind.analysis.programs import program_problems
-from crosswind.analysis.result import Clock, DelayError, Direction, FailureCount, Fidelity, Ledger
+from crosswind.analysis.result import Clock, DelayError, Direction, FailureCount, Fidelity, Interval, Ledger
 from crosswind.cell.events import DirectionLedger, Finished, OutcomeCount
 from crosswind.record import CellRun
+from crosswind.stats import Share, share_interval
 
 
 def reason_of(runs: Sequence[CellRun]) -> str | None:
@@ -52,6 +54,28 @@ def ledger_of(finished: Iterable[Finished]) -> Ledger | None:
         forward=_direction([ledger.forward for ledger in ledgers]),
         reverse=_direction([ledger.reverse for ledger in ledgers]),
         closed=all(ledger.closed for ledger in ledgers),
+    )
+
+
+def packet_loss_of(
+    finished: Iterable[Finished], *, exact: bool, level: float
+) -> dict[Literal["forward", "reverse"], Interval]:
+    """In each direction the share of the packets that were dropped, over repetitions; none where no packet entered."""
+    ledgers = [end.ledger for end in finished if end.ledger]
+    ways: dict[Literal["forward", "reverse"], list[DirectionLedger]] = {
+        "forward": [ledger.forward for ledger in ledgers],
+        "reverse": [ledger.reverse for ledger in ledgers],
+    }
+    return {
+        way: Interval.of(share_interval(_dropped(own, exact=exact), level=level))
+        for way, own in ways.items()
+        if any(ledger.in_ for ledger in own)
+    }
+
+
+def _dropped(ledgers: Sequence[DirectionLedger], *, exact: bool) -> Share:
+    return Share.of(
+        [sum(ledger.dropped.values()) for ledger in ledgers], [ledger.in_ for ledger in ledgers], exact=exact
     )
 
 

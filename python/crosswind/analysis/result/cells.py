@@ -128,7 +128,8 @@ class CellResult(ResultModel):
 
     `lost` exchanges are those that did not go well; `failures` are the same by cause, the most frequent first. `kernel`
     is the release of the one that it ran on. What virtual time does not measure is null. `exact`: nothing in it was
-    left to chance, so that it ran once and its estimates have no interval.
+    left to chance, so that it ran once and its estimates have no interval. `packet_loss`: by direction, `forward` and
+    `reverse`, the share of the packets that entered the path which it dropped for any cause.
     """
 
     cell: int
@@ -148,6 +149,7 @@ class CellResult(ResultModel):
     failures: list[FailureCount] = Field(default=[])
     estimates: dict[str, MetricEstimates]
     ledger: Ledger | None
+    packet_loss: dict[Literal["forward", "reverse"], Interval] = Field(default={})
     fidelity: Fidelity | None
     models: list[ModelPrediction]
     profile: Profile | None = None

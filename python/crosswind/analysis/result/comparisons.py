@@ -39,7 +39,8 @@ class EquivalencePair(ResultModel):
     """Two cells that differ in one factor, and whether they differ by more than a margin.
 
     `effect` is a difference or a ratio (EquivalenceClaim), with its interval of level 1 - 2 alpha. `p`: of it being
-    beyond the margin, `p_beyond`: of it being within; each corrected by Holm's method over the table. An exact effect
+    beyond the margin, `p_beyond`: of it being within; each corrected by Holm's method over all claims of the
+    study. An exact effect
     has no p.
     """
 

@@ -1,11 +1,12 @@
 """What a message cost: packets dropped, bytes and packets on the wire, processor time."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from crosswind.analysis.result import CellResult, Direction, Result
 from crosswind.metrics import Metric, Place, metrics_at
 from crosswind.report.tables.table import FEW_ROWS, CellNames, Table, invalid_rows, numbers
-from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, mean_or_observed, percent
+from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, mean_or_observed, percent_interval
 
 _MESSAGE = "A message is one row of the samples: a connection, a transfer or a page in the workloads of these."
 _WIRE = (
@@ -14,7 +15,10 @@ _WIRE = (
     "keeps is not counted."
 )
 _PROCESSOR = "Processor time of each host's own threads."
-_DROPPED = "Of all packets that entered the path in all repetitions, those that were dropped for any cause."
+_DROPPED = (
+    "Of all packets that entered the path in all repetitions, those that were dropped for any cause, with 95 % "
+    "intervals over repetitions (Clopper-Pearson, of the effective number of packets)."
+)
 
 
 def drop_tables(result: Result) -> list[Table]:
@@ -28,8 +32,9 @@ def drop_tables(result: Result) -> list[Table]:
             continue
         forward, reverse = cell.ledger.forward, cell.ledger.reverse
         dropped += forward.dropped.total + reverse.dropped.total
-        rows.append([*naming.row(cell), _dropped(forward), _share(forward), _dropped(reverse), _share(reverse)])
-        narrow.append([levels(cell.levels), _share(forward), _share(reverse)])
+        shares = [_share(cell, "forward"), _share(cell, "reverse")]
+        rows.append([*naming.row(cell), _dropped(forward), shares[0], _dropped(reverse), shares[1]])
+        narrow.append([levels(cell.levels), *shares])
     if not dropped:
         return []
     marked, title = invalid_rows(cells), "Packets dropped"
@@ -92,8 +97,9 @@ def _dropped(direction: Direction) -> str:
     return f"{count(direction.dropped.total)} of {count(direction.in_)}"
 
 
-def _share(direction: Direction) -> str:
-    return percent(direction.dropped.total / direction.in_) if direction.in_ else NOTHING
+def _share(cell: CellResult, way: Literal["forward", "reverse"]) -> str:
+    found = cell.packet_loss.get(way)
+    return NOTHING if found is None else percent_interval(found)
 
 
 def _middle(cell: CellResult, metric: Metric) -> float | None:

@@ -12,7 +12,7 @@ from crosswind.report.text.headline import margin_text, tally
 _HOW_TO_READ = (
     "Two one-sided tests (Schuirmann 1987), by the 90 % intervals shown, each by itself. p is that of a difference "
     "beyond the margin where the verdict is “differs”, else that of equivalence, and is corrected by Holm's method "
-    "over all pairs of the table. “Cannot tell”: neither is shown."
+    "over all pairs of the study's claims. “Cannot tell”: neither is shown."
 )
 
 
