@@ -4,7 +4,11 @@ It is a fit to one host pair at 1 ms round trip and 0-10 % loss, not a model of 
 all readings against its own table of coefficients: bytes, bytes per second, loss as a fraction, natural logarithm.
 """
 
-import math
+import numpy as np
+
+from crosswind.models.model import Model, of_sized_transfers
+from crosswind.models.numbers import Numbers, reals, require
+from crosswind.models.situation import Situation
 
 SOURCE = "CAIA technical report on TCP transfer times under loss (S1), equations 2-5"
 
@@ -15,44 +19,63 @@ HOW_FITTED = (
 )
 
 
-def coefficient_b(size_bytes: float) -> float:
+def coefficient_b(size_bytes: Numbers) -> Numbers:
     """b of equation 3, s."""
     return 0.02 + 3.48e-7 * size_bytes
 
 
-def coefficient_c(size_bytes: float) -> float:
+def coefficient_c(size_bytes: Numbers) -> Numbers:
     """c of equation 4, per unit of loss."""
-    return 0.02 + 1.15 * math.log((size_bytes + 1) * 13600)
+    return 0.02 + 1.15 * np.log((size_bytes + 1) * 13600)
 
 
-def coefficient_c_corrected(size_bytes: float) -> float:
+def coefficient_c_corrected(size_bytes: Numbers) -> Numbers:
     """c of equation 5, which corrects equation 4 for small files."""
-    return coefficient_c(size_bytes) + 40 / math.log(2 * size_bytes)
+    return coefficient_c(size_bytes) + 40 / np.log(2 * size_bytes)
 
 
-def caia(size_bytes: float, rate_bps: float, loss: float, *, corrected: bool = True) -> float:
+def caia(size_bytes: Numbers, rate_bps: Numbers, loss: Numbers, *, corrected: bool = True) -> Numbers:
     """Transfer time, s, first to last data packet.
 
     Args:   size_bytes: at least 1. rate_bps: of the link, bit/s. loss: per packet, a fraction. corrected: equation 5.
     Raises: ValueError when an argument is out of range.
     Source: SOURCE.
     """
-    if size_bytes < 1 or rate_bps <= 0 or not 0 <= loss <= 1:
-        raise ValueError(f"CAIA needs size >= 1, rate > 0 and 0 <= loss <= 1, not {size_bytes}, {rate_bps}, {loss}")
-    b = coefficient_b(size_bytes)
-    c = coefficient_c_corrected(size_bytes) if corrected else coefficient_c(size_bytes)
-    return 8 * size_bytes / rate_bps - b + b * math.exp(c * loss)
+    size, rate, p = reals(size_bytes, rate_bps, loss)
+    require(
+        (size >= 1) & (rate > 0) & (p >= 0) & (p <= 1),
+        f"CAIA needs size >= 1, rate > 0 and 0 <= loss <= 1, not {size_bytes}, {rate_bps}, {loss}",
+    )
+    b = coefficient_b(size)
+    c = coefficient_c_corrected(size) if corrected else coefficient_c(size)
+    return 8 * size / rate - b + b * np.exp(c * p)
 
 
-def valid(size_bytes: float, rate_bps: float, loss: float, rtt_s: float) -> list[str]:
-    """Bounds of the measurements that are left, in words; empty when inside all."""
+def _violated(cell: Situation) -> list[str]:
     broken = []
-    if not 5_000 <= size_bytes <= 20_000_000:
+    if not 5_000 <= (cell.size_bytes or 0) <= 20_000_000:
         broken.append("fitted from 5 kB to 20 MB")
-    if not 1.5e6 <= rate_bps <= 25e6:
+    if not 1.5e6 <= (cell.rate_bps or 0) <= 25e6:
         broken.append("fitted from 1.5 to 25 Mbit/s")
-    if loss > 0.10:
+    if cell.loss > 0.10:
         broken.append("fitted up to 10 % loss; beyond, an exponential grows without bound")
-    if rtt_s > 0.0015:
+    if cell.rtt_s is None or cell.rtt_s > 0.0015:
         broken.append("fitted at a round trip of about 1 ms")
     return broken
+
+
+def _predicted(cell: Situation) -> float:
+    return float(caia(cell.size_bytes or 0, cell.rate_bps or 0, cell.loss)) * 1e9
+
+
+MODEL = Model(
+    name="caia",
+    title="CAIA exponential",
+    source=SOURCE,
+    metric="transfer_time",
+    assumptions="the hosts and the path of the report",
+    valid_range="5 kB to 20 MB, 1.5 to 25 Mbit/s, up to 10 % loss, a round trip of 1 ms",
+    applies=lambda cell: of_sized_transfers(cell) and cell.rate_bps is not None,
+    predicted=_predicted,
+    violated=_violated,
+)

@@ -1,46 +1,81 @@
-"""One message in flight, lost in both directions, resent on a doubling timer."""
+"""One message in flight, lost in both directions, resent on a doubling timer: TCP's."""
 
 import math
 
-SOURCE = "geometric sum over a doubling timer; docs/statistics.md"
+import numpy as np
+
+from crosswind.models.model import Model, known
+from crosswind.models.numbers import Numbers, reals, require, single
+from crosswind.models.situation import Situation
+
+SOURCE = "geometric sum over a doubling timer; docs/models.md"
+DELAYED_ACK_S = 0.040
 
 
-def ping_pong(base_s: float, loss: float, timeouts_s: float) -> float:
+def ping_pong(base_s: Numbers, loss: Numbers, timeouts_s: Numbers) -> Numbers:
     """Mean round-trip time, s: R0 + (Tc + Ts) · p / (1 - 2p).
 
     Args:   base_s: round trip without loss, s. loss: per packet in each direction, [0, 0.5).
             timeouts_s: sum of the client's and the server's first retransmission timeout, s.
     Raises: ValueError from 50 % loss, where the mean is infinite, or when an argument is negative.
     """
-    if not 0 <= loss < 0.5 or base_s < 0 or timeouts_s < 0:
-        raise ValueError(f"ping-pong needs 0 <= loss < 0.5 and times of at least 0, not {loss}, {base_s}, {timeouts_s}")
-    return base_s + timeouts_s * loss / (1 - 2 * loss)
+    base, p, timeouts = reals(base_s, loss, timeouts_s)
+    require(
+        (p >= 0) & (p < 0.5) & (base >= 0) & (timeouts >= 0),
+        f"ping-pong needs 0 <= loss < 0.5 and times of at least 0, not {loss}, {base_s}, {timeouts_s}",
+    )
+    return base + timeouts * p / (1 - 2 * p)
 
 
-def deviation(loss: float, timeout_s: float) -> float:
+def deviation(loss: Numbers, timeout_s: Numbers) -> Numbers:
     """Standard deviation of one direction's delay, s; infinite from 25 % loss.
 
     Raises: ValueError when loss is outside [0, 1) or the timeout negative.
     """
-    if not 0 <= loss < 1 or timeout_s < 0:
-        raise ValueError(f"needs 0 <= loss < 1 and a timeout of at least 0, not {loss}, {timeout_s}")
-    if loss >= 0.25:
-        return math.inf
-    return timeout_s * math.sqrt((1 - loss) / (1 - 4 * loss) - ((1 - loss) / (1 - 2 * loss)) ** 2)
+    p, timeout = reals(loss, timeout_s)
+    require(
+        (p >= 0) & (p < 1) & (timeout >= 0), f"needs 0 <= loss < 1 and a timeout of at least 0, not {loss}, {timeout_s}"
+    )
+    finite = np.where(p < 0.25, p, 0.0)
+    spread = timeout * np.sqrt((1 - finite) / (1 - 4 * finite) - ((1 - finite) / (1 - 2 * finite)) ** 2)
+    return single(np.where(p < 0.25, spread, math.inf))
 
 
-def undelayed(loss: float, packets: int = 1) -> float:
+def undelayed(loss: Numbers, packets: int = 1) -> Numbers:
     """Probability that a round trip of `packets` packets each way meets no loss."""
-    return float((1 - loss) ** (2 * packets))
+    return (1 - loss) ** (2 * packets)
 
 
-def valid(loss: float, packets: int, closed_loop: bool) -> list[str]:
-    """Assumptions that do not hold, in words; empty when all do."""
+def broken_by_size_or_loss(cell: Situation) -> list[str]:
+    """Assumptions of every ping-pong that do not hold, in words; empty when all do."""
     broken = []
+    packets = math.ceil((cell.size_bytes or 1) / cell.mss_bytes)
     if packets > 1:
         broken.append(f"a message of {packets} packets can be repaired by duplicate ACKs, without the timer")
-    if not closed_loop:
+    if not cell.closed_loop:
         broken.append("more than one message may be in flight: later ones repair earlier ones")
-    if loss >= 0.25:
+    if cell.loss >= 0.25:
         broken.append("from 25 % loss the variance is infinite: a measured mean will not settle")
+    if cell.loss != cell.loss_back:
+        broken.append("loss differs between the directions")
     return broken
+
+
+def _predicted(cell: Situation) -> float:
+    """A server whose client sends nothing more waits for a delayed ACK: that is its round trip, at least."""
+    base = known(cell.rtt_s)
+    server = base if cell.closed_loop else max(base, DELAYED_ACK_S)
+    return float(ping_pong(base, cell.loss, 2 * cell.min_rto_s + base + server)) * 1e9
+
+
+MODEL = Model(
+    name="ping-pong",
+    title="Doubling timer",
+    source=SOURCE,
+    metric="rtt",
+    assumptions="one message of one packet each way in flight over TCP, equal loss in both directions",
+    valid_range="loss below 25 %",
+    applies=lambda cell: cell.kind == "echo" and cell.transport == "tcp",
+    predicted=_predicted,
+    violated=broken_by_size_or_loss,
+)

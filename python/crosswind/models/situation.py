@@ -10,7 +10,36 @@ from typing import Any
 TCP_HEADER_BYTES = 20
 TIMESTAMP_BYTES = 12  # RFC 7323: ten, padded to twelve
 ETHERNET_BYTES = 38  # header, FCS, preamble, inter-packet gap: what `count = ethernet` adds
-ACKED_SEGMENTS = 2  # RFC 5681: an ACK for every second full segment
+WINDOW_FIELD_BYTES = 65_535  # RFC 9293: what the window field holds without scaling
+
+ACKED_SEGMENTS = 1
+"""By how many segments, acknowledged in congestion avoidance, a window of one grows by one: b of the models.
+
+RFC 5681 counts ACKs, so that with delayed ones b is 2. Linux counts what they acknowledge (RFC 3465), in all kernels
+that Crosswind runs on, so that delaying ACKs slows no window down: b is 1, for all models.
+"""
+
+_PROFILES: Mapping[str, Mapping[str, Any]] = {
+    "freebsd-8": {
+        "congestion_control": "reno",
+        "initial_window": 3,
+        "min_rto_ns": 230_000_000,
+        "tail_loss_probe": False,
+        "window_scaling": False,
+    },
+}
+"""What a profile sets that the models use, for cells whose defaults are not filled in (crosswind/catalog.json)."""
+
+_KERNEL: Mapping[str, Any] = {
+    "congestion_control": "cubic",
+    "initial_window": 10,  # RFC 6928
+    "min_rto_ns": 200_000_000,
+    "sack": True,
+    "tail_loss_probe": True,
+    "timestamps": True,
+    "window_scaling": True,
+}
+"""What Linux does where nothing is set."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +48,10 @@ class Situation:
 
     Attributes:
         loss: of the data direction, per packet. loss_back: of the other one. rtt_s: round trip, None when unknown.
-        rate_bps: of the data direction, None for unlimited. mss_bytes: payload of a full segment.
-        packet_bytes: what that occupies on the link. window_segments: the receiver's, None for autotuned.
+        rate_bps: of the data direction, None for unlimited. rate_back_bps: of the other one.
+        queue_packets: that wait at most before the link of the data direction, None for more than 1000 or bytes.
+        mss_bytes: payload of a full segment. packet_bytes: what that occupies on the link.
+        window_segments: the smallest of the windows and buffers that are fixed, None for autotuned.
         notes: where a value is not the cell's own.
     """
 
@@ -28,10 +59,13 @@ class Situation:
     transport: str
     congestion_control: str
     sack: bool
+    tail_loss_probe: bool
     loss: float
     loss_back: float
     rtt_s: float | None
     rate_bps: float | None
+    rate_back_bps: float | None
+    queue_packets: int | None
     mss_bytes: int
     packet_bytes: int
     min_rto_s: float
@@ -51,6 +85,18 @@ class Situation:
         """What a full link carries of payload, bit/s; None when it is unlimited."""
         return None if self.rate_bps is None else self.rate_bps * self.mss_bytes / self.packet_bytes
 
+    @property
+    def window_goodput_bps(self) -> float | None:
+        """A window of payload in each round trip, bit/s; None when it is autotuned or the round trip unknown or 0."""
+        if self.window_segments is None or not self.rtt_s:
+            return None
+        return 8 * self.mss_bytes * self.window_segments / self.rtt_s
+
+    @property
+    def serialisation_s(self) -> float:
+        """How long a full segment occupies the link, s; 0 when the link is unlimited."""
+        return 0.0 if self.rate_bps is None else 8 * self.packet_bytes / self.rate_bps
+
 
 def situation(parameters: Mapping[str, Any], measured_rtt_ns: float | None = None) -> Situation:
     """Read a cell.
@@ -58,40 +104,61 @@ def situation(parameters: Mapping[str, Any], measured_rtt_ns: float | None = Non
     Args: parameters: the cell (docs/cell-protocol.md), defaults filled in or not.
           measured_rtt_ns: smallest round trip seen, used when the path has no delay.
     """
-    path, host, workload = (parameters.get(key) or {} for key in ("path", "host", "workload"))
+    path, workload = (parameters.get(key) or {} for key in ("path", "workload"))
+    host = _host(parameters.get("host") or {})
     download = workload.get("direction") == "download"
     data, back = (path.get(key) or {} for key in (("reverse", "forward") if download else ("forward", "reverse")))
-    old = host.get("profile") == "freebsd-8"
     mtu = int(path.get("mtu_bytes") or 1500)
     ip_header = 40 if path.get("family") == "ipv6" else 20
-    mss = mtu - ip_header - TCP_HEADER_BYTES - (TIMESTAMP_BYTES if host.get("timestamps", True) else 0)
-    window = host.get("receive_buffer_bytes") or (65536 if old else None)
-    min_rto = host.get("min_rto_ns") or (230_000_000 if old else 200_000_000)
-    delay_ns = (data.get("delay_ns") or 0) + (back.get("delay_ns") or 0)
-    notes: list[str] = []
-    rtt_s: float | None = delay_ns / 1e9
-    if not delay_ns:
-        rtt_s = None if measured_rtt_ns is None else measured_rtt_ns / 1e9
-        notes.append(
-            "the path has no delay and no round trip was measured"
-            if rtt_s is None
-            else "the path has no delay: the smallest measured round trip stands for it"
-        )
+    mss = mtu - ip_header - TCP_HEADER_BYTES - (TIMESTAMP_BYTES if host["timestamps"] else 0)
+    rtt_s, notes = _round_trip((data.get("delay_ns") or 0) + (back.get("delay_ns") or 0), measured_rtt_ns)
+    window = _window_bytes(host)
     return Situation(
         kind=workload.get("kind", ""),
         transport=workload.get("transport", "tcp"),
-        congestion_control=host.get("congestion_control") or ("reno" if old else "cubic"),
-        sack=bool(host.get("sack", True)),
+        congestion_control=host["congestion_control"],
+        sack=host["sack"],
+        tail_loss_probe=host["tail_loss_probe"] and host["sack"],
         loss=float(data.get("loss") or 0.0),
         loss_back=float(back.get("loss") or 0.0),
         rtt_s=rtt_s,
         rate_bps=data.get("rate_bps"),
+        rate_back_bps=back.get("rate_bps"),
+        queue_packets=_queue_packets(data.get("queue")),
         mss_bytes=mss,
         packet_bytes=mtu + (ETHERNET_BYTES if data.get("count") == "ethernet" else 0),
-        min_rto_s=min_rto / 1e9,
-        initial_window=int(host.get("initial_window") or (3 if old else 10)),
-        window_segments=max(1.0, window / mss) if window else None,
+        min_rto_s=host["min_rto_ns"] / 1e9,
+        initial_window=int(host["initial_window"]),
+        window_segments=None if window is None else max(1.0, window / mss),
         size_bytes=workload.get("size_bytes"),
         closed_loop=workload.get("mode", "closed") == "closed",
-        notes=tuple(notes),
+        notes=notes,
     )
+
+
+def _host(host: Mapping[str, Any]) -> dict[str, Any]:
+    """The host's settings: those that are set, then the profile's, then the kernel's."""
+    own = {key: value for key, value in host.items() if value is not None}
+    return {**_KERNEL, **_PROFILES.get(host.get("profile") or "", {}), **own}
+
+
+def _window_bytes(host: Mapping[str, Any]) -> int | None:
+    """The smallest of what limits the data in flight, whichever settings do; None where all are autotuned."""
+    limits = [host[key] for key in ("send_buffer_bytes", "receive_buffer_bytes") if host.get(key)]
+    if not host["window_scaling"]:
+        limits.append(WINDOW_FIELD_BYTES)
+    return min(limits, default=None)
+
+
+def _queue_packets(queue: object) -> int | None:
+    """A queue's limit in packets, where it is given in packets."""
+    packets = queue.get("packets") if isinstance(queue, Mapping) else None
+    return None if packets is None else int(packets)
+
+
+def _round_trip(delay_ns: int, measured_ns: float | None) -> tuple[float | None, tuple[str, ...]]:
+    if delay_ns:
+        return delay_ns / 1e9, ()
+    if measured_ns is None:
+        return None, ("the path has no delay and no round trip was measured",)
+    return measured_ns / 1e9, ("the path has no delay: the smallest measured round trip stands for it",)

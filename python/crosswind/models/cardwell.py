@@ -1,0 +1,122 @@
+"""Cardwell's latency of short flows: slow start up to the first loss, its repair, and PFTK for what is left."""
+
+import math
+
+import numpy as np
+
+from crosswind.models.model import Model, known, of_sized_transfers, window_of
+from crosswind.models.numbers import Numbers, reals, require, single
+from crosswind.models.pftk import backoff, expected_window, pftk_goodput, timeout_share
+from crosswind.models.situation import Situation
+
+SOURCE = "Cardwell, Savage & Anderson, IEEE INFOCOM 2000"
+GROWTH = 2.0
+"""By what a window grows in each round of slow start; 1.5 where delayed ACKs slow it down."""
+SYN_TIMEOUT_S = 1.0  # RFC 6298; 3 s when the paper was written
+
+
+def handshake(rtt_s: Numbers, loss: Numbers, loss_back: Numbers, *, syn_timeout_s: float = SYN_TIMEOUT_S) -> Numbers:
+    """Mean time of a three-way handshake, s.
+
+    Args:   rtt_s: s. loss, loss_back: per packet, of the two directions, [0, 0.5). syn_timeout_s: of the first SYN.
+    Raises: ValueError from a loss of 0.5 on, where the mean is infinite.
+    Source: SOURCE, equation 4.
+    """
+    rtt, p, back = reals(rtt_s, loss, loss_back)
+    require(
+        (p >= 0) & (p < 0.5) & (back >= 0) & (back < 0.5) & (rtt >= 0),
+        f"a handshake needs losses from 0 to below 0.5, not {loss}, {loss_back}",
+    )
+    return rtt + syn_timeout_s * ((1 - back) / (1 - 2 * back) + (1 - p) / (1 - 2 * p) - 2)
+
+
+def before_first_loss(segments: Numbers, loss: Numbers) -> Numbers:
+    """Mean number of segments that are sent in slow start, the first lost one included, at most all (equation 5)."""
+    d, p = reals(segments, loss)
+    small = np.where(p > 0, p, 1.0)
+    return single(np.minimum(d, np.where(p > 0, (1 - (1 - p) ** d) * (1 - small) / small + 1, d)))
+
+
+def slow_start_latency(
+    segments: Numbers, rtt_s: Numbers, *, initial_window: Numbers, window_segments: Numbers = math.inf
+) -> Numbers:
+    """Time to send so many segments in slow start and have them acknowledged, s (equations 11 and 15)."""
+    d, rtt, first, most = reals(segments, rtt_s, initial_window, window_segments)
+    reached = d * (GROWTH - 1) / GROWTH + first / GROWTH
+    free = np.log(d * (GROWTH - 1) / first + 1) / math.log(GROWTH)
+    limit = np.where(np.isfinite(most), np.maximum(most, first), 1.0)
+    at_limit = np.log(limit / first) / math.log(GROWTH) + 1 + (d - (GROWTH * limit - first) / (GROWTH - 1)) / limit
+    return rtt * np.where(reached > most, at_limit, free)
+
+
+def cardwell(
+    segments: Numbers,
+    *,
+    rtt_s: Numbers,
+    timeout_s: Numbers,
+    loss: Numbers,
+    initial_window: Numbers,
+    window_segments: Numbers = math.inf,
+) -> Numbers:
+    """From the first segment to the ACK of the last, s, on a link that is never the limit; no handshake.
+
+    Args:   segments: at least 1. rtt_s, timeout_s: s, above 0. loss: per packet, [0, 1).
+            initial_window, window_segments: at least 1.
+    Raises: ValueError when an argument is out of range.
+    Source: SOURCE, equation 25 without its handshake and its delayed ACK of a window of one segment.
+    """
+    d, rtt, timeout, p, first, most = reals(segments, rtt_s, timeout_s, loss, initial_window, window_segments)
+    require(
+        (d >= 1) & (rtt > 0) & (timeout > 0) & (p >= 0) & (p < 1) & (first >= 1) & (most >= 1),
+        f"Cardwell needs segments and windows of at least 1, times above 0 and 0 <= loss < 1, not {segments}, "
+        f"{initial_window}, {window_segments}, {rtt_s}, {timeout_s}, {loss}",
+    )
+    early = before_first_loss(d, p)
+    started = slow_start_latency(early, rtt, initial_window=first, window_segments=most)
+    lossy = np.where(p > 0, p, 0.5)  # any number: what follows is not used without loss
+    window = np.minimum(np.asarray(expected_window(lossy)), most)
+    share = timeout_share(lossy, window)
+    repair = (1 - (1 - p) ** d) * (share * backoff(p) * timeout / (1 - p) + (1 - share) * rtt)
+    rest = (d - early) / pftk_goodput(lossy, rtt, timeout, window_segments=most)
+    return started + np.where(p > 0, repair + rest, 0.0)
+
+
+def _predicted(cell: Situation) -> float:
+    """From first to last arrival: less the round trip of the last segment's ACK; at least what the link takes."""
+    rtt_s, timeout_s = known(cell.rtt_s), known(cell.timeout_s)
+    segments = math.ceil((cell.size_bytes or 0) / cell.mss_bytes)
+    latency = cardwell(
+        segments,
+        rtt_s=rtt_s,
+        timeout_s=timeout_s,
+        loss=cell.loss,
+        initial_window=cell.initial_window,
+        window_segments=window_of(cell),
+    )
+    return 1e9 * max(float(latency) - rtt_s, (segments - 1) * cell.serialisation_s)
+
+
+def _violated(cell: Situation) -> list[str]:
+    broken = []
+    if cell.rate_bps is not None:
+        broken.append("the model knows no link rate: what the link takes for all packets is the least that is shown")
+    if cell.congestion_control != "reno":
+        broken.append(f"the model describes Reno, not {cell.congestion_control}")
+    if cell.sack and cell.loss > 0:
+        broken.append("the model has no selective ACKs: it counts more timeouts than there are")
+    if cell.loss > 0.05:
+        broken.append(f"loss {cell.loss:.3g} is above the 5 % up to which its PFTK was mostly checked")
+    return broken
+
+
+MODEL = Model(
+    name="cardwell",
+    title="Cardwell, short flows",
+    source=SOURCE,
+    metric="transfer_time",
+    assumptions="a Reno flow without selective ACKs on a link that is never full",
+    valid_range="loss up to 5 %",
+    applies=of_sized_transfers,
+    predicted=_predicted,
+    violated=_violated,
+)

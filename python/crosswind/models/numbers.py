@@ -1,0 +1,27 @@
+"""What formulas take and give: single numbers or numpy arrays, which broadcast against each other."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Numbers = float | Array
+"""A number, or many of them: a formula then gives one result for each."""
+
+
+def reals(*values: Numbers) -> tuple[Array, ...]:
+    """The values as arrays of floats; a single number becomes an array without dimensions."""
+    return tuple(np.asarray(value, dtype=np.float64) for value in values)
+
+
+def single(values: npt.NDArray[Any]) -> Numbers:
+    """An array; of one without dimensions, its number."""
+    found: Numbers = values[()]
+    return found
+
+
+def require(condition: object, message: str) -> None:
+    """Refuses arguments. Raises: ValueError with the message where the condition is not true of all elements."""
+    if not np.all(np.asarray(condition)):
+        raise ValueError(message)

@@ -1,0 +1,102 @@
+"""From a cell's parameters to a prediction that can stand beside the measurement.
+
+A prediction says what it rests on and which of the model's assumptions the cell breaks. Outside its range a model still
+gives its number, with what is broken beside it; where a formula has no number at all, a note says why.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.models.model import Model
+from crosswind.models.registry import model_named
+from crosswind.models.situation import Situation, situation
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model says of one cell.
+
+    Attributes:
+        model, title, source: which. metric, statistic, unit: what it predicts, e.g. goodput, mean, bit/s.
+        value: capped by the link, None where the model gives none. uncapped: by the formula alone.
+        inputs: what went in, with units in the names. violated: assumptions the cell breaks. notes: other remarks.
+    """
+
+    model: str
+    title: str
+    source: str
+    metric: str
+    statistic: str
+    unit: str
+    value: float | None
+    uncapped: float | None
+    inputs: dict[str, float]
+    violated: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def predict(name: str, parameters: Mapping[str, Any], *, measured_rtt_ns: float | None = None) -> Prediction | None:
+    """The prediction of one model for one cell, or None when the model does not apply to the workload.
+
+    Args:   name: as of `model_named`. parameters: the cell (docs/cell-protocol.md).
+            measured_rtt_ns: smallest round trip seen in the cell, used where the path has no delay.
+    Raises: KeyError for an unknown name.
+    """
+    return predict_situation(name, situation(parameters, measured_rtt_ns))
+
+
+def predict_situation(name: str, cell: Situation) -> Prediction | None:
+    """As `predict`, for a cell in the models' terms."""
+    model = model_named(name)
+    if not model.applies(cell):
+        return None
+    uncapped, violated, notes = _formula(model, cell)
+    value, more = _capped(model, cell, uncapped)
+    return Prediction(
+        model=model.name,
+        title=model.title,
+        source=model.source,
+        metric=model.metric,
+        statistic="mean",
+        unit=model.unit,
+        value=value,
+        uncapped=uncapped,
+        inputs=_inputs(cell),
+        violated=tuple(violated),
+        notes=(*cell.notes, *notes, *more),
+    )
+
+
+def _formula(model: Model, cell: Situation) -> tuple[float | None, list[str], list[str]]:
+    """The formula's own number, what it breaks, and why there is none."""
+    if model.without_loss is not None and cell.loss == 0:
+        return None, [], []
+    try:
+        return model.predicted(cell), model.violated(cell), []
+    except ValueError as error:
+        return None, [], [str(error)]
+
+
+def _capped(model: Model, cell: Situation, uncapped: float | None) -> tuple[float | None, list[str]]:
+    """A throughput as the link and, without loss, the window allow it, and what they have to do with it."""
+    if uncapped is None and model.without_loss is not None and cell.loss == 0:
+        value, note = model.without_loss(cell)
+        return value, [note]
+    limit = cell.link_goodput_bps
+    if model.metric == "goodput" and limit is not None and uncapped is not None and uncapped > limit:
+        return limit, ["capped by the link"]
+    return uncapped, []
+
+
+def _inputs(cell: Situation) -> dict[str, float]:
+    """The numbers that a prediction rests on, as far as they are known, with units in their names."""
+    inputs = {
+        "loss": cell.loss,
+        "rtt_s": cell.rtt_s,
+        "mss_bytes": cell.mss_bytes,
+        "timeout_s": cell.timeout_s,
+        "rate_bps": cell.rate_bps,
+        "window_segments": cell.window_segments,
+    }
+    return {name: float(number) for name, number in inputs.items() if number is not None}

@@ -1,0 +1,52 @@
+"""One message in flight, lost in both directions, resent by QUIC's probe timeout."""
+
+from crosswind.models.model import Model, known
+from crosswind.models.numbers import Numbers, reals, require
+from crosswind.models.ping_pong import broken_by_size_or_loss
+from crosswind.models.situation import Situation
+
+SOURCE = "RFC 9002, section 6.2: two probes each time the doubling probe timeout expires"
+MAX_ACK_DELAY_S = 0.025  # RFC 9000, section 18.2
+GRANULARITY_S = 0.001  # RFC 9002, section 6.1.2
+_TRANSPORTS = ("quic", "webtransport", "http3", "socketio-webtransport")
+
+
+def probe_timeout(rtt_s: Numbers) -> Numbers:
+    """First probe timeout of a connection whose round trips are steady, s: rtt + 1 ms + 25 ms (RFC 9002, 6.2.1)."""
+    (rtt,) = reals(rtt_s)
+    return rtt + GRANULARITY_S + MAX_ACK_DELAY_S
+
+
+def quic_ping_pong(base_s: Numbers, loss: Numbers, timeout_s: Numbers) -> Numbers:
+    """Mean round-trip time, s: R0 + 2 T p / (1 - 2 p²).
+
+    A lost message is late by T, and by T (2^k - 1) where both probes of the first k - 1 timeouts are lost as well.
+
+    Args:   base_s: round trip without loss, s. loss: per packet in each direction, [0, 0.7).
+            timeout_s: probe timeout of each side, s.
+    Raises: ValueError from a loss of 0.7 on, near which the mean is infinite, or when an argument is negative.
+    """
+    base, p, timeout = reals(base_s, loss, timeout_s)
+    require(
+        (p >= 0) & (p < 0.7) & (base >= 0) & (timeout >= 0),
+        f"QUIC's ping-pong needs 0 <= loss < 0.7 and times of at least 0, not {loss}, {base_s}, {timeout_s}",
+    )
+    return base + 2 * timeout * p / (1 - 2 * p**2)
+
+
+def _predicted(cell: Situation) -> float:
+    base = known(cell.rtt_s)
+    return float(quic_ping_pong(base, cell.loss, probe_timeout(base))) * 1e9
+
+
+MODEL = Model(
+    name="quic-ping-pong",
+    title="Doubling probe timer of QUIC",
+    source=SOURCE,
+    metric="rtt",
+    assumptions="one message of one packet each way in flight over a QUIC stream, equal loss in both directions",
+    valid_range="loss below 25 %",
+    applies=lambda cell: cell.kind == "echo" and cell.transport in _TRANSPORTS,
+    predicted=_predicted,
+    violated=broken_by_size_or_loss,
+)
