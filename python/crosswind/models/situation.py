@@ -19,6 +19,8 @@ RFC 5681 counts ACKs, so that with delayed ones b is 2. Linux counts what they a
 that Crosswind runs on, so that delaying ACKs slows no window down: b is 1, for all models.
 """
 
+MEASURED_ROUND_TRIP = "the path has no delay: the smallest measured round trip stands for it"
+
 _PROFILES: Mapping[str, Mapping[str, Any]] = {
     "freebsd-8": {
         "congestion_control": "reno",
@@ -161,4 +163,4 @@ def _round_trip(delay_ns: int, measured_ns: float | None) -> tuple[float | None,
         return delay_ns / 1e9, ()
     if measured_ns is None:
         return None, ("the path has no delay and no round trip was measured",)
-    return measured_ns / 1e9, ("the path has no delay: the smallest measured round trip stands for it",)
+    return measured_ns / 1e9, (MEASURED_ROUND_TRIP,)

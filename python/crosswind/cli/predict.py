@@ -1,0 +1,203 @@
+"""`crosswind predict`: what the models say of a path, side by side, without running anything."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crosswind.errors import UsageError
+from crosswind.metrics import METRICS
+from crosswind.units import (
+    UnitError,
+    format_duration,
+    format_probability,
+    format_rate,
+    format_size,
+    parse_duration,
+    parse_probability,
+    parse_queue,
+    parse_rate,
+    parse_size,
+)
+
+if TYPE_CHECKING:
+    from crosswind.models import Prediction
+
+SCHEMA = "crosswind.predictions/1"
+_HEADERS_BYTES = 52  # RFC 791, 9293 and 7323: 20 of IPv4, 20 of TCP and 12 of timestamps
+_SMALLEST_MSS = 524  # what an MTU of 576 bytes leaves
+_LARGEST_MSS = 65_483  # what an MTU of 65535 bytes leaves
+_HEADINGS = {
+    "transfer_time": "Transfer time of {size}, from the first to the last packet with payload",
+    "goodput": "Goodput of a long transfer",
+    "rtt": "Round trip of one small message, nothing else in flight",
+}
+
+
+def _read(parse: Callable[[object], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    """What reads an option's value with its unit by a function of crosswind.units; it raises UsageError."""
+
+    def read(_context: click.Context, option: click.Parameter, text: str | None) -> Any:
+        try:
+            return None if text is None else parse(text)
+        except UnitError as error:
+            raise UsageError(f"{option.opts[0]} {text}: {error.message}", hint=error.hint) from None
+
+    return read
+
+
+@dataclass(frozen=True)
+class Question:
+    """A path and its hosts, as asked for on the command line; None: the profile's or the kernel's."""
+
+    size_bytes: int | None
+    rate_bps: int | None
+    rtt_ns: int
+    loss: Decimal
+    queue_packets: int | None
+    mss_bytes: int | None
+    host: Mapping[str, Any]
+
+    def parameters(self, kind: str, transport: str) -> dict[str, Any]:
+        """The cell that a study of this path would have (docs/cell-protocol.md)."""
+        queue = None if self.queue_packets is None else {"packets": self.queue_packets}
+        direction = {"loss": float(self.loss), "rate_bps": self.rate_bps, "queue": queue}
+        path: dict[str, Any] = {"forward": direction, "reverse": direction}
+        if self.mss_bytes is not None:
+            path["mtu_bytes"] = self.mss_bytes + _HEADERS_BYTES
+        size = self.size_bytes if kind == "transfer" else None
+        workload = {"kind": kind, "transport": transport, "direction": "download", "size_bytes": size}
+        return {"path": path, "host": dict(self.host), "workload": workload}
+
+
+@click.command()
+@click.option(
+    "--size", metavar="SIZE", callback=_read(parse_size), help="Size of a transfer, as 256kB; without it: a long one."
+)
+@click.option(
+    "--rate", metavar="RATE", callback=_read(parse_rate), help="Rate of the link, as 6mbit.  [default: unlimited]"
+)
+@click.option("--rtt", metavar="DURATION", callback=_read(parse_duration), required=True, help="Round trip, as 30ms.")
+@click.option(
+    "--loss", metavar="PROBABILITY", callback=_read(parse_probability), default="0%", help="Loss each way, as 2%."
+)
+@click.option("--queue", metavar="QUEUE", callback=_read(parse_queue), help="Queue before the link, as 100p.")
+@click.option("--profile", type=click.Choice(["linux", "freebsd-8"]), default="linux", help="Host profile.")
+@click.option("--congestion-control", metavar="NAME", help="As the kernel names it.  [default: the profile's]")
+@click.option("--initial-window", type=click.IntRange(1, 1000), metavar="N", help="Initial window, segments.")
+@click.option(
+    "--window", metavar="SIZE", callback=_read(parse_size), help="Window or buffer that limits the sender, as 64kB."
+)
+@click.option(
+    "--min-rto", metavar="DURATION", callback=_read(parse_duration), help="Least retransmission timeout, as 200ms."
+)
+@click.option("--mss", type=click.IntRange(_SMALLEST_MSS, _LARGEST_MSS), metavar="BYTES", help="Payload of a segment.")
+@click.option("--model", "names", multiple=True, metavar="NAME", help="This model; may be repeated.  [default: all]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else.")
+def command(*, names: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Show what the models predict for a path: transfer time, goodput, and the round trip of a message.
+
+    Nothing is run. Loss, rate and queue act in both directions. Below each prediction stands what it leaves out, and
+    which of the model's assumptions this path breaks.
+    """
+    question = _question(options)
+    predictions = _predictions(question, names)
+    if as_json:
+        click.echo(json.dumps(_plain(question, predictions), indent=2, ensure_ascii=False, allow_nan=False))
+        return
+    click.echo(_description(question))
+    for metric, heading in _HEADINGS.items():
+        own = [prediction for prediction in predictions if prediction.metric == metric]
+        if own:
+            size = format_size(question.size_bytes) if question.size_bytes else ""
+            click.echo(f"\n{heading.format(size=size)}")
+            _print_rows(own)
+
+
+def _question(options: Mapping[str, Any]) -> Question:
+    """The path that is asked about. Raises: UsageError where there is no such path."""
+    if options["loss"] == 1:
+        raise UsageError("--loss 100%: nothing arrives", hint="give a loss below 100%")
+    if options["size"] == 0:
+        raise UsageError("--size 0: there is nothing to transfer", hint="give at least 1 byte, or leave it out")
+    queue = options["queue"]
+    if queue is not None and options["rate"] is None:
+        raise UsageError("--queue is set but --rate is not", hint="an unlimited link has no queue; set --rate")
+    if queue is not None and queue.packets is None:
+        raise UsageError("--queue is in bytes", hint="the models count packets, as --queue 100p")
+    host = {
+        "profile": options["profile"],
+        "congestion_control": options["congestion_control"],
+        "initial_window": options["initial_window"],
+        "receive_buffer_bytes": options["window"],
+        "min_rto_ns": options["min_rto"],
+    }
+    return Question(
+        size_bytes=options["size"],
+        rate_bps=options["rate"],
+        rtt_ns=options["rtt"],
+        loss=options["loss"],
+        queue_packets=None if queue is None else queue.packets,
+        mss_bytes=options["mss"],
+        host={key: value for key, value in host.items() if value is not None},
+    )
+
+
+def _predictions(question: Question, names: Sequence[str]) -> list["Prediction"]:
+    """What each model says, those left out that say nothing of this path. Raises: UsageError for an unknown model."""
+    from crosswind.models import MODELS, predict, unknown_models
+
+    if unknown := unknown_models(names):
+        raise UsageError(f"--model {unknown[0]}: there is no such model", hint="one of " + ", ".join(MODELS))
+    cells = [question.parameters(*asked) for asked in (("transfer", "tcp"), ("echo", "tcp"), ("echo", "quic"))]
+    made = (predict(name, cell, measured_rtt_ns=question.rtt_ns) for name in names or MODELS for cell in cells)
+    found = [prediction for prediction in made if prediction is not None]
+    if not found:
+        raise UsageError(f"{names[0]} says nothing of this path", hint="it needs --size, or --rate; leave --model out")
+    return found
+
+
+def _description(question: Question) -> str:
+    """The path and the hosts in one line."""
+    parts = [
+        f"round trip {format_duration(question.rtt_ns)}",
+        f"loss {format_probability(question.loss)} each way",
+        f"rate {format_rate(question.rate_bps)}",
+        *([f"queue {question.queue_packets}p"] if question.queue_packets else []),
+        *(
+            f"{key.removesuffix('_ns').removesuffix('_bytes').replace('_', ' ')} {value}"
+            for key, value in _host(question)
+        ),
+    ]
+    return " · ".join(parts)
+
+
+def _host(question: Question) -> list[tuple[str, str]]:
+    durations = ("min_rto_ns",)
+    return [(key, format_duration(value) if key in durations else str(value)) for key, value in question.host.items()]
+
+
+def _print_rows(predictions: Sequence["Prediction"]) -> None:
+    """A line for each model, and below them what to bear in mind, once for all models that it concerns."""
+    from crosswind.models.situation import MEASURED_ROUND_TRIP
+
+    divisor, unit = METRICS[predictions[0].metric].unit.scale_for([made.value for made in predictions])
+    width = max(len(made.model) for made in predictions)
+    remarks: dict[str, list[str]] = {}
+    for made in predictions:
+        value = "–" if made.value is None else f"{made.value / divisor:#.3g}".rstrip(".") + f" {unit}"
+        outside = "  *" if made.violated else ""
+        click.echo(f"  {made.model:<{width}}  {value:>12}  {made.title}{outside}")
+        for remark in (*(f"* {broken}" for broken in made.violated), *made.notes):
+            if remark != MEASURED_ROUND_TRIP:  # the one that was asked about
+                remarks.setdefault(remark, []).append(made.model)
+    for remark, models in remarks.items():
+        click.echo(f"    {', '.join(models)}: {remark}")
+
+
+def _plain(question: Question, predictions: Sequence["Prediction"]) -> dict[str, Any]:
+    asked = {**asdict(question), "loss": float(question.loss)}
+    return {"schema": SCHEMA, "question": asked, "predictions": [asdict(made) for made in predictions]}

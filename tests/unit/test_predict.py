@@ -1,0 +1,97 @@
+"""`crosswind predict`: all models side by side, as text and as JSON, and what it says to a path that cannot be."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from crosswind.cli.predict import command
+from crosswind.errors import UsageError
+from crosswind.models import MODELS
+from crosswind.models.mathis import mathis
+from crosswind.models.pftk import pftk_goodput
+
+PATH = ("--rate", "6mbit", "--rtt", "30ms", "--loss", "2%")
+RENO = (*PATH, "--congestion-control", "reno")
+
+
+def predicted(*options: str) -> dict[str, dict]:
+    found = CliRunner().invoke(command, [*options, "--json"], catch_exceptions=False)
+    assert found.exit_code == 0
+    plain = json.loads(found.output)
+    assert plain["schema"] == "crosswind.predictions/1"
+    return {made["model"]: made for made in plain["predictions"]}
+
+
+def test_every_model_is_shown_with_its_formulas_number() -> None:
+    made = predicted("--size", "256kB", *RENO)
+    assert list(made) == list(MODELS)
+    assert made["mathis"]["value"] == pytest.approx(float(mathis(1448, 0.03, 0.02)))
+    assert made["pftk-goodput"]["value"] == pytest.approx(8 * 1448 * float(pftk_goodput(0.02, 0.03, 0.23)))
+    assert made["ping-pong"]["value"] == pytest.approx(1e9 * (0.03 + (0.4 + 0.06) * 0.02 / 0.96))
+
+
+def test_without_a_size_there_is_no_transfer_time() -> None:
+    assert {made["metric"] for made in predicted(*RENO).values()} == {"goodput", "rtt"}
+
+
+def test_options_reach_the_models() -> None:
+    made = predicted(
+        *RENO, "--mss", "1000", "--window", "10kB", "--min-rto", "1s", "--model", "mathis", "--model", "pftk"
+    )
+    assert list(made) == ["mathis", "pftk"]
+    inputs = made["mathis"]["inputs"]
+    assert (inputs["mss_bytes"], inputs["window_segments"], inputs["timeout_s"]) == (1000, 10, 1.03)
+    old = predicted(*PATH, "--profile", "freebsd-8", "--model", "pftk")["pftk"]
+    assert old["inputs"]["timeout_s"] == pytest.approx(0.26)
+
+
+def test_the_text_has_each_model_once_and_its_caveats_below() -> None:
+    text = CliRunner().invoke(command, ["--size", "256kB", *PATH], catch_exceptions=False).output
+    lines = text.splitlines()
+    assert lines[0] == "round trip 30ms · loss 2% each way · rate 6mbit · profile linux"
+    assert sorted(line.split()[0] for line in lines if line.startswith("  ") and line[2] != " ") == sorted(MODELS)
+    assert any(line.strip().startswith("mathis, mathis-c1: * loss 0.02 is above 1%") for line in lines)
+    assert "smallest measured round trip" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--rtt", "30ms", "--loss", "101%"), "--loss 101%"),
+        (("--rtt", "30ms", "--loss", "100%"), "nothing arrives"),
+        (("--rtt", "30"), "--rtt 30"),
+        (("--rtt", "30ms", "--size", "0"), "nothing to transfer"),
+        (("--rtt", "30ms", "--size", "256KB"), "--size 256KB"),
+        (("--rtt", "30ms", "--rate", "0mbit"), "--rate 0mbit"),
+        (("--rtt", "30ms", "--queue", "10p"), "--rate is not"),
+        (("--rtt", "30ms", "--rate", "1mbit", "--queue", "64kB"), "in bytes"),
+        (("--rtt", "30ms", "--model", "newton"), "no such model"),
+        (("--rtt", "30ms", "--model", "caia"), "says nothing of this path"),
+    ],
+)
+def test_a_path_that_cannot_be_is_refused_with_a_hint(options: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        CliRunner().invoke(command, list(options), catch_exceptions=False)
+    assert caught.value.hint
+    assert caught.value.exit_code == 2
+
+
+def test_a_round_trip_of_zero_and_no_loss_are_no_error() -> None:
+    made = predicted("--rtt", "0", "--size", "1MB", "--rate", "8mbit")
+    assert made["mathis"]["value"] == pytest.approx(8e6 * 1448 / 1500)
+    assert made["slow-start"]["value"] == pytest.approx(1e9 * (1e6 - 1448 + 52 * 690) * 8 / 8e6, rel=1e-6)
+    assert predicted("--rtt", "0")["mathis"]["value"] is None
+
+
+def test_predicting_imports_neither_scipy_nor_polars() -> None:
+    script = (
+        "import sys\nfrom crosswind.cli import cli\n"
+        "cli.main('predict --rtt 30ms --size 256kB --rate 6mbit --loss 2%'.split(), standalone_mode=False)\n"
+        "loaded = {name.partition('.')[0] for name in sys.modules}\n"
+        "print(sorted(loaded & {'scipy', 'polars', 'altair', 'pydantic', 'rich'}))"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
