@@ -17,6 +17,9 @@ PATH = ("--rate", "6mbit", "--rtt", "30ms", "--loss", "2%")
 RENO = (*PATH, "--congestion-control", "reno")
 
 
+QUICK = [name for name, model in MODELS.items() if not model.is_slow]
+
+
 def predicted(*options: str) -> dict[str, dict]:
     found = CliRunner().invoke(command, [*options, "--json"], catch_exceptions=False)
     assert found.exit_code == 0
@@ -27,7 +30,7 @@ def predicted(*options: str) -> dict[str, dict]:
 
 def test_every_model_is_shown_with_its_formulas_number() -> None:
     made = predicted("--size", "256kB", *RENO)
-    assert list(made) == list(MODELS)
+    assert list(made) == QUICK
     assert made["mathis"]["value"] == pytest.approx(float(mathis(1448, 0.03, 0.02)))
     assert made["pftk-goodput"]["value"] == pytest.approx(8 * 1448 * float(pftk_goodput(0.02, 0.03, 0.23)))
     assert made["ping-pong"]["value"] == pytest.approx(1e9 * (0.03 + (0.4 + 0.06) * 0.02 / 0.96))
@@ -52,9 +55,21 @@ def test_the_text_has_each_model_once_and_its_caveats_below() -> None:
     text = CliRunner().invoke(command, ["--size", "256kB", *PATH], catch_exceptions=False).output
     lines = text.splitlines()
     assert lines[0] == "round trip 30ms · loss 2% each way · rate 6mbit · profile linux"
-    assert sorted(line.split()[0] for line in lines if line.startswith("  ") and line[2] != " ") == sorted(MODELS)
+    assert sorted(line.split()[0] for line in lines if line.startswith("  ") and line[2] != " ") == sorted(QUICK)
     assert any(line.strip().startswith("mathis, mathis-c1: * loss 0.02 is above 1%") for line in lines)
     assert "smallest measured round trip" not in text
+
+
+def test_a_simulation_gives_a_distribution_and_is_repeatable() -> None:
+    options = ["--size", "64kB", *RENO, "--simulate", "--runs", "50", "--seed", "3"]
+    outputs = [CliRunner().invoke(command, [*options, "--json"], catch_exceptions=False).output for _ in range(2)]
+    assert outputs[0] == outputs[1]
+    found = json.loads(outputs[0])["simulated"]
+    assert (found["runs"], found["seed"]) == (50, 3)
+    assert 0 < found["p5"] <= found["p50"] <= found["p95"] <= found["p99"]
+    assert found["p5"] < found["mean"] < found["p99"]
+    text = CliRunner().invoke(command, options, catch_exceptions=False).output
+    assert "simulated 50 times packet by packet" in text
 
 
 @pytest.mark.parametrize(
@@ -68,6 +83,7 @@ def test_the_text_has_each_model_once_and_its_caveats_below() -> None:
         (("--rtt", "30ms", "--rate", "0mbit"), "--rate 0mbit"),
         (("--rtt", "30ms", "--queue", "10p"), "--rate is not"),
         (("--rtt", "30ms", "--rate", "1mbit", "--queue", "64kB"), "in bytes"),
+        (("--rtt", "30ms", "--simulate"), "needs a --size"),
         (("--rtt", "30ms", "--model", "newton"), "no such model"),
         (("--rtt", "30ms", "--model", "caia"), "says nothing of this path"),
     ],

@@ -1,6 +1,7 @@
 """`crosswind predict`: what the models say of a path, side by side, without running anything."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -26,6 +27,7 @@ from crosswind.units import (
 if TYPE_CHECKING:
     from crosswind.models import Prediction
 
+_QUANTILES = (0.05, 0.5, 0.95, 0.99)
 SCHEMA = "crosswind.predictions/1"
 _HEADERS_BYTES = 52  # RFC 791, 9293 and 7323: 20 of IPv4, 20 of TCP and 12 of timestamps
 _SMALLEST_MSS = 524  # what an MTU of 576 bytes leaves
@@ -96,8 +98,18 @@ class Question:
 )
 @click.option("--mss", type=click.IntRange(_SMALLEST_MSS, _LARGEST_MSS), metavar="BYTES", help="Payload of a segment.")
 @click.option("--model", "names", multiple=True, metavar="NAME", help="This model; may be repeated.  [default: all]")
+@click.option("--simulate", is_flag=True, help="Simulate the transfer packet by packet too, for its distribution.")
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="Simulated transfers.  [default: as many as half a second allows]",
+)
+@click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="Of the simulation.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else.")
-def command(*, names: tuple[str, ...], as_json: bool, **options: Any) -> None:
+def command(
+    *, names: tuple[str, ...], simulate: bool, runs: int | None, seed: int, as_json: bool, **options: Any
+) -> None:
     """Show what the models predict for a path: transfer time, goodput, and the round trip of a message.
 
     Nothing is run. Loss, rate and queue act in both directions. Below each prediction stands what it leaves out, and
@@ -105,8 +117,10 @@ def command(*, names: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """
     question = _question(options)
     predictions = _predictions(question, names)
+    simulated = _simulated(question, runs, seed) if simulate else None
     if as_json:
-        click.echo(json.dumps(_plain(question, predictions), indent=2, ensure_ascii=False, allow_nan=False))
+        plain = _plain(question, predictions) | ({"simulated": simulated} if simulated else {})
+        click.echo(json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False))
         return
     click.echo(_description(question))
     for metric, heading in _HEADINGS.items():
@@ -115,6 +129,8 @@ def command(*, names: tuple[str, ...], as_json: bool, **options: Any) -> None:
             size = format_size(question.size_bytes) if question.size_bytes else ""
             click.echo(f"\n{heading.format(size=size)}")
             _print_rows(own)
+    if simulated:
+        _print_simulated(question, simulated)
 
 
 def _question(options: Mapping[str, Any]) -> Question:
@@ -153,7 +169,8 @@ def _predictions(question: Question, names: Sequence[str]) -> list["Prediction"]
     if unknown := unknown_models(names):
         raise UsageError(f"--model {unknown[0]}: there is no such model", hint="one of " + ", ".join(MODELS))
     cells = [question.parameters(*asked) for asked in (("transfer", "tcp"), ("echo", "tcp"), ("echo", "quic"))]
-    made = (predict(name, cell, measured_rtt_ns=question.rtt_ns) for name in names or MODELS for cell in cells)
+    quick = [name for name, model in MODELS.items() if not model.is_slow]
+    made = (predict(name, cell, measured_rtt_ns=question.rtt_ns) for name in names or quick for cell in cells)
     found = [prediction for prediction in made if prediction is not None]
     if not found:
         raise UsageError(f"{names[0]} says nothing of this path", hint="it needs --size, or --rate; leave --model out")
@@ -196,6 +213,32 @@ def _print_rows(predictions: Sequence["Prediction"]) -> None:
                 remarks.setdefault(remark, []).append(made.model)
     for remark, models in remarks.items():
         click.echo(f"    {', '.join(models)}: {remark}")
+
+
+def _simulated(question: Question, runs: int | None, seed: int) -> dict[str, Any]:
+    """The distribution of simulated transfer times, ns. Raises: UsageError where no size says what to transfer."""
+    from crosswind.models import situation
+    from crosswind.models.simulated import distribution
+
+    if question.size_bytes is None:
+        raise UsageError("--simulate needs a --size", hint="as --size 256kB")
+    cell = situation(question.parameters("transfer", "tcp"), question.rtt_ns)
+    times_ns = distribution(cell, runs, seed) * 1e9
+    n = len(times_ns)
+    ranks = {f"p{100 * q:g}": float(times_ns[min(n - 1, int(q * n))]) for q in _QUANTILES}
+    error = float(times_ns.std(ddof=1)) / math.sqrt(n) if n > 1 else None
+    return {"runs": n, "seed": seed, "mean": float(times_ns.mean()), "standard_error": error, **ranks}
+
+
+def _print_simulated(question: Question, found: Mapping[str, Any]) -> None:
+    divisor, unit = METRICS["transfer_time"].unit.scale_for([found["mean"]])
+    click.echo(
+        f"\nTransfer of {format_size(question.size_bytes or 0)}, simulated {found['runs']} times packet by packet"
+    )
+    error = "" if found["standard_error"] is None else f" ± {found['standard_error'] / divisor:.2g}"
+    click.echo(f"  mean {found['mean'] / divisor:#.3g}{error} {unit} (standard error)")
+    ranks = ", ".join(f"{name} {found[name] / divisor:#.3g}" for name in found if name.startswith("p"))
+    click.echo(f"  {ranks} {unit}")
 
 
 def _plain(question: Question, predictions: Sequence["Prediction"]) -> dict[str, Any]:

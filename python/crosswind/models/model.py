@@ -17,6 +17,7 @@ class Model:
         metric: what it predicts (crosswind.metrics), as a mean. assumptions, valid_range: where it holds, in words.
         applies: whether it says anything about a cell's workload. predicted: its number, in the metric's unit; raises
             ValueError where the formula has none. violated: which assumptions a cell breaks, in words.
+        is_slow: whether a prediction takes longer than a moment.
         without_loss: what is predicted of a path without loss, and how that is said, where the formula has no number.
     """
 
@@ -30,6 +31,7 @@ class Model:
     predicted: Callable[[Situation], float]
     violated: Callable[[Situation], list[str]]
     without_loss: Callable[[Situation], tuple[float | None, str]] | None = None
+    is_slow: bool = False
 
     @property
     def unit(self) -> str:

@@ -11,6 +11,7 @@ from crosswind.models import (
     pftk,
     ping_pong,
     quic_ping_pong,
+    simulated,
     slow_start,
     transfer,
 )
@@ -27,6 +28,7 @@ _ALL = (
     slow_start.MODEL,
     cardwell.MODEL,
     transfer.MODEL,
+    simulated.MODEL,
     caia.MODEL,
     ping_pong.MODEL,
     quic_ping_pong.MODEL,

@@ -1,0 +1,57 @@
+"""A small simulation of one TCP transfer, packet by packet: it gives a distribution, and nothing in it is fitted."""
+
+import math
+from random import Random
+
+import numpy as np
+
+from crosswind.models.numbers import Array
+from crosswind.models.simulation.path import ACK_BYTES, Path, PathSettings
+from crosswind.models.simulation.sender import Sender, SenderSettings
+from crosswind.models.situation import Situation
+
+_DEFAULT_QUEUE = 1000
+
+
+def simulated_times(cell: Situation, *, runs: int, seed: int) -> Array:
+    """Times from the first to the last packet with payload of simulated transfers, s, shape (runs,).
+
+    Args:   cell: a transfer of a size with a known round trip. runs: at least 1. seed: the same gives the same times.
+    Raises: ValueError when the cell has no size or round trip, or everything is lost.
+    """
+    if not cell.size_bytes or cell.rtt_s is None:
+        raise ValueError("the simulation needs a size and a round-trip time")
+    if max(cell.loss, cell.loss_back) >= 1:
+        raise ValueError("the simulation needs a loss below 100 % in both directions")
+    segments = math.ceil(cell.size_bytes / cell.mss_bytes)
+    path = _path(cell, segments)
+    ends = cell.rtt_s + path.ack_s * 2
+    sender = SenderSettings(
+        cubic=cell.congestion_control == "cubic",
+        initial_window=cell.initial_window,
+        window_segments=cell.window_segments or math.inf,
+        min_rto_s=cell.min_rto_s,
+        probes=cell.tail_loss_probe,
+        handshake_s=ends,
+    )
+    times = np.empty(runs)
+    for run in range(runs):
+        way = Path(path, segments, Random(f"{seed} {run}"))
+        Sender(sender, way).run()
+        times[run] = way.last_arrival_s - way.first_arrival_s
+    return times
+
+
+def _path(cell: Situation, segments: int) -> PathSettings:
+    header = cell.packet_bytes - cell.mss_bytes
+    last_bytes = (cell.size_bytes or 0) - (segments - 1) * cell.mss_bytes + header
+    rate, back = cell.rate_bps or math.inf, cell.rate_back_bps or math.inf
+    return PathSettings(
+        rtt_s=cell.rtt_s or 0.0,
+        loss=cell.loss,
+        loss_back=cell.loss_back,
+        serialisation_s=8 * cell.packet_bytes / rate,
+        last_s=8 * last_bytes / rate,
+        ack_s=8 * ACK_BYTES / back,
+        queue_packets=_DEFAULT_QUEUE if cell.queue_packets is None else cell.queue_packets,
+    )

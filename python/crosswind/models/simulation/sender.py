@@ -1,0 +1,278 @@
+"""The sender of a simulated transfer: TCP with selective acknowledgements, RACK, PRR and tail loss probes, as in Linux.
+
+RFC 6298 (timer), RFC 6675 and 8985 (SACK, RACK-TLP), RFC 6937 (PRR); the rules of Linux where it differs. Nothing in it
+is fitted to measurements.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+from crosswind.models.simulation.congestion import Cubic, Reno
+from crosswind.models.simulation.path import Path
+
+_DUPLICATES = 3  # segments known to be received behind a hole before it counts as a loss at once
+_LONGEST_TIMEOUT_S = 120.0
+_TICK_S = 0.001
+_IN_FLIGHT, _LOST, _DELIVERED = 0, 1, 2
+
+
+class State(Enum):
+    """What the sender knows of losses: none, one that it repairs, or a timeout."""
+
+    OPEN = 0
+    RECOVERY = 1
+    LOSS = 2
+
+
+@dataclass(frozen=True)
+class SenderSettings:
+    """A host's TCP. `window_segments`: of the receiver or the buffers, inf where they are tuned."""
+
+    cubic: bool
+    initial_window: int
+    window_segments: float
+    min_rto_s: float
+    probes: bool
+    handshake_s: float
+
+
+class Sender:
+    """Sends the segments of one transfer over a path, until all have arrived."""
+
+    def __init__(self, settings: SenderSettings, path: Path) -> None:
+        self._settings = settings
+        self._path = path
+        self._control: Reno = (Cubic if settings.cubic else Reno)(settings.initial_window)
+        self._segments = path.segments
+        self._fate = bytearray(self._segments)
+        self._sent_s = [0.0] * self._segments
+        self._times_sent = bytearray(self._segments)
+        self._una = self._nxt = 0
+        self._known = 0  # of what the path has received, how much has been acknowledged
+        self._flying = self._lost = 0
+        self._sacked = 0
+        self._state = State.OPEN
+        self._recover = 0  # the segment whose acknowledgement ends the repair
+        self._prr_delivered = self._prr_out = self._prr_before = 0
+        self._rack = (-1.0, -1)  # when the latest segment that arrived was sent, and which it is
+        self._rack_rtt_s = 0.0
+        self._srtt_s = settings.handshake_s
+        self._variation_s = settings.handshake_s / 2
+        self._least_rtt_s = settings.handshake_s
+        self._backoff = 0
+        self._timer_s = math.inf
+        self._timer_is_probe = False
+        self._reordering_s = math.inf
+        self._probe_end = -1
+        self._most_out = 0
+        self._limited = False
+
+    def run(self) -> None:
+        """Sends everything. The path then knows when the first and the last segment arrived."""
+        path = self._path
+        self._transmit(0.0)
+        while path.last_arrival_s == math.inf:
+            timer_s = min(self._timer_s, self._reordering_s)
+            if path.next_ack_s() <= timer_s:
+                ack = path.take_ack()
+                if ack is None:
+                    continue
+                now_s, known = ack
+                self._handle_ack(now_s, known)
+            elif self._reordering_s <= self._timer_s:
+                now_s, self._reordering_s = self._reordering_s, math.inf
+                if self._mark_losses(now_s) and self._state is not State.RECOVERY:
+                    self._enter_recovery()
+                    self._reduce(1, advanced=False, lost=True)
+            elif self._timer_is_probe:
+                now_s = self._timer_s
+                self._probe(now_s)
+                continue
+            else:
+                now_s = self._timer_s
+                self._handle_timeout(now_s)
+            self._transmit(now_s)
+
+    def _timeout_s(self) -> float:
+        once_s = self._srtt_s + max(4 * self._variation_s, self._settings.min_rto_s)
+        return float(min(once_s * 2**self._backoff, _LONGEST_TIMEOUT_S))
+
+    def _arm(self, now_s: float) -> None:
+        """Starts the timer again: of a probe where nothing is being repaired, else of a retransmission."""
+        timeout_s = self._timeout_s()
+        self._timer_is_probe = self._settings.probes and self._state is State.OPEN and self._probe_end < 0
+        if self._timer_is_probe:
+            alone = self._nxt - self._una == 1
+            patience_s = 2 * self._srtt_s + (self._settings.min_rto_s if alone else 2 * _TICK_S)
+            timeout_s = min(timeout_s, patience_s)
+        self._timer_s = now_s + timeout_s if self._nxt > self._una else math.inf
+
+    def _handle_ack(self, now_s: float, known: int) -> None:
+        una, out = self._una, self._nxt - self._una
+        delivered = self._deliver(now_s, known)
+        advanced = self._una > una
+        if advanced:
+            self._backoff = 0
+        if self._probe_end >= 0 and self._una >= self._probe_end:
+            self._end_probe()
+        found = self._mark_losses(now_s)
+        if self._state is not State.OPEN and self._una >= self._recover:
+            if self._state is State.RECOVERY:
+                self._control.cwnd = int(self._control.ssthresh)
+            self._state = State.OPEN
+        if self._lost and (self._state is State.OPEN or (self._state is State.LOSS and found == 2)):
+            self._enter_recovery()
+        if self._state is State.RECOVERY and delivered:
+            self._reduce(delivered, advanced=advanced, lost=bool(found))
+        elif self._state is not State.RECOVERY and advanced and self._may_grow(out):
+            self._control.handle_ack(delivered, now_s)
+        if advanced:
+            self._arm(now_s)
+
+    def _may_grow(self, out: int) -> bool:
+        """A window that is not used does not grow; in slow start it may become twice what was in flight."""
+        self._most_out = max(self._most_out, out)
+        return self._limited or (
+            self._control.cwnd < self._control.ssthresh and self._control.cwnd < 2 * self._most_out
+        )
+
+    def _deliver(self, now_s: float, known: int) -> int:
+        """Notes what an acknowledgement tells of. Returns: how many segments it is the first to tell of."""
+        fate, rtt_s = self._fate, math.inf
+        for index in range(self._known, known):
+            segment = self._path.received[index]
+            if fate[segment] == _LOST:
+                self._lost -= 1
+            else:
+                self._flying -= 1
+            fate[segment] = _DELIVERED
+            self._sacked += 1
+            elapsed_s = now_s - self._sent_s[segment]
+            again = self._times_sent[segment] > 1
+            if not again:
+                rtt_s = min(rtt_s, elapsed_s)
+            if not (again and elapsed_s < self._least_rtt_s) and (self._sent_s[segment], segment) > self._rack:
+                self._rack, self._rack_rtt_s = (self._sent_s[segment], segment), elapsed_s
+        delivered = max(0, known - self._known)
+        self._known = max(self._known, known)
+        while self._una < self._nxt and fate[self._una] == _DELIVERED:
+            self._una += 1
+            self._sacked -= 1
+        if rtt_s < math.inf:
+            self._measure(rtt_s, now_s)
+        return delivered
+
+    def _measure(self, rtt_s: float, now_s: float) -> None:
+        self._least_rtt_s = min(self._least_rtt_s, rtt_s)
+        self._variation_s += (abs(rtt_s - self._srtt_s) - self._variation_s) / 4
+        self._srtt_s += (rtt_s - self._srtt_s) / 8
+        self._control.handle_round_trip(rtt_s, now_s, self._una, self._nxt)
+
+    def _mark_losses(self, now_s: float) -> int:
+        """RACK. Returns: 2 when a segment was found lost that had been sent again, 1 for others, 0 for none."""
+        self._reordering_s = math.inf
+        if self._rack[1] < 0 or self._flying == 0 or (not self._sacked and self._state is State.OPEN):
+            return 0
+        wait_s = 0.0
+        if self._state is State.OPEN and self._sacked < _DUPLICATES:
+            wait_s = min(self._least_rtt_s / 4, self._srtt_s / 8)
+        found, first = 0, math.inf
+        fate, sent_s = self._fate, self._sent_s
+        for segment in range(self._una, self._nxt):
+            if fate[segment] or (sent_s[segment], segment) > self._rack:
+                continue
+            left_s = self._rack_rtt_s + wait_s - (now_s - sent_s[segment])
+            if left_s > 1e-9:
+                first = min(first, left_s)
+                continue
+            fate[segment] = _LOST
+            self._lost += 1
+            self._flying -= 1
+            found = max(found, min(2, self._times_sent[segment]))
+        self._reordering_s = now_s + first
+        return found
+
+    def _enter_recovery(self) -> None:
+        self._prr_before, self._prr_delivered, self._prr_out = self._control.cwnd, 0, 0
+        self._control.handle_loss()
+        self._state, self._recover, self._probe_end = State.RECOVERY, self._nxt, -1
+
+    def _reduce(self, delivered: int, *, advanced: bool, lost: bool) -> None:
+        """PRR: how much may be sent for what was delivered during a repair."""
+        threshold = int(self._control.ssthresh)
+        self._prr_delivered += delivered
+        if self._flying > threshold:
+            allowed = -(-self._prr_delivered * threshold // self._prr_before) - self._prr_out
+        else:
+            allowed = max(self._prr_delivered - self._prr_out, delivered)
+            if advanced and not lost:
+                allowed += 1
+            allowed = min(threshold - self._flying, allowed)
+        allowed = max(allowed, 0 if self._prr_out else 1)
+        self._control.cwnd = self._flying + allowed
+
+    def _handle_timeout(self, now_s: float) -> None:
+        progress = self._state is State.LOSS and self._backoff == 0
+        if self._state is State.OPEN or progress:
+            self._control.handle_loss()
+        self._control.handle_timeout()
+        self._state, self._recover, self._probe_end = State.LOSS, self._nxt, -1
+        for segment in range(self._una, self._nxt):
+            recent = segment != self._una and self._rack_rtt_s - (now_s - self._sent_s[segment]) > 0
+            if self._fate[segment] == _IN_FLIGHT and not recent:
+                self._fate[segment] = _LOST
+                self._lost += 1
+                self._flying -= 1
+        self._control.cwnd = self._flying + 1
+        self._backoff += 1
+        self._timer_s = math.inf
+
+    def _probe(self, now_s: float) -> None:
+        """A tail loss probe: something new, else the last segment again."""
+        if self._nxt < self._segments and self._nxt - self._una < self._settings.window_segments:
+            self._send(self._nxt, now_s)
+            self._nxt += 1
+            self._probe_end = self._nxt
+        else:
+            last = self._nxt - 1
+            if self._fate[last] != _DELIVERED:
+                self._flying -= 1
+                self._send(last, now_s)
+            self._probe_end = self._nxt
+        self._arm(now_s)
+
+    def _end_probe(self) -> None:
+        """A probe that had to send a lost segment again has hidden a loss, which halves the window nevertheless."""
+        if self._state is State.OPEN and self._times_sent[self._probe_end - 1] > 1:
+            self._control.handle_loss()
+            self._control.cwnd = int(self._control.ssthresh)
+        self._probe_end = -1
+
+    def _transmit(self, now_s: float) -> None:
+        """Sends what the windows allow: first what is lost, then what is new."""
+        window, armed = self._settings.window_segments, self._timer_s < math.inf
+        cwnd, lost_from = self._control.cwnd, self._una
+        while self._flying < cwnd:
+            if self._lost:
+                while self._fate[lost_from] != _LOST:
+                    lost_from += 1
+                self._fate[lost_from] = _IN_FLIGHT
+                self._lost -= 1
+                self._send(lost_from, now_s)
+                armed = armed and lost_from != self._una
+            elif self._nxt < self._segments and self._nxt - self._una < window:
+                self._send(self._nxt, now_s)
+                self._nxt += 1
+            else:
+                break
+            self._prr_out += 1
+        self._limited = self._flying >= cwnd
+        if not armed:
+            self._arm(now_s)
+
+    def _send(self, segment: int, now_s: float) -> None:
+        self._flying += 1
+        self._sent_s[segment] = now_s
+        self._times_sent[segment] = min(self._times_sent[segment] + 1, 9)
+        self._path.send(segment, now_s)

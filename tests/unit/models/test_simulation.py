@@ -1,0 +1,112 @@
+"""The simulated TCP against times worked out by hand: which packet is lost decides what is waited for."""
+
+import math
+
+import pytest
+
+from crosswind.models.simulation import simulated_times
+from crosswind.models.simulation.congestion import Cubic, Reno
+from crosswind.models.simulation.path import Path, PathSettings
+from crosswind.models.simulation.sender import Sender, SenderSettings
+from crosswind.models.situation import situation
+from crosswind.models.slow_start import arrivals
+
+
+class Script:
+    """Numbers that decide losses in the order in which packets enter the path: 0 loses one, 1 does not."""
+
+    def __init__(self, lost: set[int]) -> None:
+        self._lost = lost
+        self._drawn = -1
+
+    def random(self) -> float:
+        self._drawn += 1
+        return 0.0 if self._drawn in self._lost else 1.0
+
+
+def transfer(segments: int, lost: set[int] = frozenset(), *, rtt: float = 0.1, queue: float = 1000, **sender) -> float:
+    """Time of a transfer of segments of 1 ms each. Draws: data 0, its ACK 1, data 2, ... in the order of sending."""
+    path = PathSettings(rtt, 0.5, 0.5, 0.001, 0.001, 0.0, queue)
+    settings = {"cubic": False, "initial_window": 10, "window_segments": math.inf, "min_rto_s": 0.2, "probes": False}
+    way = Path(path, segments, Script(set(lost)))
+    Sender(SenderSettings(**(settings | sender), handshake_s=rtt), way).run()
+    return way.last_arrival_s - way.first_arrival_s
+
+
+@pytest.mark.parametrize("segments", [1, 2, 10, 11, 40, 200])
+def test_without_loss_it_is_slow_start(segments: int) -> None:
+    expected = arrivals(segments, rtt_s=0.1, serialisation_s=0.001, initial_window=10)[-1]
+    # An ACK is delayed by up to 40 ms where it stands for one segment, as the last of a round may.
+    assert expected - 1e-9 <= transfer(segments) <= expected + 0.040
+
+
+def test_a_lost_last_segment_waits_for_the_timer() -> None:
+    # Segments 0 to 4 arrive at 1 to 5 ms; 5 is lost. Round trips of 101 to 105 ms: the timer runs from the last ACK,
+    # 105 ms, for the smoothed round trip and 200 ms.
+    smoothed = 0.1
+    for number in range(1, 6):
+        smoothed += (0.1 + 0.001 * number - smoothed) / 8
+    sent_again = 0.105 + smoothed + 0.2
+    assert transfer(6, {10}) == pytest.approx(sent_again + 0.001 - 0.001)
+
+
+def test_a_probe_comes_sooner() -> None:
+    smoothed = 0.1
+    for number in range(1, 6):
+        smoothed += (0.1 + 0.001 * number - smoothed) / 8
+    # Alone in flight, it is sent again after two round trips and 200 ms for a delayed ACK, or the timeout, if less.
+    assert transfer(6, {10}, probes=True) == pytest.approx(0.105 + smoothed + 0.2)
+    # Of two, the probe repeats the last after two round trips and 2 ms; its selective ACK shows the loss of the other.
+    assert transfer(6, {8, 9}, probes=True) < transfer(6, {8, 9}) - 0.05
+
+
+def test_three_received_behind_a_hole_repair_it_at_once() -> None:
+    # Segment 0 is lost; 1, 2 and 3 arrive at 1, 2, 3 ms. The third ACK is back at 103 ms; the repetition takes 1 ms.
+    assert transfer(10, {0}) == pytest.approx(0.103 + 0.001 - 0.001)
+
+
+def test_fewer_wait_a_quarter_of_a_round_trip() -> None:
+    # Segment 0 is lost, 1 and 2 arrive at 1 and 2 ms. RACK waits from its sending for the latest round trip, 102 ms,
+    # and an eighth of the smoothed one, which is less than a quarter of the least.
+    smoothed = 0.1 + (0.101 - 0.1) / 8
+    smoothed += (0.102 - smoothed) / 8
+    assert transfer(3, {0}) == pytest.approx(0.102 + smoothed / 8 + 0.001 - 0.001)
+
+
+def test_a_queue_drops_what_it_cannot_hold() -> None:
+    # Ten segments at once into a queue of 4 and the one in transmission: five are dropped, and repaired later.
+    assert transfer(10, queue=4) > transfer(10) + 0.1
+
+
+def test_a_window_limits_what_is_in_flight() -> None:
+    expected = arrivals(100, rtt_s=0.1, serialisation_s=0.001, initial_window=10, window_segments=5)[-1]
+    assert expected - 1e-9 <= transfer(100, window_segments=5) <= expected + 20 * 0.040
+
+
+def test_windows_after_a_loss() -> None:
+    reno, cubic = Reno(20), Cubic(20)
+    reno.handle_loss()
+    cubic.handle_loss()
+    assert (reno.ssthresh, cubic.ssthresh) == (10, 14)
+    reno.cwnd = 10
+    for _ in range(10):
+        reno.handle_ack(1, 0.0)
+    assert reno.cwnd == 11
+
+
+def test_the_same_seed_gives_the_same_times() -> None:
+    direction = {"delay_ns": 15_000_000, "loss": 0.05, "rate_bps": 6_000_000}
+    cell = situation({
+        "path": {"forward": direction, "reverse": direction},
+        "host": {"profile": "freebsd-8"},
+        "workload": {"kind": "transfer", "transport": "tcp", "size_bytes": 64_000},
+    })  # fmt: skip
+    first = simulated_times(cell, runs=20, seed=1)
+    assert (first == simulated_times(cell, runs=20, seed=1)).all()
+    assert (first != simulated_times(cell, runs=20, seed=2)).any()
+
+
+@pytest.mark.parametrize("size", [None, 0])
+def test_a_cell_without_a_size_is_refused(size: int | None) -> None:
+    with pytest.raises(ValueError, match="size"):
+        simulated_times(situation({"workload": {"kind": "transfer", "size_bytes": size}}, 1e6), runs=1, seed=1)
