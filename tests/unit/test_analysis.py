@@ -459,8 +459,9 @@ def test_models_and_published_numbers_stand_beside_the_points() -> None:
     }
     theirs = PUBLISHED | {"metric": "transfer_time", "unit": "s", "mean": 1.25, "ci": 0.25, "cells": [1]}
     (figure,) = analyse(record(*cells, figures=[asked], published=[theirs])).figures
-    (curve,) = figure.curves  # slow start speaks of one place only: no curve
+    curve, least = figure.curves
     assert (curve.model, curve.series, curve.xs) == ("caia", None, [0, 5])
+    assert least.model == "slow-start" and least.ys[0] == least.ys[1]  # with loss, the least time
     assert curve.ys == pytest.approx([caia(1_000_000, 6e6, loss) * 1e9 for loss in losses])
     bare, point = figure.points
     assert bare.published == []

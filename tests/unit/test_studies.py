@@ -65,6 +65,7 @@ def test_the_built_in_studies() -> None:
         "page-load",
         "quickstart",
         "transfer-time-held-out",
+        "transfer-time-model",
         "transfer-time-zero-loss",
         "transfer-time",
         "websocket-or-http",
@@ -177,9 +178,28 @@ def test_the_held_out_test_is_on_what_was_not_fitted() -> None:
     fitted = load_study("transfer-time").factors
     for whole in checked(load_study("transfer-time-held-out")):
         cell = whole.cell
-        new = {key: cell.settings[key].text not in fitted[key] for key in ("path.rate", "workload.size")}
-        assert new == {"path.rate": cell.part == "rate", "workload.size": cell.part == "size"}
-        assert rtt_ns(whole) == 0
+        new = {key for key in ("path.rate", "workload.size") if cell.settings[key].text not in fitted[key]}
+        assert (
+            new == {"size": {"workload.size"}, "rate": {"path.rate"}, "path": {"path.rate", "workload.size"}}[cell.part]
+        )
+        assert rtt_ns(whole) == (60_000_000 if cell.part == "path" else 0)
+
+
+def test_no_cell_with_loss_is_both_fitted_and_held_out() -> None:
+    def paths(name: str) -> set[str]:
+        cells = [whole.cell for whole in checked(load_study(name))]
+        return {
+            str(
+                dict(
+                    sorted(
+                        (k, v.text) for k, v in cell.settings.items() if k.startswith("path") or k == "workload.size"
+                    )
+                )
+            )
+            for cell in cells
+        }
+
+    assert paths("transfer-time-model").isdisjoint(paths("transfer-time-held-out"))
 
 
 def test_published_times_of_latency_by_link() -> None:

@@ -16,6 +16,7 @@ from crosswind.analysis.estimates import estimates_of
 from crosswind.analysis.figures import figures_of
 from crosswind.analysis.fits import fits_of
 from crosswind.analysis.likeness import with_likeness
+from crosswind.analysis.model_errors import model_errors
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.profiles import profile_of
 from crosswind.analysis.programs import program_of
@@ -60,6 +61,7 @@ def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
         figures=figures_of(asked.figures, data, cells, published),
         fits=fits_of(asked.fits, data, level=level),
         equivalences=equivalences_of(asked.equivalences, data),
+        model_errors=model_errors(cells, data),
         peers=[program for program in programs if program is not None],
         notes=list(record.notes),
         warnings=warnings,

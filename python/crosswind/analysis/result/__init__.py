@@ -26,6 +26,7 @@ from crosswind.analysis.result.comparisons import (
 from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEstimates
 from crosswind.analysis.result.figures import Figure, FigureCurve, FigurePoint, PublishedPoint
 from crosswind.analysis.result.fits import Fit, FitCurve, FitRow, PublishedFit
+from crosswind.analysis.result.model_errors import ModelErrors
 from crosswind.analysis.result.programs import ClientProgram, ProgramFunction, ProgramProblem
 from crosswind.analysis.result.result import SCHEMA, Result, schema_text
 
@@ -53,6 +54,7 @@ __all__ = [
     "Ledger",
     "LevelComparison",
     "MetricEstimates",
+    "ModelErrors",
     "ModelPrediction",
     "Profile",
     "ProgramFunction",

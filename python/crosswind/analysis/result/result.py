@@ -13,6 +13,7 @@ from crosswind.analysis.result.comparisons import EquivalenceClaim, LevelCompari
 from crosswind.analysis.result.estimates import ResultModel
 from crosswind.analysis.result.figures import Figure
 from crosswind.analysis.result.fits import Fit
+from crosswind.analysis.result.model_errors import ModelErrors
 from crosswind.analysis.result.programs import ClientProgram
 
 SCHEMA = "crosswind.result/1"
@@ -34,6 +35,7 @@ class Result(ResultModel):
     figures: list[Figure] = Field(default=[])
     fits: list[Fit] = Field(default=[])
     equivalences: list[EquivalenceClaim] = Field(default=[])
+    model_errors: list[ModelErrors] = Field(default=[])
     peers: list[ClientProgram] = Field(default=[])
     notes: list[str]
     warnings: list[str]

@@ -8,7 +8,7 @@ from crosswind.report.tables.costs import drop_tables, processor_tables, wire_ta
 from crosswind.report.tables.equivalences import equivalence_tables
 from crosswind.report.tables.fits import fit_tables
 from crosswind.report.tables.metrics import metric_tables
-from crosswind.report.tables.models import model_tables
+from crosswind.report.tables.models import model_error_tables, model_tables
 from crosswind.report.tables.outcomes import outcome_tables
 from crosswind.report.tables.profiles import profile_tables
 from crosswind.report.tables.programs import program_tables
@@ -19,6 +19,7 @@ from crosswind.report.tables.trust import trust_tables
 __all__ = ["AFTER_METRICS", "BEFORE_METRICS", "metric_tables", "model_tables", "profile_tables", "tables_of"]
 
 BEFORE_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
+    model_error_tables,
     fit_tables,
     equivalence_tables,
     profile_tables,

@@ -1,8 +1,11 @@
 """What models predict for each cell, beside what was measured."""
 
-from crosswind.analysis.result import CellResult, ModelPrediction, Result
-from crosswind.report.tables.table import FEW_ROWS, Table, grouped, names, numbers, words
+from collections.abc import Mapping
+
+from crosswind.analysis.result import CellResult, ModelErrors, ModelPrediction, Result
+from crosswind.report.tables.table import FEW_ROWS, Table, grouped, names, numbers, sentences, words
 from crosswind.report.text.format import (
+    MINUS,
     NOTHING,
     interval_or_observed,
     levels,
@@ -16,9 +19,54 @@ _HELP = (
     "What published models predict for the same path. “Uncapped” is the number of the formula alone, where the link "
     "cannot carry that much. Where a cell breaks a model's assumptions, prediction and measurement need not agree."
 )
+_ERRORS_HELP = (
+    "How far each model's mean is from the measured one, |predicted / measured − 1|, over the cells that it has a "
+    "number for. Cells without loss are apart, for there most models are exact. The measured means have errors too."
+)
 _ABSENT = "none"
 _NARROW = (0, 1, 3, 5, 6)
 """The columns of the narrow form."""
+
+
+def model_error_tables(result: Result) -> list[Table]:
+    """A row for each model: its median, mean and worst error over the cells."""
+    if not result.model_errors:
+        return []
+    names_of = {cell.cell: levels(cell.levels) for cell in result.cells}
+    rows = [_error_row(errors, names_of) for errors in result.model_errors]
+    columns = [
+        *names("model", "loss"),
+        *numbers("cells", "median error", "mean", "worst", "bias", "measured ±", "outside range"),
+        *sentences("worst cell"),
+    ]
+    notes = [
+        f"{errors.title}: {errors.left_out} cells in which transfers failed are left out"
+        for errors in result.model_errors
+        if errors.left_out
+    ]
+    narrow = [row[:6] for row in rows]
+    small = Table("Errors of the models", columns[:6], narrow)
+    return [Table("Errors of the models", columns, rows, footnotes=notes, narrow=small, help=_ERRORS_HELP)]
+
+
+def _error_row(errors: ModelErrors, names_of: Mapping[int, str]) -> list[str]:
+    return [
+        errors.title,
+        "with" if errors.lossy else "without",
+        str(errors.cells),
+        _percent(errors.median),
+        _percent(errors.mean),
+        _percent(errors.worst),
+        _percent(errors.bias, sign=True),
+        NOTHING if errors.measured is None else _percent(errors.measured),
+        str(errors.outside),
+        names_of[errors.worst_cell],
+    ]
+
+
+def _percent(share: float, *, sign: bool = False) -> str:
+    text = f"{100 * abs(share):.1f} %" if abs(share) < 0.995 else f"{100 * abs(share):.0f} %"
+    return f"{'+' if share >= 0 else MINUS}{text}" if sign else text
 
 
 def model_tables(result: Result) -> list[Table]:

@@ -1,0 +1,87 @@
+"""The errors of models over the cells of a run: |predicted / measured - 1|, with and without loss apart."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.result import CellResult, ModelErrors, ModelPrediction
+from crosswind.analysis.samples import Samples
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """One model in one cell. spread: relative standard error of the measured mean, None with one repetition."""
+
+    prediction: ModelPrediction
+    cell: int
+    ratio: float
+    spread: float | None
+    whole: bool
+
+    @property
+    def error(self) -> float:
+        return abs(self.ratio - 1)
+
+
+def model_errors(cells: Sequence[CellResult], data: Sequence[CellData]) -> list[ModelErrors]:
+    """A row for each model, with and without loss, in the order of the study; none where a single cell is all there is.
+
+    Measured is the mean of all samples of a cell, whether or not they bound it: its error averages out over cells, and
+    refusing the wildest cells would flatter every model.
+    """
+    groups: dict[tuple[str, bool], list[_Compared]] = {}
+    for cell, own in zip(cells, data, strict=True):
+        lossy = own.settings.data_direction.loss > 0
+        for prediction in cell.models:
+            compared = _compared(prediction, cell, own)
+            if compared is not None:
+                groups.setdefault((prediction.model, lossy), []).append(compared)
+    order = sorted(groups, key=lambda group: not group[1])
+    return [_row(groups[group], lossy=group[1]) for group in order if len(groups[group]) > 1]
+
+
+def relative_error(samples: Samples) -> float | None:
+    """Standard error of the mean of all samples over that mean, by what the repetitions' means scatter."""
+    _, member = np.unique(samples.repetitions, return_inverse=True)
+    means = np.bincount(member, weights=samples.values) / np.bincount(member)
+    if means.size < 2:
+        return None
+    return float(means.std(ddof=1) / math.sqrt(means.size) / samples.values.mean())
+
+
+def _compared(prediction: ModelPrediction, cell: CellResult, data: CellData) -> _Compared | None:
+    samples = data.samples.get(prediction.metric)
+    if samples is None or not samples.values.size or prediction.value is None or not samples.values.mean() > 0:
+        return None
+    return _Compared(
+        prediction=prediction,
+        cell=cell.cell,
+        ratio=prediction.value / float(samples.values.mean()),
+        spread=0.0 if data.is_exact else relative_error(samples),
+        whole=cell.lost == 0,
+    )
+
+
+def _row(compared: Sequence[_Compared], *, lossy: bool) -> ModelErrors:
+    used = [one for one in compared if one.whole] or list(compared)
+    worst = max(used, key=lambda one: one.error)
+    spreads = [one.spread for one in used if one.spread is not None]
+    first = used[0].prediction
+    return ModelErrors(
+        model=first.model,
+        title=first.title,
+        metric=first.metric,
+        lossy=lossy,
+        cells=len(used),
+        median=float(np.median([one.error for one in used])),
+        mean=float(np.mean([one.error for one in used])),
+        worst=worst.error,
+        worst_cell=worst.cell,
+        bias=float(np.median([one.ratio for one in used])) - 1,
+        measured=float(np.median(spreads)) if len(spreads) == len(used) else None,
+        outside=sum(bool(one.prediction.violated) for one in used),
+        left_out=len(compared) - len(used),
+    )

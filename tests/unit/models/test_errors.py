@@ -1,0 +1,63 @@
+"""Errors of models over cells, on cells whose errors are known, and what the report says of them."""
+
+import pytest
+
+from crosswind.analysis import analyse
+from crosswind.models.caia import caia
+from crosswind.report.tables.models import model_error_tables
+from records import path, record, run, timed
+
+SIZE, RATE = 1_000_000, 6_000_000
+
+
+def measured(cell: int, loss: float, factor: float, repetition: int = 0):
+    """A repetition that takes so many times what the CAIA exponential predicts."""
+    wire_ns = round(1e9 * factor * float(caia(SIZE, RATE, loss)))
+    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": SIZE}
+    return run(
+        cell,
+        timed([wire_ns], size=SIZE),
+        {"path.loss": f"{loss:.0%}"},
+        repetition=repetition,
+        parameters={"path": path(loss=loss, rate_bps=RATE), "workload": workload},
+    )
+
+
+def test_errors_are_of_predicted_over_measured() -> None:
+    # Measured twice, 0.8 times and 1.25 times the prediction: predicted / measured is .5, 1.25 and .8.
+    cells = [measured(0, 0.02, 2.0), measured(1, 0.05, 0.8), measured(2, 0.1, 1.25)]
+    (errors,) = analyse(record(*cells, models=["caia"])).model_errors
+    assert (errors.model, errors.metric, errors.lossy, errors.cells) == ("caia", "transfer_time", True, 3)
+    assert errors.median == pytest.approx(0.25, abs=1e-8)
+    assert errors.mean == pytest.approx((0.5 + 0.25 + 0.2) / 3, abs=1e-8)
+    assert (errors.worst, errors.worst_cell) == (pytest.approx(0.5, abs=1e-8), 0)
+    assert errors.bias == pytest.approx(-0.2, abs=1e-8)
+    assert errors.measured is None
+    assert errors.outside == 0  # connecting took 1 ms, the formula's round trip
+
+
+def test_cells_without_loss_are_apart() -> None:
+    cells = [measured(index, loss, 1.0) for index, loss in enumerate((0.0, 0.0, 0.02, 0.05))]
+    found = analyse(record(*cells, models=["caia"])).model_errors
+    assert [(errors.lossy, errors.cells) for errors in found] == [(True, 2), (False, 2)]
+
+
+def test_the_error_of_what_was_measured_stands_beside() -> None:
+    # Repetitions of 0.9 and 1.1: their mean has a standard error of 0.1.
+    cells = [measured(cell, 0.02, factor, rep) for cell in (0, 1) for rep, factor in enumerate((0.9, 1.1))]
+    (errors,) = analyse(record(*cells, models=["caia"])).model_errors
+    assert errors.median == pytest.approx(0, abs=1e-8)
+    assert errors.measured == pytest.approx(0.1, rel=1e-6)
+
+
+def test_one_cell_has_no_distribution_of_errors() -> None:
+    assert analyse(record(measured(0, 0.02, 1.0), models=["caia"])).model_errors == []
+    assert model_error_tables(analyse(record(measured(0, 0.02, 1.0)))) == []
+
+
+def test_the_table_names_the_worst_cell() -> None:
+    result = analyse(record(measured(0, 0.02, 1.0), measured(1, 0.05, 0.8), models=["caia"]))
+    (table,) = model_error_tables(result)
+    (row,) = table.rows
+    assert row[:7] == ["CAIA exponential", "with", "2", "12.5 %", "12.5 %", "25.0 %", "+12.5 %"]
+    assert "5%" in row[-1]
