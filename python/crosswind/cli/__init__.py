@@ -27,6 +27,7 @@ _COMMANDS = {
     "show": "Show a study: its factors, its cells, how long it takes.",
     "plan": "Show what a run would take, and run nothing.",
     "predict": "Show what the models predict for a path, and run nothing.",
+    "fit": "Fit models to the transfers of a run, and test them on cells left out.",
     "report": "Show or export the results of a run.",
     "verify": "Run cells of a run in virtual time again, and compare every bit.",
     "selftest": "Compare identical cells, and count how often a difference is shown.",

@@ -1,21 +1,23 @@
 """Transfer time over size, rate, loss, round trip and queue in one formula: TCP with selective ACKs and RACK.
 
-slow start up to the first loss -> the rest at the link's rate or the window's -> what each loss costs
+slow start up to the first loss -> the rest at the link's rate or the window's -> what losses cost -> the lost last one
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from crosswind.models.cardwell import before_first_loss
 from crosswind.models.model import Model, known, of_sized_transfers, window_of
-from crosswind.models.numbers import Numbers, reals, require, single
+from crosswind.models.numbers import Array, require
 from crosswind.models.pftk import backoff
 from crosswind.models.situation import Situation
-from crosswind.models.slow_start import slow_start
+from crosswind.models.slow_start import arrivals
 
 SOURCE = "this project: docs/models.md, fitted to transfers in virtual time"
+FORMULA = "T = S + R·max(L, r/W) + d·p·(q·T0·G/(1−p) + repair·r) + tail·T0·p/(1−2p), W² = window/p, q = scale·p^power"
 
 
 @dataclass(frozen=True)
@@ -24,84 +26,142 @@ class Coefficients:
 
     Attributes:
         window: square of the mean window times the loss, segments². repair: of a loss by SACK, round trips.
-        timeout_scale, timeout_power: share of losses that end in a timeout, scale · p^power.
+        timeout_scale, timeout_power: share of losses that end in a timeout, scale · p^power: those whose repetition is
+        lost as well, with nothing behind it that would show that. tail: timeouts that a lost last segment takes.
     """
 
-    window: float = 2.17
-    repair: float = 1.05
-    timeout_scale: float = 49.6
-    timeout_power: float = 2.40
+    window: float
+    repair: float
+    timeout_scale: float
+    timeout_power: float
+    tail: float
 
 
-FITTED = Coefficients()
+FITTED: Mapping[str, Coefficients] = {
+    "reno": Coefficients(window=1.823, repair=0.774, timeout_scale=28.23, timeout_power=2.282, tail=0.604),
+}
+"""By congestion control. docs/models.md has their intervals and errors."""
 
 
-def transfer_time(
-    size_bytes: Numbers,
-    *,
-    loss: Numbers,
-    rtt_s: Numbers,
-    rate_bps: Numbers,
-    mss_bytes: Numbers,
-    packet_bytes: Numbers,
-    timeout_s: Numbers,
-    initial_window: Numbers,
-    window_segments: Numbers = math.inf,
-    coefficients: Coefficients = FITTED,
-) -> Numbers:
-    """Mean time from the first to the last packet with payload, s.
+@dataclass(frozen=True)
+class Begun:
+    """Slow start up to the first loss, or to the end where there is none: means over where that loss is.
 
-    Args:   size_bytes: at least 1. loss: per packet, [0, 1). rtt_s: propagation both ways. rate_bps: of the link, inf
-            for unlimited. timeout_s: first retransmission timeout. The rest is as in `slow_start`.
-    Raises: ValueError when an argument is out of range.
-    Source: SOURCE.
+    Attributes: seconds: from the first arrival to that of the lost segment. left: segments from that one on.
     """
-    size, p, rtt, rate, mss, packet = reals(size_bytes, loss, rtt_s, rate_bps, mss_bytes, packet_bytes)
-    require((p >= 0) & (p < 1) & (size >= 1) & (rtt >= 0), f"needs 0 <= loss < 1 and a size, not {loss}, {size_bytes}")
-    segments = np.ceil(size / mss)
-    early = np.asarray(before_first_loss(segments, p))
-    started = slow_start(
-        np.where(p > 0, np.maximum(1.0, early * mss), size),
-        rtt_s=rtt,
-        rate_bps=rate,
-        mss_bytes=mss,
-        packet_bytes=packet,
-        initial_window=initial_window,
-        window_segments=window_segments,
-    )
-    lossy = np.where(p > 0, p, 0.5)  # any number: what follows is not used without loss
-    serialisation = 8 * packet / rate
-    round_trip = rtt + serialisation
-    window = np.minimum(np.sqrt(coefficients.window / lossy), window_segments)
-    rest = (segments - early) * np.maximum(serialisation, round_trip / window)
+
+    seconds: Array
+    left: Array
+
+    @classmethod
+    def of(cls, cells: list[Situation]) -> "Begun":
+        """Of some transfers of a size, with known round trips."""
+        pairs = np.array([_begun(cell) for cell in cells]).reshape(-1, 2)
+        return cls(pairs[:, 0], pairs[:, 1])
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Transfers as arrays, shape (n,): what the formula needs of each. Times in s."""
+
+    segments: Array
+    loss: Array
+    rtt: Array
+    serialisation: Array
+    timeout: Array
+    window: Array
+    begun: Begun
+
+    @classmethod
+    def of(cls, cells: list[Situation]) -> "Columns":
+        """Of some transfers of a size. Raises: ValueError for an unknown round trip."""
+        rows = [
+            (
+                math.ceil((cell.size_bytes or 0) / cell.mss_bytes),
+                cell.loss,
+                known(cell.rtt_s),
+                cell.serialisation_s,
+                known(cell.timeout_s),
+                window_of(cell),
+            )
+            for cell in cells
+        ]
+        segments, loss, rtt, serialisation, timeout, window = np.array(rows, dtype=np.float64).reshape(-1, 6).T
+        return cls(segments, loss, rtt, serialisation, timeout, window, Begun.of(cells))
+
+    def chosen(self, index: npt.NDArray[np.int64]) -> "Columns":
+        """Some of the transfers."""
+        begun = Begun(self.begun.seconds[index], self.begun.left[index])
+        own = (self.segments, self.loss, self.rtt, self.serialisation, self.timeout, self.window)
+        segments, loss, rtt, serialisation, timeout, window = (column[index] for column in own)
+        return Columns(segments, loss, rtt, serialisation, timeout, window, begun)
+
+
+def transfer_time(columns: Columns, coefficients: Coefficients) -> Array:
+    """Mean time from the first to the last packet with payload, s, shape (n,).
+
+    Args:   columns: loss in [0, 0.5). coefficients: FITTED[...], or others.
+    Raises: ValueError when a loss is 0.5 or more: the mean wait of a lost last segment is infinite.
+    Source: SOURCE; FORMULA. G is that of PFTK (equation 27).
+    """
+    p = columns.loss
+    require((p >= 0) & (p < 0.5), "the formula needs a loss from 0 to below 50 %")
+    lossy = np.where(p > 0, p, 0.1)  # any number: what follows is not used without loss
+    round_trip = columns.rtt + columns.serialisation
+    window = np.minimum(np.sqrt(coefficients.window / lossy), columns.window)
+    rest = columns.begun.left * np.maximum(columns.serialisation, round_trip / window)
     share = np.minimum(1.0, coefficients.timeout_scale * lossy**coefficients.timeout_power)
-    timeout = share * np.asarray(timeout_s) * backoff(lossy) / (1 - lossy)
-    repairs = segments * lossy * (timeout + coefficients.repair * round_trip)
-    return single(started + np.where(p > 0, rest + repairs, 0.0))
+    waited = share * columns.timeout * backoff(lossy) / (1 - lossy) + coefficients.repair * round_trip
+    tail = coefficients.tail * columns.timeout * lossy / (1 - 2 * lossy)
+    return columns.begun.seconds + np.where(p > 0, rest + columns.segments * lossy * waited + tail, 0.0)
 
 
-def _predicted(cell: Situation) -> float:
-    seconds = transfer_time(
-        cell.size_bytes or 0,
-        loss=cell.loss,
+def _begun(cell: Situation) -> tuple[float, float]:
+    size, mss = cell.size_bytes or 0, cell.mss_bytes
+    require(size >= 1, f"the formula needs a size, not {size}")
+    segments = math.ceil(size / mss)
+    times = arrivals(
+        segments,
         rtt_s=known(cell.rtt_s),
-        rate_bps=cell.rate_bps or math.inf,
-        mss_bytes=cell.mss_bytes,
-        packet_bytes=cell.packet_bytes,
-        timeout_s=known(cell.timeout_s),
+        serialisation_s=cell.serialisation_s,
         initial_window=cell.initial_window,
         window_segments=window_of(cell),
     )
-    return float(seconds) * 1e9
+    times[-1] -= cell.serialisation_s * (segments * mss - size) / cell.packet_bytes if segments > 1 else 0.0
+    index = np.arange(segments)
+    arrived = (1 - cell.loss) ** index  # all before this one
+    first_lost = arrived * cell.loss
+    none = (1 - cell.loss) ** segments
+    return float(first_lost @ times + none * times[-1]), float(first_lost @ (segments - index))
+
+
+def _predicted(cell: Situation) -> float:
+    coefficients = FITTED.get(cell.congestion_control, FITTED["reno"])
+    return 1e9 * float(transfer_time(Columns.of([cell]), coefficients)[0])
 
 
 def _violated(cell: Situation) -> list[str]:
     broken = []
-    if cell.congestion_control != "reno":
-        broken.append(f"fitted to Reno, not {cell.congestion_control}")
-    if cell.loss > 0.1:
-        broken.append("fitted up to 10 % loss")
+    if cell.congestion_control not in FITTED:
+        broken.append(f"fitted to {' and '.join(FITTED)}, not {cell.congestion_control}")
+    if cell.loss > 0.1 or 0 < cell.loss < 0.01:
+        broken.append("fitted from 1 to 10 % loss")
+    if not cell.sack and cell.loss > 0:
+        broken.append("fitted to TCP with selective ACKs, without which there are more timeouts")
+    if known(cell.rtt_s) > 0.1:
+        broken.append("fitted up to a round trip of 100 ms")
+    if not 5_000 <= (cell.size_bytes or 0) <= 20_000_000:
+        broken.append("fitted from 5 kB to 20 MB")
+    if cell.queue_packets is not None and cell.rate_bps is not None and _overflows(cell, cell.queue_packets):
+        broken.append("the queue may overflow, which the formula does not know")
     return broken
+
+
+def _overflows(cell: Situation, queue_packets: int) -> bool:
+    """Whether slow start can fill the queue: with half a window, or with what the path cannot hold of one."""
+    window = min(window_of(cell), math.ceil((cell.size_bytes or 0) / cell.mss_bytes))
+    held = known(cell.rtt_s) / cell.serialisation_s
+    return max(window / 2, window - held) > queue_packets
 
 
 MODEL = Model(
@@ -110,7 +170,7 @@ MODEL = Model(
     source=SOURCE,
     metric="transfer_time",
     assumptions="TCP with selective ACKs and RACK that is alone on its link",
-    valid_range="5 kB to 20 MB, 1.5 to 25 Mbit/s, up to 10 % loss, round trips up to 100 ms",
+    valid_range="5 kB to 20 MB, 1 to 10 % loss, round trips up to 100 ms, a queue that does not overflow",
     applies=of_sized_transfers,
     predicted=_predicted,
     violated=_violated,

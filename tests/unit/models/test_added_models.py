@@ -14,7 +14,6 @@ from crosswind.models.pftk import pftk, pftk_approximate, pftk_goodput
 from crosswind.models.ping_pong import deviation, ping_pong
 from crosswind.models.quic_ping_pong import probe_timeout, quic_ping_pong
 from crosswind.models.slow_start import slow_start
-from crosswind.models.transfer import transfer_time
 
 
 @pytest.mark.parametrize(("segments", "loss"), [(1, 0.3), (10, 0.02), (100, 0.1)])
@@ -94,7 +93,6 @@ SEGMENTS = {"mss_bytes": 1448.0, "packet_bytes": 1500.0, "initial_window": 3}
         lambda p: handshake(0.01, p, p),
         lambda p: cardwell(100, rtt_s=0.1, timeout_s=0.3, loss=p, initial_window=3, window_segments=45),
         lambda p: slow_start(256_000 * (1 + p), rtt_s=0.1, rate_bps=6e6, **SEGMENTS),
-        lambda p: transfer_time(256_000, loss=p, rtt_s=0.1, rate_bps=6e6, timeout_s=0.3, **SEGMENTS),
     ],
 )
 def test_a_formula_of_an_array_is_that_of_each_number(formula) -> None:

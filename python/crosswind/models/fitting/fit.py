@@ -1,0 +1,121 @@
+"""One fit: bounded least squares on the logarithm of mean times, each weighted by how well it is known."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import least_squares
+
+from crosswind.models.fitting.forms import Cells, Form
+from crosswind.models.numbers import Array
+
+SCATTER = 0.05
+"""How far cells are taken to lie from any formula, relatively: without it, the best known cells alone would decide."""
+RESAMPLES = 199
+_SHORTEST_S = 1e-9  # in place of a time below 0, which some coefficients within their bounds would give
+METHOD = (
+    "Bounded least squares on the logarithm of the cells' mean times, weighted by 1/(s² + 0.05²), s the relative "
+    f"standard error of the mean. Intervals: percentiles of {RESAMPLES} fits to resampled cells, whose repetitions are "
+    "resampled too."
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Cells to fit to.
+
+    Attributes: cells: transfers of a size with loss. seconds: of each, the mean transfer time of each repetition.
+    """
+
+    cells: Cells
+    seconds: tuple[Array, ...]
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+    @property
+    def means(self) -> Array:
+        """Mean time of each cell, s, shape (n,)."""
+        return np.array([float(np.mean(times)) for times in self.seconds])
+
+    @property
+    def errors(self) -> Array:
+        """Relative standard error of each mean, shape (n,); of one repetition the median of the others', or 0.1."""
+        known = [
+            float(np.std(times, ddof=1) / np.sqrt(times.size) / np.mean(times)) if times.size > 1 else np.nan
+            for times in self.seconds
+        ]
+        usual = float(np.nanmedian(known)) if not np.all(np.isnan(known)) else 0.1
+        return np.where(np.isnan(known), usual, known)
+
+    def chosen(self, index: npt.NDArray[np.int64]) -> "Measured":
+        """Some of the cells, in any order and as often as wanted."""
+        return Measured(self.cells.chosen(index), tuple(self.seconds[i] for i in index))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A form with its coefficients, shape (k,), and their limits, shape (2, k): None where they were not asked for.
+
+    at_bound: names of coefficients that ended at a bound of their search.
+    """
+
+    form: Form
+    values: Array
+    limits: Array | None
+    at_bound: tuple[str, ...]
+
+    def times(self, cells: Cells) -> Array:
+        """Predicted mean times of cells, s, shape (n,)."""
+        return self.form.times(cells, self.values)
+
+
+def fit(form: Form, measured: Measured, *, seed: int = 1, intervals: bool = True) -> Fitted:
+    """Fits a form.
+
+    Args:   measured: more cells than the form has coefficients. seed: of the resampling.
+    Raises: ValueError when there are too few cells.
+    """
+    if len(measured) <= len(form.coefficients):
+        raise ValueError(f"{form.name} has {len(form.coefficients)} coefficients and {len(measured)} cells")
+    logs = np.log(measured.means)
+    weights = 1 / np.hypot(measured.errors, SCATTER)
+    start = np.array([coefficient.start for coefficient in form.coefficients])
+    values = _solve(form, measured.cells, logs, weights, start)
+    limits = _limits(form, measured, weights, values, seed) if intervals else None
+    bounds = zip(form.coefficients, values, strict=True)
+    at_bound = [c.name for c, value in bounds if min(value - c.low, c.high - value) < 1e-6 * (c.high - c.low)]
+    return Fitted(form, values, limits, tuple(at_bound))
+
+
+def _solve(form: Form, cells: Cells, logs: Array, weights: Array, start: Array) -> Array:
+    low, high = (np.array([getattr(c, end) for c in form.coefficients]) for end in ("low", "high"))
+
+    def residuals(values: Array) -> Array:
+        times = np.maximum(form.times(cells, values), _SHORTEST_S)
+        return (np.log(times) - logs) * weights
+
+    found = least_squares(
+        residuals,
+        np.clip(start, low + 1e-9, high - 1e-9),
+        bounds=(low, high),
+        x_scale=np.maximum(np.abs([c.start for c in form.coefficients]), 0.1),
+    )
+    return np.asarray(found.x)
+
+
+def _limits(form: Form, measured: Measured, weights: Array, best: Array, seed: int) -> Array:
+    """95 % percentiles of the coefficients of resampled fits, shape (2, k), widened to hold the best ones."""
+    random, n = np.random.default_rng(seed), len(measured)
+    fits = np.empty((RESAMPLES, best.size))
+    for row in range(RESAMPLES):
+        index = random.integers(0, n, n)
+        means = [_resampled_mean(measured.seconds[i], random) for i in index]
+        fits[row] = _solve(form, measured.cells.chosen(index), np.log(means), weights[index], best)
+    low, high = np.percentile(fits, (2.5, 97.5), axis=0)
+    return np.array([np.minimum(low, best), np.maximum(high, best)])
+
+
+def _resampled_mean(times: Array, random: np.random.Generator) -> float:
+    """Mean of repetitions drawn again, n - 1 of n, so that their variance is that of the mean (Rao & Wu 1988)."""
+    return float(times[0] if times.size == 1 else random.choice(times, times.size - 1).mean())

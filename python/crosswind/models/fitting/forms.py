@@ -1,0 +1,135 @@
+"""The formulas that can be fitted to transfer times, each with its coefficients and their bounds."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from crosswind.models import transfer
+from crosswind.models.numbers import Array
+from crosswind.models.pftk import backoff, expected_window, timeout_share
+from crosswind.models.situation import Situation
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One coefficient: where its search starts, and its bounds."""
+
+    name: str
+    start: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Form:
+    """A formula of transfer times.
+
+    Attributes: times: mean times of cells, s, shape (n,), for coefficients, shape (k,).
+    """
+
+    name: str
+    title: str
+    formula: str
+    coefficients: tuple[Coefficient, ...]
+    times: Callable[["Cells", Array], Array]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Transfers of a size as arrays, shape (n,): size in bytes, rate in bit/s, the rest as `transfer.Columns`."""
+
+    size: Array
+    rate: Array
+    path: transfer.Columns
+
+    @classmethod
+    def of(cls, situations: list[Situation]) -> "Cells":
+        """Of transfers of a size over links with a rate."""
+        size = np.array([float(cell.size_bytes or 0) for cell in situations])
+        rate = np.array([float(cell.rate_bps or np.inf) for cell in situations])
+        return cls(size, rate, transfer.Columns.of(situations))
+
+    def chosen(self, index: npt.NDArray[np.int64]) -> "Cells":
+        """Some of the cells."""
+        return Cells(self.size[index], self.rate[index], self.path.chosen(index))
+
+
+def _transfer(cells: Cells, values: Array) -> Array:
+    return transfer.transfer_time(cells.path, transfer.Coefficients(*(float(value) for value in values)))
+
+
+def _pftk(cells: Cells, values: Array) -> Array:
+    """PFTK's window and timeouts, their share times kappa, after slow start (b = 1)."""
+    path, p = cells.path, cells.path.loss
+    window = np.minimum(np.asarray(expected_window(p)), path.window)
+    share = np.minimum(1.0, values[0] * np.asarray(timeout_share(p, window)))
+    rest = path.begun.left * np.maximum(path.serialisation, path.rtt * np.sqrt(2 * p / 3))
+    waited = share * path.timeout * backoff(p) / (1 - p) + (1 - share) * path.rtt
+    return np.asarray(path.begun.seconds + rest + path.segments * p * waited)
+
+
+def _exponential(cells: Cells, values: Array) -> Array:
+    """The CAIA curve, with b and c as its equations 3 and 4 have them."""
+    b = values[0] + values[1] * cells.size / 1e6
+    c = values[2] + values[3] * np.log(cells.size / 1e3)
+    return np.asarray(8 * cells.size / cells.rate + b * np.expm1(c * cells.path.loss))
+
+
+def _power(cells: Cells, values: Array) -> Array:
+    path = cells.path
+    logs = (np.log(path.segments), np.log(path.serialisation), np.log(path.rtt + path.serialisation), np.log(path.loss))
+    return np.asarray(np.exp(values[0] + sum(value * log for value, log in zip(values[1:], logs, strict=True))))
+
+
+_ALL = (
+    Form(
+        name="transfer",
+        title="one formula",
+        formula=transfer.FORMULA,
+        coefficients=(
+            Coefficient("window", 2.0, 0.3, 10.0),
+            Coefficient("repair", 1.0, 0.0, 5.0),
+            Coefficient("timeout_scale", 30.0, 0.01, 10_000.0),
+            Coefficient("timeout_power", 2.3, 0.3, 4.0),
+            Coefficient("tail", 0.8, 0.0, 3.0),
+        ),
+        times=_transfer,
+    ),
+    Form(
+        name="pftk-kappa",
+        title="PFTK with fewer timeouts",
+        formula="T = S + R·max(L, RTT·√(2p/3)) + d·p·(q·T0·G/(1−p) + (1−q)·RTT), q = kappa·Q(W)",
+        coefficients=(Coefficient("kappa", 0.5, 0.0, 2.0),),
+        times=_pftk,
+    ),
+    Form(
+        name="exponential",
+        title="CAIA exponential",
+        formula="T = size/rate + b·(e^(c·p) − 1), b = b0 + b1·size/MB, c = c0 + c1·ln(size/kB)",
+        coefficients=(
+            Coefficient("b0", 0.02, 1e-4, 10.0),
+            Coefficient("b1", 0.35, 0.0, 50.0),
+            Coefficient("c0", 20.0, 0.0, 80.0),
+            Coefficient("c1", 1.2, -5.0, 10.0),
+        ),
+        times=_exponential,
+    ),
+    Form(
+        name="power-law",
+        title="power law",
+        formula="T = k·d^segments·L^serialisation·r^round_trip·p^loss",
+        coefficients=(
+            Coefficient("ln k", 0.0, -20.0, 20.0),
+            Coefficient("segments", 1.0, -3.0, 3.0),
+            Coefficient("serialisation", 0.3, -3.0, 3.0),
+            Coefficient("round_trip", 0.3, -3.0, 3.0),
+            Coefficient("loss", 0.5, -3.0, 3.0),
+        ),
+        times=_power,
+    ),
+)
+
+FORMS: Mapping[str, Form] = {form.name: form for form in _ALL}
+"""Every formula that can be fitted, by name."""

@@ -1,0 +1,136 @@
+"""Fits to transfers whose truth is known: a formula's own times with a known scatter."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from crosswind.analysis.model_fit import FitError, fit_models
+from crosswind.models.fitting import FORMS, Cells, Measured, compare, fit
+from crosswind.models.situation import Situation, situation
+from records import path, record, run, timed
+
+TRUTH = {
+    "transfer": [2.0, 1.0, 30.0, 2.3, 0.8],
+    "pftk-kappa": [0.4],
+    "exponential": [0.05, 2.0, 15.0, 1.0],
+    "power-law": [0.2, 0.9, 0.15, 0.5, 0.6],
+}
+
+
+def cells() -> list[Situation]:
+    paths = [
+        {"delay_ns": delay_ms * 1_000_000, "loss": loss, "rate_bps": rate}
+        for delay_ms in (15, 50)
+        for loss in (0.01, 0.03, 0.1)
+        for rate in (1_500_000, 25_000_000)
+    ]
+    workload = {"kind": "transfer", "transport": "tcp"}
+    return [
+        situation({
+            "path": {"forward": way, "reverse": way},
+            "host": {"profile": "freebsd-8"},
+            "workload": workload | {"size_bytes": size},
+        })
+        for way in paths
+        for size in (15_000, 256_000, 1_000_000)
+    ]  # fmt: skip
+
+
+def measured(name: str, scatter: float, repetitions: int = 10, seed: int = 1) -> Measured:
+    known = Cells.of(cells())
+    means = FORMS[name].times(known, np.array(TRUTH[name]))
+    random = np.random.default_rng(seed)
+    return Measured(known, tuple(mean * random.lognormal(0, scatter, repetitions) for mean in means))
+
+
+@pytest.mark.parametrize("name", list(FORMS))
+def test_without_scatter_the_truth_is_found(name: str) -> None:
+    found = fit(FORMS[name], measured(name, 0.0), intervals=False)
+    assert found.values.tolist() == pytest.approx(TRUTH[name], rel=1e-3, abs=1e-3)
+    assert found.at_bound == ()
+
+
+@pytest.mark.parametrize("name", ["transfer", "power-law"])
+def test_intervals_hold_the_truth_and_the_value(name: str) -> None:
+    found = fit(FORMS[name], measured(name, 0.3), seed=1)
+    low, high = found.limits
+    assert (low <= found.values).all() and (found.values <= high).all()
+    assert (low < high).all()
+    inside = (low <= TRUTH[name]) & (np.array(TRUTH[name]) <= high)
+    assert inside.sum() >= len(TRUTH[name]) - 1  # 95 % each: one of five may miss
+
+
+def test_a_coefficient_that_the_data_push_to_its_bound_is_said_to_be_there() -> None:
+    own = measured("pftk-kappa", 0.0)
+    slow = Measured(own.cells, tuple(times * 50 for times in own.seconds))
+    assert fit(FORMS["pftk-kappa"], slow, intervals=False).at_bound == ("kappa",)
+
+
+def test_held_out_errors_are_those_of_fits_without_the_cell() -> None:
+    # One cell is ten times too slow. Power laws through all cells bend towards it; without it they fit the rest.
+    own = measured("power-law", 0.0)
+    wrong = Measured(own.cells, (own.seconds[0] * 10, *own.seconds[1:]))
+    loss = [f"{100 * p:g}%" for p in own.cells.path.loss]
+    made = compare(FORMS["power-law"], wrong, {"loss": loss, "same": ["x"] * len(loss)}, intervals=False)
+    assert made.held_out[0] == pytest.approx(1 / 10 - 1, abs=1e-3)
+    assert abs(made.errors[0]) < abs(made.held_out[0])
+    levels = {level.level: level for level in made.levels}
+    assert list(levels) == ["1%", "3%", "10%"]  # one level of "same" says nothing
+    assert levels["1%"].cells == 12
+    assert levels["1%"].held_out == pytest.approx(0, abs=1e-3)  # 11 of the 12 are exact
+    assert levels["3%"].held_out > 1e-3  # the wrong cell is in that fit
+
+
+def test_too_few_cells_are_refused() -> None:
+    few = measured("transfer", 0.0).chosen(np.arange(5))
+    with pytest.raises(ValueError, match="5 coefficients and 5 cells"):
+        fit(FORMS["transfer"], few)
+
+
+def transfers(cell: int, size: int, loss: float, **changes):
+    """A repetition of three transfers that take a time to the power law's liking."""
+    rate = changes.get("rate_bps", 6_000_000)
+    parameters = {
+        "path": path(loss=loss, rate_bps=rate, delay_ns=10_000_000),
+        "workload": {"kind": "transfer", "transport": "tcp", "size_bytes": size},
+    }
+    base = 1e9 * (size / 1e6) ** 0.9 * max(loss, 0.001) ** 0.5
+    times = [round(base * factor) for factor in (0.9, 1.0, 1.1)]
+    return run(cell, timed(times, size=size), {"path.loss": f"{loss:.0%}"}, parameters=parameters)
+
+
+def test_a_run_is_fitted_and_the_best_model_comes_first() -> None:
+    levels = [(size, loss) for size in (15_000, 64_000, 256_000) for loss in (0.0, 0.02, 0.05, 0.1)]
+    found = fit_models(
+        record(*(transfers(index, *level) for index, level in enumerate(levels))), ["exponential", "power-law"]
+    )
+    assert (found.cells, found.left_out) == (9, {"have no loss": 3})
+    best, other = found.fits
+    assert best.model == "power-law"
+    assert best.held_out_median < 0.02 < other.held_out_median
+    assert all(part.low <= part.value <= part.high for made in found.fits for part in made.coefficients)
+    assert {level.factor for level in best.levels} == {"size", "loss"}
+
+
+@pytest.mark.parametrize(
+    ("runs", "why"),
+    [
+        ([], "0 of 0 cells"),
+        ([transfers(index, 64_000, 0.0) for index in range(9)], "9 have no loss"),
+        ([transfers(index, 64_000, 0.05, rate_bps=None) for index in range(9)], "a link without a rate"),
+        ([transfers(index, 64_000, 0.6) for index in range(9)], "half of the packets"),
+        ([run(0, None)], "no tcp transfers"),
+    ],
+)
+def test_a_run_that_cannot_be_fitted_to_says_why(runs: list, why: str) -> None:
+    with pytest.raises(FitError, match=why) as caught:
+        fit_models(record(*runs))
+    assert "a fit needs 8 cells" in caught.value.hint
+
+
+def test_a_cell_with_one_repetition_is_as_uncertain_as_the_others_usually_are() -> None:
+    own = measured("power-law", 0.3)
+    alone = replace(own, seconds=(own.seconds[0][:1], *own.seconds[1:]))
+    assert alone.errors[0] == pytest.approx(np.median(alone.errors[1:]))
+    assert (Measured(own.cells, tuple(times[:1] for times in own.seconds)).errors == 0.1).all()

@@ -1,0 +1,72 @@
+"""`crosswind fit` as people call it: what it prints, and what it says to what it cannot fit."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from crosswind.cli.fit import command
+from crosswind.errors import StoreError, UsageError
+from crosswind.record import RunRecord
+from records import path, record, run, timed
+
+
+def lossy(cell: int, size: int, loss: float):
+    parameters = {
+        "path": path(loss=loss, rate_bps=6_000_000, delay_ns=10_000_000),
+        "workload": {"kind": "transfer", "transport": "tcp", "size_bytes": size},
+    }
+    times = [round(size * 1e3 * (1 + 10 * loss) * factor) for factor in (0.9, 1.1)]
+    return run(
+        cell, timed(times, size=size), {"workload.size": str(size), "path.loss": f"{loss:.0%}"}, parameters=parameters
+    )
+
+
+@pytest.fixture
+def fitted(monkeypatch: pytest.MonkeyPatch):
+    """Calls `crosswind fit` on a record, without a directory."""
+
+    def call(found: RunRecord, *options: str) -> str:
+        class Loaded:
+            directory = Path("a-run")
+
+            def record(self) -> RunRecord:
+                return found
+
+        monkeypatch.setattr("crosswind.store.run.load", lambda _: Loaded())
+        return CliRunner().invoke(command, ["a-run", *options], catch_exceptions=False).output
+
+    return call
+
+
+LEVELS = [(size, loss) for size in (15_000, 64_000, 256_000) for loss in (0.02, 0.05, 0.1)]
+
+
+def test_every_coefficient_has_its_interval_and_every_model_its_held_out_error(fitted) -> None:
+    found = record(*(lossy(index, *level) for index, level in enumerate(LEVELS)))
+    plain = json.loads(fitted(found, "--model", "power-law", "--model", "pftk-kappa", "--json"))
+    assert {made["model"] for made in plain["fits"]} == {"power-law", "pftk-kappa"}
+    for made in plain["fits"]:
+        assert made["held_out_median"] > 0
+        assert all(part["low"] <= part["value"] <= part["high"] for part in made["coefficients"])
+    text = fitted(found, "--model", "power-law")
+    assert "a-study: 9 cells with loss" in text
+    assert "held out" in text and "size" in text
+
+
+def test_an_unknown_model_is_refused(fitted) -> None:
+    with pytest.raises(UsageError, match="newton: there is no such model") as caught:
+        fitted(record(), "--model", "newton")
+    assert "transfer" in caught.value.hint
+
+
+def test_an_empty_run_is_refused(fitted) -> None:
+    with pytest.raises(StoreError, match="a-run: only 0 of 0 cells") as caught:
+        fitted(record())
+    assert caught.value.exit_code == 2
+
+
+def test_a_run_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        CliRunner().invoke(command, [str(tmp_path / "nothing")], catch_exceptions=False)
