@@ -11,6 +11,7 @@ from crosswind.models.fitting import FORMS, Cells, Comparison, Measured, compare
 from crosswind.models.fitting.fit import METHOD
 from crosswind.models.model import of_sized_transfers
 from crosswind.models.numbers import Array
+from crosswind.models.simulated import distribution
 from crosswind.models.situation import MEASURED_ROUND_TRIP
 from crosswind.record import RunRecord
 from crosswind.units import format_rate, format_size
@@ -70,6 +71,7 @@ class FitResult(ResultModel):
 
     schema_: str = "crosswind.fit/1"
     study: str
+    simulated: bool
     cells: int
     measured_error: float
     method: str
@@ -78,10 +80,11 @@ class FitResult(ResultModel):
     fits: list[ModelFit]
 
 
-def fit_models(record: RunRecord, names: Sequence[str] = (), *, seed: int = 1) -> FitResult:
+def fit_models(record: RunRecord, names: Sequence[str] = (), *, simulated: bool = False, seed: int = 1) -> FitResult:
     """Fits models to the mean transfer times of a run's cells with loss.
 
-    Args:   names: of FORMS, all by default. seed: of resampling and of the tenths.
+    Args:   names: of FORMS, all by default. simulated: to the times that the simulation has for these cells, instead of
+            the measured ones. seed: of resampling and of the tenths.
     Raises: FitError when the run has too few cells that can be fitted to. KeyError for an unknown name.
     """
     data = collect(record)
@@ -93,12 +96,14 @@ def fit_models(record: RunRecord, names: Sequence[str] = (), *, seed: int = 1) -
             f"a fit needs {_MIN_CELLS} cells of tcp transfers of a size, with loss, that differ in size, rate or loss",
         )
     cells = [situation(cell.parameters, cell.smallest_round_trip_ns) for cell in usable]
-    measured = Measured(Cells.of(cells), tuple(_seconds(cell) for cell in usable))
+    seconds = [_simulated(cell) for cell in cells] if simulated else [_seconds(cell) for cell in usable]
+    measured = Measured(Cells.of(cells), tuple(seconds))
     factors = _factors(cells)
     forms = [FORMS[name] for name in names] if names else list(FORMS.values())
     fits = [_model_fit(compare(form, measured, factors, seed=seed), usable) for form in forms]
     return FitResult(
         study=record.name,
+        simulated=simulated,
         cells=len(usable),
         measured_error=float(np.median(measured.errors)),
         method=METHOD,
@@ -143,6 +148,12 @@ def _seconds(cell: CellData) -> Array:
     samples = cell.samples[_METRIC]
     _, member = np.unique(samples.repetitions, return_inverse=True)
     return np.asarray(np.bincount(member, weights=samples.values) / np.bincount(member) / 1e9)
+
+
+def _simulated(cell: Situation) -> Array:
+    """Mean of each tenth of the simulated transfers of a cell, s."""
+    times = np.random.default_rng(0).permutation(distribution(cell))
+    return np.array([float(part.mean()) for part in np.array_split(times, 10)])
 
 
 def _factors(cells: Sequence[Situation]) -> Mapping[str, list[str]]:

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
 @click.option("--model", "names", multiple=True, metavar="NAME", help="This model; may be repeated.  [default: all]")
+@click.option("--simulated", is_flag=True, help="Fit to simulated times of the run's cells, not to the measured ones.")
 @click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="Of resampling, and of the tenths.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else.")
-def command(*, run: Path | None, names: tuple[str, ...], seed: int, as_json: bool) -> None:
+def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: int, as_json: bool) -> None:
     """Fit models of transfer time to the cells with loss of the run in directory RUN, else of the latest.
 
     Every coefficient has its interval, and every model its error on cells that it was not fitted to: tenths of the
@@ -32,7 +33,7 @@ def command(*, run: Path | None, names: tuple[str, ...], seed: int, as_json: boo
         raise UsageError(f"--model {unknown[0]}: there is no such model to fit", hint="one of " + ", ".join(FORMS))
     loaded = load(run or latest_run())
     try:
-        found = fit_models(loaded.record(), names, seed=seed)
+        found = fit_models(loaded.record(), names, simulated=simulated, seed=seed)
     except FitError as error:
         raise StoreError(f"{loaded.directory}: {error}", hint=error.hint) from None
     if as_json:
@@ -42,8 +43,9 @@ def command(*, run: Path | None, names: tuple[str, ...], seed: int, as_json: boo
 
 
 def _print(found: "FitResult") -> None:
+    means = "simulated means" if found.simulated else "means"
     click.echo(
-        f"{found.study}: {found.cells} cells with loss, whose means are known to {_percent(found.measured_error)}"
+        f"{found.study}: {found.cells} cells with loss, whose {means} are known to {_percent(found.measured_error)}"
     )
     for why, count in found.left_out.items():
         click.echo(f"  left out: {count} {why}")

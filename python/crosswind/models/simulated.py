@@ -4,7 +4,6 @@ from functools import lru_cache
 
 from crosswind.models.model import Model, known, of_sized_transfers
 from crosswind.models.numbers import Array
-from crosswind.models.simulation import simulated_times
 from crosswind.models.situation import Situation
 
 SOURCE = "RFC 5681, 6298, 6675, 6937, 8985 and 9438 as Linux implements them; docs/models.md"
@@ -19,6 +18,8 @@ def distribution(cell: Situation, runs: int | None = None, seed: int = _SEED) ->
 
     Raises: ValueError as `simulated_times`.
     """
+    from crosswind.models.simulation import simulated_times  # which the other models need not wait for
+
     packets = max(1, (cell.size_bytes or 0) // cell.mss_bytes)
     times = simulated_times(cell, runs=runs or min(_MOST_RUNS, max(_FEWEST_RUNS, _PACKETS // packets)), seed=seed)
     times.sort()

@@ -134,3 +134,12 @@ def test_a_cell_with_one_repetition_is_as_uncertain_as_the_others_usually_are() 
     alone = replace(own, seconds=(own.seconds[0][:1], *own.seconds[1:]))
     assert alone.errors[0] == pytest.approx(np.median(alone.errors[1:]))
     assert (Measured(own.cells, tuple(times[:1] for times in own.seconds)).errors == 0.1).all()
+
+
+def test_a_fit_to_simulated_times_does_not_look_at_the_measured_ones() -> None:
+    levels = [(size, loss) for size in (15_000, 64_000, 100_000) for loss in (0.02, 0.05, 0.1)]
+    runs = [transfers(index, *level) for index, level in enumerate(levels)]
+    slower = [replace(one, samples=one.samples.with_columns(wire_ns=one.samples["wire_ns"] * 7)) for one in runs]
+    first, second = (fit_models(record(*these), ["pftk-kappa"], simulated=True).fits[0] for these in (runs, slower))
+    assert first.coefficients == second.coefficients
+    assert fit_models(record(*slower), ["pftk-kappa"]).fits[0].fitted_median > 2 * first.fitted_median

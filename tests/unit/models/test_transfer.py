@@ -36,16 +36,25 @@ def test_slow_start_ends_at_the_first_loss_wherever_that_is() -> None:
     begun = Begun.of([three])
     assert begun.seconds[0] == pytest.approx(0.002 * 0.75 / 4 + last * 0.75**2 / 4 + last * 0.75**3, rel=1e-9)
     assert begun.left[0] == pytest.approx((3 + 2 * 0.75 + 1 * 0.75**2) / 4)
+    # Of three left, the second loss is at the first, second or third with 1/4, 3/16, and 9/16 for none before the last.
+    until_second = [1, 1 + 0.75, 1 + 0.75 + 0.75**2]
+    expected = (until_second[2] + until_second[1] * 0.75 + until_second[0] * 0.75**2) / 4
+    assert begun.soon[0] == pytest.approx(expected)
+    # The window was 3, 4 or 5 segments; half of it is left.
+    lost = 1 - 0.75**3
+    assert begun.window[0] == pytest.approx((3 + 4 * 0.75 + 5 * 0.75**2) / 4 / lost / 2)
 
 
 def test_each_term_adds_what_it_says() -> None:
     lossy = cell(0.04)
-    plain, left = seconds(lossy), float(Begun.of([lossy]).left[0])
-    assert plain == pytest.approx(float(Begun.of([lossy]).seconds[0]) + left * 0.102 / 45.26, rel=1e-3)
+    begun = Begun.of([lossy])
+    plain, left, soon = seconds(lossy), float(begun.left[0]), float(begun.soon[0])
+    first = float(begun.seconds[0]) + soon * 0.102 / float(begun.window[0])
+    assert plain == pytest.approx(first + (left - soon) * 0.102 / (65535 / 1448))
     # Of 45 segments 1.8 are lost; r = 102 ms, T0 = 330 ms.
     assert seconds(lossy, replace(NOTHING, repair=2.0)) - plain == pytest.approx(1.8 * 2 * 0.102)
     window = seconds(lossy, replace(NOTHING, window=1.0)) - plain
-    assert window == pytest.approx(left * 0.102 * (1 / 5 - 1448 / 65535))
+    assert window == pytest.approx((left - soon) * 0.102 * (1 / 5 - 1448 / 65535))
     assert seconds(lossy, replace(NOTHING, tail=1.0)) - plain == pytest.approx(0.33 * 0.04 / 0.92)
     backoff = 1 + 0.04 + 2 * 0.04**2 + 4 * 0.04**3 + 8 * 0.04**4 + 16 * 0.04**5 + 32 * 0.04**6
     timeouts = seconds(lossy, replace(NOTHING, timeout_scale=100.0)) - plain
