@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from crosswind.models import predict
 from crosswind.models.bbr import bbr
 from crosswind.models.caia import caia
 from crosswind.models.cardwell import before_first_loss, cardwell, handshake, slow_start_latency
@@ -67,6 +68,16 @@ def test_quic_waits_by_their_sum() -> None:
 @pytest.mark.parametrize(("loss", "mean_ms"), [(0.10, 6.42), (0.15, 9.72), (0.20, 13.34)])
 def test_quic_golden_vectors(loss: float, mean_ms: float) -> None:
     assert 1e3 * quic_ping_pong(0.0003, loss, 0.030) == pytest.approx(mean_ms, abs=0.01)
+
+
+def test_quic_at_more_loss_has_a_warning() -> None:
+    def warnings(loss: float) -> tuple[str, ...]:
+        way = {"delay_ns": 10_000_000, "loss": loss}
+        echo = {"path": {"forward": way, "reverse": way}, "workload": {"kind": "echo", "transport": "quic"}}
+        return predict("quic-ping-pong", echo).violated
+
+    assert warnings(0.05) == ()
+    assert any("timer longer" in text for text in warnings(0.1))
 
 
 def test_a_probe_timeout_is_the_round_trip_and_26_ms() -> None:
