@@ -66,6 +66,9 @@ atexit.register(show_modules)
         (("plan", "quickstart"), DRAWING | STATISTICS | TABLES),
         (("verify", "--help"), DRAWING | STATISTICS | TABLES | CHECKING),
         (("report", "--help"), DRAWING | STATISTICS | TABLES | CHECKING),
+        (("fit", "--help"), DRAWING | STATISTICS | TABLES | CHECKING),
+        (("predict", "--help"), DRAWING | STATISTICS | TABLES | CHECKING | {"rich"}),
+        (("predict", "--rtt", "30ms"), DRAWING | TABLES | CHECKING | {"rich", "scipy", "crosswind.analysis"}),
         (("schema", "study"), DRAWING | STATISTICS | TABLES),
     ],
     # A set has an order of its own in each process, and names of tests have to be the same in all of them.

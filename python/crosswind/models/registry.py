@@ -1,40 +1,49 @@
-"""Models by name. A model is one file, and one line here."""
+"""Models by name. A model is one file, and one line here.
 
-from collections.abc import Iterable
+A model is imported when it is first asked for: what plans a run needs names alone, and should not wait for numpy.
+"""
 
-from crosswind.models import (
-    bbr,
-    caia,
-    cardwell,
-    cubic,
-    mathis,
-    pftk,
-    ping_pong,
-    quic_ping_pong,
-    simulated,
-    slow_start,
-    transfer,
-)
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+
 from crosswind.models.model import Model
 
-_ALL = (
-    mathis.MODEL,
-    mathis.MODEL_C1,
-    pftk.MODEL,
-    pftk.MODEL_GOODPUT,
-    pftk.MODEL_APPROXIMATE,
-    cubic.MODEL,
-    bbr.MODEL,
-    slow_start.MODEL,
-    cardwell.MODEL,
-    transfer.MODEL,
-    simulated.MODEL,
-    caia.MODEL,
-    ping_pong.MODEL,
-    quic_ping_pong.MODEL,
-)
+_PLACES: Mapping[str, str] = {
+    "mathis": "mathis.MODEL",
+    "mathis-c1": "mathis.MODEL_C1",
+    "pftk": "pftk.MODEL",
+    "pftk-goodput": "pftk.MODEL_GOODPUT",
+    "pftk-approximate": "pftk.MODEL_APPROXIMATE",
+    "cubic": "cubic.MODEL",
+    "bbr": "bbr.MODEL",
+    "slow-start": "slow_start.MODEL",
+    "cardwell": "cardwell.MODEL",
+    "transfer": "transfer.MODEL",
+    "simulated": "simulated.MODEL",
+    "caia": "caia.MODEL",
+    "ping-pong": "ping_pong.MODEL",
+    "quic-ping-pong": "quic_ping_pong.MODEL",
+}
 
-MODELS: dict[str, Model] = {model.name: model for model in _ALL}
+
+class _Models(Mapping[str, Model]):
+    """The models, each imported when it is looked up; names alone import nothing."""
+
+    def __getitem__(self, name: str) -> Model:
+        return _loaded(_PLACES[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _PLACES
+
+
+MODELS: Mapping[str, Model] = _Models()
 """Every model by name: the names that a study's `models` may list."""
 
 
@@ -46,3 +55,11 @@ def unknown_models(names: Iterable[str]) -> list[str]:
 def model_named(name: str) -> Model:
     """A model by its name; underscores may stand for hyphens. Raises: KeyError for an unknown name."""
     return MODELS[name.replace("_", "-")]
+
+
+@cache
+def _loaded(place: str) -> Model:
+    module, _, constant = place.partition(".")
+    model = getattr(import_module(f"crosswind.models.{module}"), constant)
+    assert isinstance(model, Model)
+    return model

@@ -155,3 +155,10 @@ def test_slow_start_of_a_cell_is_in_nanoseconds() -> None:
 def test_an_unknown_model_is_a_key_error() -> None:
     with pytest.raises(KeyError):
         predict("newton", CELL)
+
+
+def test_every_model_has_the_name_that_it_is_found_by_and_says_where_it_holds() -> None:
+    for name, model in MODELS.items():
+        assert model.name == name
+        assert model.title and model.source and model.assumptions and model.valid_range
+        assert model.unit in {"ns", "bit/s"}
