@@ -8,7 +8,7 @@ import numpy as np
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import CellResult, ModelErrors, ModelPrediction
-from crosswind.analysis.samples import Samples
+from crosswind.stats import Units
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,9 @@ def model_errors(cells: Sequence[CellResult], data: Sequence[CellData]) -> list[
     return [_row(groups[group], lossy=group[1]) for group in order if len(groups[group]) > 1]
 
 
-def relative_error(samples: Samples) -> float | None:
+def relative_error(samples: Units) -> float | None:
     """Standard error of the mean of all samples over that mean, by what the repetitions' means scatter."""
-    _, member = np.unique(samples.repetitions, return_inverse=True)
-    means = np.bincount(member, weights=samples.values) / np.bincount(member)
+    means = samples.means
     if means.size < 2:
         return None
     return float(means.std(ddof=1) / math.sqrt(means.size) / samples.values.mean())
