@@ -84,6 +84,8 @@ def test_a_simulation_gives_a_distribution_and_is_repeatable() -> None:
         (("--rtt", "30ms", "--queue", "10p"), "--rate is not"),
         (("--rtt", "30ms", "--rate", "1mbit", "--queue", "64kB"), "in bytes"),
         (("--rtt", "30ms", "--simulate"), "needs a --size"),
+        (("--rtt", "30ms", "--simulate", "--size", "64kB", "--loss", "90%"), "a loss of at most 80%"),
+        (("--rtt", "30ms", "--simulate", "--size", "20GB", "--rate", "1gbit"), "at most 1 GB"),
         (("--rtt", "30ms", "--model", "newton"), "no such model"),
         (("--rtt", "30ms", "--model", "caia"), "says nothing of this path"),
     ],

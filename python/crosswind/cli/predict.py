@@ -205,7 +205,7 @@ def _print_rows(predictions: Sequence["Prediction"]) -> None:
     width = max(len(made.model) for made in predictions)
     remarks: dict[str, list[str]] = {}
     for made in predictions:
-        value = "–" if made.value is None else f"{made.value / divisor:#.3g}".rstrip(".") + f" {unit}"
+        value = "–" if made.value is None else f"{_three_digits(made.value / divisor)} {unit}"
         outside = "  *" if made.violated else ""
         click.echo(f"  {made.model:<{width}}  {value:>12}  {made.title}{outside}")
         for remark in (*(f"* {broken}" for broken in made.violated), *made.notes):
@@ -213,6 +213,10 @@ def _print_rows(predictions: Sequence["Prediction"]) -> None:
                 remarks.setdefault(remark, []).append(made.model)
     for remark, models in remarks.items():
         click.echo(f"    {', '.join(models)}: {remark}")
+
+
+def _three_digits(number: float) -> str:
+    return f"{number:,.0f}" if number >= 1000 else f"{number:#.3g}".rstrip(".")
 
 
 def _simulated(question: Question, runs: int | None, seed: int) -> dict[str, Any]:
@@ -223,11 +227,14 @@ def _simulated(question: Question, runs: int | None, seed: int) -> dict[str, Any
     if question.size_bytes is None:
         raise UsageError("--simulate needs a --size", hint="as --size 256kB")
     cell = situation(question.parameters("transfer", "tcp"), question.rtt_ns)
-    times_ns = distribution(cell, runs, seed) * 1e9
+    try:
+        times_ns = distribution(cell, runs, seed) * 1e9
+    except ValueError as error:
+        raise UsageError(f"--simulate: {error}", hint="the formulas need no --simulate") from None
     n = len(times_ns)
     ranks = {f"p{100 * q:g}": float(times_ns[min(n - 1, int(q * n))]) for q in _QUANTILES}
-    error = float(times_ns.std(ddof=1)) / math.sqrt(n) if n > 1 else None
-    return {"runs": n, "seed": seed, "mean": float(times_ns.mean()), "standard_error": error, **ranks}
+    spread = float(times_ns.std(ddof=1)) / math.sqrt(n) if n > 1 else None
+    return {"runs": n, "seed": seed, "mean": float(times_ns.mean()), "standard_error": spread, **ranks}
 
 
 def _print_simulated(question: Question, found: Mapping[str, Any]) -> None:
@@ -236,8 +243,8 @@ def _print_simulated(question: Question, found: Mapping[str, Any]) -> None:
         f"\nTransfer of {format_size(question.size_bytes or 0)}, simulated {found['runs']} times packet by packet"
     )
     error = "" if found["standard_error"] is None else f" ± {found['standard_error'] / divisor:.2g}"
-    click.echo(f"  mean {found['mean'] / divisor:#.3g}{error} {unit} (standard error)")
-    ranks = ", ".join(f"{name} {found[name] / divisor:#.3g}" for name in found if name.startswith("p"))
+    click.echo(f"  mean {_three_digits(found['mean'] / divisor)}{error} {unit} (standard error)")
+    ranks = ", ".join(f"{name} {_three_digits(found[name] / divisor)}" for name in found if name.startswith("p"))
     click.echo(f"  {ranks} {unit}")
 
 

@@ -21,6 +21,7 @@ FORMULA = (
     "T = S + R1·max(L, r/W1) + R·max(L, r/W) + d·p·(q·T0·G/(1−p) + repair·r) + tail·T0·p/(1−2p), W² = window/p, "
     "q = timeout_scale·p^timeout_power"
 )
+_MOST_SEGMENTS = 10_000_000
 _KEPT = {"cubic": 0.7}
 """What of its window a congestion control keeps after a loss; of the others, half."""
 
@@ -137,6 +138,7 @@ def _begun(cell: Situation) -> tuple[float, float, float, float]:
     size, mss = cell.size_bytes or 0, cell.mss_bytes
     require(size >= 1, f"the formula needs a size, not {size}")
     segments = math.ceil(size / mss)
+    require(segments <= _MOST_SEGMENTS, f"the formula needs a size of at most {_MOST_SEGMENTS:,} segments")
     times = arrivals(
         segments,
         rtt_s=known(cell.rtt_s),

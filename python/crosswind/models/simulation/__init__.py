@@ -11,18 +11,22 @@ from crosswind.models.simulation.sender import Sender, SenderSettings
 from crosswind.models.situation import Situation
 
 _DEFAULT_QUEUE = 1000
+_MOST_LOSS = 0.8
+_LARGEST_BYTES = 1_000_000_000
 
 
 def simulated_times(cell: Situation, *, runs: int, seed: int) -> Array:
     """Times from the first to the last packet with payload of simulated transfers, s, shape (runs,).
 
     Args:   cell: a transfer of a size with a known round trip. runs: at least 1. seed: the same gives the same times.
-    Raises: ValueError when the cell has no size or round trip, or everything is lost.
+    Raises: ValueError when the cell has no size or round trip, or more size or loss than can be simulated.
     """
     if not cell.size_bytes or cell.rtt_s is None:
         raise ValueError("the simulation needs a size and a round-trip time")
-    if max(cell.loss, cell.loss_back) >= 1:
-        raise ValueError("the simulation needs a loss below 100 % in both directions")
+    if max(cell.loss, cell.loss_back) > _MOST_LOSS:
+        raise ValueError(f"the simulation needs a loss of at most {_MOST_LOSS:.0%}: beyond, it takes too long")
+    if cell.size_bytes > _LARGEST_BYTES:
+        raise ValueError("the simulation needs a size of at most 1 GB: beyond, it takes too long")
     segments = math.ceil(cell.size_bytes / cell.mss_bytes)
     path = _path(cell, segments)
     ends = cell.rtt_s + path.ack_s * 2
