@@ -173,7 +173,7 @@ def test_the_page_draws_exact_cells_beside_others() -> None:
     figure = {"title": "By delay", "metric": "rtt", "x": "path.delay", "cells": [0, 1]}
     made = record(exact(0, [20 * MS] * 3), *noisy(1, NOISY), figures=[figure])
     page = render_html(made, analyse(made))
-    assert "20.0000 exact" in page
+    assert '20.0000 <span class="beside">exact</span>' in page
     assert "Clock: virtual in 1 of 2 cells, on Linux 6.12.90" in page
 
 

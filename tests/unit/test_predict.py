@@ -1,12 +1,14 @@
 """`crosswind predict`: all models side by side, as text and as JSON, and what it says to a path that cannot be."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 from click.testing import CliRunner
 
+from conftest import ROOT
 from crosswind.cli.predict import command
 from crosswind.errors import UsageError
 from crosswind.models import MODELS
@@ -111,5 +113,6 @@ def test_predicting_imports_neither_scipy_nor_polars() -> None:
         "loaded = {name.partition('.')[0] for name in sys.modules}\n"
         "print(sorted(loaded & {'scipy', 'polars', 'altair', 'pydantic', 'rich'}))"
     )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
     assert ran.stdout.splitlines()[-1] == "[]"

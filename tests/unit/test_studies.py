@@ -56,6 +56,7 @@ def published(name: str, *keys: str) -> dict[tuple[str, ...], float]:
 
 def test_the_built_in_studies() -> None:
     assert NAMES == [
+        "against-itself",
         "client-profile",
         "clocks",
         "latency-by-link",

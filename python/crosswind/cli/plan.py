@@ -305,4 +305,5 @@ def _expected(costs: Forecast | None) -> dict[str, Any]:
         "expected_packets": costs.packets,
         "expected_bytes": costs.bytes,
         "expected_load": costs.load,
+        "undelayed": costs.undelayed,
     }
