@@ -20,7 +20,7 @@ from crosswind.stats.design import LIGHT, MESSAGES_BEYOND, MIN_UNITS, Design, me
 from crosswind.stats.estimate import EXACT, Array, Estimate, TooFewSamples, exactly, without_interval
 from crosswind.stats.linearised import NO_SPREAD, Linearised, limits, mean_of, method_of, resampled_t
 from crosswind.stats.mean import trimmed_mean_of
-from crosswind.stats.permutation import permutation_p
+from crosswind.stats.permutation import MAX_PERMUTED, permutation_p
 from crosswind.stats.units import Key, Units
 
 WELCH = "Welch's t over repetitions"
@@ -60,7 +60,7 @@ class Effect:
         """Two-sided p-value of no difference at all; None where it cannot be tested."""
         if self.how == EXACT or self.units < MIN_UNITS or self.error == 0:
             return None
-        if self.sides is not None:
+        if self.sides is not None and sum(side.size for side in self.sides) <= MAX_PERMUTED:
             return permutation_p(*self.sides)
         return min(1.0, 2 * float(special.stdtr(self.freedom, -abs(self.value) / self.error)))
 

@@ -116,7 +116,7 @@ def resampled_t(of: Linearised) -> Array:
     return np.nan_to_num(t, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=4)
 def _weights(units: int) -> npt.NDArray[np.float64]:
     """How often each unit is in each resample, shape (RESAMPLES, units)."""
     drawn = np.random.default_rng(units).integers(0, units, size=(RESAMPLES, units))

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from crosswind.stats.estimate import Array
 
 PERMUTATIONS = 9999
+MAX_PERMUTED = 500
+"""Units of both sets that are permuted; with more, Welch's t is as good."""
 _ALL = 20_000  # up to so many divisions all of them are counted
 
 
@@ -52,7 +54,7 @@ def _own(n: int, m: int) -> npt.NDArray[np.float64]:
     return np.concatenate([np.zeros(n), np.ones(m)])[None, :]
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=2)
 def _divisions(n: int, m: int) -> tuple[npt.NDArray[np.float64], bool]:
     """Rows that mark a second set of m among n + m; and whether they are all that there are."""
     size = n + m

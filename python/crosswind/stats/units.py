@@ -148,7 +148,8 @@ class Units:
         member = new[self.member]
         order = np.argsort(member, kind="stable")
         order = order[np.searchsorted(member[order], 0) :]
-        held = np.array([self.censored[self.keys.index(key)] for key in keys], dtype=np.int64)
+        old = {key: index for index, key in enumerate(self.keys)}
+        held = self.censored[[old[key] for key in keys]]
         return replace(
             self,
             values=self.values[order],

@@ -93,6 +93,13 @@ def test_permutations_against_scipy() -> None:
     assert difference(sides(a, a)[0], apart(b)).p == pytest.approx(expected.pvalue)
 
 
+def test_many_repetitions_with_other_seeds_are_tested_by_welch() -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.exponential(1, 300), rng.exponential(1.1, 300)
+    expected = stats.ttest_ind(b, a, equal_var=False).pvalue
+    assert difference(sides(a, a)[0], apart(b)).p == pytest.approx(expected)
+
+
 def test_cells_pair_where_one_has_no_other_repetitions() -> None:
     keys = [(at, 100 + at) for at in range(6)]
     whole = Units.of(np.arange(6.0), range(6), keys=keys)
