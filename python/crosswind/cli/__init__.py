@@ -29,6 +29,7 @@ _COMMANDS = {
     "predict": "Show what the models predict for a path, and run nothing.",
     "fit": "Fit models to the transfers of a run, and test them on cells left out.",
     "report": "Show or export the results of a run.",
+    "compare": "Compare two runs; fail when the second is shown to be worse.",
     "verify": "Run cells of a run in virtual time again, and compare every bit.",
     "selftest": "Compare identical cells, and count how often a difference is shown.",
     "runs": "List the runs: how far each got, and its size.",

@@ -1,0 +1,1 @@
+"""Two runs, compared: two commits, two machines, two clocks."""

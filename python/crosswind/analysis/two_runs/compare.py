@@ -1,0 +1,271 @@
+"""Two runs, compared cell by cell: what changed, how sure that is, and whether conditions are met."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from crosswind.analysis.cells import CellData, collect
+from crosswind.analysis.summaries import LOST, metric_named, statistics_of
+from crosswind.analysis.trust import reason_of
+from crosswind.analysis.two_runs.conditions import ALPHA, POWER, Condition
+from crosswind.analysis.two_runs.effects import (
+    Measured,
+    change_of,
+    larger_is_worse,
+    measure,
+    method_of,
+    no_change,
+    too_few,
+)
+from crosswind.analysis.two_runs.matching import Matching, Pair, differing_settings, match_cells
+from crosswind.analysis.two_runs.result import (
+    Answer,
+    AskedCondition,
+    CommonCell,
+    ConditionInCell,
+    MetricChange,
+    RunComparison,
+    RunSide,
+    Verdict,
+)
+from crosswind.analysis.two_runs.surroundings import clocks_of, differing_surroundings
+from crosswind.metrics import METRICS, Metric
+from crosswind.record import RunRecord
+from crosswind.stats import holm
+from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.sample_size import repetitions_needed
+
+LEVEL = 0.95
+_SHOWN_STATISTICS = ("mean", "median", "p95", "share")
+
+
+def compare_runs(
+    a: RunRecord,
+    b: RunRecord,
+    *,
+    names: tuple[str, str],
+    metrics: Sequence[str] = (),
+    conditions: Sequence[Condition] = (),
+) -> RunComparison:
+    """Compares run B with run A.
+
+    Args:   names: what to call them. metrics: to compare; none: those by which levels of their workloads are compared,
+            and the share of exchanges that did not succeed. conditions: to be judged in every common cell.
+    Raises: TooFewSamples when a run has no results, the two have no cell in common, or no common cell has a metric that
+            is asked for.
+    """
+    data = collect(a), collect(b)
+    for cells, name in zip(data, names, strict=True):
+        if not cells:
+            raise TooFewSamples(f"{name} has no results")
+    matching = match_cells(*data)
+    if not matching.pairs:
+        raise TooFewSamples(f"{names[0]} and {names[1]} have no cell in common")
+    _check_asked(matching, [*metrics, *(condition.metric.name for condition in conditions)])
+    common = [_common(pair, metrics) for pair in matching.pairs]
+    return RunComparison(
+        a=_side(a, data[0], names[0]),
+        b=_side(b, data[1], names[1]),
+        settings=differing_settings(matching.pairs),
+        surroundings=differing_surroundings(a, b),
+        common=_corrected(common),
+        only_a=[cell.levels for cell in matching.only_a],
+        only_b=[cell.levels for cell in matching.only_b],
+        conditions=_answered(matching, conditions),
+        level=LEVEL,
+    )
+
+
+def _side(record: RunRecord, data: Sequence[CellData], name: str) -> RunSide:
+    return RunSide(
+        directory=name,
+        study=record.name,
+        title=record.title,
+        started=record.provenance.get("started"),
+        clocks=clocks_of(record),
+        cells=len(data),
+        repetitions=len(record.cells),
+        valid=all(reason_of(cell.runs) is None for cell in data),
+    )
+
+
+def _check_asked(matching: Matching, names: Sequence[str]) -> None:
+    for name in names:
+        if not any(_has(pair, metric) for pair in matching.pairs if (metric := metric_named(name)) is not None):
+            raise TooFewSamples(f"no cell that both runs have has the metric {name}")
+
+
+def _has(pair: Pair, metric: Metric) -> bool:
+    if metric is LOST:
+        return all(any(run.samples.height for run in cell.runs) for cell in (pair.a, pair.b))
+    # A run in which no exchange succeeded has no values, but its workload has the metric.
+    return all(metric.applies(cell.settings.workload) for cell in (pair.a, pair.b)) and any(
+        metric.name in cell.samples for cell in (pair.a, pair.b)
+    )
+
+
+# What changed
+
+
+def _common(pair: Pair, metrics: Sequence[str]) -> CommonCell:
+    return CommonCell(
+        cell_a=pair.a.cell,
+        cell_b=pair.b.cell,
+        levels=pair.levels,
+        matched_by=pair.by,
+        invalid_a=reason_of(pair.a.runs),
+        invalid_b=reason_of(pair.b.runs),
+        changes=[_change(pair, metric, statistic) for metric, statistic in _compared(pair, metrics)],
+    )
+
+
+def _compared(pair: Pair, metrics: Sequence[str]) -> Iterator[tuple[Metric, str]]:
+    """The metrics and statistics to compare in a pair of cells."""
+    kind = pair.a.settings.kind
+    usual = [*(name for name, metric in METRICS.items() if kind in metric.compared_in), LOST.name]
+    for name in metrics or usual:
+        metric = metric_named(name)
+        if metric is not None and _has(pair, metric):
+            yield from ((metric, name) for name in statistics_of(metric) if name in _SHOWN_STATISTICS)
+
+
+def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
+    try:
+        measured = measure(pair, metric, statistic)
+    except TooFewSamples as error:
+        return _without(metric, statistic, error.message)
+    effect = measured.ratio or measured.difference
+    is_same = effect.error == 0 and effect.value == 0
+    verdict: Verdict = "no difference shown" if effect.is_known else "cannot tell"
+    if is_same:
+        verdict = "same"
+    elif effect.is_exact:
+        verdict = _direction(metric, measured.difference.value)
+    a, b = measured.a, measured.b
+    return MetricChange(
+        metric=metric.name,
+        statistic=statistic,
+        unit=metric.unit.name,
+        a=float(a.values.mean()),
+        b=float(b.values.mean()),
+        units_a=len(a.keys),
+        units_b=len(b.keys),
+        n_a=a.n,
+        n_b=b.n,
+        failed_a=a.failed,
+        failed_b=b.failed,
+        paired=measured.paired,
+        method=method_of(effect),
+        difference=change_of(measured.difference, LEVEL),
+        ratio=change_of(measured.ratio, LEVEL),
+        p=effect.p,
+        p_holm=None,
+        verdict=verdict,
+        reason=None if effect.is_known or is_same else too_few(effect),
+        needed=None if verdict == "same" else _pairs_needed(measured),
+    )
+
+
+def _without(metric: Metric, statistic: str, reason: str) -> MetricChange:
+    nothing = no_change(reason, LEVEL)
+    return MetricChange(
+        metric=metric.name, statistic=statistic, unit=metric.unit.name,
+        a=None, b=None, units_a=0, units_b=0, n_a=0, n_b=0, failed_a=0, failed_b=0,
+        paired=False, method="none", difference=nothing, ratio=nothing,
+        p=None, p_holm=None, verdict="cannot tell", reason=reason, needed=None,
+    )  # fmt: skip
+
+
+def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
+    return "worse" if (difference > 0) == larger_is_worse(metric) else "better"
+
+
+def _pairs_needed(measured: Measured) -> int | None:
+    effect = measured.ratio or measured.difference
+    if effect.is_exact or not effect.is_known:
+        return None
+    return repetitions_needed(effect.spread, abs(effect.value), power=POWER)
+
+
+def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
+    """With p-values corrected by Holm over the cells of each metric and statistic, and the verdicts that follow."""
+    families: dict[tuple[str, str], list[float]] = {}
+    for change in (change for cell in common for change in cell.changes if change.p is not None):
+        families.setdefault((change.metric, change.statistic), []).append(change.p or 0.0)
+    corrected = {name: iter(holm(family)) for name, family in families.items()}
+
+    def judged(change: MetricChange) -> MetricChange:
+        if change.p is None:
+            return change
+        p = next(corrected[change.metric, change.statistic])
+        metric = metric_named(change.metric)
+        update: dict[str, object] = {"p_holm": p}
+        if metric is not None and change.verdict != "same" and p < ALPHA and change.difference.value:
+            update |= {"verdict": _direction(metric, change.difference.value), "needed": None}
+        return change.model_copy(update=update)
+
+    return [cell.model_copy(update={"changes": [judged(change) for change in cell.changes]}) for cell in common]
+
+
+# Conditions
+
+
+def _answered(matching: Matching, conditions: Sequence[Condition]) -> list[AskedCondition]:
+    """Each condition in each common cell; Holm's correction is over all of them, for one wrong "shown" among all."""
+    asked = [
+        (condition, [_asked(condition, pair) for pair in matching.pairs if _has(pair, condition.metric)])
+        for condition in conditions
+    ]
+    p_values = iter(holm([cell.p for _, cells in asked for cell in cells if cell.p is not None]))
+    return [_judged(condition, [_shown(cell, p_values) for cell in cells]) for condition, cells in asked]
+
+
+def _asked(condition: Condition, pair: Pair) -> ConditionInCell:
+    """A condition in a pair of cells: held or not known, until what is shown has been corrected."""
+
+    def answer(**found: object) -> ConditionInCell:
+        nothing = {"p": None, "p_holm": None, "reason": None, "needed": None, "answer": "cannot tell"}
+        cells = {"cell_a": pair.a.cell, "cell_b": pair.b.cell, "levels": pair.levels}
+        return ConditionInCell.model_validate({**cells, **nothing, **found})
+
+    try:
+        measured = measure(pair, condition.metric, condition.statistic)
+    except TooFewSamples as error:
+        return answer(change=no_change(error.message, LEVEL), reason=error.message)
+    effect = condition.effect(measured)
+    if effect is None:
+        reason = "a change in per cent needs two numbers above 0"
+        return answer(change=no_change(reason, LEVEL), reason=reason)
+    change = change_of(effect, LEVEL)
+    if not effect.is_known:
+        return answer(change=change, reason=too_few(effect))
+    p, is_held = condition.p_of_not(effect), condition.p_of(effect) < ALPHA
+    more = None if is_held else condition.more_needed(effect, effect.units)
+    return answer(change=change, p=p, needed=more, answer="held" if is_held else "cannot tell")
+
+
+def _shown(cell: ConditionInCell, p_values: Iterator[float]) -> ConditionInCell:
+    if cell.p is None:
+        return cell
+    p_holm = next(p_values)
+    update: dict[str, object] = {"p_holm": p_holm}
+    if p_holm < ALPHA:
+        update |= {"answer": "shown", "needed": None}
+    return cell.model_copy(update=update)
+
+
+def _judged(condition: Condition, cells: list[ConditionInCell]) -> AskedCondition:
+    answers = {cell.answer for cell in cells}
+    answer: Answer = "cannot tell"
+    if "shown" in answers:
+        answer = "shown"
+    elif answers == {"held"}:
+        answer = "held"
+    return AskedCondition(
+        condition=condition.text,
+        metric=condition.metric.name,
+        statistic=condition.statistic,
+        is_ratio=condition.is_ratio,
+        unit=condition.metric.unit.name,
+        answer=answer,
+        cells=cells,
+    )

@@ -1,0 +1,98 @@
+"""Which cells two runs have in common, and in which settings those differ.
+
+Cells are matched by all their parameters; what is left, by all but the clock and its kernel; and what is left then, by
+their levels as written. A cell that two others would fit is matched to neither.
+"""
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.two_runs.result import Differing
+
+By = Literal["parameters", "parameters but the clock", "levels"]
+
+_OF_A_REPETITION = ("schema", "id", "seed", "deadline_ns", "output", "budget")
+"""Keys of a cell that say nothing of what is measured."""
+_CLOCK = ("clock", "kernel")
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A cell of either run."""
+
+    a: CellData
+    b: CellData
+    by: By
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """Those of the run that has more of them."""
+        return max(self.a.levels, self.b.levels, key=len)
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """The cells of two runs: common ones, in the order of the first run, and the others."""
+
+    pairs: list[Pair]
+    only_a: list[CellData]
+    only_b: list[CellData]
+
+
+def match_cells(a: Sequence[CellData], b: Sequence[CellData]) -> Matching:
+    """The common cells of two runs."""
+    left, right = list(a), list(b)
+    pairs: list[Pair] = []
+    keys: dict[By, Callable[[CellData], Hashable]] = {
+        "parameters": lambda cell: _text(_measured(cell)),
+        "parameters but the clock": lambda cell: _text(_without_clock(_measured(cell))),
+        "levels": lambda cell: tuple(sorted(cell.levels.items())),
+    }
+    for by, key in keys.items():
+        ours, theirs = _unique(left, key), _unique(right, key)
+        pairs += [Pair(cell, theirs[name], by) for name, cell in ours.items() if name in theirs]
+        left = [cell for cell in left if all(cell is not pair.a for pair in pairs)]
+        right = [cell for cell in right if all(cell is not pair.b for pair in pairs)]
+    return Matching(sorted(pairs, key=lambda pair: pair.a.cell), left, right)
+
+
+def differing_settings(pairs: Iterable[Pair]) -> list[Differing]:
+    """The settings in which common cells differ, each once."""
+    found: dict[tuple[str, str | None, str | None], None] = {}
+    for pair in pairs:
+        a, b = (dict(_flat(_measured(cell), "")) for cell in (pair.a, pair.b))
+        found |= {(key, a.get(key), b.get(key)): None for key in {**a, **b} if a.get(key) != b.get(key)}
+    return [Differing(what=what, a=a, b=b) for what, a, b in found]
+
+
+def _measured(cell: CellData) -> dict[str, Any]:
+    return {key: value for key, value in cell.parameters.items() if key not in _OF_A_REPETITION}
+
+
+def _without_clock(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    host = {key: value for key, value in (parameters.get("host") or {}).items() if key not in _CLOCK}
+    return {**parameters, "host": host}
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _unique(cells: Iterable[CellData], key: Callable[[CellData], Hashable]) -> dict[Hashable, CellData]:
+    """Cells by a key, but for those that share it."""
+    found: dict[Hashable, list[CellData]] = {}
+    for cell in cells:
+        found.setdefault(key(cell), []).append(cell)
+    return {name: group[0] for name, group in found.items() if len(group) == 1}
+
+
+def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Leaves of nested settings as (dotted key, text); what is not set is left out."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}.{key}" if name else key)
+    elif value is not None:
+        yield name, value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,147 @@
+"""Two runs compared, as JSON: schema `crosswind.comparison/1` (docs/compare.md).
+
+A ratio is that of run B to run A; a difference is B less A. Fields may be added within version 1.
+"""
+
+import json
+from typing import Literal
+
+from pydantic import Field
+
+from crosswind.analysis.result.estimates import ResultModel
+
+SCHEMA = "crosswind.comparison/1"
+
+Answer = Literal["shown", "held", "cannot tell"]
+"""What is known of a condition: it is shown to be met, shown not to be met, or neither."""
+
+Verdict = Literal["worse", "better", "no difference shown", "cannot tell", "same"]
+"""What is known of a change: it is shown, not shown, cannot be tested, or there is none and nothing that varies."""
+
+
+class RunSide(ResultModel):
+    """One of the two runs. cells, repetitions: that have results."""
+
+    directory: str
+    study: str
+    title: str
+    started: str | None
+    clocks: list[str]
+    cells: int
+    repetitions: int
+    valid: bool
+
+
+class Differing(ResultModel):
+    """A setting, a version or a property of the machine that the two runs do not share; null where a run has none."""
+
+    what: str
+    a: str | None
+    b: str | None
+
+
+class Change(ResultModel):
+    """An effect with its interval. low and high are null where it has none: `reason` says why, or `method` is exact."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    level: float
+    reason: str | None = None
+
+
+class MetricChange(ResultModel):
+    """One statistic of one metric, in a pair of common cells.
+
+    Attributes: a, b: its mean over the repetitions of either run, in `unit`. units_a, units_b: repetitions.
+        n_a, n_b: exchanges behind them; failed_a, failed_b: those without a value. paired: whether repetitions with the
+        same seeds were compared. p: of no difference; p_holm: corrected over the cells of the metric and statistic.
+        verdict: worse, better, no difference shown, cannot tell, or of what does not vary: same.
+        needed: repetitions of each run that would probably show a difference as large as the observed one; null where
+            one is shown.
+    """
+
+    metric: str
+    statistic: str
+    unit: str
+    a: float | None
+    b: float | None
+    units_a: int
+    units_b: int
+    n_a: int
+    n_b: int
+    failed_a: int
+    failed_b: int
+    paired: bool
+    method: str
+    difference: Change
+    ratio: Change
+    p: float | None
+    p_holm: float | None
+    verdict: Verdict
+    reason: str | None
+    needed: int | None
+
+
+class CommonCell(ResultModel):
+    """A cell that both runs have. matched_by: what it has in common: all parameters, or its levels."""
+
+    cell_a: int
+    cell_b: int
+    levels: dict[str, str]
+    matched_by: Literal["parameters", "parameters but the clock", "levels"]
+    invalid_a: str | None
+    invalid_b: str | None
+    changes: list[MetricChange]
+
+
+class ConditionInCell(ResultModel):
+    """What is known of a condition in one common cell.
+
+    p: of its not being met. p_holm: corrected over all cells and conditions.
+    needed: more repetitions of either run that would probably decide it; null where it is decided, or nobody can know.
+    """
+
+    cell_a: int
+    cell_b: int
+    levels: dict[str, str]
+    answer: Answer
+    change: Change
+    p: float | None
+    p_holm: float | None
+    reason: str | None
+    needed: int | None
+
+
+class AskedCondition(ResultModel):
+    """A condition of --fail-if. It is shown when one cell shows it, and held when every cell holds it.
+
+    is_ratio: whether the changes of its cells are ratios; else they are differences in `unit`.
+    """
+
+    condition: str
+    metric: str
+    statistic: str
+    is_ratio: bool
+    unit: str
+    answer: Answer
+    cells: list[ConditionInCell]
+
+
+class RunComparison(ResultModel):
+    """Two runs compared."""
+
+    schema_: Literal["crosswind.comparison/1"] = Field(default="crosswind.comparison/1", alias="schema")
+    a: RunSide
+    b: RunSide
+    settings: list[Differing]
+    surroundings: list[Differing]
+    common: list[CommonCell]
+    only_a: list[dict[str, str]]
+    only_b: list[dict[str, str]]
+    conditions: list[AskedCondition]
+    level: float
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The comparison as JSON text, non-ASCII characters kept."""
+        return json.dumps(self.model_dump(mode="json"), indent=indent, ensure_ascii=False, allow_nan=False)

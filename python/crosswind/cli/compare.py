@@ -1,0 +1,122 @@
+"""`crosswind compare`: what changed from one run to another, and whether it is worse than may be."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from crosswind.cli.output import plain_console
+from crosswind.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from crosswind.analysis.two_runs.conditions import Condition
+    from crosswind.analysis.two_runs.result import RunComparison
+
+SHOWN = 3
+"""Exit status when a condition is shown."""
+CANNOT_TELL = 4
+"""Exit status when a condition can neither be shown nor excluded, and an answer is required."""
+
+_EPILOG = """\b
+A condition is STATISTIC(METRIC) worse|better|differs by AMOUNT:
+  --fail-if "p95(rtt) worse by 10%"      --fail-if "mean(rtt) worse by 2ms"
+  --fail-if "mean(goodput) worse by 5%"  --fail-if "share(lost) worse by 1%"
+
+\b
+Exit status:
+  0  no condition is shown
+  1  a cell that both runs have failed or is not valid
+  2  the command line or a run is wrong, or the runs have no cell in common
+  3  a condition is shown
+  4  with --require-answer: a condition can neither be shown nor excluded
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("run_a", type=click.Path(path_type=Path))
+@click.argument("run_b", type=click.Path(path_type=Path))
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Compare this metric; may be repeated.")
+@click.option("--fail-if", "fail_if", multiple=True, metavar="CONDITION", help="Fail when this is shown; repeatable.")
+@click.option("--require-answer", is_flag=True, help="Fail also when a condition can neither be shown nor excluded.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.comparison/1.")
+def command(
+    *,
+    run_a: Path,
+    run_b: Path,
+    metrics: tuple[str, ...],
+    fail_if: tuple[str, ...],
+    require_answer: bool,
+    as_json: bool,
+) -> int:
+    """Compare the run in directory RUN_B with that in RUN_A: two commits, two machines, two clocks.
+
+    Cells are matched by their parameters, else by their levels. Repetitions with the same number and seed are compared
+    pair by pair. A condition is shown when a test excludes chance (5 %, corrected for all cells and conditions).
+    """
+    if require_answer and not fail_if:
+        raise UsageError("--require-answer without a condition", hint='add one: --fail-if "p95(rtt) worse by 10%"')
+    # Statistics take more than a second to import, for which neither --help nor a mistake should wait.
+    from crosswind.report.text.two_runs import print_comparison
+
+    found = _compared(run_a, run_b, metrics, fail_if)
+    if as_json:
+        click.echo(found.to_json())
+    else:
+        print_comparison(found, plain_console())
+    return status_of(found, require_answer=require_answer)
+
+
+def status_of(found: "RunComparison", *, require_answer: bool) -> int:
+    """The exit status."""
+    answers = {condition.answer for condition in found.conditions}
+    if "shown" in answers:
+        return SHOWN
+    if any(cell.invalid_a or cell.invalid_b for cell in found.common):
+        return 1
+    return CANNOT_TELL if require_answer and "cannot tell" in answers else 0
+
+
+def _compared(run_a: Path, run_b: Path, metrics: tuple[str, ...], fail_if: tuple[str, ...]) -> "RunComparison":
+    """Raises: UsageError for a metric or condition that means nothing; StoreError for runs that cannot be compared."""
+    from crosswind.analysis.summaries import LOST, metric_named
+    from crosswind.analysis.two_runs.compare import compare_runs
+    from crosswind.metrics import METRICS
+    from crosswind.stats.estimate import TooFewSamples
+    from crosswind.store.run import load
+    from crosswind.study.levels import did_you_mean
+
+    for name in metrics:
+        if metric_named(name) is None:
+            raise UsageError(
+                f"--metric {name}: there is no such metric", hint=did_you_mean(name, [*METRICS, LOST.name])
+            )
+    conditions = [_condition(text) for text in fail_if]
+    if run_a.resolve() == run_b.resolve():
+        raise UsageError(f"{run_a} and {run_b} are the same run", hint="name two runs: `crosswind runs` lists them")
+    runs = load(run_a), load(run_b)
+    for run in runs:
+        if not run.results():
+            raise StoreError(
+                f"{run.directory} has no results yet", hint=f"crosswind run --resume {run.directory} goes on with it"
+            )
+    try:
+        return compare_runs(
+            runs[0].record(),
+            runs[1].record(),
+            names=(str(run_a), str(run_b)),
+            metrics=metrics,
+            conditions=conditions,
+        )
+    except TooFewSamples as error:
+        raise StoreError(
+            error.message, hint="cells match when all their parameters, or all their levels, are the same"
+        ) from None
+
+
+def _condition(text: str) -> "Condition":
+    from crosswind.analysis.two_runs.conditions import ConditionError, read_condition
+
+    try:
+        return read_condition(text)
+    except ConditionError as error:
+        raise UsageError(f"--fail-if {error.message}", hint=error.hint) from None

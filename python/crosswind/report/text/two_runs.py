@@ -1,0 +1,207 @@
+"""Two runs compared, on a terminal: what they do not share, what changed in each common cell, and conditions."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from crosswind.analysis.summaries import metric_named
+from crosswind.analysis.two_runs.result import (
+    AskedCondition,
+    Change,
+    CommonCell,
+    ConditionInCell,
+    Differing,
+    MetricChange,
+    RunComparison,
+    RunSide,
+)
+from crosswind.report.text.format import MINUS, NOTHING, count_of, levels, listed, number, scale_of
+
+_SHOWN_DIFFERENCES = 12
+_COLOURS = {"worse": "red", "better": "green", "shown": "bold red", "held": "green", "cannot tell": "yellow"}
+
+
+def print_comparison(found: RunComparison, console: Console) -> None:
+    """Print a comparison; rich colours it on a terminal only, and not where NO_COLOR is set."""
+    for name, side in (("A", found.a), ("B", found.b)):
+        _print_wrapped(console, _side(name, side))
+    _print_wrapped(console, f"{count_of(len(found.common), 'common cell')}, matched by {_matched(found.common)}")
+    for name, cells in (("A", found.only_a), ("B", found.only_b)):
+        if cells:
+            _print_wrapped(console, f"only in {name}: {listed([levels(cell) for cell in cells])}")
+    _print_differing(console, "different settings", found.settings)
+    _print_differing(console, "different surroundings", found.surroundings)
+    for metric in dict.fromkeys(change.metric for cell in found.common for change in cell.changes):
+        _print_metric(console, metric, found.common)
+    _print_doubts(console, found)
+    for condition in found.conditions:
+        _print_condition(console, condition)
+
+
+def change_text(change: Change, *, is_ratio: bool, unit: str) -> str:
+    """A change with its interval: "+12.3 [+10.1, +14.6] %"; one without an interval by itself."""
+    if change.value is None:
+        return NOTHING
+    parts = [change.value] + [end for end in (change.low, change.high) if end is not None]
+    scale, label = _scale(parts, is_ratio=is_ratio, unit=unit)
+    value, *ends = (_signed((part - is_ratio) * scale) for part in parts)
+    return f"{value} [{', '.join(ends)}] {label}" if ends else f"{value} {label}"
+
+
+def _side(name: str, side: RunSide) -> str:
+    started = f", {side.started[:16].replace('T', ' ')}" if side.started else ""
+    counts = f"{count_of(side.cells, 'cell')}, {count_of(side.repetitions, 'repetition')}"
+    return f"{name}  {side.directory}: {side.title}{started}, {' and '.join(side.clocks)} clock, {counts}"
+
+
+def _matched(cells: Sequence[CommonCell]) -> str:
+    ways = [cell.matched_by for cell in cells]
+    kinds = list(dict.fromkeys(ways))
+    return kinds[0] if len(kinds) == 1 else ", ".join(f"{kind} ({ways.count(kind)})" for kind in kinds)
+
+
+def _print_differing(console: Console, title: str, differing: Sequence[Differing]) -> None:
+    if not differing:
+        return
+    console.print(Text(title, style="dim"))
+    for row in differing[:_SHOWN_DIFFERENCES]:
+        _print_wrapped(console, f"  {row.what}: {row.a or 'not set'} → {row.b or 'not set'}")
+    if len(differing) > _SHOWN_DIFFERENCES:
+        _print_wrapped(console, f"  and {len(differing) - _SHOWN_DIFFERENCES} more, which --json lists")
+
+
+def _print_metric(console: Console, name: str, cells: Sequence[CommonCell]) -> None:
+    rows = [(cell, change) for cell in cells for change in cell.changes if change.metric == name]
+    if all(change.a is None for _, change in rows):
+        return
+    metric = metric_named(name)
+    values = [value for _, change in rows for value in (change.a, change.b)]
+    divisor, label = scale_of(values, rows[0][1].unit)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    has_levels = any(cell.levels for cell, _ in rows)
+    for heading in (("cell",) if has_levels else ()) + ("statistic",):
+        table.add_column(heading)
+    for heading in ("A", "B", "change", "n"):
+        table.add_column(heading, justify="right")
+    table.add_column("verdict", overflow="fold")
+    for cell, change in rows:
+        named = [levels(cell.levels)] if has_levels else []
+        ends = [number(value, divisor) for value in (change.a, change.b)]
+        shown, is_ratio = _scaled(change)
+        text = change_text(shown, is_ratio=is_ratio, unit=change.unit)
+        table.add_row(
+            *map(Text, [*named, change.statistic, *ends, text, _units(change)]),
+            Text(_verdict(change), style=_COLOURS.get(change.verdict, "")),
+        )
+    console.print()
+    console.print(Text(f"{metric.title if metric else name}, {label}", style="bold"))
+    console.print(table)
+    for note in _notes(rows):
+        _print_wrapped(console, note, style="dim")
+
+
+def _scaled(change: MetricChange) -> tuple[Change, bool]:
+    """The ratio where there is one, else the difference; and which of them it is."""
+    return (change.ratio, True) if change.ratio.value is not None else (change.difference, False)
+
+
+def _units(change: MetricChange) -> str:
+    """Repetitions on which a change rests: "20 pairs", "20 and 15"."""
+    if change.a is None:
+        return NOTHING
+    if change.paired:
+        return count_of(change.units_a, "pair")
+    return f"{change.units_a} and {change.units_b}"
+
+
+def _verdict(change: MetricChange) -> str:
+    shown, is_ratio = _scaled(change)
+    if change.verdict in ("worse", "better"):
+        ends = [end for end in (shown.low, shown.high, shown.value) if end is not None][:2]
+        sizes = sorted(abs(end - 1) if is_ratio else abs(end) for end in ends)
+        return f"{change.verdict} by {_range(sizes, is_ratio=is_ratio, unit=change.unit)}"
+    if change.verdict == "cannot tell":
+        return f"cannot tell: {change.reason}"
+    if change.verdict == "same":
+        return "the same in every repetition" if change.units_a > 1 else "the same"
+    return change.verdict
+
+
+def _range(sizes: Sequence[float], *, is_ratio: bool, unit: str) -> str:
+    """Sizes of a change, the smaller first: "12 to 19 %"."""
+    scale, label = _scale(sizes, is_ratio=is_ratio, unit=unit)
+    texts = list(dict.fromkeys(_signed(size * scale).removeprefix("+") for size in sizes))
+    return f"{' to '.join(texts)} {label}"
+
+
+def _scale(changes: Sequence[float], *, is_ratio: bool, unit: str) -> tuple[float, str]:
+    """By what to multiply changes to show them, and the label of the result."""
+    if is_ratio:
+        return 100.0, "%"
+    if unit == "1":
+        return 100.0, "points"
+    divisor, label = scale_of([max(changes, key=abs)], unit)
+    return 1 / divisor, label
+
+
+def _notes(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[str]:
+    changes = [change for _, change in rows]
+    if any(change.failed_a or change.failed_b for change in changes if change.statistic == "mean"):
+        yield "Means are of the exchanges that succeeded; to a quantile, those that failed count as the worst."
+    unknown = [change for change in changes if change.verdict == "no difference shown" and change.needed]
+    if unknown:
+        fewest = min(change.needed or 0 for change in unknown)
+        yield (
+            f"Differences as large as the observed ones would be shown by {fewest:,} repetitions or more".replace(
+                ",", " "
+            )
+            + " of each run. That none is shown does not mean that there is none: ask for a margin with --fail-if."
+        )
+
+
+def _print_doubts(console: Console, found: RunComparison) -> None:
+    for cell in found.common:
+        for name, reason in (("A", cell.invalid_a), ("B", cell.invalid_b)):
+            if reason:
+                _print_wrapped(console, f"! not valid in {name}: {levels(cell.levels)}: {reason}", style="bold red")
+
+
+def _print_condition(console: Console, asked: AskedCondition) -> None:
+    console.print()
+    text = {"shown": "shown", "held": "shown not to be so", "cannot tell": "cannot tell"}[asked.answer]
+    console.print(Text(f"{asked.condition}: {text}", style=_COLOURS[asked.answer]))
+    cells = [cell for cell in asked.cells if cell.answer == asked.answer]
+    for cell in cells[:_SHOWN_DIFFERENCES]:
+        _print_wrapped(console, f"  {levels(cell.levels)}: {_answer(cell, asked)}")
+    if len(cells) > _SHOWN_DIFFERENCES:
+        _print_wrapped(console, f"  and {len(cells) - _SHOWN_DIFFERENCES} more cells, which --json lists")
+
+
+def _answer(cell: ConditionInCell, asked: AskedCondition) -> str:
+    found = change_text(cell.change, is_ratio=asked.is_ratio, unit=asked.unit)
+    if cell.answer != "cannot tell":
+        return f"the change is {found}"
+    if cell.reason:
+        return f"cannot tell: {cell.reason}"
+    more = "no number of repetitions is likely to decide it" if cell.needed is None else _more(cell.needed)
+    return f"the change is {found}; cannot tell: {more}"
+
+
+def _more(repetitions: int) -> str:
+    many = f"{repetitions:,}".replace(",", " ")
+    return f"about {many} more repetition{'' if repetitions == 1 else 's'} of each run would"
+
+
+def _signed(value: float) -> str:
+    """Three digits, below a thousandth 0."""
+    size = abs(value)
+    text = "0" if size < 0.001 else f"{size:.3g}" if size < 999.5 else f"{size:.0f}"
+    return f"{MINUS if value < 0 and text != '0' else '+'}{text}"
+
+
+def _print_wrapped(console: Console, text: str, style: str = "") -> None:
+    for line in textwrap.wrap(text, console.width - 1, subsequent_indent="   "):
+        console.print(Text(line, style=style))

@@ -1,0 +1,97 @@
+"""How many repetitions it takes: to show an effect, or to have an interval of a given width.
+
+All of it rests on the spread of repetitions: the standard deviation of their own values (of pairs: of the differences).
+A spread that was estimated from few repetitions is itself uncertain, and so is the number that follows from it:
+`spread_limits` gives the range.
+"""
+
+import math
+from collections.abc import Callable
+
+from scipy import special
+
+from crosswind.stats.estimate import check_level
+
+MOST = 1_000_000
+"""Repetitions beyond which a number is not looked for."""
+
+FEWEST = 3
+"""Repetitions for any interval at all: Student's t of two of them is 12.7."""
+
+
+def repetitions_needed(
+    spread: float, distance: float, *, alpha: float = 0.05, sides: int = 2, power: float = 0.8
+) -> int | None:
+    """Pairs of repetitions with which a paired t-test shows an effect this far from what it is tested against.
+
+    Args:
+        spread: standard deviation of the differences of pairs; of two unpaired sets of the same size, the square root
+            of the sum of their variances, with which the result errs by one or two on the safe side.
+        distance: between the true effect and the tested one (0, or a margin), in the unit of `spread`.
+        alpha: of the test, over its `sides`. power: probability that the effect is shown.
+    Returns: the fewest, FEWEST at least; None above MOST, and where the distance is 0.
+    Raises:  ValueError for a spread or distance below 0, and for probabilities outside (0, 1).
+    Source:  Student's noncentral t; Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), section 2.
+    """
+    check_level(power)
+    tail = 1 - check_level(1 - alpha) if sides == 1 else (1 - check_level(1 - alpha)) / 2
+    _check_spread(spread, distance)
+    if distance == 0:
+        return None
+    if spread == 0:
+        return FEWEST
+
+    def is_enough(pairs: int) -> bool:
+        away = distance / spread * math.sqrt(pairs)
+        critical = float(special.stdtrit(pairs - 1, 1 - tail))
+        # Far beyond the critical value the noncentral t has no digits left, and the power is 1.
+        return away > critical + 10 or float(special.nctdtr(pairs - 1, away, critical)) <= 1 - power
+
+    return _fewest(is_enough)
+
+
+def repetitions_for_width(spread: float, half_width: float, *, tail: float = 0.025) -> int | None:
+    """Repetitions whose interval of Student's t has at most this half-width, if they spread as those known so far.
+
+    Args:   spread: standard deviation of the repetitions' values. half_width: in its unit. tail: beyond either end.
+    Returns: the fewest, FEWEST at least; None above MOST, and where the half-width is 0.
+    Raises:  ValueError for a spread or half-width below 0.
+    """
+    _check_spread(spread, half_width)
+    if half_width == 0:
+        return None
+    return _fewest(lambda n: float(special.stdtrit(n - 1, 1 - tail)) * spread <= half_width * math.sqrt(n))
+
+
+def spread_limits(spread: float, repetitions: int, *, level: float = 0.8) -> tuple[float, float]:
+    """The interval of a standard deviation that was estimated from some repetitions, if these are normal.
+
+    Raises: ValueError below two repetitions.
+    Source: the chi-squared distribution of the sum of squares.
+    """
+    if repetitions < 2:
+        raise ValueError("a spread needs two repetitions")
+    freedom, tail = repetitions - 1, (1 - check_level(level)) / 2
+    # chdtri takes the probability above.
+    above, below = (float(special.chdtri(freedom, p)) for p in (tail, 1 - tail))
+    return spread * math.sqrt(freedom / above), spread * math.sqrt(freedom / below)
+
+
+def _fewest(is_enough: Callable[[int], bool]) -> int | None:
+    """The smallest number for which it is, by doubling and bisection: more repetitions never suffice less."""
+    if is_enough(FEWEST):
+        return FEWEST
+    low, high = FEWEST, 2 * FEWEST
+    while not is_enough(high):
+        if high >= MOST:
+            return None
+        low, high = high, min(2 * high, MOST)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
+def _check_spread(spread: float, distance: float) -> None:
+    if not (spread >= 0 and distance >= 0 and math.isfinite(spread + distance)):
+        raise ValueError(f"a spread of {spread} and a distance of {distance} are no sizes")

@@ -1,0 +1,71 @@
+"""How many repetitions it takes, against scipy's noncentral t, textbook numbers and the intervals themselves."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from crosswind.stats.sample_size import FEWEST, MOST, repetitions_for_width, repetitions_needed, spread_limits
+
+
+@pytest.mark.parametrize(
+    ("effect", "needed"),
+    [(0.2, 199), (0.5, 34), (0.8, 15), (1.0, 10)],
+    ids=["small", "medium", "large", "1 sd"],
+)
+def test_a_two_sided_test_of_5_percent_needs_what_tables_say_for_80_percent_power(effect: float, needed: int) -> None:
+    # G*Power 3.1, "difference between two dependent means (matched pairs)": 199, 34, 15 and 10 pairs.
+    assert repetitions_needed(1.0, effect) == needed
+
+
+@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize("effect", [0.07, 0.4, 1.3])
+def test_the_number_is_the_fewest_whose_power_is_enough(effect: float, sides: int) -> None:
+    needed = repetitions_needed(2.0, 2.0 * effect, alpha=0.05, sides=sides, power=0.9)
+    assert needed is not None
+
+    def power(n: int) -> float:
+        critical = stats.t.isf(0.05 / sides, n - 1)
+        return float(stats.nct.sf(critical, n - 1, effect * math.sqrt(n)))
+
+    assert power(needed) >= 0.9 > power(needed - 1)
+
+
+def test_an_effect_without_spread_needs_the_fewest_and_none_at_all_needs_for_ever() -> None:
+    assert repetitions_needed(0.0, 1.0) == FEWEST
+    assert repetitions_needed(1.0, 1e6) == FEWEST
+    assert repetitions_needed(1.0, 0.0) is None
+    assert repetitions_needed(1.0, 1e-9) is None
+    assert repetitions_for_width(1.0, 0.0) is None
+    assert repetitions_for_width(1.0, 1e-6) is None
+
+
+@pytest.mark.parametrize("half_width", [0.05, 0.3, 1.0])
+def test_an_interval_has_the_width_for_the_first_time_at_that_number(half_width: float) -> None:
+    needed = repetitions_for_width(1.0, half_width)
+    assert needed is not None
+
+    def half(n: int) -> float:
+        return float(stats.t.isf(0.025, n - 1)) / math.sqrt(n)
+
+    assert half(needed) <= half_width < half(needed - 1)
+    assert needed < MOST
+
+
+def test_a_spread_has_the_interval_of_the_chi_squared_distribution() -> None:
+    low, high = spread_limits(2.0, 10, level=0.95)
+    assert low == pytest.approx(2.0 * math.sqrt(9 / stats.chi2.ppf(0.975, 9)))
+    assert high == pytest.approx(2.0 * math.sqrt(9 / stats.chi2.ppf(0.025, 9)))
+    drawn = np.random.default_rng(1).normal(size=(4000, 6)).std(axis=1, ddof=1)
+    covered = np.mean([bounds[0] <= 1 <= bounds[1] for bounds in (spread_limits(s, 6) for s in drawn)])
+    # Of 4000 trials at 80 %, within 4 standard deviations of the binomial.
+    assert covered == pytest.approx(0.8, abs=4 * math.sqrt(0.16 / 4000))
+
+
+def test_what_is_no_spread_or_distance_is_refused() -> None:
+    for spread, distance in ((-1.0, 1.0), (1.0, -1.0), (math.nan, 1.0), (math.inf, 1.0)):
+        with pytest.raises(ValueError, match="no sizes"):
+            repetitions_needed(spread, distance)
+    with pytest.raises(ValueError, match="two repetitions"):
+        spread_limits(1.0, 1)

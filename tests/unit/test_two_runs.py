@@ -1,0 +1,423 @@
+"""Two runs compared: which cells they share, what changed in them, and whether conditions are met."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from crosswind.analysis.two_runs.compare import compare_runs
+from crosswind.analysis.two_runs.conditions import Condition, ConditionError, read_condition
+from crosswind.analysis.two_runs.result import MetricChange, RunComparison
+from crosswind.cli import main
+from crosswind.record import CellRun
+from crosswind.stats import TooFewSamples, holm
+from crosswind.stats.summary_effect import UnitValues, effect_of
+from crosswind.store.cells import CellsFolder
+from records import MS, echoes, path, record, run, table
+from runs import cell_result, new_run, planned_cell
+
+NAMES = ("old", "new")
+BASE_MS = [20, 23, 21, 26, 22, 24]
+
+
+def parameters(
+    seed: int = 1, *, delay_ns: int = 10 * MS, clock: str = "real", transport: str = "udp"
+) -> dict[str, Any]:
+    return {
+        "id": f"seed-{seed}",
+        "seed": seed,
+        "path": path(delay_ns=delay_ns),
+        "host": {"clock": clock},
+        "workload": {"kind": "echo", "transport": transport},
+        "output": {"packets": False},
+    }
+
+
+def repetitions(
+    means_ms: Sequence[float | None], *, cell: int = 0, first_seed: int = 100, each: int = 20, **changes: Any
+) -> list[CellRun]:
+    """Repetitions of a cell, each of so many echoes around a mean; None: all of them timed out."""
+    levels = changes.pop("levels", {})
+    made = []
+    for number, mean_ms in enumerate(means_ms):
+        around = np.linspace(-1, 1, each)
+        rtts = [None if mean_ms is None else round((mean_ms + offset) * MS) for offset in around]
+        given = parameters(first_seed + number, **changes)
+        made.append(run(cell, echoes(rtts), levels, repetition=number, parameters=given))
+    return made
+
+
+def compared(a: list[CellRun], b: list[CellRun], *conditions: str, **asked: Any) -> RunComparison:
+    return compare_runs(
+        record(*a), record(*b), names=NAMES, conditions=[read_condition(text) for text in conditions], **asked
+    )
+
+
+def change(found: RunComparison, metric: str = "rtt", statistic: str = "mean", cell: int = 0) -> MetricChange:
+    (only,) = [item for item in found.common[cell].changes if (item.metric, item.statistic) == (metric, statistic)]
+    return only
+
+
+# Cells
+
+
+def test_cells_with_the_same_parameters_are_common_whatever_their_levels_are_called() -> None:
+    a = repetitions(BASE_MS, levels={"path.delay": "10ms"}) + repetitions(
+        BASE_MS, cell=1, levels={"path.delay": "20ms"}, delay_ns=20 * MS
+    )
+    b = repetitions(BASE_MS, delay_ns=20 * MS)
+    found = compared(a, b)
+    (cell,) = found.common
+    assert (cell.cell_a, cell.cell_b, cell.matched_by) == (1, 0, "parameters")
+    assert cell.levels == {"path.delay": "20ms"}
+    assert found.only_a == [{"path.delay": "10ms"}]
+    assert found.only_b == []
+
+
+def test_cells_that_differ_in_a_setting_are_matched_by_their_levels_and_the_setting_is_named() -> None:
+    levels = {"workload.transport": "udp"}
+    found = compared(repetitions(BASE_MS, levels=levels), repetitions(BASE_MS, levels=levels, delay_ns=11 * MS))
+    assert [cell.matched_by for cell in found.common] == ["levels"]
+    assert [(row.what, row.a, row.b) for row in found.settings] == [
+        ("path.forward.delay_ns", "10000000", "11000000"),
+        ("path.reverse.delay_ns", "10000000", "11000000"),
+    ]
+
+
+def test_the_same_cell_on_two_clocks_is_common_unless_a_run_has_both() -> None:
+    real, virtual = repetitions(BASE_MS), repetitions(BASE_MS, clock="virtual")
+    assert [cell.matched_by for cell in compared(real, virtual).common] == ["parameters but the clock"]
+    both = repetitions(BASE_MS, levels={"host.clock": "real"}) + repetitions(
+        BASE_MS, cell=1, clock="virtual", levels={"host.clock": "virtual"}
+    )
+    found = compared(both, virtual)
+    assert [(cell.cell_a, cell.matched_by) for cell in found.common] == [(1, "parameters")]
+
+
+def test_what_the_runs_were_made_with_is_named_where_it_differs() -> None:
+    old = replace(record(*repetitions(BASE_MS)), provenance={"seed": 1, "versions": {"crosswind": "1", "numpy": "2"}})
+    new = replace(old, provenance={"seed": 1, "versions": {"crosswind": "2", "polars": "1"}})
+    found = compare_runs(old, new, names=NAMES)
+    assert [(row.what, row.a, row.b) for row in found.surroundings] == [("version crosswind", "1", "2")]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        ([], repetitions(BASE_MS), "old has no results"),
+        (repetitions(BASE_MS, levels={"x": "1"}), repetitions(BASE_MS, transport="tcp"), "no cell in common"),
+    ],
+    ids=["empty", "nothing common"],
+)
+def test_runs_that_cannot_be_compared_are_refused(a: list[CellRun], b: list[CellRun], message: str) -> None:
+    with pytest.raises(TooFewSamples, match=message):
+        compared(a, b)
+
+
+# Changes
+
+
+def test_repetitions_with_the_same_seeds_are_pairs() -> None:
+    after = [mean * 1.05 + jitter for mean, jitter in zip(BASE_MS, (0, 0.1, -0.1, 0.05, 0, 0.02), strict=True)]
+    found = change(compared(repetitions(BASE_MS), repetitions(after)))
+    expected = stats.ttest_rel(after, BASE_MS)
+    assert found.paired
+    assert found.difference.value == pytest.approx(MS * (np.mean(after) - np.mean(BASE_MS)))
+    low, high = expected.confidence_interval(0.95)
+    assert (found.difference.low, found.difference.high) == pytest.approx((MS * low, MS * high), rel=1e-6)
+    assert found.verdict == "worse"
+    assert found.ratio.low is not None
+    assert found.ratio.high is not None
+    assert found.ratio.low < 1.05 < found.ratio.high
+
+
+def test_repetitions_with_other_seeds_are_compared_by_welch() -> None:
+    after = [mean + 1 for mean in BASE_MS]
+    found = change(compared(repetitions(BASE_MS), repetitions(after, first_seed=900)))
+    assert not found.paired
+    effect = stats.ttest_ind(after, BASE_MS, equal_var=False)
+    assert (found.difference.low, found.difference.high) == pytest.approx(
+        tuple(MS * end for end in effect.confidence_interval(0.95)), rel=1e-6
+    )
+    assert found.verdict == "no difference shown"
+    assert found.needed is not None
+    assert found.needed > 6
+
+
+def test_of_a_run_with_more_repetitions_those_that_both_have_are_compared() -> None:
+    found = change(compared(repetitions(BASE_MS), repetitions([*BASE_MS, 90, 90])))
+    assert (found.paired, found.units_a, found.units_b, found.verdict) == (True, 6, 6, "same")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_or_two_repetitions_are_shown_without_an_interval_or_a_verdict(count: int) -> None:
+    found = change(compared(repetitions(BASE_MS[:count]), repetitions([30.0, 35.0][:count])))
+    assert found.ratio.value is not None
+    assert (found.ratio.low, found.p, found.verdict, found.needed) == (None, None, "cannot tell", None)
+    assert found.reason is not None
+    assert found.reason.startswith("an interval needs 3 repetitions")
+
+
+def test_p_values_are_corrected_over_the_cells_of_a_metric_and_statistic() -> None:
+    def cells(shifts: Sequence[float]) -> list[CellRun]:
+        noise = (0.3, -0.2, 0.1, -0.4, 0.2, 0.0)
+        return [
+            one
+            for cell, shift in enumerate(shifts)
+            for one in repetitions(
+                [mean + shift * (1 + extra) for mean, extra in zip(BASE_MS, noise, strict=True)],
+                cell=cell,
+                levels={"cell": str(cell)},
+                delay_ns=cell,
+            )
+        ]
+
+    found = compared(cells([0, 0, 0]), cells([5, 4, 3]))
+    changes = [change(found, cell=cell) for cell in range(3)]
+    p_values = sorted(item.p for item in changes if item.p is not None)
+    assert min(item.p_holm or 0 for item in changes) == pytest.approx(3 * p_values[0])
+
+
+def test_a_repetition_has_a_p95_from_100_exchanges_on() -> None:
+    few = change(compared(repetitions(BASE_MS, each=99), repetitions(BASE_MS, each=99)), statistic="p95")
+    assert (few.a, few.verdict) == (None, "cannot tell")
+    assert few.reason == "for its p95, a repetition needs 100 exchanges, one has 99"
+    many = change(compared(repetitions(BASE_MS, each=100), repetitions(BASE_MS, each=100)), statistic="p95")
+    expected = np.mean([np.quantile(np.linspace(-1, 1, 100) + mean, 0.95) for mean in BASE_MS]) * MS
+    assert many.a == pytest.approx(expected, rel=1e-6)
+
+
+def with_timeouts(every: int) -> list[CellRun]:
+    """Repetitions of 100 echoes of 1, 2, ... ms, some of which timed out."""
+    rtts = [None if every and number % every == 0 else number * MS for number in range(1, 101)]
+    return [run(0, echoes(rtts), repetition=number, parameters=parameters(number)) for number in range(4)]
+
+
+def test_exchanges_that_failed_count_as_the_slowest_to_quantiles_and_are_a_metric_of_their_own() -> None:
+    found = compared(with_timeouts(0), with_timeouts(10))
+    median, p95, lost = (change(found, "rtt", "median"), change(found, "rtt", "p95"), change(found, "lost", "share"))
+    ordered = [number for number in range(1, 101) if number % 10] + [math.inf] * 10
+    assert median.b == pytest.approx(np.median(ordered) * MS)
+    assert median.failed_b == 40
+    assert p95.reason == "the p95 of repetitions is an exchange that failed"
+    assert (lost.a, lost.b) == (0.0, pytest.approx(0.1))
+    assert lost.verdict == "worse"
+
+
+def test_none_lost_of_a_few_is_not_none_for_certain() -> None:
+    found = compared(
+        repetitions(BASE_MS), repetitions(BASE_MS), "share(lost) worse by 0.5%", "share(lost) worse by 20%"
+    )
+    lost = change(found, "lost", "share")
+    assert lost.verdict == "no difference shown"
+    assert lost.difference.high is not None
+    # 0 of 120 exchanges twice: an upper limit of 1.6 to 3 % is what exact methods give.
+    assert 0.015 < lost.difference.high < 0.035
+    assert [condition.answer for condition in found.conditions] == ["cannot tell", "held"]
+
+
+def exact(mean_ms: float, delay_ns: int = 10 * MS) -> list[CellRun]:
+    (only,) = repetitions([mean_ms], clock="virtual", delay_ns=delay_ns)
+    return [replace(only, exact=True)]
+
+
+def test_exact_cells_are_compared_as_numbers() -> None:
+    found = compared(exact(20), exact(22), "mean(rtt) worse by 9%", "mean(rtt) worse by 11%", "mean(rtt) better by 1%")
+    shown = change(found)
+    assert (shown.method, shown.ratio.value, shown.ratio.low) == ("exact", pytest.approx(1.1), None)
+    assert (shown.verdict, shown.p) == ("worse", None)
+    assert [condition.answer for condition in found.conditions] == ["shown", "held", "held"]
+    assert change(compared(exact(20), exact(20))).verdict == "same"
+
+
+# Conditions
+
+SHIFTED = [mean * factor for mean, factor in zip(BASE_MS, (1.20, 1.18, 1.22, 1.21, 1.19, 1.2), strict=True)]
+SCATTERED = [mean * factor for mean, factor in zip(BASE_MS, (1.5, 0.8, 1.4, 0.7, 1.2, 1.1), strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "after", "answer"),
+    [
+        ("mean(rtt) worse by 10%", SHIFTED, "shown"),
+        ("mean(rtt) worse by 2ms", SHIFTED, "shown"),
+        ("mean(rtt) differs by 10%", SHIFTED, "shown"),
+        ("mean(rtt) worse by 30%", SHIFTED, "held"),
+        ("mean(rtt) better by 1%", SHIFTED, "held"),
+        ("mean(rtt) differs by 9ms", SHIFTED, "held"),
+        ("mean(rtt) worse by 19.5%", SHIFTED, "cannot tell"),
+        ("mean(rtt) worse by 10%", SCATTERED, "cannot tell"),
+        ("median( rtt ) worse by 10 %", SHIFTED, "shown"),
+    ],
+)  # fmt: skip
+def test_a_condition_is_shown_held_or_neither(condition: str, after: list[float], answer: str) -> None:
+    (asked,) = compared(repetitions(BASE_MS), repetitions(after), condition).conditions
+    assert asked.answer == answer
+    assert (asked.cells[0].needed is None) == (answer != "cannot tell")
+
+
+def test_a_rate_is_worse_when_it_is_smaller() -> None:
+    def rates(factor: float) -> list[CellRun]:
+        given = {"workload": {"kind": "transfer", "transport": "tcp", "duration_ns": 1000 * MS}}
+        return [
+            run(0, transfers_at(factor * rate), repetition=number, parameters={**given, "seed": number})
+            for number, rate in enumerate((1e6, 1.1e6, 1.05e6, 0.95e6))
+        ]
+
+    found = compared(rates(1), rates(0.8), "mean(goodput) worse by 10%", "mean(goodput) better by 10%")
+    assert change(found, "goodput").verdict == "worse"
+    assert [condition.answer for condition in found.conditions] == ["shown", "held"]
+
+
+def transfers_at(rate_bps: float):
+    return table(
+        1, connection=[0], intended_ns=[0], sent_ns=[0], received_ns=[8000 * MS], connect_ns=[MS],
+        received_bytes=[round(rate_bps)], wire_ns=[8000 * MS], outcome=["ok"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("units", [3, 5, 20])
+@pytest.mark.parametrize("amount", ["5%", "0.8ms"])
+def test_a_condition_at_its_amount_is_shown_in_at_most_5_percent(amount: str, units: int) -> None:
+    """Four cells whose truth is the amount itself: one wrong "shown" among all of them is what may happen in 5 %."""
+    random, condition = np.random.default_rng(units), read_condition(f"mean(rtt) worse by {amount}")
+    trials, wrong = 2000, 0
+    for _ in range(trials):
+        p_values = []
+        for _ in range(4):
+            base = 16 + random.normal(0, 1, units)
+            after = (base * 1.05 if condition.is_ratio else base + 0.8) + random.normal(0, 0.3, units)
+            sides = UnitValues(base * MS), UnitValues(after * MS)
+            effect = effect_of(*sides, paired=True, is_ratio=condition.is_ratio)
+            p_values.append(condition.p_of_not(effect))
+        wrong += min(holm(p_values)) < 0.05
+    # 5 % and four standard deviations of the binomial.
+    assert wrong / trials <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / trials)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("rtt worse by 10%", "is not a condition", "STATISTIC(METRIC)"),
+        ("p95(rtt) worse", "is not a condition", "STATISTIC(METRIC)"),
+        ("p95(rrt) worse by 10%", "rrt is not a metric", 'did you mean "rtt"?'),
+        ("max(rtt) worse by 10%", "rtt has no max", "it has median, mean, p95, p99"),
+        ("mean(delayed_share) worse by 1%", "delayed_share has no mean", "it has share"),
+        ("p95(completion) worse by 1%", "completion has no p95", "it has mean"),
+        ("p95(rtt) slower by 10%", "slower is not a direction", "worse, better, differs"),
+        ("p95(rtt) worse by 10mbit", "10mbit is no amount of rtt", "ns, us, ms"),
+        ("p95(rtt) worse by 10", "10 is no amount of rtt", "a number and one of"),
+        ("share(lost) worse by 120%", "a share cannot change by 120%", "below 100%"),
+    ],
+)
+def test_a_condition_that_says_nothing_is_refused(text: str, message: str, hint: str) -> None:
+    with pytest.raises(ConditionError) as caught:
+        read_condition(text)
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_a_condition_about_a_metric_that_no_common_cell_has_is_refused() -> None:
+    with pytest.raises(TooFewSamples, match="no cell that both runs have has the metric goodput"):
+        compared(repetitions(BASE_MS), repetitions(BASE_MS), "mean(goodput) worse by 1%")
+
+
+def test_an_amount_is_in_the_unit_of_results() -> None:
+    def amount(text: str) -> tuple[bool, float]:
+        condition: Condition = read_condition(text)
+        return condition.is_ratio, condition.amount
+
+    assert amount("mean(rtt) worse by 1.5ms") == (False, 1.5e6)
+    assert amount("mean(goodput) worse by 2 Mbit/s") == (False, 2e6)
+    assert amount("mean(rtt) worse by 7%") == (True, pytest.approx(0.07))
+    assert amount("share(lost) worse by 7%") == (False, pytest.approx(0.07))
+
+
+# The command
+
+
+def kept(directory: Path, cells: list[CellRun]) -> str:
+    """A run directory with these repetitions."""
+    plan = [
+        planned_cell(
+            one.cell, key=f"c{one.cell:03d}-r{one.repetition:02d}", repetition=one.repetition, levels=one.levels,
+            parameters=one.parameters,
+        )
+        for one in cells
+    ]  # fmt: skip
+    with new_run(directory, plan=plan) as store:
+        folder = CellsFolder(store.directory)
+        for planned, one in zip(plan, cells, strict=True):
+            part = folder.begin(planned.key)
+            one.samples.write_parquet(part / "samples.parquet")
+            folder.commit(part, cell_result(planned, finished=one.finished, failure=one.failure))
+    return str(directory)
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as caught:
+        main(["compare", *words])
+    out, err = capsys.readouterr()
+    assert isinstance(caught.value.code, int)
+    return caught.value.code, out, err
+
+
+def test_the_exit_status_says_whether_a_condition_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, shifted = kept(tmp_path / "old", repetitions(BASE_MS)), kept(tmp_path / "new", repetitions(SHIFTED))
+    scattered = kept(tmp_path / "scattered", repetitions(SCATTERED))
+    status, out, _ = command(capsys, old, shifted)
+    assert status == 0
+    assert "worse by 18.5 to 21.5 %" in " ".join(out.split())
+    status, out, _ = command(capsys, old, shifted, "--fail-if", "mean(rtt) worse by 10%")
+    assert (status, "mean(rtt) worse by 10%: shown" in out) == (3, True)
+    status, out, _ = command(capsys, old, shifted, "--fail-if", "mean(rtt) worse by 50%")
+    assert (status, "mean(rtt) worse by 50%: shown not to be so" in out) == (0, True)
+    asked = ["--fail-if", "mean(rtt) worse by 10%"]
+    status, out, _ = command(capsys, old, scattered, *asked)
+    assert (status, "more repetitions of each run would" in out) == (0, True)
+    assert command(capsys, old, scattered, *asked, "--require-answer")[0] == 4
+    status, out, _ = command(capsys, old, shifted, *asked, "--json")
+    found = RunComparison.model_validate_json(out)
+    assert (status, found.conditions[0].answer) == (3, "shown")
+
+
+def test_a_common_cell_that_is_not_valid_fails_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = kept(tmp_path / "old", repetitions(BASE_MS))
+    broken = kept(tmp_path / "broken", repetitions([*BASE_MS[:-1], None]))
+    status, out, _ = command(capsys, old, broken, "--fail-if", "mean(rtt) worse by 10%")
+    assert status == 1
+    assert "not valid in B" in out
+    assert "no exchange succeeded" in out
+
+
+def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = kept(tmp_path / "old", repetitions(BASE_MS)), kept(tmp_path / "new", repetitions(BASE_MS))
+    other = kept(tmp_path / "other", repetitions(BASE_MS, transport="tcp", levels={"workload.transport": "tcp"}))
+    with new_run(tmp_path / "empty"):
+        pass
+    early = tmp_path / "early"
+    early.mkdir()
+    (early / "manifest.json").write_text('{"schema": "crosswind.run/0"}')
+    mistakes = [
+        ((old, str(tmp_path / "empty")), "has no results yet"),
+        ((old, other), "have no cell in common"),
+        ((old, old), "are the same run"),
+        ((old, str(tmp_path / "nowhere")), "is not a run"),
+        ((old, str(early)), "its schema is 'crosswind.run/0'"),
+        ((old, new, "--metric", "rtl"), "--metric rtl: there is no such metric"),
+        ((old, new, "--metric", "goodput"), "no cell that both runs have has the metric goodput"),
+        ((old, new, "--fail-if", "rtt"), "--fail-if"),
+        ((old, new, "--require-answer"), "--require-answer without a condition"),
+    ]
+    for words, message in mistakes:
+        status, out, err = command(capsys, *words)
+        assert (status, out) == (2, ""), words
+        assert message in err
+        assert "hint: " in err
+        assert "Traceback" not in err
