@@ -19,9 +19,9 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from crosswind.execution.observer import Observer
-    from crosswind.execution.session import resume, run
     from crosswind.execution.virtual import VirtualCell, virtual
     from crosswind.results import analyse, write_html
+    from crosswind.running import resume, run
     from crosswind.store.run import Run, load
     from crosswind.study.design import Study, load_study
 
@@ -50,8 +50,8 @@ _PLACES = {
     "analyse": "crosswind.results",
     "load": "crosswind.store.run",
     "load_study": "crosswind.study.design",
-    "resume": "crosswind.execution.session",
-    "run": "crosswind.execution.session",
+    "resume": "crosswind.running",
+    "run": "crosswind.running",
     "virtual": "crosswind.execution.virtual",
     "write_html": "crosswind.results",
 }

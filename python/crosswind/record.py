@@ -126,6 +126,7 @@ class RunRecord:
             {source, level, a, b, c, note, cells}, whose coefficients may be absent.
         equivalences: claims to test, each {title, metric, factor, margin, is_ratio, bound, where, note, cells};
             `margin` is as written, `bound` its number: in the metric's unit, or of a ratio what is above 1.
+        precision: what intervals were to be narrowed to, as the manifest has it; None where nothing was asked.
     """
 
     study: dict[str, Any]
@@ -140,3 +141,4 @@ class RunRecord:
     figures: list[dict[str, Any]] = field(default_factory=list)
     fits: list[dict[str, Any]] = field(default_factory=list)
     equivalences: list[dict[str, Any]] = field(default_factory=list)
+    precision: dict[str, Any] | None = None

@@ -5,7 +5,7 @@ Colours follow rich, which obeys NO_COLOR; a terminal that cannot move its curso
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
@@ -15,11 +15,13 @@ from rich.text import Text
 
 from crosswind.cell.events import Event, Finished, Progress
 from crosswind.cell.process import CellEnd
-from crosswind.cli.text import repetition_text, seconds_text, virtual_text
+from crosswind.cli.text import levels_text, repetition_text, seconds_text, virtual_text
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.observer import Observer
 from crosswind.execution.tally import CellUnderWay, Tally
+from crosswind.precision import CellPrecision
 from crosswind.report.text.format import quantity
+from crosswind.report.text.precision import precision_text
 from crosswind.store.plan import PlannedCell
 
 _SHOWN_CELLS = 8
@@ -33,6 +35,7 @@ class LiveProgress(Observer):
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
         self._name = ""
+        self._levels: dict[int, str] = {}
         self._tally = Tally(clock)
         self._live = Live(self, console=console, transient=True, refresh_per_second=8)
 
@@ -40,7 +43,16 @@ class LiveProgress(Observer):
         """Puts the display up."""
         self._name = name
         self._tally.run_started(name, plan, missing)
+        self._levels = levels_of(plan)
         self._live.start()
+
+    def plan_grew(self, added: Sequence[PlannedCell]) -> None:
+        """Makes the bar longer."""
+        self._tally.plan_grew(added)
+
+    def precision(self, state: Sequence[CellPrecision]) -> None:
+        """Updates the lines about intervals."""
+        self._tally.precision(state)
 
     def cell_started(self, planned: PlannedCell) -> None:
         """Adds a line."""
@@ -93,6 +105,22 @@ class LiveProgress(Observer):
             yield _line(cell, tally.wall_s(cell), options.max_width)
         if len(cells) > _SHOWN_CELLS:
             yield Text(f"  and {len(cells) - _SHOWN_CELLS} more", style="dim")
+        yield from self._intervals(options.max_width)
+
+    def _intervals(self, width: int) -> Iterator[Text]:
+        """A line for each interval that is not narrow enough yet, the widest first, and how many are."""
+        states = self._tally.last_precision
+        if not states:
+            return
+        going_on = sorted((state for state in states if state.ended is None), key=_narrowness)
+        yield Text(f"  precision: {len(states) - len(going_on)} of {len(states)} intervals have ended", style="dim")
+        for state in going_on[:_SHOWN_CELLS]:
+            line = Text(f"  {self._levels[state.cell]}  ".rstrip(" ") + "  ")
+            line.append(precision_text(state), style="magenta")
+            line.truncate(width, overflow="ellipsis")
+            yield line
+        if len(going_on) > _SHOWN_CELLS:
+            yield Text(f"  and {len(going_on) - _SHOWN_CELLS} more", style="dim")
 
 
 class PlainProgress(Observer):
@@ -102,14 +130,30 @@ class PlainProgress(Observer):
         self._console = console
         self._clock = clock
         self._tally = Tally(clock)
+        self._levels: dict[int, str] = {}
         self._printed_running = 1
         self._printed_at = -math.inf
 
     def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
         """Prints what will run."""
         self._tally.run_started(name, plan, missing)
+        self._levels = levels_of(plan)
         kept = f", {self._tally.done} are done already" if self._tally.done else ""
         self._print(f"{name}: {len(missing)} of {len(plan)} cells to run{kept}")
+
+    def plan_grew(self, added: Sequence[PlannedCell]) -> None:
+        """Prints how much more will run."""
+        self._tally.plan_grew(added)
+        cells = len({planned.cell for planned in added})
+        self._print(f"{len(added)} more repetitions of {cells} cell{'s' * (cells != 1)} for their precision")
+
+    def precision(self, state: Sequence[CellPrecision]) -> None:
+        """Prints the intervals that have become another one since the last time."""
+        before = self._tally.last_precision
+        self._tally.precision(state)
+        for one in state:
+            if one not in before:
+                self._print(f"{self._levels[one.cell]}: {precision_text(one)}".removeprefix(": "))
 
     def cell_started(self, planned: PlannedCell) -> None:
         """Prints nothing yet."""
@@ -177,6 +221,17 @@ def concurrency_text(now: Concurrency, *, only_virtual: bool = False) -> str:
         f"{now.running} at a time ({limit}), {100 * window.late_share:.2g} % of packets late, "
         f"CPU wait {100 * waits:.2g} %, {100 * now.pressure:.0f} % of the fidelity budget"
     )
+
+
+def levels_of(plan: Sequence[PlannedCell]) -> dict[int, str]:
+    """The levels of each cell in words."""
+    return {planned.cell: levels_text(planned.levels) for planned in plan}
+
+
+def _narrowness(state: CellPrecision) -> float:
+    """How much of its target an interval has reached; 0 where there is none."""
+    half = state.half_width
+    return state.wanted / half if half and state.wanted is not None else 0.0
 
 
 def _line(cell: CellUnderWay, wall_s: float, width: int) -> Text:

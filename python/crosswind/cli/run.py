@@ -32,6 +32,8 @@ Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 130 interrupted (wh
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, dotted.")
 @click.option("--quick", is_flag=True, help="The study's variant for a first look.")
 @click.option("--repetitions", type=click.IntRange(1), help="How often every cell is run.")
+@click.option("--precision", metavar="TARGET", help="Run until intervals are this narrow: 5%, of the mean; or 2ms.")
+@click.option("--repetitions-max", type=click.IntRange(1), help="How often a cell is run at most for its precision.")
 @click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where the run is kept.")
 @click.option(
@@ -56,6 +58,8 @@ def command(
     assignments: tuple[str, ...],
     quick: bool,
     repetitions: int | None,
+    precision: str | None,
+    repetitions_max: int | None,
     seed: int | None,
     output: Path | None,
     resume: str | None,
@@ -74,44 +78,47 @@ def command(
     page, program.
     """
     given = chosen(settings)
-    design = {"study.repetitions": repetitions, "study.seed": seed}
+    design = {"study.repetitions": repetitions, "study.repetitions_max": repetitions_max, "study.seed": seed}
     overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
-    if resume is not None and study is None and (given or overrides or quick):
+    if resume is not None and study is None and (given or overrides or quick or precision):
         raise UsageError(
             "--resume continues a run as it was planned, and takes no settings",
             hint="leave the settings out, or run the study anew without --resume",
         )
-    wanted = study_from(study, given, overrides, quick=quick)
+    wanted = study_from(study, given, overrides, quick=quick, precision=precision)
     asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
     # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
     from rich.console import Console
 
+    from crosswind import running
     from crosswind.cli.progress import progress_for
-    from crosswind.execution import session
+    from crosswind.execution.session import resume_command
 
     progress = progress_for(Console(stderr=True, highlight=False))
     words = ["crosswind", *sys.argv[1:]]
     if resume is not None:
         directory = _directory_to_resume(resume, output, asked)
-        run = session.resume(directory, study=wanted, jobs=jobs, progress=progress, command=words)
+        run = running.resume(directory, study=wanted, jobs=jobs, progress=progress, command=words)
     elif wanted is not None:
-        run = session.run(wanted, output=output, jobs=jobs, progress=progress, command=words, **asked)
+        run = running.run(wanted, output=output, jobs=jobs, progress=progress, command=words, **asked)
     else:
         raise UsageError("nothing to run", hint="name a study: `crosswind studies` lists them")
     if run.interrupted:
         click.echo(f"interrupted: {len(run.results())} of {run.planned} cells are kept in {run.directory}", err=True)
-        click.echo(f"hint: {session.resume_command(run.directory)} goes on", err=True)
+        click.echo(f"hint: {resume_command(run.directory)} goes on", err=True)
         return 130
     return _report(run, as_json=as_json, no_report=no_report)
 
 
-def study_from(name: str | None, given: dict[str, str], overrides: dict[str, Any], *, quick: bool) -> Study | None:
+def study_from(
+    name: str | None, given: dict[str, str], overrides: dict[str, Any], *, quick: bool, precision: str | None = None
+) -> Study | None:
     """The study that a command line means: a built-in one, a file, or one made of options; None when it names none.
 
     Raises: UsageError, StudyError when the command line or the study is wrong.
     """
     if name is None:
-        if given or overrides or quick:
+        if given or overrides or quick or precision:
             raise UsageError(
                 "settings without a study", hint=f"name a study, or one of {', '.join(WORKLOAD_KINDS)}, before them"
             )
@@ -124,10 +131,12 @@ def study_from(name: str | None, given: dict[str, str], overrides: dict[str, Any
                 hint="leave --quick away; --messages or --count sets how much",
             )
         study = Study.adhoc(name, given, flags=options())
-        return study.with_overrides(overrides) if overrides else study
-    study = load_study(name)
-    if quick:
-        study = study.quick()
+        given = {}
+    else:
+        study = load_study(name)
+        study = study.quick() if quick else study
+    # Before the overrides, one of which may say how often a cell is run at most for its precision.
+    study = study.with_precision(precision) if precision is not None else study
     twice = sorted(set(given) & set(overrides))
     if twice:
         raise UsageError(f"{twice[0]} is set by {options()[twice[0]]} and by --set", hint="leave one of them away")

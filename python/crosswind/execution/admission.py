@@ -56,6 +56,10 @@ class Admission:
     def __len__(self) -> int:
         return len(self._ready) + len(self._alone) + len(self._missed)
 
+    def extend(self, added: Sequence[PlannedCell]) -> None:
+        """Further repetitions are to run."""
+        self._ready.extend(added)
+
     @property
     def unattainable(self) -> list[PlannedCell]:
         """One repetition of each cell that missed the budget even alone, once these show that no cell can keep it.

@@ -35,6 +35,10 @@ class VirtualQueue:
     def __len__(self) -> int:
         return len(self._ready)
 
+    def extend(self, added: Iterable[PlannedCell]) -> None:
+        """Further repetitions are to run."""
+        self._ready.extend(added)
+
     def next(self) -> tuple[PlannedCell, Seat] | None:
         """What may start now. Raises: EngineError when there is no such kernel, or it does not run."""
         if not self._ready or not self._free:

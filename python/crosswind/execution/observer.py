@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from crosswind.cell.events import Event
 from crosswind.cell.process import CellEnd
 from crosswind.execution.concurrency import Concurrency
+from crosswind.precision import CellPrecision
 from crosswind.store.plan import PlannedCell
 
 
@@ -25,6 +26,12 @@ class Observer:
 
     def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
         """It ended, missed its fidelity budget, is stored aside, and will be run again."""
+
+    def plan_grew(self, added: Sequence[PlannedCell]) -> None:
+        """Cells that are not precise enough yet will be run again."""
+
+    def precision(self, state: Sequence[CellPrecision]) -> None:
+        """How narrow the intervals are, after each round. Called where a study asks for a precision."""
 
     def concurrency(self, now: Concurrency) -> None:
         """A window is over."""

@@ -131,6 +131,22 @@ def _virtual_ns(runs: Sequence[Forecast], processors: int) -> int:
     return max(sum(each) // processors, max(each, default=0))
 
 
+def precision(study: Study) -> dict[str, Any] | None:
+    """What intervals of a study are to be narrowed to, and after how many repetitions each cell is looked at."""
+    if not study.precisions:
+        return None
+    cells = tuple(study.cells())
+    by_looks: dict[tuple[int, ...], list[int]] = {}
+    for cell in cells:
+        if looks := study.looks_of(cell):
+            by_looks.setdefault(looks, []).append(cell.index)
+    return {
+        "seed": study.seed,
+        "targets": [target for asked in study.precisions for target in asked.as_dict(cells)],
+        "looks": [{"cells": own, "repetitions": list(looks)} for looks, own in by_looks.items()],
+    }
+
+
 def presentation(study: Study) -> dict[str, Any]:
     """What a report shows of a study beside its measurements, each tied to the indices of its cells."""
     cells = tuple(study.cells())

@@ -16,6 +16,7 @@ from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.errors import CrosswindError, DiskError, EngineError
 from crosswind.execution.admission import ATTEMPTS, Admission, Admitted
 from crosswind.execution.concurrency import WINDOW_S, Budget, ConcurrencyControl, Counters
+from crosswind.execution.growth import Growth
 from crosswind.execution.guests import Seat, VirtualQueue
 from crosswind.execution.observer import Observer
 from crosswind.execution.processors import Processors, restore
@@ -46,6 +47,7 @@ class Scheduler:
 
     Args: store: open for writing. binary: of crosswind-cell. observer: sees everything.
         jobs: cells at a time, fixed by hand; None for as many as the fidelity budget allows.
+        growth: adds repetitions to the plan whenever all of it was run; None for a plan that stays as it is.
     """
 
     def __init__(
@@ -56,8 +58,10 @@ class Scheduler:
         *,
         jobs: int | None = None,
         clock: WallClock | None = None,
+        growth: Growth | None = None,
     ) -> None:
         self.store = store
+        self._growth = growth
         self.clock_jumps: list[ClockJump] = []
         self._cells = CellsFolder(store.directory)
         self._binary = binary
@@ -79,7 +83,7 @@ class Scheduler:
             jobs=jobs,
         )
         self._admission = self._new_admission()
-        budget = Budget.strictest(planned.budget for planned in self._missing)
+        budget = Budget.strictest(planned.budget for planned in store.plan if not planned.is_virtual)
         self._concurrency = ConcurrencyControl(budget, cells=len(self._missing), jobs=jobs)
         self._next_start = self._next_window = 0.0
 
@@ -130,12 +134,28 @@ class Scheduler:
 
     def _loop(self) -> None:
         self._next_window = time.monotonic() + WINDOW_S
-        while self._running or ((len(self._admission) or len(self._virtual)) and not self._ending):
+        while self._running or ((self._has_waiting or self._grow()) and not self._ending):
             self._start_what_may()
             self._wait()
             for cell in [cell for cell in self._running.values() if cell.process.done]:
                 del self._running[cell.planned.key]
                 self._end(cell, cell.process.end())
+
+    @property
+    def _has_waiting(self) -> bool:
+        return bool(len(self._admission) or len(self._virtual))
+
+    def _grow(self) -> bool:
+        """Adds what the precision of the study takes. Returns whether there is more to run."""
+        if self._growth is None or self._ending:
+            return False
+        added = self._growth.next_cells()
+        self._observer.precision(self._growth.state())
+        if added:
+            self._observer.plan_grew(added)
+            self._admission.extend([planned for planned in added if not planned.is_virtual])
+            self._virtual.extend(planned for planned in added if planned.is_virtual)
+        return bool(added)
 
     @property
     def _ending(self) -> bool:

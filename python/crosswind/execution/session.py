@@ -1,9 +1,7 @@
-"""Runs as a program starts them: a study is run, or a run goes on.
+"""A study is run, or a run goes on, in a session: planned, checked, run, and closed.
 
-    run = crosswind.run("quickstart", quick=True)
-    run = crosswind.resume(run.directory)
-
-This is what `crosswind run` calls. Nothing here prints: who wants to see a run go by passes an observer.
+`crosswind.running` offers this to programs and to the command line. Nothing here prints: who wants to see a run go by
+passes an observer. Nothing here judges what was measured: how often cells are run, a stopping rule may decide.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +13,9 @@ from typing import Any
 from crosswind.cell.binary import find_binary, used_placeholders
 from crosswind.cell.kernels import find_kernel
 from crosswind.errors import CrosswindError
+from crosswind.execution.growth import Growth, StoppingRules
 from crosswind.execution.observer import Observer
-from crosswind.execution.planning import planned_cells, presentation, refuse_unknown_models
+from crosswind.execution.planning import planned_cells, precision, presentation, refuse_unknown_models
 from crosswind.execution.scheduler import Scheduler
 from crosswind.execution.stops import stopped_by_signals
 from crosswind.store.directory import Store
@@ -41,31 +40,20 @@ def run(
     profile: bool = False,
     progress: Observer | None = None,
     command: Sequence[str] | None = None,
+    rules: StoppingRules | None = None,
 ) -> Run:
-    """Runs a study in a new directory, to its end or until SIGINT or SIGTERM stops it (`Run.interrupted`).
-
-    Args:
-        study: a study, the name of a built-in one, or the path of a study file.
-        output: where the run is kept, absent or empty; None for `crosswind-runs/<study>-<UTC time>`.
-        quick: its variant for a first look.
-        jobs: cells at a time; None for as many as the fidelity budget allows.
-        packets, capture, qlog: files to keep of every cell. profile: sample where processor time goes.
-        progress: sees the run go by.
-        command: what the run's provenance says it was started by; None for this process's command line.
-    Raises: StudyError when the study is wrong or a cell impossible; StoreError when the directory is taken; EngineError
-        or DiskError when no cell can run. What was finished is kept.
-    """
+    """As `crosswind.run`, which describes the arguments. rules: make the stopping rule of a study that needs one."""
     design = study if isinstance(study, Study) else load_study(str(study))
     if quick:
         design = design.quick()
     options = Options(packets=packets, capture=capture, qlog=qlog, profile=profile)
-    store = start(design, output=Path(output) if output else None, options=options, command=command)
+    store = start(design, output=Path(output) if output else None, options=options, command=command, rules=rules)
     if progress and _fell_back(store.plan, design):
         progress.remark(
             "cells run in virtual time, because this machine does not let them make their network: "
             "`crosswind doctor` says why, docs/virtual-time.md what that means"
         )
-    return execute(store, jobs=jobs, progress=progress)
+    return execute(store, jobs=jobs, progress=progress, rules=rules)
 
 
 def resume(
@@ -75,14 +63,9 @@ def resume(
     jobs: int | None = None,
     progress: Observer | None = None,
     command: Sequence[str] | None = None,
+    rules: StoppingRules | None = None,
 ) -> Run:
-    """Goes on with a run: runs what has no result and what failed, nothing else.
-
-    Args: directory: of the run; None for the latest (of `study`, when one is given). study: refuse a run of another
-        one. jobs, progress, command: as of `run`.
-    Raises: StoreError when it is no run, is in use, or holds another study; EngineError or DiskError when no cell can
-        run. What was finished is kept.
-    """
+    """As `crosswind.resume`, which describes the arguments. rules: as of `run`."""
     place = Path(directory) if directory else latest_run(name=study.name if study else None)
     store = Store.resume(place, digest=study.digest() if study else None)
     try:
@@ -92,10 +75,17 @@ def resume(
     except CrosswindError:
         store.close()
         raise
-    return execute(store, jobs=jobs, progress=progress)
+    return execute(store, jobs=jobs, progress=progress, rules=rules)
 
 
-def start(study: Study, *, output: Path | None, options: Options, command: Sequence[str] | None = None) -> Store:
+def start(
+    study: Study,
+    *,
+    output: Path | None,
+    options: Options,
+    command: Sequence[str] | None = None,
+    rules: StoppingRules | None = None,
+) -> Store:
     """A new run of `study`: planned, its cells checked, its directory made.
 
     Raises: StudyError when a cell is impossible; StoreError when the directory is taken; EngineError without a binary.
@@ -104,6 +94,9 @@ def start(study: Study, *, output: Path | None, options: Options, command: Seque
     binary = find_binary()
     started = utc_now()
     plan = planned_cells(study, options, binary=binary)
+    asked = precision(study)
+    if rules is not None and asked is not None:
+        rules.check(asked, plan)
     programs = used_placeholders((planned.parameters for planned in plan), binary)
     words = _command(command)
     origin = provenance(binary, command=words, seed=study.seed, started=started, programs=programs)
@@ -116,18 +109,24 @@ def start(study: Study, *, output: Path | None, options: Options, command: Seque
         planned=len(plan),
         provenance=with_kernels(origin, plan),
         sessions=(Session(started=started, command=words),),
+        precision=asked,
     )
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     return Store.create(output or fresh_directory(study.name, stamp), manifest, plan)
 
 
-def execute(store: Store, *, jobs: int | None = None, progress: Observer | None = None) -> Run:
-    """Runs what the store misses, and closes it.
+def execute(
+    store: Store, *, jobs: int | None = None, progress: Observer | None = None, rules: StoppingRules | None = None
+) -> Run:
+    """Runs what the store misses, and what its stopping rule asks for besides, and closes it.
 
     Raises: EngineError, DiskError when no cell could run after this one; what was finished is kept.
     """
     with store:
-        scheduler = Scheduler(store, find_binary(), progress or Observer(), jobs=jobs)
+        rule = rules.rule_of(store.manifest) if rules is not None else None
+        seed = (store.manifest.precision or {}).get("seed", 0)
+        growth = None if rule is None else Growth(store, rule, seed=seed)
+        scheduler = Scheduler(store, find_binary(), progress or Observer(), jobs=jobs, growth=growth)
         try:
             with stopped_by_signals(scheduler.stop):
                 scheduler.run()

@@ -10,6 +10,7 @@ from crosswind.cell.events import Event, Progress
 from crosswind.cell.process import CellEnd
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.observer import Observer
+from crosswind.precision import CellPrecision
 from crosswind.store.plan import PlannedCell
 
 
@@ -81,6 +82,7 @@ class Tally(Observer):
         self.waiting: dict[str, PlannedCell] = {}
         self.running: dict[str, CellUnderWay] = {}
         self.last_concurrency: Concurrency | None = None
+        self.last_precision: Sequence[CellPrecision] = ()
         self.time_left = TimeLeft()
         self.virtual_ns = 0
         self._clock = clock
@@ -113,6 +115,15 @@ class Tally(Observer):
         self.total = len(plan)
         self.done = len(plan) - len(missing)
         self.waiting = {planned.key: planned for planned in missing}
+
+    def plan_grew(self, added: Sequence[PlannedCell]) -> None:
+        """There is more to run."""
+        self.total += len(added)
+        self.waiting |= {planned.key: planned for planned in added}
+
+    def precision(self, state: Sequence[CellPrecision]) -> None:
+        """Keeps how narrow the intervals are."""
+        self.last_precision = state
 
     def cell_started(self, planned: PlannedCell) -> None:
         """A cell is no longer waiting."""

@@ -107,6 +107,14 @@ class Store:
         """Says in the manifest how far the run is. Raises: DiskError."""
         self._replace_manifest(replace(self.manifest, status=status))
 
+    def extend_plan(self, added: Sequence[PlannedCell]) -> None:
+        """Adds repetitions to the plan. Raises: DiskError."""
+        plan = (*self.plan, *added)
+        with disk_errors(self.directory):
+            write_plan(self.directory, plan)
+        self.plan = plan
+        self._replace_manifest(replace(self.manifest, planned=len(plan)))
+
     def begin_session(self, session: Session) -> None:
         """Adds a session to the manifest of a run that goes on. Raises: DiskError."""
         sessions = (*self.manifest.sessions, session)
@@ -152,10 +160,19 @@ def _tidied(directory: Path, manifest: Manifest) -> Manifest:
     for part in (directory / "cells").glob("*.part"):
         shutil.rmtree(part)
     if manifest.plan_inside is None:
-        return manifest
+        return _with_its_plan(directory, manifest)
     write_plan(directory, manifest.plan_inside)
     write_manifest(directory, manifest.without_plan())
     return manifest.without_plan()
+
+
+def _with_its_plan(directory: Path, manifest: Manifest) -> Manifest:
+    """The manifest with the size of the plan, which a session that died while the plan grew has left behind it."""
+    if manifest.precision is None or (planned := len(read_plan(directory))) == manifest.planned:
+        return manifest
+    manifest = replace(manifest, planned=planned)
+    write_manifest(directory, manifest)
+    return manifest
 
 
 def _is_killed_start(directory: Path) -> bool:

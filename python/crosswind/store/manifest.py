@@ -73,6 +73,8 @@ class Manifest:
     Attributes:
         name: the study's. study: its canonical form. study_digest: of all in it that is measured.
         presentation: what a report shows beside the measurement.
+        precision: what intervals are to be narrowed to, and after how many repetitions each cell is looked at
+            (docs/store.md); None where every cell is run a fixed number of times.
         planned: repetitions in the plan. provenance: versions, machine, kernel settings, `started`.
     """
 
@@ -85,6 +87,7 @@ class Manifest:
     provenance: Mapping[str, Any]
     sessions: tuple[Session, ...] = ()
     status: Status = Status.RUNNING
+    precision: Mapping[str, Any] | None = None
     plan_inside: tuple[PlannedCell, ...] | None = field(default=None, repr=False)
     """The plan, where an earlier version kept it in the manifest."""
 
@@ -107,6 +110,7 @@ class Manifest:
             "study_digest": self.study_digest,
             "presentation": self.presentation,
             "options": asdict(self.options),
+            **({} if self.precision is None else {"precision": self.precision}),
             "planned": self.planned,
             "provenance": self.provenance,
             "sessions": [asdict(session) for session in self.sessions],
@@ -133,6 +137,7 @@ class Manifest:
             provenance=data["provenance"],
             sessions=tuple(map(Session.from_json, data["sessions"])),
             status=Status(data["status"]),
+            precision=data.get("precision"),
             plan_inside=plan,
         )
 

@@ -24,16 +24,19 @@ def record_of(store: Store) -> RunRecord:
         published=presentation["published"],
         models=presentation["models"],
         notes=presentation["notes"],
-        cells=[_cell_run(store.directory / "cells" / key, result) for key, result in store.results().items()],
+        cells=[cell_run(store, result) for result in store.results().values()],
         planned=manifest.planned,
         provenance=dict(manifest.provenance),
         figures=presentation.get("figures", []),
         fits=presentation.get("fits", []),
         equivalences=presentation.get("equivalences", []),
+        precision=None if manifest.precision is None else dict(manifest.precision),
     )
 
 
-def _cell_run(place: Path, result: CellResult) -> CellRun:
+def cell_run(store: Store, result: CellResult) -> CellRun:
+    """One repetition of a run with its tables. Raises: StoreError when they cannot be read."""
+    place = store.directory / "cells" / result.key
     # A cell that failed may have left tables; they stay for whoever looks into it, but are no measurement.
     whole = result.failure is None
     planned = result.planned

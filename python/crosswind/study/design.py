@@ -21,6 +21,7 @@ from crosswind.study.keys import KINDS
 from crosswind.study.levels import Level, Values, did_you_mean, text_of
 from crosswind.study.overrides import override
 from crosswind.study.parts import Part, parts_of
+from crosswind.study.precision import Precision, looks_of, most_repetitions, precisions_of
 from crosswind.study.presentation import (
     Equivalence,
     Figure,
@@ -39,7 +40,7 @@ SCHEMA = "crosswind.study/1"
 MAX_FILE_BYTES = 1_000_000
 MAX_RUNS = 1_000_000
 _BUILTIN = Path(__file__).parents[1] / "studies"
-_MEASURING_TABLES = ("path", "host", "workload", "part", "study", "repetitions", "budget")
+_MEASURING_TABLES = ("path", "host", "workload", "part", "study", "repetitions", "precision", "budget")
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class Study:
     table: StudyDocument = field(repr=False)
     parts: tuple[Part, ...] = field(repr=False)
     limits: tuple[RepetitionLimit, ...] = field(repr=False)
+    precisions: tuple[Precision, ...] = field(repr=False)
     published: tuple[Published, ...] = field(repr=False)
     figures: tuple[Figure, ...] = field(repr=False)
     fits: tuple[Fit, ...] = field(repr=False)
@@ -68,7 +70,8 @@ class Study:
         try:
             parts = parts_of(table)
             limits = limits_of(table, parts)
-            idle = _check_cells(table, parts, limits)
+            precisions = precisions_of(table, parts)
+            idle = _check_cells(table, parts, limits, precisions)
             if idle and origin.options:
                 # Levels were set anew: a limit on what is not there any more is no mistake, and no part of the design.
                 return cls.from_document(_without_limits(document, idle), name=name, origin=origin)
@@ -82,7 +85,7 @@ class Study:
             equivalences = equivalences_of(table, parts)
         except DesignError as problem:
             raise origin.error(document, problem.location, problem.message, problem.hint) from None
-        return cls(name, document, table, parts, limits, published, figures, fits, equivalences, origin)
+        return cls(name, document, table, parts, limits, precisions, published, figures, fits, equivalences, origin)
 
     @classmethod
     def from_toml(cls, text: str, *, name: str, file: str | None = None) -> "Study":
@@ -118,6 +121,12 @@ class Study:
         labels = {key: f"--set {key}={text_of(value)}" for key, value in overrides.items()}
         return _overridden(self.document, overrides, self.origin, labels, name=self.name)
 
+    def with_precision(self, target: str) -> "Study":
+        """This study with one precision for all its cells, as by `--precision`. Raises: StudyError, naming that."""
+        document = {**self.document, "precision": [{"target": target}]}
+        options = {**self.origin.options, ("precision",): f"--precision {target}"}
+        return Study.from_document(document, name=self.name, origin=replace(self.origin, options=options))
+
     def quick(self) -> "Study":
         """The variant for a first look, from `[quick]`. Raises: StudyError when the study has none."""
         if not self.table.quick:
@@ -145,8 +154,14 @@ class Study:
         return self.table.study.repetitions
 
     def repetitions_of(self, cell: Cell) -> int:
-        """How often this cell is run: `repetitions`, or the least of its limits."""
-        return _repetitions_of(cell, self.repetitions, self.limits)
+        """How often this cell is run: `repetitions`, or the least of its limits; with a precision, before a look."""
+        looks = self.looks_of(cell)
+        return looks[0] if looks else _repetitions_of(cell, self.repetitions, self.limits)
+
+    def looks_of(self, cell: Cell) -> tuple[int, ...]:
+        """After how many repetitions it is decided whether this cell goes on; empty without a precision."""
+        most = most_repetitions(self.table)
+        return looks_of(cell, self.precisions, repetitions=self.repetitions, most=most, limits=self.limits)
 
     @property
     def seed(self) -> int:
@@ -288,12 +303,17 @@ def decode(data: bytes, file: str) -> str:
         raise StudyError(f"{file}:{line}: not UTF-8 text", hint="save the file as UTF-8") from None
 
 
-def _check_cells(table: StudyDocument, parts: tuple[Part, ...], limits: tuple[RepetitionLimit, ...]) -> set[int]:
+def _check_cells(
+    table: StudyDocument,
+    parts: tuple[Part, ...],
+    limits: tuple[RepetitionLimit, ...],
+    precisions: tuple[Precision, ...],
+) -> set[int]:
     """Makes every cell once. Returns which limits hold for none. Raises: CellError."""
     runs = 0
     idle = set(range(len(limits)))
     for cell in cells_of(parts):
-        runs += _repetitions_of(cell, table.study.repetitions, limits)
+        runs += _repetitions_of(cell, most_repetitions(table) if precisions else table.study.repetitions, limits)
         idle -= {number for number in idle if limits[number].where.matches(cell)}
     if runs > MAX_RUNS:
         raise CellError(

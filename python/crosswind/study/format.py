@@ -71,7 +71,12 @@ Budget = Annotated[SettingsTable, _Section(BudgetTable)]
 class StudyTable(Table):
     """The design."""
 
-    repetitions: int = Field(default=1, ge=1, le=100_000, description="how often every cell is run")
+    repetitions: int = Field(
+        default=1, ge=1, le=100_000, description="how often every cell is run; with a precision, at first"
+    )
+    repetitions_max: int | None = Field(
+        default=None, ge=1, le=100_000, description="with a precision: how often a cell is run at most; else 100"
+    )
     seed: int = Field(default=1, ge=0, le=2**53 - 1, description="every random decision derives from it")
     profile: bool = Field(default=False, description="sample where the processor time of client and server goes")
 
@@ -88,6 +93,21 @@ class RepetitionsTable(Table):
 
     where: Where = Field(description="dotted keys (or part) and the value each has in these cells")
     at_most: int = Field(ge=1, le=100_000, description="how often these cells are run at most")
+
+
+class PrecisionTable(Table):
+    """How narrow an interval is to be: cells are run until it is, or until `study.repetitions_max`."""
+
+    metric: str | None = Field(
+        default=None,
+        description="as of a published number; without it, the first by which the workload's levels compare",
+    )
+    statistic: str = Field(default="mean", description="of each repetition: mean, median, p95, p99")
+    target: str = Field(description='half the width of the interval of its mean: "5%" of the mean, "2ms", "100kbit/s"')
+    where: Where = Field(
+        default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are meant"
+    )
+    note: str = ""
 
 
 class PartTable(Table):
@@ -192,6 +212,7 @@ class StudyDocument(Table):
     quick: dict[str, Any] = Field(default_factory=dict, description="dotted keys and their values in the quick variant")
     part: list[PartTable] = Field(default_factory=list)
     repetitions: list[RepetitionsTable] = Field(default_factory=list)
+    precision: list[PrecisionTable] = Field(default_factory=list)
     published: list[PublishedTable] = Field(default_factory=list)
     figure: list[FigureTable] = Field(default_factory=list)
     fit: list[FitTable] = Field(default_factory=list)

@@ -7,7 +7,7 @@ SHA-256, so they are the same on every machine and version.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from crosswind.study.cells import Cell
@@ -43,12 +43,12 @@ class Plan:
         """The plan of a study: each cell as often as the study says."""
         cells = [(cell, study.repetitions_of(cell)) for cell in study.cells()]
         items: list[PlanItem] = []
-        for repetition in range(study.repetitions):
+        for repetition in range(max((times for _, times in cells), default=0)):
             seed = path_seed(study.seed, repetition)
-            block = [cell for cell, times in cells if repetition < times]
-            for cell in sorted(block, key=lambda cell: _rank(study.seed, repetition, cell.index)):
-                key = f"c{cell.index:03d}-r{repetition:02d}"
-                items.append(PlanItem(len(items), cell, repetition, repetition, seed, key))
+            block = {cell.index: cell for cell, times in cells if repetition < times}
+            for index in block_order(study.seed, repetition, block):
+                key = repetition_key(index, repetition)
+                items.append(PlanItem(len(items), block[index], repetition, repetition, seed, key))
         return cls(study, tuple(items))
 
     def __iter__(self) -> Iterator[PlanItem]:
@@ -61,6 +61,16 @@ class Plan:
 def path_seed(study_seed: int, repetition: int) -> int:
     """The seed that all cells of a repetition share, in [0, 2^53), which every JSON reader holds exactly."""
     return int.from_bytes(_hash("path", study_seed, repetition)[:8], "big") >> 11
+
+
+def repetition_key(cell: int, repetition: int) -> str:
+    """What names a repetition of a cell."""
+    return f"c{cell:03d}-r{repetition:02d}"
+
+
+def block_order(study_seed: int, repetition: int, cells: Iterable[int]) -> list[int]:
+    """Indices of the cells of a block in the order in which to run them. Those left out change nothing for others."""
+    return sorted(cells, key=lambda index: _rank(study_seed, repetition, index))
 
 
 def _rank(study_seed: int, repetition: int, index: int) -> bytes:

@@ -1,0 +1,220 @@
+"""Whether the intervals of a run are as narrow as its study asks, and which cells go on.
+
+A cell is looked at when it has as many repetitions as its schedule says. Each repetition counts by one number, the
+statistic of its metric; the interval of the mean of these is valid under all looks together
+(crosswind.stats.sequential). A cell goes on until every precision that is asked of it is reached.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.samples import read_samples
+from crosswind.analysis.settings import CellSettings
+from crosswind.analysis.summaries import metric_named, summaries_of, values_needed
+from crosswind.metrics import METRICS, STATISTICS
+from crosswind.precision import CellPrecision, Ended
+from crosswind.record import CellRun, RunRecord
+from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.sequential import look_at_which, repeated_interval
+
+_LEAST_INFINITE_LOSS = 0.25
+"""Each way: the wait for k losses in a row doubles k times, and E[4^k] is infinite from 1/4 on."""
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class AskedTarget(_Asked):
+    """A half-width to reach in some cells. target: as written. bound: its number, a share of the mean or a size."""
+
+    metric: str
+    statistic: str
+    target: str
+    is_relative: bool
+    bound: float
+    cells: frozenset[int]
+
+
+class AskedLooks(_Asked):
+    """After how many repetitions some cells are looked at."""
+
+    cells: tuple[int, ...]
+    repetitions: tuple[int, ...]
+
+
+class AskedPrecision(_Asked):
+    """What a manifest has as `precision`."""
+
+    targets: tuple[AskedTarget, ...]
+    looks: tuple[AskedLooks, ...]
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A repetition: its value, or why it has none."""
+
+    value: float | None
+    reason: str | None = None
+
+
+class PrecisionRule:
+    """Judges a run as it goes on. Args: asked: as the manifest has it."""
+
+    def __init__(self, asked: Mapping[str, Any]) -> None:
+        read = AskedPrecision.model_validate(asked)
+        self._targets = [(cell, target) for target in read.targets for cell in sorted(target.cells)]
+        self._looks = {cell: looks.repetitions for looks in read.looks for cell in looks.cells}
+        self._units: dict[tuple[int, str, str], dict[int, _Unit]] = {}
+        self._done: dict[int, int] = {}
+        self._exact: set[int] = set()
+
+    def add(self, run: CellRun) -> None:
+        """A repetition has ended, well or not."""
+        self._done[run.cell] = self._done.get(run.cell, 0) + 1
+        if run.exact:
+            self._exact.add(run.cell)
+        wanted = {(target.metric, target.statistic) for cell, target in self._targets if cell == run.cell}
+        if wanted:
+            samples = read_samples([run], shortest_ns=None)
+            data = CellData(run.cell, run.levels, [run], samples)
+            for metric, statistic in wanted:
+                self._units.setdefault((run.cell, metric, statistic), {})[run.repetition] = _unit(
+                    data, metric, statistic
+                )
+
+    def next_counts(self) -> dict[int, int]:
+        """Of each cell that goes on, how many repetitions it is to have in all before it is looked at again.
+
+        Half-way to where its precision will probably be reached: every look in between would cost time, and none is
+        needed, since the interval is valid at all of them whichever are taken.
+        """
+        likely: dict[int, int] = {}
+        for state in self.state():
+            if state.ended is None:
+                most = self._looks[state.cell][-1]
+                likely[state.cell] = max(likely.get(state.cell, 0), state.likely or most)
+        return {cell: self._next_look(cell, repetitions) for cell, repetitions in likely.items()}
+
+    def _next_look(self, cell: int, likely: int) -> int:
+        _, done = self._look(cell)
+        ahead = [n for n in self._looks[cell] if n > done]
+        return max((n for n in ahead if n <= (done + likely) // 2), default=ahead[0])
+
+    def state(self) -> list[CellPrecision]:
+        """How far every precision is in every cell, in order of the cells."""
+        found = [self._state(cell, target) for cell, target in self._targets]
+        by_cell: dict[int, list[CellPrecision]] = {}
+        for state in found:
+            by_cell.setdefault(state.cell, []).append(state)
+        return [state for cell in sorted(by_cell) for state in self._with_end(cell, by_cell[cell])]
+
+    def _look(self, cell: int) -> tuple[int, int]:
+        """The last look of a cell that was reached: its index, and its repetitions; (-1, 0) before the first."""
+        looks, done = self._looks[cell], self._done.get(cell, 0)
+        passed = [n for n in looks if n <= done]
+        return len(passed) - 1, passed[-1] if passed else 0
+
+    def _state(self, cell: int, target: AskedTarget) -> CellPrecision:
+        look, repetitions = self._look(cell)
+        units = self._units.get((cell, target.metric, target.statistic), {})
+        at_look = [
+            unit for repetition, unit in sorted(units.items()) if repetition < repetitions or cell in self._exact
+        ]
+        values = np.array([unit.value for unit in at_look if unit.value is not None])
+        given: dict[str, Any] = {
+            "cell": cell,
+            "metric": target.metric,
+            "statistic": target.statistic,
+            "unit": METRICS[target.metric].unit.name,
+            "units": values.size,
+            "target": target.target,
+        }
+        nothing: dict[str, Any] = {"value": None, "low": None, "high": None, "wanted": None, "ended": None}
+        if cell in self._exact and values.size:
+            return CellPrecision(**given | nothing | {"value": float(values[0]), "ended": Ended.EXACT})
+        if look < 0:
+            return CellPrecision(**given | nothing)
+        reason = next((unit.reason for unit in at_look if unit.reason), None)
+        try:
+            if reason:
+                raise TooFewSamples(reason)
+            found = repeated_interval(values, look, self._looks[cell])
+        except TooFewSamples as error:
+            return CellPrecision(**given | nothing | {"ended": Ended.NO_VALUE, "reason": error.message})
+        wanted = target.bound * (abs(found.value) if target.is_relative else 1.0)
+        at = look_at_which(found.spread, wanted, self._looks[cell])
+        likely = None if at is None else max(self._looks[cell][at], repetitions)
+        return CellPrecision(
+            **given, value=found.value, low=found.low, high=found.high, wanted=wanted, ended=None, likely=likely
+        )
+
+    def _with_end(self, cell: int, states: Sequence[CellPrecision]) -> list[CellPrecision]:
+        """What ended a cell, if anything: a cell goes on until all its precisions are reached."""
+        look, _ = self._look(cell)
+        open_states = [state for state in states if state.ended is None and not state.is_reached]
+        at_cap = look == len(self._looks[cell]) - 1
+        if open_states and not at_cap:
+            return list(states)
+        return [state if state.ended else _ended(state) for state in states]
+
+
+def _ended(state: CellPrecision) -> CellPrecision:
+    reached = Ended.PRECISION if state.is_reached else Ended.CAP
+    return CellPrecision(**{**vars(state), "ended": reached, "likely": None})
+
+
+def precision_of(record: RunRecord) -> list[CellPrecision]:
+    """How far the precisions of a run are; empty where none was asked for."""
+    if record.precision is None:
+        return []
+    rule = PrecisionRule(record.precision)
+    for run in record.cells:
+        rule.add(run)
+    return rule.state()
+
+
+def why_unreachable(asked: Mapping[str, Any], parameters: Mapping[int, Mapping[str, Any]]) -> str | None:
+    """Why a precision cannot be reached by design in some cell; None where nothing speaks against it.
+
+    Args: asked: as the manifest has it. parameters: of each cell, as sent to crosswind-cell.
+    """
+    for target in AskedPrecision.model_validate(asked).targets:
+        for cell in sorted(target.cells):
+            if why := _why_not(target, CellSettings.of(parameters[cell])):
+                return f"{target.statistic} of {target.metric}: {why}"
+    return None
+
+
+def _why_not(target: AskedTarget, settings: CellSettings) -> str | None:
+    metric, quantile = METRICS[target.metric], STATISTICS[target.statistic].quantile
+    if not metric.applies(settings.workload):
+        return f"a cell of kind {settings.kind} has none as it is set"
+    if quantile is None:
+        infinite = metric.is_wait and settings.retransmitted_loss >= _LEAST_INFINITE_LOSS
+        why = (
+            "from 25 % loss on, waits for retransmissions have no finite variance; no number of repetitions narrows it"
+        )
+        return why if infinite else None
+    exchanges = next((n for key in ("messages", "count") if (n := settings.number(key)) is not None), None)
+    needed = values_needed(quantile)
+    if exchanges is not None and exchanges < needed:
+        return f"a repetition needs {needed} exchanges for it, and has {exchanges:g}"
+    return None
+
+
+def _unit(data: CellData, metric: str, statistic: str) -> _Unit:
+    found = metric_named(metric)
+    assert found is not None  # The study was checked.
+    if data.runs[0].failure is not None:
+        return _Unit(None)
+    try:
+        return _Unit(float(summaries_of(data, found, statistic).values[0]))
+    except TooFewSamples as error:
+        # A failed quantile is a finding about the cell; a repetition in which nothing succeeded has no mean.
+        return _Unit(None, error.message)

@@ -1,0 +1,73 @@
+"""A plan that grows: cells whose precision is not reached get further repetitions, block by block.
+
+A new repetition is the cell of the plan with another number and seed. The seed is that of every cell of its block, so
+that cells go on to meet the same losses, whichever of them still run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from crosswind.precision import CellPrecision, StoppingRule
+from crosswind.store.directory import Store
+from crosswind.store.manifest import Manifest
+from crosswind.store.plan import PlannedCell
+from crosswind.store.record import cell_run
+from crosswind.study.plan import block_order, path_seed, repetition_key
+
+
+class StoppingRules(Protocol):
+    """Makes the stopping rule of a run, and refuses what no rule could ever end."""
+
+    def check(self, asked: Mapping[str, Any], plan: Sequence[PlannedCell]) -> None:
+        """Raises: StudyError."""
+
+    def rule_of(self, manifest: Manifest) -> StoppingRule | None:
+        """The rule; None where every cell is run a fixed number of times."""
+
+
+class Growth:
+    """Asks a rule after each round which cells go on, and adds their repetitions to the plan of a run."""
+
+    def __init__(self, store: Store, rule: StoppingRule, *, seed: int) -> None:
+        self._store = store
+        self._rule = rule
+        self._seed = seed
+        self._seen: set[str] = set()
+
+    def next_cells(self) -> list[PlannedCell]:
+        """What is to run next, added to the plan; nothing when no cell goes on. Raises: StoreError, DiskError."""
+        for key, result in self._store.results().items():
+            if key not in self._seen:
+                self._seen.add(key)
+                self._rule.add(cell_run(self._store, result))
+        added = further_cells(self._store.plan, self._rule.next_counts(), seed=self._seed)
+        if added:
+            self._store.extend_plan(added)
+        return added
+
+    def state(self) -> Sequence[CellPrecision]:
+        """How far every precision is."""
+        return self._rule.state()
+
+
+def further_cells(plan: Sequence[PlannedCell], counts: Mapping[int, int], *, seed: int) -> list[PlannedCell]:
+    """The repetitions that cells lack of the counts given, in blocks. seed: the study's."""
+    first = {planned.cell: planned for planned in reversed(plan)}
+    there = {planned.key for planned in plan}
+    added: list[PlannedCell] = []
+    for repetition in range(max(counts.values(), default=0)):
+        block = [cell for cell, count in counts.items() if repetition < count]
+        for cell in block_order(seed, repetition, block):
+            key = repetition_key(cell, repetition)
+            if key not in there:
+                order = len(plan) + len(added)
+                added.append(_repeated(first[cell], key, order, repetition, path_seed(seed, repetition)))
+    return added
+
+
+def _repeated(planned: PlannedCell, key: str, order: int, repetition: int, seed: int) -> PlannedCell:
+    parameters: dict[str, Any] = {**planned.parameters, "id": key, "seed": seed}
+    return replace(
+        planned, key=key, order=order, repetition=repetition, block=repetition, seed=seed, parameters=parameters
+    )

@@ -1,0 +1,49 @@
+"""How narrow an interval is, against what was asked, in words."""
+
+from crosswind.precision import CellPrecision, Ended
+from crosswind.report.text.format import count_of, quantity
+
+ENDED = {
+    Ended.PRECISION: "precision reached",
+    Ended.CAP: "most repetitions reached",
+    Ended.EXACT: "exact",
+    Ended.NO_VALUE: "no interval",
+}
+"""What ended a cell, as tables have it."""
+
+
+def precision_text(state: CellPrecision) -> str:
+    """A precision as it is now: "mean(rtt) 42.9 ms ± 32 % (asked: ± 10 %), 5 repetitions, probably 22 in all"."""
+    name = f"{state.statistic}({state.metric})"
+    repetitions = count_of(state.units, "repetition")
+    if state.value is None:
+        return f"{name}: {state.reason or 'no interval yet'}, {repetitions}"
+    value = f"{name} {quantity(state.value, state.unit)}"
+    if state.ended is Ended.EXACT:
+        return f"{value}, exact"
+    parts = [f"{value} ± {half_width_text(state)} (asked: ± {asked_text(state)})", repetitions]
+    if state.ended is not None:
+        parts.append(ENDED[state.ended])
+    elif state.likely is not None and state.likely > state.units:
+        parts.append(f"probably {state.likely} in all")
+    elif not state.is_reached:
+        parts.append("probably more than there may be")
+    return ", ".join(parts)
+
+
+def half_width_text(state: CellPrecision) -> str:
+    """Half the width of the interval, as the target is written: a share of the value, or a size."""
+    return _text(state, state.half_width)
+
+
+def asked_text(state: CellPrecision) -> str:
+    """The half-width that was asked for."""
+    return _text(state, state.wanted)
+
+
+def _text(state: CellPrecision, half: float | None) -> str:
+    if state.unit == "1":
+        return "–" if half is None else f"{100 * half:.2g} points"
+    if half is not None and state.value and state.target.endswith("%"):
+        return f"{100 * half / abs(state.value):.2g} %"
+    return quantity(half, state.unit)

@@ -1,0 +1,99 @@
+"""Running a study, for as long as the precision of its intervals takes.
+
+    run = crosswind.run("quickstart", quick=True)
+    run = crosswind.resume(run.directory)
+
+What runs cells (crosswind.execution) judges nothing, and what judges (crosswind.analysis) runs nothing: they meet here.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosswind.errors import StudyError
+from crosswind.execution import session
+from crosswind.execution.observer import Observer
+from crosswind.precision import StoppingRule
+from crosswind.store.manifest import Manifest
+from crosswind.store.plan import PlannedCell
+from crosswind.store.run import Run
+from crosswind.study.design import Study
+
+
+def run(
+    study: Study | str | Path,
+    *,
+    output: Path | str | None = None,
+    quick: bool = False,
+    jobs: int | None = None,
+    packets: bool = False,
+    capture: bool = False,
+    qlog: bool = False,
+    profile: bool = False,
+    progress: Observer | None = None,
+    command: Sequence[str] | None = None,
+) -> Run:
+    """Runs a study in a new directory, to its end or until SIGINT or SIGTERM stops it (`Run.interrupted`).
+
+    Args:
+        study: a study, the name of a built-in one, or the path of a study file.
+        output: where the run is kept, absent or empty; None for `crosswind-runs/<study>-<UTC time>`.
+        quick: its variant for a first look.
+        jobs: cells at a time; None for as many as the fidelity budget allows.
+        packets, capture, qlog: files to keep of every cell. profile: sample where processor time goes.
+        progress: sees the run go by.
+        command: what the run's provenance says it was started by; None for this process's command line.
+    Raises: StudyError when the study is wrong or a cell impossible; StoreError when the directory is taken; EngineError
+        or DiskError when no cell can run. What was finished is kept.
+    """
+    return session.run(
+        study,
+        output=output,
+        quick=quick,
+        jobs=jobs,
+        packets=packets,
+        capture=capture,
+        qlog=qlog,
+        profile=profile,
+        progress=progress,
+        command=command,
+        rules=PrecisionRules(),
+    )
+
+
+def resume(
+    directory: Path | str | None = None,
+    *,
+    study: Study | None = None,
+    jobs: int | None = None,
+    progress: Observer | None = None,
+    command: Sequence[str] | None = None,
+) -> Run:
+    """Goes on with a run: runs what has no result, what failed, and what its precision still takes; nothing else.
+
+    Args: directory: of the run; None for the latest (of `study`, when one is given). study: refuse a run of another
+        one. jobs, progress, command: as of `run`.
+    Raises: StoreError when it is no run, is in use, or holds another study; EngineError or DiskError when no cell can
+        run. What was finished is kept.
+    """
+    return session.resume(directory, study=study, jobs=jobs, progress=progress, command=command, rules=PrecisionRules())
+
+
+class PrecisionRules:
+    """Makes the stopping rules of runs. Statistics are imported where a run has one: the others should not wait."""
+
+    def check(self, asked: Mapping[str, Any], plan: Sequence[PlannedCell]) -> None:
+        """Raises: StudyError when a precision cannot be reached by the design of a cell."""
+        from crosswind.analysis.precision import why_unreachable
+
+        reason = why_unreachable(asked, {planned.cell: planned.parameters for planned in plan})
+        if reason:
+            raise StudyError(f"precision: {reason}", hint="ask for another statistic or metric, or for more exchanges")
+
+    def rule_of(self, manifest: Manifest) -> StoppingRule | None:
+        """The rule of a run; None where every cell is run a fixed number of times."""
+        if manifest.precision is None:
+            return None
+        from crosswind.analysis.precision import PrecisionRule
+
+        return PrecisionRule(manifest.precision)

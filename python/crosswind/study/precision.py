@@ -1,0 +1,168 @@
+"""How long cells are measured: until an interval is as narrow as a study asks, or the most repetitions are reached.
+
+An interval is looked at after the first repetitions, and then each time there are a quarter more. Few looks widen it
+less than many, and between two looks cells can run side by side.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, Per, Unit
+from crosswind.study.cells import Cell, RepetitionLimit, Where, where_of
+from crosswind.study.errors import DesignError
+from crosswind.study.format import PrecisionTable, StudyDocument
+from crosswind.study.levels import did_you_mean
+from crosswind.study.parts import Part
+from crosswind.study.toml_text import Location
+from crosswind.units import shown
+
+FIRST_LOOK = 5
+"""Repetitions before an interval is looked at, at least: fewer show too little of how much they spread."""
+STEP = 4
+"""A look follows when there is one more repetition for every so many."""
+
+_TARGET = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>\S*)")
+_ACROSS_REPETITIONS = ("delayed_share", "head_of_line", "blocked_share")
+"""Metrics whose values depend on what was measured in other repetitions or cells, so that no repetition has its own."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """A half-width that an interval is to have, in some cells.
+
+    Attributes:
+        metric: None for the main one of each cell's workload. statistic: of each repetition; its mean has the interval.
+        is_relative: whether `target` is a share of the mean; else it is in the metric's unit.
+    """
+
+    metric: str | None
+    statistic: str
+    where: Where
+    is_relative: bool
+    target: float
+    _table: PrecisionTable = field(repr=False)
+
+    def metric_of(self, cell: Cell) -> str | None:
+        """The metric in a cell; None where its workload has none to compare by."""
+        return self.metric or main_metric(cell.kind)
+
+    def as_dict(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+        """As plain data, once for each metric, with the indices of its cells among `cells`."""
+        by_metric: dict[str, list[int]] = {}
+        for cell in cells:
+            metric = self.metric_of(cell)
+            if metric is not None and self.where.matches(cell):
+                by_metric.setdefault(metric, []).append(cell.index)
+        given = {"statistic": self.statistic, "is_relative": self.is_relative, "bound": self.target}
+        return [{"metric": m, **given, "target": self._table.target, "cells": own} for m, own in by_metric.items()]
+
+
+def main_metric(kind: str) -> str | None:
+    """The first metric by which levels are compared in a kind of workload."""
+    return next((name for name, metric in METRICS.items() if kind in metric.compared_in), None)
+
+
+def look_schedule(first: int, most: int) -> tuple[int, ...]:
+    """Repetitions at each look, from the first to the last."""
+    looks = [min(first, most)]
+    while looks[-1] < most:
+        looks.append(min(most, looks[-1] + max(1, looks[-1] // STEP)))
+    return tuple(looks)
+
+
+def looks_of(
+    cell: Cell, precisions: Sequence[Precision], *, repetitions: int, most: int, limits: Sequence[RepetitionLimit]
+) -> tuple[int, ...]:
+    """After how many repetitions a cell's intervals are looked at; empty where no precision is asked of it.
+
+    Args: repetitions: of all cells, at the first look. most: of all cells. limits: cells that are run less often.
+    """
+    if not any(precision.where.matches(cell) and precision.metric_of(cell) for precision in precisions):
+        return ()
+    own = min([most, *(limit.at_most for limit in limits if limit.where.matches(cell))])
+    return look_schedule(max(repetitions, FIRST_LOOK), own)
+
+
+def precisions_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Precision, ...]:
+    """What precision a study asks for. Raises: DesignError, CellError."""
+    found = tuple(_precision(table, ("precision", number), parts) for number, table in enumerate(document.precision))
+    table = document.study
+    if not found and table.repetitions_max is not None:
+        message = "study.repetitions_max has no effect: no precision is asked for"
+        raise DesignError(
+            ("study", "repetitions_max"), message, 'add [[precision]] with target = "5%", or --precision 5%'
+        )
+    first = max(table.repetitions, FIRST_LOOK)
+    if found and most_repetitions(document) < first:
+        message = f"{most_repetitions(document)} repetitions are fewer than the {first} of the first look"
+        raise DesignError(
+            ("study", "repetitions_max"), message, f"at least {first}; an interval needs some repetitions"
+        )
+    return found
+
+
+def most_repetitions(document: StudyDocument) -> int:
+    """How often a cell is run at most for its precision: 100, unless the study says otherwise.
+
+    100 repetitions narrow the interval of a mean to 5 % where repetitions have a standard deviation of 20 %.
+    """
+    given = document.study.repetitions_max
+    return max(100, document.study.repetitions) if given is None else given
+
+
+def _precision(table: PrecisionTable, place: Location, parts: Sequence[Part]) -> Precision:
+    where = where_of(table.where, (*place, "where"), parts)
+    kinds = {part.kind for part in parts if where.texts.get("part", part.name) == part.name}
+    names = (
+        [table.metric] if table.metric is not None else [name for kind in sorted(kinds) if (name := main_metric(kind))]
+    )
+    if not names:
+        raise DesignError(
+            place, "the workload has no metric whose precision could be asked for", "remove [[precision]]"
+        )
+    targets = set()
+    for name in names:
+        if name not in METRICS:
+            raise DesignError((*place, "metric"), f"{shown(name)} is not a metric", did_you_mean(name, METRICS))
+        metric = METRICS[name]
+        if name in _ACROSS_REPETITIONS:
+            message = f"{name} of one repetition depends on the others, so that its precision cannot be watched"
+            raise DesignError((*place, "metric"), message, "ask for the precision of another metric")
+        if table.metric is not None and metric.workloads is not None and not kinds & set(metric.workloads):
+            message = f"no cell has the metric {name}: it is that of {', '.join(metric.workloads)}"
+            raise DesignError((*place, "metric"), message, "ask for the precision of a metric of this workload")
+        _check_statistic(table.statistic, metric, place)
+        targets.add(_target(table.target, metric.unit, place))
+    if len(targets) > 1:
+        message = f"{shown(table.target)} means different things for {' and '.join(names)}"
+        raise DesignError(
+            (*place, "target"), message, "write one [[precision]] with its metric for each, or a percentage"
+        )
+    is_relative, target = targets.pop()
+    return Precision(table.metric, table.statistic, where, is_relative, target, table)
+
+
+def _check_statistic(statistic: str, metric: Metric, place: Location) -> None:
+    known = [name for name, row in STATISTICS.items() if name == "mean" or row.quantile is not None]
+    if statistic not in known:
+        raise DesignError((*place, "statistic"), f"{shown(statistic)} is not a statistic", f"one of {', '.join(known)}")
+    if statistic != "mean" and metric.per is not Per.EXCHANGE:
+        message = f"{metric.name} has one value a repetition, and no {statistic} of it"
+        raise DesignError((*place, "statistic"), message, 'write statistic = "mean"')
+
+
+def _target(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
+    """Whether a target is relative, and its number."""
+    found = _TARGET.fullmatch(text.strip())
+    known = ", ".join(dict.fromkeys([*(name for name in unit.scales if name != "1"), "%"]))
+    if found is None or (found["unit"] or "1") not in {*unit.scales, "%"}:
+        message = f"{shown(text)} is no precision"
+        raise DesignError((*place, "target"), message, f'half the width of an interval: "5%" of it, or one of {known}')
+    is_relative = found["unit"] == "%" and unit is not SHARE
+    target = float(found["number"]) * (0.01 if is_relative else unit.scales[found["unit"] or "1"])
+    if not 0 < target < (1 if is_relative or unit is SHARE else math.inf):
+        raise DesignError((*place, "target"), f"{shown(text)} is no precision", "above 0, and below 100 %")
+    return is_relative, target

@@ -1,0 +1,288 @@
+"""How long to measure: what a study asks for, which cells go on, and the plan that grows."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import crosswind
+from conftest import GOOD_END
+from crosswind.analysis.precision import PrecisionRule, precision_of, why_unreachable
+from crosswind.errors import StudyError
+from crosswind.execution.growth import further_cells
+from crosswind.execution.planning import precision as precision_json
+from crosswind.precision import CellPrecision, Ended
+from crosswind.report.text.precision import precision_text
+from crosswind.stats.sequential import repeated_interval
+from crosswind.store.directory import Store
+from crosswind.study.plan import Plan
+from crosswind.study.precision import look_schedule
+from records import MS, echoes, record, run
+from runs import echo_samples, new_run, planned_cell
+from study_texts import ECHO, study
+
+LOOKS = look_schedule(5, 40)
+
+
+def asked(
+    target: str = "5%", *, bound: float = 0.05, is_relative: bool = True, statistic: str = "mean", **changes: Any
+) -> dict[str, Any]:
+    """What a manifest has as `precision`, of cell 0."""
+    wanted = {"metric": "rtt", "statistic": statistic, "target": target, "is_relative": is_relative, "bound": bound}
+    looks = {"cells": [0], "repetitions": list(changes.get("looks", LOOKS))}
+    return {"seed": 1, "targets": [{**wanted, "cells": [0]}], "looks": [looks]}
+
+
+def rule_after(means_ms: Sequence[float | None], given: Mapping[str, Any], **changes: Any) -> PrecisionRule:
+    """A rule that has seen repetitions of ten echoes each; None: nothing succeeded."""
+    rule = PrecisionRule(given)
+    for repetition, mean_ms in enumerate(means_ms):
+        rtts = [None if mean_ms is None else round((mean_ms + x) * MS) for x in np.linspace(-1, 1, 10)]
+        rule.add(run(0, echoes(rtts), repetition=repetition, **changes))
+    return rule
+
+
+def only(rule: PrecisionRule) -> CellPrecision:
+    (state,) = rule.state()
+    return state
+
+
+# What a study asks for
+
+
+def test_a_study_says_after_how_many_repetitions_its_cells_are_looked_at() -> None:
+    text = ECHO + '[study]\nrepetitions = 8\nrepetitions_max = 20\n[path]\nloss = ["0%", "5%"]\n'
+    text += '[[precision]]\nmetric = "rtt"\nstatistic = "median"\ntarget = "2ms"\nwhere = { "path.loss" = "5%" }\n'
+    found = study(text)
+    assert precision_json(found) == {
+        "seed": 1,
+        "targets": [
+            {"metric": "rtt", "statistic": "median", "is_relative": False, "bound": 2e6, "target": "2ms", "cells": [1]}
+        ],
+        "looks": [{"cells": [1], "repetitions": [8, 10, 12, 15, 18, 20]}],
+    }
+    # The other cell is run as often as the study says.
+    assert [item.cell.index for item in Plan.of(found)].count(0) == 8
+
+
+def test_without_a_metric_it_is_the_main_one_of_each_workload() -> None:
+    text = '[[precision]]\ntarget = "5%"\n[[part]]\nname = "a"\n[part.workload]\nkind = "echo"\n'
+    text += '[[part]]\nname = "b"\n[part.workload]\nkind = "transfer"\nsize = "1MB"\n'
+    found = precision_json(study(text))
+    assert found is not None
+    assert [(target["metric"], target["cells"]) for target in found["targets"]] == [("rtt", [0]), ("goodput", [1])]
+
+
+def test_looks_begin_with_five_repetitions_and_follow_at_a_quarter_more() -> None:
+    assert look_schedule(5, 40) == (5, 6, 7, 8, 10, 12, 15, 18, 22, 27, 33, 40)
+    assert look_schedule(5, 3) == (3,)
+    assert study(ECHO + '[[precision]]\ntarget = "5%"\n').looks_of(next(study(ECHO).cells()))[-1] == 100
+    limited = ECHO + '[[precision]]\ntarget = "5%"\n[[repetitions]]\nwhere = { "workload.size" = 7 }\nat_most = 6\n'
+    limited = limited.replace('kind = "echo"\n', 'kind = "echo"\nsize = [1, 7]\n')
+    assert [study(limited).looks_of(cell)[-1] for cell in study(limited).cells()] == [100, 6]
+
+
+def test_precision_is_part_of_what_is_measured() -> None:
+    plain, precise = study(ECHO), study(ECHO + '[[precision]]\ntarget = "5%"\n')
+    assert plain.digest() != precise.digest()
+    assert plain.with_precision("5%").digest() == precise.digest()
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ('[[precision]]\ntarget = "5"\n', 'my.toml:4: precision[1].target: "5" is no precision', '"5%" of it'),
+        ('[[precision]]\ntarget = "100%"\n', '"100%" is no precision', "below 100 %"),
+        ('[[precision]]\ntarget = "0ms"\n', '"0ms" is no precision', "above 0"),
+        ('[[precision]]\ntarget = "5mbit"\n', '"5mbit" is no precision', "ns, us, ms"),
+        ('[[precision]]\nmetric = "rrt"\ntarget = "5%"\n', '"rrt" is not a metric', 'did you mean "rtt"?'),
+        ('[[precision]]\nmetric = "goodput"\ntarget = "5%"\n', "no cell has the metric goodput", "this workload"),
+        ('[[precision]]\nmetric = "delayed_share"\ntarget = "5%"\n', "depends on the others", "another metric"),
+        ('[[precision]]\nstatistic = "max"\ntarget = "5%"\n', '"max" is not a statistic', "median, mean, p95, p99"),
+        (
+            '[[precision]]\nmetric = "cpu_client"\nstatistic = "p95"\ntarget = "5%"\n',
+            "cpu_client has one value a repetition",
+            'statistic = "mean"',
+        ),
+        ('[[precision]]\ntarget = "5%"\n[study]\nrepetitions_max = 4\n', "fewer than the 5 of the first", "at least 5"),
+        ("[study]\nrepetitions_max = 9\n", "study.repetitions_max has no effect", "--precision 5%"),
+        ("[[precision]]\n", "precision[1].target", "write target"),
+    ],
+)
+def test_mistakes_name_their_place(text: str, message: str, hint: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        study(ECHO + text)
+    assert message in caught.value.message
+    assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("statistic", "workload", "loss", "message"),
+    [
+        ("p95", {"kind": "echo", "transport": "tcp", "messages": 99}, 0.0, "needs 100 exchanges for it, and has 99"),
+        ("mean", {"kind": "echo", "transport": "tcp", "messages": 9}, 0.25, "no finite variance"),
+        ("mean", {"kind": "connect", "transport": "tcp"}, 0.0, "a cell of kind connect has none"),
+        ("p95", {"kind": "echo", "transport": "tcp", "messages": 100}, 0.25, None),
+        ("mean", {"kind": "echo", "transport": "udp", "messages": 9}, 0.25, None),
+    ],
+)
+def test_what_no_repetition_could_ever_show_is_refused(
+    statistic: str, workload: dict[str, Any], loss: float, message: str | None
+) -> None:
+    parameters = {0: {"workload": workload, "path": {"forward": {"loss": loss}}}}
+    reason = why_unreachable(asked(statistic=statistic), parameters)
+    assert (reason is None) == (message is None)
+    assert message is None or message in (reason or "")
+
+
+# Which cells go on
+
+
+def test_a_cell_goes_on_half_way_to_where_it_will_probably_end() -> None:
+    rule = rule_after([20, 25, 15, 30, 22], asked(looks=look_schedule(5, 400)))
+    state = only(rule)
+    expected = repeated_interval(np.array([20, 25, 15, 30, 22]) * MS, 0, look_schedule(5, 400))
+    assert (state.low, state.high) == pytest.approx((expected.low, expected.high), rel=1e-6)
+    assert (state.ended, state.units, state.wanted) == (None, 5, pytest.approx(0.05 * 22.4 * MS))
+    assert state.likely is not None
+    (count,) = rule.next_counts().values()
+    assert 5 < count <= (5 + state.likely) // 2
+    assert count in look_schedule(5, 400)
+
+
+def test_before_the_first_look_and_between_looks_nothing_is_judged() -> None:
+    assert only(rule_after([20, 20, 20, 20], asked())).value is None
+    nine = only(rule_after([20, 25, 15, 30, 22, 21, 22, 23, 90], asked()))
+    assert nine.units == 8
+
+
+def test_a_cell_ends_when_its_interval_is_narrow_enough() -> None:
+    rule = rule_after([20, 20.1, 19.9, 20.05, 19.95], asked())
+    assert (only(rule).ended, rule.next_counts()) == (Ended.PRECISION, {})
+    assert "precision reached" in precision_text(only(rule))
+
+
+def test_a_cell_ends_when_it_was_run_as_often_as_it_may_be() -> None:
+    rule = rule_after([20, 25, 15, 30, 22, 40], asked(looks=[5, 6]))
+    assert (only(rule).ended, rule.next_counts()) == (Ended.CAP, {})
+    assert "most repetitions reached" in precision_text(only(rule))
+
+
+def test_an_exact_cell_ends_after_one_repetition() -> None:
+    rule = PrecisionRule(asked())
+    one = run(0, echoes([20 * MS] * 3))
+    rule.add(type(one)(**{**vars(one), "exact": True}))
+    assert (only(rule).ended, only(rule).value, rule.next_counts()) == (Ended.EXACT, 20 * MS, {})
+
+
+def test_a_cell_without_values_ends_and_says_why() -> None:
+    rule = rule_after([20, 21, None, 20, 22], asked())
+    assert (only(rule).ended, only(rule).reason) == (Ended.NO_VALUE, "no repetition has a value")
+    assert rule.next_counts() == {}
+
+
+def test_of_two_precisions_a_cell_goes_on_until_both_are_reached() -> None:
+    given = asked()
+    given["targets"].append({**given["targets"][0], "target": "90%", "bound": 0.9})
+    states = rule_after([20, 25, 15, 30, 22], given).state()
+    assert [(state.is_reached, state.ended) for state in states] == [(False, None), (True, None)]
+
+
+# The plan that grows
+
+
+def test_further_repetitions_have_the_seeds_of_their_blocks() -> None:
+    text = ECHO + "[study]\nrepetitions = 7\nseed = 5\n[path]\nloss = ['0%', '5%', '6%']\n"
+    whole = {item.key: item for item in Plan.of(study(text))}
+    plan = [
+        planned_cell(
+            item.cell.index, key=item.key, repetition=item.repetition, block=item.block, seed=item.seed,
+            order=item.order, parameters={"id": item.key, "seed": item.seed},
+        )
+        for item in whole.values()
+        if item.repetition < 5
+    ]  # fmt: skip
+    added = further_cells(plan, {0: 7, 2: 6}, seed=5)
+    assert [planned.order for planned in added] == [15, 16, 17]
+    assert {planned.key for planned in added} == {"c000-r05", "c002-r05", "c000-r06"}
+    for planned in added:
+        item = whole[planned.key]
+        assert (planned.seed, planned.block, planned.repetition) == (item.seed, item.block, item.repetition)
+        assert (planned.parameters["id"], planned.parameters["seed"]) == (item.key, item.seed)
+    order = [item.key for item in whole.values() if item.key in {planned.key for planned in added}]
+    assert [planned.key for planned in added] == order
+
+
+def test_a_plan_that_grew_before_its_manifest_did_is_whole_when_the_run_goes_on(tmp_path: Path) -> None:
+    place = tmp_path / "run"
+    with new_run(place, 1, precision=asked()) as store:
+        store.extend_plan([planned_cell(0, key="c000-r01", repetition=1)])
+        assert store.manifest.planned == 2
+    manifest = json.loads((place / "manifest.json").read_text())
+    (place / "manifest.json").write_text(json.dumps(manifest | {"planned": 1}))
+    with Store.resume(place) as store:
+        assert (store.manifest.planned, len(store.plan)) == (2, 2)
+        assert store.manifest.precision == asked()
+    assert Store.read(place).manifest.planned == 2
+
+
+CELL = """
+import shutil
+start()
+shutil.copy(f"{samples}/{{cell['seed'] % 64}}.arrow", cell['output']['directory'] + '/samples.arrow')
+finish(samples={{'rows': 20, 'ok': 20, 'lost': 0, 'outcomes': []}})
+"""
+"""Repetitions with the same seed come out the same; there are 64 of them."""
+
+
+@pytest.fixture
+def measured(
+    fake_cell: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[[float, str], crosswind.Run]:
+    """Runs a study of two cells with a made-up cell whose repetitions spread by so many milliseconds."""
+    samples = tmp_path / "samples"
+    samples.mkdir()
+
+    def measure(spread_ms: float, head: str) -> crosswind.Run:
+        for number, shift_ms in enumerate(np.random.default_rng(1).normal(0, spread_ms, 64)):
+            later = pl.col("received_ns") + round(shift_ms * MS)
+            echo_samples(20).with_columns(later).write_ipc(samples / f"{number}.arrow")
+        monkeypatch.setenv("CROSSWIND_CELL", str(fake_cell(GOOD_END + CELL.format(samples=samples))))
+        text = ECHO + head + '[path]\nloss = ["0%", "1%"]\n'
+        text = text.replace('kind = "echo"', 'kind = "echo"\ntransport = "udp"\nmessages = 20')
+        return crosswind.run(study(text), output=tmp_path / f"run-{spread_ms}")
+
+    return measure
+
+
+def test_a_run_goes_on_until_it_is_precise(measured: Callable[[float, str], crosswind.Run]) -> None:
+    done = measured(3.0, '[[precision]]\ntarget = "1.5ms"\n')
+    states = precision_of(done.record())
+    assert [state.ended for state in states] == [Ended.PRECISION] * 2
+    assert all(state.half_width is not None and state.half_width <= 1.5 * MS for state in states)
+    assert done.planned == sum(state.units for state in states) > 10
+    assert done.valid
+    # A run that is precise stays as it is.
+    again = crosswind.resume(done.directory)
+    assert again.planned == done.planned
+
+
+def test_a_run_ends_at_its_cap_and_goes_on_from_there_if_it_was_cut(
+    measured: Callable[[float, str], crosswind.Run],
+) -> None:
+    done = measured(3.0, '[[precision]]\ntarget = "0.1%"\n[study]\nrepetitions_max = 6\n')
+    assert [state.ended for state in precision_of(done.record())] == [Ended.CAP] * 2
+    assert done.planned == 12
+    # As if it had been interrupted after the first look.
+    plan = (done.directory / "plan.jsonl").read_text().splitlines(keepends=True)
+    (done.directory / "plan.jsonl").write_text("".join(plan[:10]))
+    assert crosswind.resume(done.directory).planned == 12
+    assert (done.directory / "plan.jsonl").read_text().splitlines() == [line.rstrip("\n") for line in plan]
+
+
+def test_a_record_without_a_precision_has_none() -> None:
+    assert precision_of(record(run(0, echoes([MS])))) == []
