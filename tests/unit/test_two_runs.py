@@ -18,38 +18,11 @@ from crosswind.record import CellRun
 from crosswind.stats import TooFewSamples, holm
 from crosswind.stats.summary_effect import UnitValues, effect_of
 from crosswind.store.cells import CellsFolder
-from records import MS, echoes, path, record, run, table
+from echo_cells import BASE_MS, exact, parameters, repetitions
+from records import MS, echoes, record, run, table
 from runs import cell_result, new_run, planned_cell
 
 NAMES = ("old", "new")
-BASE_MS = [20, 23, 21, 26, 22, 24]
-
-
-def parameters(
-    seed: int = 1, *, delay_ns: int = 10 * MS, clock: str = "real", transport: str = "udp"
-) -> dict[str, Any]:
-    return {
-        "id": f"seed-{seed}",
-        "seed": seed,
-        "path": path(delay_ns=delay_ns),
-        "host": {"clock": clock},
-        "workload": {"kind": "echo", "transport": transport},
-        "output": {"packets": False},
-    }
-
-
-def repetitions(
-    means_ms: Sequence[float | None], *, cell: int = 0, first_seed: int = 100, each: int = 20, **changes: Any
-) -> list[CellRun]:
-    """Repetitions of a cell, each of so many echoes around a mean; None: all of them timed out."""
-    levels = changes.pop("levels", {})
-    made = []
-    for number, mean_ms in enumerate(means_ms):
-        around = np.linspace(-1, 1, each)
-        rtts = [None if mean_ms is None else round((mean_ms + offset) * MS) for offset in around]
-        given = parameters(first_seed + number, **changes)
-        made.append(run(cell, echoes(rtts), levels, repetition=number, parameters=given))
-    return made
 
 
 def compared(a: list[CellRun], b: list[CellRun], *conditions: str, **asked: Any) -> RunComparison:
@@ -219,11 +192,6 @@ def test_none_lost_of_a_few_is_not_none_for_certain() -> None:
     # 0 of 120 exchanges twice: an upper limit of 1.6 to 3 % is what exact methods give.
     assert 0.015 < lost.difference.high < 0.035
     assert [condition.answer for condition in found.conditions] == ["cannot tell", "held"]
-
-
-def exact(mean_ms: float, delay_ns: int = 10 * MS) -> list[CellRun]:
-    (only,) = repetitions([mean_ms], clock="virtual", delay_ns=delay_ns)
-    return [replace(only, exact=True)]
 
 
 def test_exact_cells_are_compared_as_numbers() -> None:

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import click
@@ -14,6 +15,8 @@ from rich.text import Text
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import CheckedCell, check_study
 from crosswind.cli.output import plain_console
+from crosswind.cli.plan_precision import as_json as precision_as_json
+from crosswind.cli.plan_precision import needed_for, precision_facts, print_needed, seconds_of_a_repetition
 from crosswind.cli.run import study_from
 from crosswind.cli.settings import chosen, parse_set, setting_options
 from crosswind.cli.text import levels_text, seconds_text, size_text
@@ -46,6 +49,15 @@ _FOOTNOTE = (
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, dotted.")
 @click.option("--quick", is_flag=True, help="The study's variant for a first look.")
 @click.option("--repetitions", type=click.IntRange(1), help="How often every cell is run.")
+@click.option("--precision", metavar="TARGET", help="Run until intervals are this narrow: 5%, of the mean; or 2ms.")
+@click.option("--repetitions-max", type=click.IntRange(1), help="How often a cell is run at most for its precision.")
+@click.option(
+    "--from",
+    "pilot",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Forecast from RUN what the precision takes.",
+)
 @click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
 @click.option("--packets", is_flag=True, help="Count the space of one record a packet.")
 @click.option("--capture", "--pcapng", is_flag=True, help="Count the space of pcapng files.")
@@ -58,6 +70,9 @@ def command(
     assignments: tuple[str, ...],
     quick: bool,
     repetitions: int | None,
+    precision: str | None,
+    repetitions_max: int | None,
+    pilot: Path | None,
     seed: int | None,
     packets: bool,
     capture: bool,
@@ -70,9 +85,9 @@ def command(
     A dry run: it needs no privilege and leaves nothing behind. crosswind-cell checks every cell as at a real start;
     where there is none, the plan has no forecasts.
     """
-    design = {"study.repetitions": repetitions, "study.seed": seed}
+    design = {"study.repetitions": repetitions, "study.repetitions_max": repetitions_max, "study.seed": seed}
     overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
-    wanted = study_from(study, chosen(settings), overrides, quick=quick)
+    wanted = study_from(study, chosen(settings), overrides, quick=quick, precision=precision)
     if wanted is None:
         raise UsageError("nothing to plan", hint="name a study: `crosswind studies` lists them")
     refuse_unknown_models(wanted)
@@ -80,11 +95,17 @@ def command(
     checked, remark = _checked(wanted)
     planned = _Planned.of(plan, checked)
     costs = plan_costs(plan, checked, packets=packets, capture=capture) if checked else None
+    needed = needed_for(wanted, checked, pilot) if pilot is not None else []
+    seconds = seconds_of_a_repetition(pilot) if pilot is not None else {}
     if as_json:
         document = _as_dict(planned, costs, checked=remark, order=order)
+        document |= {"precision": precision_as_json(needed, seconds)} if needed else {}
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
     _print(plain_console(), planned, costs, remark)
+    if needed:
+        plain_console().print()
+        print_needed(plain_console(), wanted, needed, seconds)
     if order:
         _print_order(plain_console(), planned)
 
@@ -146,9 +167,8 @@ def _print(console: Console, planned: _Planned, costs: PlanCosts | None, checked
     study, cells = planned.study, planned.cells
     console.print(study.title, style="bold")
     console.print()
-    times = "repetition" if study.repetitions == 1 else "repetitions"
-    fewer = " at most" if len(planned.runs) < len(cells) * study.repetitions else ""
-    facts = [("plan", f"{len(cells)} cells, {study.repetitions} {times}{fewer}, {len(planned.runs)} runs")]
+    facts = [("plan", f"{len(cells)} cells, {_repetitions(planned)}, {len(planned.runs)} runs")]
+    facts += [("precision", text) for text in precision_facts(study)]
     facts += [("factor", f"{key} = {', '.join(texts)}") for key, texts in study.factors.items()]
     facts += [("seed", str(study.seed)), ("checked", checked), *_clocks(planned)]
     _print_facts(console, facts)
@@ -161,6 +181,15 @@ def _print(console: Console, planned: _Planned, costs: PlanCosts | None, checked
     console.print()
     note = _FOOTNOTE.format(capacity=costs.capacity, processors=costs.processors, most=costs.most, heavy=HEAVY)
     console.print(Text(note, style="dim"))
+
+
+def _repetitions(planned: _Planned) -> str:
+    """How often the cells are run; with a precision, at first."""
+    most = max((item.repetition + 1 for item in planned.runs), default=0)
+    times = f"{most} repetition{'' if most == 1 else 's'}"
+    if planned.study.precisions:
+        return f"{times} at first"
+    return f"{times} at most" if len(planned.runs) < len(planned.cells) * most else times
 
 
 def _clocks(planned: _Planned) -> Iterator[tuple[str, str]]:

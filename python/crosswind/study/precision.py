@@ -45,6 +45,11 @@ class Precision:
     target: float
     _table: PrecisionTable = field(repr=False)
 
+    @property
+    def text(self) -> str:
+        """The target as written."""
+        return self._table.target
+
     def metric_of(self, cell: Cell) -> str | None:
         """The metric in a cell; None where its workload has none to compare by."""
         return self.metric or main_metric(cell.kind)

@@ -1,0 +1,118 @@
+"""How many repetitions a precision will take, from how much the repetitions of an earlier run spread."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.analysis.cells import CellData, collect
+from crosswind.analysis.precision import AskedPrecision, AskedTarget
+from crosswind.analysis.summaries import Summaries, metric_named, summaries_of
+from crosswind.analysis.two_runs.matching import match_cells
+from crosswind.record import CellRun, RunRecord
+from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.sample_size import FEWEST, repetitions_for_width, spread_limits
+from crosswind.stats.sequential import look_at_which
+
+LEVEL = 0.8
+"""Of the range of the number of repetitions, which follows from that of the spread."""
+
+
+@dataclass(frozen=True)
+class NeededRepetitions:
+    """The repetitions that a precision will take in a cell.
+
+    Attributes:
+        pilot_cell: of the earlier run; None where it has no such cell. pilot_units: its repetitions.
+        value, spread: mean and standard deviation of these, in `unit`; None where they have none.
+        wanted: the half-width in `unit`. needed: repetitions at which it will probably be reached; low, high: the range
+            with 80 %. None: beyond `most`. fixed: how many a design without looks takes. reason: why nothing is known.
+    """
+
+    cell: int
+    metric: str
+    statistic: str
+    unit: str
+    target: str
+    most: int
+    pilot_cell: int | None = None
+    pilot_units: int = 0
+    value: float | None = None
+    spread: float | None = None
+    wanted: float | None = None
+    needed: int | None = None
+    low: int | None = None
+    high: int | None = None
+    fixed: int | None = None
+    reason: str | None = None
+
+
+def needed_repetitions(
+    asked: Mapping[str, Any], cells: Mapping[int, tuple[Mapping[str, str], Mapping[str, Any]]], pilot: RunRecord
+) -> list[NeededRepetitions]:
+    """What each precision of a study will take in each of its cells.
+
+    Args: asked: as a manifest has it. cells: levels and parameters of each cell of the study, by index. pilot: the
+        earlier run; its cells are matched as those of two runs are.
+    """
+    read = AskedPrecision.model_validate(asked)
+    looks = {cell: own.repetitions for own in read.looks for cell in own.cells}
+    pairs = match_cells([_planned(cell, *of) for cell, of in cells.items()], collect(pilot)).pairs
+    found = {pair.a.cell: pair.b for pair in pairs}
+    wanted = sorted((cell, number) for number, target in enumerate(read.targets) for cell in target.cells)
+    return [_needed(cell, read.targets[number], looks[cell], found.get(cell)) for cell, number in wanted]
+
+
+def _planned(cell: int, levels: Mapping[str, str], parameters: Mapping[str, Any]) -> CellData:
+    run = CellRun(f"c{cell:03d}", cell, 0, 0, dict(levels), dict(parameters), None, None)
+    return CellData(cell, dict(levels), [run], {})
+
+
+def _needed(cell: int, target: AskedTarget, looks: Sequence[int], pilot: CellData | None) -> NeededRepetitions:
+    metric = metric_named(target.metric)
+    assert metric is not None  # The study was checked.
+    given: dict[str, Any] = {
+        "cell": cell,
+        "metric": target.metric,
+        "statistic": target.statistic,
+        "unit": metric.unit.name,
+        "target": target.target,
+        "most": looks[-1],
+    }
+    if pilot is None:
+        return NeededRepetitions(**given, reason="the earlier run has no such cell")
+    given["pilot_cell"] = pilot.cell
+    try:
+        summaries = summaries_of(pilot, metric, target.statistic)
+    except TooFewSamples as error:
+        return NeededRepetitions(**given, reason=error.message)
+    return _from_pilot(given, target, looks, summaries)
+
+
+def _from_pilot(
+    given: dict[str, Any], target: AskedTarget, looks: Sequence[int], pilot: Summaries
+) -> NeededRepetitions:
+    value, units = float(pilot.values.mean()), pilot.values.size
+    given |= {"pilot_units": units, "value": value}
+    if pilot.exact:
+        return NeededRepetitions(**given, spread=0.0, wanted=0.0, needed=1, low=1, high=1, fixed=1)
+    if units < FEWEST:
+        there = "is 1" if units == 1 else f"are {units}"
+        return NeededRepetitions(**given, reason=f"a spread needs {FEWEST} repetitions, there {there}")
+    spread = float(pilot.values.std(ddof=1))
+    wanted = target.bound * (abs(value) if target.is_relative else 1.0)
+    low, middle, high = (
+        look_at_which(size, wanted, looks) for size in sorted((spread, *spread_limits(spread, units, level=LEVEL)))
+    )
+    return NeededRepetitions(
+        **given,
+        spread=spread,
+        wanted=wanted,
+        needed=_at(looks, middle),
+        low=_at(looks, low),
+        high=_at(looks, high),
+        fixed=repetitions_for_width(spread, wanted),
+    )
+
+
+def _at(looks: Sequence[int], look: int | None) -> int | None:
+    return None if look is None else looks[look]

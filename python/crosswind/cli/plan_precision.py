@@ -1,0 +1,133 @@
+"""What a precision will take: repetitions of each cell, and time, from an earlier run."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from crosswind.cell.check import CheckedCell
+from crosswind.cli.text import levels_text, seconds_text
+from crosswind.errors import StoreError, UsageError
+from crosswind.execution.planning import precision
+from crosswind.report.text.format import NOTHING, count, quantity
+from crosswind.study.design import Study
+from crosswind.study.precision import most_repetitions
+
+if TYPE_CHECKING:
+    from crosswind.analysis.needed import NeededRepetitions
+
+_HINT = 'add --precision 5%, or [[precision]] with target = "5%" to the study'
+_FOOTNOTE = (
+    "Probably so many repetitions, if they spread as those of the earlier run; in brackets the range with 80 %, which "
+    "is that of the spread. “Without looks” is what --repetitions would have to be for the same width. Times are those "
+    "of the earlier run, one repetition after another."
+)
+
+
+def needed_for(study: Study, checked: Sequence[CheckedCell], run: Path) -> "list[NeededRepetitions]":
+    """The repetitions that the precisions of a study will take, from an earlier run.
+
+    Raises: UsageError where the study asks for no precision or its cells are not checked; StoreError where the run
+        cannot be read or has no results.
+    """
+    asked = precision(study)
+    if asked is None:
+        raise UsageError("--from RUN forecasts what a precision takes, and none is asked for", hint=_HINT)
+    if not checked:
+        raise UsageError("--from RUN needs crosswind-cell to tell which cells are the same", hint="`crosswind doctor`")
+    # Statistics take more than a second to import, for which no other plan should wait.
+    from crosswind.analysis.needed import needed_repetitions
+    from crosswind.store.run import load
+
+    record = load(run).record()
+    if not record.cells:
+        raise StoreError(f"{run} has no results yet", hint=f"crosswind run --resume {run} goes on with it")
+    cells = {one.cell.index: (one.cell.levels, one.parameters) for one in checked}
+    found = needed_repetitions(asked, cells, record)
+    if all(one.pilot_cell is None for one in found):
+        raise StoreError(f"{run} has none of the cells of this study", hint="run a pilot: --repetitions 5")
+    return found
+
+
+def seconds_of_a_repetition(run: Path) -> dict[int, float]:
+    """How long a repetition of each cell of a run took, on average."""
+    from crosswind.store.run import load
+
+    taken: dict[int, list[float]] = {}
+    for result in load(run).results().values():
+        taken.setdefault(result.planned.cell, []).append(result.elapsed_ns / 1e9)
+    return {cell: fmean(seconds) for cell, seconds in taken.items()}
+
+
+def precision_facts(study: Study) -> Iterator[str]:
+    """The precisions that a study asks for, and how often a cell is run at most for them."""
+    for asked in study.precisions:
+        metric = asked.metric or "the main metric"
+        where = ", ".join(f"{key} = {text}" for key, text in asked.where.texts.items())
+        place = f" where {where}" if where else ""
+        most = most_repetitions(study.table)
+        yield f"{asked.statistic} of {metric} ± {asked.text}{place}, at most {most} repetitions"
+
+
+def print_needed(
+    console: Console, study: Study, needed: "Sequence[NeededRepetitions]", seconds: Mapping[int, float]
+) -> None:
+    """A row for each precision in each cell, and the time of all."""
+    levels = {cell.index: levels_text(cell.levels) or "the only cell" for cell in study.cells()}
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("precision", overflow="fold")
+    for heading in ("asked", "earlier", "spread", "repetitions", "without looks", "time"):
+        table.add_column(heading, justify="right")
+    for one in needed:
+        name = f"{levels[one.cell]}: {one.statistic}({one.metric})"
+        if one.reason:
+            table.add_row(*map(Text, [name, f"± {one.target}", str(one.pilot_units), NOTHING, one.reason]))
+            continue
+        time = seconds_text(_repetitions(one) * seconds.get(one.pilot_cell or 0, 0.0))
+        fixed = "too many" if one.fixed is None else count(one.fixed)
+        texts = [name, f"± {one.target}", str(one.pilot_units), _spread(one), needed_text(one), fixed, time]
+        table.add_row(*map(Text, texts))
+    console.print(table)
+    total_s = sum(seconds_by_cell(needed, seconds).values())
+    console.print(Text(f"all cells, one by one: about {seconds_text(total_s)}"))
+    console.print(Text(_FOOTNOTE, style="dim"))
+
+
+def needed_text(one: "NeededRepetitions") -> str:
+    """Repetitions with their range: "27 [18, 40]"; beyond the most, "more than 100"."""
+    if one.low == one.needed == one.high:
+        return f"more than {one.most}" if one.needed is None else count(one.needed)
+    ends = [f"> {one.most}" if end is None else count(end) for end in (one.needed, one.low, one.high)]
+    return f"{ends[0]} [{ends[1]}, {ends[2]}]"
+
+
+def seconds_by_cell(needed: "Sequence[NeededRepetitions]", seconds: Mapping[int, float]) -> dict[int, float]:
+    """How long the repetitions of each cell will take, those of its most demanding precision."""
+    found: dict[int, float] = {}
+    for one in needed:
+        if one.reason is None and one.pilot_cell is not None:
+            found[one.cell] = max(found.get(one.cell, 0.0), _repetitions(one) * seconds.get(one.pilot_cell, 0.0))
+    return found
+
+
+def as_json(needed: "Sequence[NeededRepetitions]", seconds: Mapping[int, float]) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "needed": [asdict(one) for one in needed],
+        "seconds": sum(seconds_by_cell(needed, seconds).values()),
+    }
+
+
+def _repetitions(one: "NeededRepetitions") -> int:
+    return one.most if one.needed is None else one.needed
+
+
+def _spread(one: "NeededRepetitions") -> str:
+    if one.target.endswith("%") and one.value and one.spread is not None:
+        return f"{100 * one.spread / abs(one.value):.2g} %"
+    return quantity(one.spread, one.unit)
