@@ -181,7 +181,7 @@ def test_an_exact_cell_ends_after_one_repetition() -> None:
 
 def test_a_cell_without_values_ends_and_says_why() -> None:
     rule = rule_after([20, 21, None, 20, 22], asked())
-    assert (only(rule).ended, only(rule).reason) == (Ended.NO_VALUE, "no repetition has a value")
+    assert (only(rule).ended, only(rule).reason) == (Ended.NO_VALUE, "no exchange of a repetition has a value")
     assert rule.next_counts() == {}
 
 

@@ -17,11 +17,12 @@ from crosswind.analysis.figures import figures_of
 from crosswind.analysis.fits import fits_of
 from crosswind.analysis.likeness import with_likeness
 from crosswind.analysis.model_errors import model_errors
+from crosswind.analysis.precision import precision_of
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.profiles import profile_of
 from crosswind.analysis.programs import program_of
 from crosswind.analysis.published import compare_published
-from crosswind.analysis.result import CellResult, Interval, Result
+from crosswind.analysis.result import CellResult, Interval, PrecisionReached, Result
 from crosswind.analysis.trust import (
     clock_of,
     failures_of,
@@ -62,6 +63,7 @@ def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
         fits=fits_of(asked.fits, data, level=level),
         equivalences=equivalences_of(asked.equivalences, data),
         model_errors=model_errors(cells, data),
+        precisions=[PrecisionReached.of(state) for state in precision_of(record, data)],
         peers=[program for program in programs if program is not None],
         notes=list(record.notes),
         warnings=warnings,

@@ -6,16 +6,16 @@ statistic of its metric; the interval of the mean of these is valid under all lo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from crosswind.analysis.cells import CellData
+from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.samples import read_samples
 from crosswind.analysis.settings import CellSettings
-from crosswind.analysis.summaries import metric_named, summaries_of, values_needed
+from crosswind.analysis.summaries import value_or_reason_of_each, values_needed
 from crosswind.metrics import METRICS, STATISTICS
 from crosswind.precision import CellPrecision, Ended
 from crosswind.record import CellRun, RunRecord
@@ -55,38 +55,32 @@ class AskedPrecision(_Asked):
     looks: tuple[AskedLooks, ...]
 
 
-@dataclass(frozen=True)
-class _Unit:
-    """A repetition: its value, or why it has none."""
-
-    value: float | None
-    reason: str | None = None
-
-
 class PrecisionRule:
     """Judges a run as it goes on. Args: asked: as the manifest has it."""
 
     def __init__(self, asked: Mapping[str, Any]) -> None:
         read = AskedPrecision.model_validate(asked)
         self._targets = [(cell, target) for target in read.targets for cell in sorted(target.cells)]
+        self._by_cell: dict[int, dict[tuple[str, str], None]] = {}
+        for cell, target in self._targets:
+            self._by_cell.setdefault(cell, {})[target.metric, target.statistic] = None
         self._looks = {cell: looks.repetitions for looks in read.looks for cell in looks.cells}
-        self._units: dict[tuple[int, str, str], dict[int, _Unit]] = {}
+        self._units: dict[tuple[int, str, str], dict[int, float | str]] = {}
         self._done: dict[int, int] = {}
         self._exact: set[int] = set()
 
     def add(self, run: CellRun) -> None:
         """A repetition has ended, well or not."""
-        self._done[run.cell] = self._done.get(run.cell, 0) + 1
-        if run.exact:
-            self._exact.add(run.cell)
-        wanted = {(target.metric, target.statistic) for cell, target in self._targets if cell == run.cell}
-        if wanted:
-            samples = read_samples([run], shortest_ns=None)
-            data = CellData(run.cell, run.levels, [run], samples)
-            for metric, statistic in wanted:
-                self._units.setdefault((run.cell, metric, statistic), {})[run.repetition] = _unit(
-                    data, metric, statistic
-                )
+        self.add_cell(CellData(run.cell, run.levels, [run], read_samples([run], shortest_ns=None)))
+
+    def add_cell(self, data: CellData) -> None:
+        """Some repetitions of a cell have ended."""
+        self._done[data.cell] = self._done.get(data.cell, 0) + len(data.runs)
+        if data.is_exact:
+            self._exact.add(data.cell)
+        for asked in self._by_cell.get(data.cell, ()):
+            found = value_or_reason_of_each(data, METRICS[asked[0]], asked[1])
+            self._units.setdefault((data.cell, *asked), {}).update(found)
 
     def next_counts(self) -> dict[int, int]:
         """Of each cell that goes on, how many repetitions it is to have in all before it is looked at again.
@@ -126,7 +120,7 @@ class PrecisionRule:
         at_look = [
             unit for repetition, unit in sorted(units.items()) if repetition < repetitions or cell in self._exact
         ]
-        values = np.array([unit.value for unit in at_look if unit.value is not None])
+        values = np.array([unit for unit in at_look if not isinstance(unit, str)])
         given: dict[str, Any] = {
             "cell": cell,
             "metric": target.metric,
@@ -140,7 +134,7 @@ class PrecisionRule:
             return CellPrecision(**given | nothing | {"value": float(values[0]), "ended": Ended.EXACT})
         if look < 0:
             return CellPrecision(**given | nothing)
-        reason = next((unit.reason for unit in at_look if unit.reason), None)
+        reason = next((unit for unit in at_look if isinstance(unit, str)), None)
         try:
             if reason:
                 raise TooFewSamples(reason)
@@ -166,16 +160,16 @@ class PrecisionRule:
 
 def _ended(state: CellPrecision) -> CellPrecision:
     reached = Ended.PRECISION if state.is_reached else Ended.CAP
-    return CellPrecision(**{**vars(state), "ended": reached, "likely": None})
+    return replace(state, ended=reached, likely=None)
 
 
-def precision_of(record: RunRecord) -> list[CellPrecision]:
-    """How far the precisions of a run are; empty where none was asked for."""
+def precision_of(record: RunRecord, data: Sequence[CellData] | None = None) -> list[CellPrecision]:
+    """How far the precisions of a run are; empty where none was asked for. Args: data: its cells, if they are known."""
     if record.precision is None:
         return []
     rule = PrecisionRule(record.precision)
-    for run in record.cells:
-        rule.add(run)
+    for cell in collect(record) if data is None else data:
+        rule.add_cell(cell)
     return rule.state()
 
 
@@ -206,15 +200,3 @@ def _why_not(target: AskedTarget, settings: CellSettings) -> str | None:
     if exchanges is not None and exchanges < needed:
         return f"a repetition needs {needed} exchanges for it, and has {exchanges:g}"
     return None
-
-
-def _unit(data: CellData, metric: str, statistic: str) -> _Unit:
-    found = metric_named(metric)
-    assert found is not None  # The study was checked.
-    if data.runs[0].failure is not None:
-        return _Unit(None)
-    try:
-        return _Unit(float(summaries_of(data, found, statistic).values[0]))
-    except TooFewSamples as error:
-        # A failed quantile is a finding about the cell; a repetition in which nothing succeeded has no mean.
-        return _Unit(None, error.message)

@@ -86,6 +86,21 @@ def summaries_of(data: CellData, metric: Metric, statistic: str) -> Summaries:
     )
 
 
+def value_or_reason_of_each(data: CellData, metric: Metric, statistic: str) -> dict[int, float | str]:
+    """A statistic of each repetition of a cell that has a result, by its number, or why it has none."""
+    by_repetition = _values(data, metric.name)
+    found: dict[int, float | str] = {}
+    for run in data.runs:
+        if run.failure is not None:
+            continue
+        try:
+            _, value, *_ = _summary(run, by_repetition[run.repetition], data, metric, statistic)
+            found[run.repetition] = "no exchange of a repetition has a value" if value is None else value
+        except TooFewSamples as error:
+            found[run.repetition] = error.message
+    return found
+
+
 def values_needed(quantile: float) -> int:
     """Exchanges that a repetition needs for a quantile of its own."""
     return round(VALUES_BEYOND / min(quantile, 1 - quantile))

@@ -27,6 +27,7 @@ from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEst
 from crosswind.analysis.result.figures import Figure, FigureCurve, FigurePoint, PublishedPoint
 from crosswind.analysis.result.fits import Fit, FitCurve, FitRow, PublishedFit
 from crosswind.analysis.result.model_errors import ModelErrors
+from crosswind.analysis.result.precision import PrecisionReached
 from crosswind.analysis.result.programs import ClientProgram, ProgramFunction, ProgramProblem
 from crosswind.analysis.result.result import SCHEMA, Result, schema_text
 
@@ -56,6 +57,7 @@ __all__ = [
     "MetricEstimates",
     "ModelErrors",
     "ModelPrediction",
+    "PrecisionReached",
     "Profile",
     "ProgramFunction",
     "ProgramProblem",

@@ -14,6 +14,7 @@ from crosswind.analysis.result.estimates import ResultModel
 from crosswind.analysis.result.figures import Figure
 from crosswind.analysis.result.fits import Fit
 from crosswind.analysis.result.model_errors import ModelErrors
+from crosswind.analysis.result.precision import PrecisionReached
 from crosswind.analysis.result.programs import ClientProgram
 
 SCHEMA = "crosswind.result/1"
@@ -36,6 +37,7 @@ class Result(ResultModel):
     fits: list[Fit] = Field(default=[])
     equivalences: list[EquivalenceClaim] = Field(default=[])
     model_errors: list[ModelErrors] = Field(default=[])
+    precisions: list[PrecisionReached] = Field(default=[])
     peers: list[ClientProgram] = Field(default=[])
     notes: list[str]
     warnings: list[str]

@@ -10,6 +10,7 @@ from crosswind.report.tables.fits import fit_tables
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.models import model_error_tables, model_tables
 from crosswind.report.tables.outcomes import outcome_tables
+from crosswind.report.tables.precision import precision_tables
 from crosswind.report.tables.profiles import profile_tables
 from crosswind.report.tables.programs import program_tables
 from crosswind.report.tables.published import published_tables
@@ -22,6 +23,7 @@ BEFORE_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
     model_error_tables,
     fit_tables,
     equivalence_tables,
+    precision_tables,
     profile_tables,
     program_tables,
 )

@@ -1,0 +1,37 @@
+"""What precision was asked for, what was reached, and what ended each cell."""
+
+from crosswind.analysis.result import Result
+from crosswind.metrics import METRICS
+from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers, words
+from crosswind.report.text.format import EXACT, NOTHING, count, levels, number, scale_of
+from crosswind.report.text.precision import ENDED, asked_text, half_width_text
+
+_HOW_TO_READ = (
+    "Intervals of 95 % of the mean over repetitions, of one number each. They hold although they were looked at again "
+    "and again (repeated confidence intervals, Lan and DeMets 1983), and are wider for it; those of the other tables "
+    "are as if the number of repetitions had been fixed beforehand."
+)
+
+
+def precision_tables(result: Result) -> list[Table]:
+    """A table for each metric and statistic whose precision was asked for."""
+    asked = dict.fromkeys((row.metric, row.statistic) for row in result.precisions)
+    return [_table(result, metric, statistic) for metric, statistic in asked]
+
+
+def _table(result: Result, metric: str, statistic: str) -> Table:
+    of_cell = {cell.cell: levels(cell.levels) for cell in result.cells}
+    rows = [row for row in result.precisions if (row.metric, row.statistic) == (metric, statistic)]
+    divisor, unit = scale_of([row.value for row in rows], METRICS[metric].unit.name)
+    shown = []
+    for row in rows:
+        state, half = row.state(), row.state().half_width
+        is_exact = row.value is not None and half is None
+        reached = EXACT if is_exact else NOTHING if half is None else f"± {half_width_text(state)}"
+        ended = "goes on" if row.ended is None else row.reason or ENDED[row.ended]
+        value = number(row.value, divisor, resolution=half)
+        asked = f"± {asked_text(state) if row.wanted is not None else row.target}"
+        shown.append([of_cell.get(row.cell, str(row.cell)), value, reached, asked, count(row.units), ended])
+    columns = [*names("cell"), *numbers(f"{statistic}, {unit}", "reached", "asked", "repetitions"), *words("ended by")]
+    title = f"Precision: {METRICS[metric].title.lower()}"
+    return Table(title, columns, shown, footnotes=[_HOW_TO_READ], terminal_rows=FEW_ROWS)
