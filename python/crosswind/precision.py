@@ -32,6 +32,7 @@ class CellPrecision:
         metric, statistic: whose mean over repetitions has the interval. unit: of value, low, high and half_width.
         units: repetitions that the interval rests on. value, low, high: None where there is no interval; of an exact
             cell `value` alone. target: as the study has it. wanted: the half-width that it means, in `unit`.
+        least: repetitions below which the design of the cell supports no interval, however narrow it comes out.
         ended: what ended the cell; None while it goes on. likely: repetitions in all at which its precision will
             probably be reached; None where that is not known, or beyond the cap. reason: why there is no interval.
     """
@@ -47,6 +48,7 @@ class CellPrecision:
     target: str
     wanted: float | None
     ended: Ended | None
+    least: int = 0
     likely: int | None = None
     reason: str | None = None
 
@@ -59,7 +61,7 @@ class CellPrecision:
     def is_reached(self) -> bool:
         """Whether the interval is as narrow as it was to be."""
         half = self.half_width
-        return half is not None and self.wanted is not None and half <= self.wanted
+        return half is not None and self.wanted is not None and half <= self.wanted and self.units >= self.least
 
 
 class StoppingRule(Protocol):

@@ -17,6 +17,7 @@ from crosswind.execution.growth import further_cells
 from crosswind.execution.planning import precision as precision_json
 from crosswind.precision import CellPrecision, Ended
 from crosswind.report.text.precision import precision_text
+from crosswind.stats.design import SKEWED_EVENTS, SKEWED_UNITS
 from crosswind.stats.sequential import repeated_interval
 from crosswind.store.directory import Store
 from crosswind.study.plan import Plan
@@ -183,6 +184,25 @@ def test_a_cell_without_values_ends_and_says_why() -> None:
     rule = rule_after([20, 21, None, 20, 22], asked())
     assert (only(rule).ended, only(rule).reason) == (Ended.NO_VALUE, "no exchange of a repetition has a value")
     assert rule.next_counts() == {}
+
+
+LOSSY = {"workload": {"kind": "echo", "transport": "tcp"}, "path": {"forward": {"loss": 0.1}}}
+
+
+def test_a_mean_that_losses_make_unsure_goes_on_to_the_repetitions_that_its_design_takes() -> None:
+    """Ten exchanges a repetition and 10 % loss: at least one delayed exchange in each."""
+    least = max(SKEWED_UNITS, SKEWED_EVENTS)
+    looks, close = look_schedule(5, 100), [20, 20.1, 19.9, 20.05, 19.95]
+    end = next(n for n in looks if n >= least)
+    state = only(rule_after(close, asked(looks=looks), parameters=LOSSY))
+    assert (state.least, state.ended, state.likely) == (least, None, end)
+    assert f"which losses make unsure below {least}" in precision_text(state)
+    enough = only(rule_after((close * 20)[:end], asked(looks=looks), parameters=LOSSY))
+    assert (enough.units, enough.ended) == (end, Ended.PRECISION)
+    hopeless = only(rule_after(close, asked(looks=look_schedule(5, least - 1)), parameters=LOSSY))
+    assert hopeless.ended is Ended.NO_VALUE
+    assert hopeless.reason is not None
+    assert f"needs {least} repetitions" in hopeless.reason
 
 
 def test_of_two_precisions_a_cell_goes_on_until_both_are_reached() -> None:

@@ -203,6 +203,24 @@ def test_exact_cells_are_compared_as_numbers() -> None:
     assert change(compared(exact(20), exact(20))).verdict == "same"
 
 
+def test_a_mean_that_losses_delay_takes_the_repetitions_that_a_comparison_within_a_run_takes() -> None:
+    def lossy(means_ms: Sequence[float]) -> list[CellRun]:
+        lost = {"forward": {"loss": 0.05}}
+        made = repetitions(list(means_ms), transport="tcp", each=100)
+        return [replace(one, parameters={**one.parameters, "path": lost}) for one in made]
+
+    found = compared(lossy(BASE_MS), lossy(SHIFTED), "mean(rtt) worse by 1%", "median(rtt) worse by 1%")
+    mean, median = change(found), change(found, statistic="median")
+    assert (mean.verdict, mean.needed, mean.ratio.low, mean.p) == ("cannot tell", 20, None, None)
+    assert mean.reason is not None
+    assert "where losses delay exchanges needs 20 repetitions, there are 6: 14 more" in mean.reason
+    assert median.verdict == "worse"
+    assert [(condition.answer, condition.cells[0].needed) for condition in found.conditions] == [
+        ("cannot tell", 14),
+        ("shown", None),
+    ]
+
+
 # Conditions
 
 SHIFTED = [mean * factor for mean, factor in zip(BASE_MS, (1.20, 1.18, 1.22, 1.21, 1.19, 1.2), strict=True)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.analysis.cells import CellData, collect
-from crosswind.analysis.precision import AskedPrecision, AskedTarget
+from crosswind.analysis.precision import AskedPrecision, AskedTarget, shortage_of
 from crosswind.analysis.summaries import Summaries, metric_named, summaries_of
 from crosswind.analysis.two_runs.matching import match_cells
 from crosswind.record import CellRun, RunRecord
@@ -85,12 +85,17 @@ def _needed(cell: int, target: AskedTarget, looks: Sequence[int], pilot: CellDat
         summaries = summaries_of(pilot, metric, target.statistic)
     except TooFewSamples as error:
         return NeededRepetitions(**given, reason=error.message)
-    return _from_pilot(given, target, looks, summaries)
+    short = shortage_of(pilot, target.metric, target.statistic)
+    least = short.needed or 0 if short is not None else 0
+    if short is not None and least > looks[-1]:
+        return NeededRepetitions(**given, pilot_units=summaries.values.size, reason=short.message)
+    return _from_pilot(given, target, looks, summaries, least)
 
 
 def _from_pilot(
-    given: dict[str, Any], target: AskedTarget, looks: Sequence[int], pilot: Summaries
+    given: dict[str, Any], target: AskedTarget, looks: Sequence[int], pilot: Summaries, least: int
 ) -> NeededRepetitions:
+    """Args: least: repetitions that the design takes for an interval at all."""
     value, units = float(pilot.values.mean()), pilot.values.size
     given |= {"pilot_units": units, "value": value}
     if pilot.exact:
@@ -100,6 +105,7 @@ def _from_pilot(
         return NeededRepetitions(**given, reason=f"a spread needs {FEWEST} repetitions, there {there}")
     spread = float(pilot.values.std(ddof=1))
     wanted = target.bound * (abs(value) if target.is_relative else 1.0)
+    fixed = repetitions_for_width(spread, wanted)
     low, middle, high = (
         look_at_which(size, wanted, looks) for size in sorted((spread, *spread_limits(spread, units, level=LEVEL)))
     )
@@ -107,12 +113,12 @@ def _from_pilot(
         **given,
         spread=spread,
         wanted=wanted,
-        needed=_at(looks, middle),
-        low=_at(looks, low),
-        high=_at(looks, high),
-        fixed=repetitions_for_width(spread, wanted),
+        needed=_at(looks, middle, least),
+        low=_at(looks, low, least),
+        high=_at(looks, high, least),
+        fixed=None if fixed is None else max(fixed, least),
     )
 
 
-def _at(looks: Sequence[int], look: int | None) -> int | None:
-    return None if look is None else looks[look]
+def _at(looks: Sequence[int], look: int | None, least: int) -> int | None:
+    return None if look is None else next(n for n in looks if n >= max(looks[look], least))

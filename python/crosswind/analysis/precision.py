@@ -13,17 +13,16 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from crosswind.analysis.cells import CellData, collect
+from crosswind.analysis.designs import INFINITE_LOSS, design_of
 from crosswind.analysis.samples import read_samples
 from crosswind.analysis.settings import CellSettings
 from crosswind.analysis.summaries import value_or_reason_of_each, values_needed
 from crosswind.metrics import METRICS, STATISTICS
 from crosswind.precision import CellPrecision, Ended
 from crosswind.record import CellRun, RunRecord
+from crosswind.stats.design import Shortage, mean_shortage
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.sequential import look_at_which, repeated_interval
-
-_LEAST_INFINITE_LOSS = 0.25
-"""Each way: the wait for k losses in a row doubles k times, and E[4^k] is infinite from 1/4 on."""
 
 
 class _Asked(BaseModel):
@@ -66,6 +65,7 @@ class PrecisionRule:
             self._by_cell.setdefault(cell, {})[target.metric, target.statistic] = None
         self._looks = {cell: looks.repetitions for looks in read.looks for cell in looks.cells}
         self._units: dict[tuple[int, str, str], dict[int, float | str]] = {}
+        self._shortages: dict[tuple[int, str, str], Shortage | None] = {}
         self._done: dict[int, int] = {}
         self._exact: set[int] = set()
 
@@ -81,6 +81,7 @@ class PrecisionRule:
         for asked in self._by_cell.get(data.cell, ()):
             found = value_or_reason_of_each(data, METRICS[asked[0]], asked[1])
             self._units.setdefault((data.cell, *asked), {}).update(found)
+            self._shortages[data.cell, *asked] = shortage_of(data, *asked)
 
     def next_counts(self) -> dict[int, int]:
         """Of each cell that goes on, how many repetitions it is to have in all before it is looked at again.
@@ -141,12 +142,19 @@ class PrecisionRule:
             found = repeated_interval(values, look, self._looks[cell])
         except TooFewSamples as error:
             return CellPrecision(**given | nothing | {"ended": Ended.NO_VALUE, "reason": error.message})
+        looks = self._looks[cell]
+        short = self._shortages.get((cell, target.metric, target.statistic))
+        least = short.needed if short is not None and short.needed is not None else 0
+        if least > looks[-1]:
+            # No number of repetitions that may be run supports an interval: so there is no sense in running them.
+            return CellPrecision(
+                **given | nothing | {"ended": Ended.NO_VALUE, "reason": short.message if short else ""}
+            )
         wanted = target.bound * (abs(found.value) if target.is_relative else 1.0)
-        at = look_at_which(found.spread, wanted, self._looks[cell])
-        likely = None if at is None else max(self._looks[cell][at], repetitions)
-        return CellPrecision(
-            **given, value=found.value, low=found.low, high=found.high, wanted=wanted, ended=None, likely=likely
-        )
+        at = look_at_which(found.spread, wanted, looks)
+        likely = None if at is None else next(n for n in looks if n >= max(looks[at], repetitions, least))
+        ends = {"value": found.value, "low": found.low, "high": found.high, "wanted": wanted}
+        return CellPrecision(**given | ends, ended=None, least=least, likely=likely)
 
     def _with_end(self, cell: int, states: Sequence[CellPrecision]) -> list[CellPrecision]:
         """What ended a cell, if anything: a cell goes on until all its precisions are reached."""
@@ -161,6 +169,15 @@ class PrecisionRule:
 def _ended(state: CellPrecision) -> CellPrecision:
     reached = Ended.PRECISION if state.is_reached else Ended.CAP
     return replace(state, ended=reached, likely=None)
+
+
+def shortage_of(data: CellData, metric: str, statistic: str) -> Shortage | None:
+    """What the design of a cell lacks for the interval of a mean, if it had no repetition; None of other statistics."""
+    units = data.samples.get(metric)
+    if statistic != "mean" or units is None or not units.count:
+        return None
+    # Of no repetitions, with as many values in each as there are.
+    return mean_shortage(design_of(METRICS[metric], data.settings), 1, max(round(units.n / units.count), 1))
 
 
 def precision_of(record: RunRecord, data: Sequence[CellData] | None = None) -> list[CellPrecision]:
@@ -190,7 +207,7 @@ def _why_not(target: AskedTarget, settings: CellSettings) -> str | None:
     if not metric.applies(settings.workload):
         return f"a cell of kind {settings.kind} has none as it is set"
     if quantile is None:
-        infinite = metric.is_wait and settings.retransmitted_loss >= _LEAST_INFINITE_LOSS
+        infinite = metric.is_wait and settings.retransmitted_loss >= INFINITE_LOSS
         why = (
             "from 25 % loss on, waits for retransmissions have no finite variance; no number of repetitions narrows it"
         )

@@ -135,7 +135,9 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         return _without(metric, statistic, error.message)
     effect = measured.ratio or measured.difference
     is_same = effect.error == 0 and effect.value == 0
-    verdict: Verdict = "no difference shown" if effect.is_known else "cannot tell"
+    short = None if is_same or effect.is_exact else measured.shortage
+    is_known = effect.is_known and short is None
+    verdict: Verdict = "no difference shown" if is_known else "cannot tell"
     if is_same:
         verdict = "same"
     elif effect.is_exact:
@@ -155,13 +157,13 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         failed_b=b.failed,
         paired=measured.paired,
         method=method_of(effect),
-        difference=change_of(measured.difference, LEVEL),
-        ratio=change_of(measured.ratio, LEVEL),
-        p=effect.p,
+        difference=change_of(measured.difference, LEVEL, short),
+        ratio=change_of(measured.ratio, LEVEL, short),
+        p=effect.p if is_known else None,
         p_holm=None,
         verdict=verdict,
-        reason=None if effect.is_known or is_same else too_few(effect),
-        needed=None if verdict == "same" else _pairs_needed(measured),
+        reason=None if is_known or is_same else short.message if short else too_few(effect),
+        needed=short.needed if short else None if verdict == "same" else _pairs_needed(measured),
     )
 
 
@@ -235,7 +237,11 @@ def _asked(condition: Condition, pair: Pair) -> ConditionInCell:
     if effect is None:
         reason = "a change in per cent needs two numbers above 0"
         return answer(change=no_change(reason, LEVEL), reason=reason)
-    change = change_of(effect, LEVEL)
+    short = None if effect.is_exact or (effect.error == 0 and effect.value == 0) else measured.shortage
+    change = change_of(effect, LEVEL, short)
+    if short is not None:
+        more = None if short.needed is None else short.needed - effect.units
+        return answer(change=change, reason=short.message, needed=more)
     if not effect.is_known:
         return answer(change=change, reason=too_few(effect))
     p, is_held = condition.p_of_not(effect), condition.p_of(effect) < ALPHA

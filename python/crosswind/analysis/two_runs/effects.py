@@ -4,23 +4,30 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from crosswind.analysis.designs import design_of
 from crosswind.analysis.summaries import Summaries, summaries_of
 from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
 from crosswind.metrics import RATE, Metric
+from crosswind.stats.design import LIGHT, Shortage, mean_shortage
 from crosswind.stats.sample_size import FEWEST
 from crosswind.stats.summary_effect import How, SummaryEffect, UnitValues, effect_of
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A statistic of a metric in a pair of cells. paired: whether `a` and `b` have the same repetitions and seeds."""
+    """A statistic of a metric in a pair of cells.
+
+    paired: whether `a` and `b` have the same repetitions and seeds. shortage: what the design of the cells lacks for an
+    interval, whatever was measured.
+    """
 
     metric: Metric
     statistic: str
     a: Summaries
     b: Summaries
     paired: bool
+    shortage: Shortage | None = None
 
     @cached_property
     def difference(self) -> SummaryEffect:
@@ -53,18 +60,31 @@ def measure(pair: Pair, metric: Metric, statistic: str) -> Measured:
     paired = not (a.exact or b.exact) and len(common) == min(len(a.keys), len(b.keys))
     if paired:
         a, b = a.chosen(common), b.chosen(common)
-    return Measured(metric, statistic, a, b, paired)
+    return Measured(metric, statistic, a, b, paired, _shortage(pair, metric, statistic, a, b))
 
 
-def change_of(effect: SummaryEffect | None, level: float) -> Change:
-    """An effect with its interval; of a ratio the ratio itself."""
+def _shortage(pair: Pair, metric: Metric, statistic: str, a: Summaries, b: Summaries) -> Shortage | None:
+    """What the interval of a mean lacks where losses delay exchanges, as in comparisons within a run."""
+    random = [(cell, of) for cell, of in ((pair.a, a), (pair.b, b)) if not of.exact]
+    if statistic != "mean" or not random:
+        return None
+    designs = [design_of(metric, cell.settings) for cell, _ in random]
+    design = designs[0].joined(designs[-1])
+    units = min(len(of.keys) for _, of in random)
+    each = min(of.n // max(len(of.keys), 1) for _, of in random)
+    return None if design.tail is LIGHT.tail else mean_shortage(design, units, units * each)
+
+
+def change_of(effect: SummaryEffect | None, level: float, shortage: Shortage | None = None) -> Change:
+    """An effect with its interval, if the design does not lack what it takes; of a ratio the ratio itself."""
     if effect is None:
         return Change(value=None, low=None, high=None, level=level, reason="a ratio needs two numbers above 0")
     value = _shown(effect, effect.value)
     if effect.is_exact:
         return Change(value=value, low=None, high=None, level=level)
-    if not effect.is_known:
-        return Change(value=value, low=None, high=None, level=level, reason=too_few(effect))
+    if not effect.is_known or shortage is not None:
+        reason = too_few(effect) if shortage is None else shortage.message
+        return Change(value=value, low=None, high=None, level=level, reason=reason)
     low, high = (_shown(effect, end) for end in effect.limits(level))
     return Change(value=value, low=low, high=high, level=level)
 

@@ -24,6 +24,8 @@ def precision_text(state: CellPrecision) -> str:
     parts = [f"{value} ± {half_width_text(state)} (asked: ± {asked_text(state)})", repetitions]
     if state.ended is not None:
         parts.append(ENDED[state.ended])
+    elif state.units < state.least:
+        parts.append(f"which losses make unsure below {state.least}")
     elif state.likely is not None and state.likely > state.units:
         parts.append(f"probably {state.likely} in all")
     elif not state.is_reached:
