@@ -18,6 +18,7 @@ from crosswind.cli.text import seconds_text
 from crosswind.execution.concurrency import Concurrency, Window
 from crosswind.execution.observer import Observer
 from crosswind.execution.tally import Tally, TimeLeft
+from crosswind.precision import CellPrecision, Ended
 from crosswind.report.text.format import quantity
 from crosswind.store.plan import PlannedCell
 from runs import planned_cell
@@ -54,6 +55,44 @@ def drawn(display: LiveProgress, width: int = 80) -> list[str]:
     """The lines of the display as a terminal of this width would show them now."""
     lines = Console(file=io.StringIO(), width=width).render_lines(display, pad=False)
     return ["".join(segment.text for segment in line).rstrip() for line in lines]
+
+
+def test_the_display_shows_intervals_shrink_against_their_targets() -> None:
+    def state(cell: int, half_ms: float, ended: Ended | None = None) -> CellPrecision:
+        ends = {"value": 20e6, "low": 20e6 - half_ms * 1e6, "high": 20e6 + half_ms * 1e6, "wanted": 1e6}
+        return CellPrecision(cell, "rtt", "mean", "ns", 5, target="5%", ended=ended, likely=12, **ends)
+
+    display = LiveProgress(Console(file=io.StringIO()), Clock())
+    cells = [planned(number) for number in range(3)]
+    display.run_started("study", cells, cells)
+    try:
+        assert not any("precision" in line for line in drawn(display))
+        display.precision([state(0, 1.5), state(1, 4), state(2, 0.5, Ended.PRECISION)])
+        display.plan_grew([planned(0, key="c000-r05")])
+        lines = drawn(display, width=100)
+    finally:
+        display.run_ended()
+    assert "0/4" in lines[0]
+    assert lines[1:] == [
+        "  precision: 1 of 3 intervals have ended",
+        "  loss=1%  mean(rtt) 20 ms ± 20 % (asked: ± 5 %), 5 repetitions, probably 12 in all",
+        "  loss=0%  mean(rtt) 20 ms ± 7.5 % (asked: ± 5 %), 5 repetitions, probably 12 in all",
+    ]
+
+
+def test_plain_lines_say_what_became_of_an_interval_once() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    plain = PlainProgress(console, Clock())
+    one = CellPrecision(0, "rtt", "mean", "ns", 5, 20e6, 19e6, 21e6, "1ms", 1e6, Ended.PRECISION)
+    plain.run_started("study", [planned(0)], [planned(0)])
+    plain.precision([one])
+    plain.precision([one])
+    plain.plan_grew([planned(0, key="c000-r05")])
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines()[1:] == [
+        "loss=0%: mean(rtt) 20 ms ± 1 ms (asked: ± 1 ms), 5 repetitions, precision reached",
+        "1 more repetition of 1 cell for their precision",
+    ]
 
 
 @pytest.fixture

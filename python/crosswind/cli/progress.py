@@ -20,7 +20,7 @@ from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.observer import Observer
 from crosswind.execution.tally import CellUnderWay, Tally
 from crosswind.precision import CellPrecision
-from crosswind.report.text.format import quantity
+from crosswind.report.text.format import count_of, quantity
 from crosswind.report.text.precision import precision_text
 from crosswind.store.plan import PlannedCell
 
@@ -145,7 +145,7 @@ class PlainProgress(Observer):
         """Prints how much more will run."""
         self._tally.plan_grew(added)
         cells = len({planned.cell for planned in added})
-        self._print(f"{len(added)} more repetitions of {cells} cell{'s' * (cells != 1)} for their precision")
+        self._print(f"{count_of(len(added), 'more repetition')} of {count_of(cells, 'cell')} for their precision")
 
     def precision(self, state: Sequence[CellPrecision]) -> None:
         """Prints the intervals that have become another one since the last time."""
