@@ -127,6 +127,7 @@ class RunRecord:
         equivalences: claims to test, each {title, metric, factor, margin, is_ratio, bound, where, note, cells};
             `margin` is as written, `bound` its number: in the metric's unit, or of a ratio what is above 1.
         precision: what intervals were to be narrowed to, as the manifest has it; None where nothing was asked.
+        claims: statements of documents that a rule decides, as `crosswind.study.claims.Claim.as_dict` gives them.
     """
 
     study: dict[str, Any]
@@ -142,3 +143,4 @@ class RunRecord:
     fits: list[dict[str, Any]] = field(default_factory=list)
     equivalences: list[dict[str, Any]] = field(default_factory=list)
     precision: dict[str, Any] | None = None
+    claims: list[dict[str, Any]] = field(default_factory=list)

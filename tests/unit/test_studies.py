@@ -57,6 +57,7 @@ def published(name: str, *keys: str) -> dict[tuple[str, ...], float]:
 def test_the_built_in_studies() -> None:
     assert NAMES == [
         "against-itself",
+        "bandwidth-or-delay",
         "client-profile",
         "clocks",
         "latency-by-link",
@@ -64,6 +65,7 @@ def test_the_built_in_studies() -> None:
         "message-size",
         "multiplexing",
         "page-load",
+        "queue-size",
         "quickstart",
         "transfer-time-held-out",
         "transfer-time-model",
@@ -122,6 +124,19 @@ def test_every_figure_and_fit_varies_in_the_whole_study(name: str) -> None:
         assert unknown_models(names) == [], place
     for fit in study.fits:
         assert all(entry["cells"] for entry in fit.as_dict(cells)["published"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_claim_is_about_cells_of_the_whole_study(name: str) -> None:
+    study = load_study(name)
+    cells = list(study.cells())
+    for claim in (claim.as_dict(cells) for claim in study.claims):
+        own = [cell for cell in cells if cell.index in claim["cells"]]
+        assert own, claim
+        assert claim["source"] or claim.get("note"), "whose statement is it?"
+        assert all(level["cells"] for level in claim["compare"]), claim
+        if "factor" in claim:
+            assert len({cell.levels[claim["factor"]] for cell in own}) > 1, claim
 
 
 def test_transfer_time_is_the_whole_of_table_1() -> None:
@@ -381,14 +396,40 @@ def test_client_profile_has_one_library_that_masks_in_two_ways() -> None:
 
 def test_mathis_impairs_the_forward_direction_only() -> None:
     whole = checked(load_study("mathis"))
-    cells = [cell.cell for cell in whole]
-    assert len(cells) == 12
-    assert {rtt_ns(cell) for cell in whole} == {0, 200_000_000}
-    assert {losses(cell) for cell in whole} == {(0.0, 0.0), (0.1, 0.0)}
+    tests = [cell for cell in whole if cell.cell.part == "tests"]
+    sweep = [cell for cell in whole if cell.cell.part == "sweep"]
+    assert (len(tests), len(sweep)) == (12, 33)
+    assert {rtt_ns(cell) for cell in tests} == {0, 200_000_000}
+    assert {losses(cell) for cell in tests} == {(0.0, 0.0), (0.1, 0.0)}
+    assert {losses(cell)[1] for cell in sweep} == {0}
+    assert (min(losses(cell)[0] for cell in sweep), max(losses(cell)[0] for cell in sweep)) == (0.0001, 0.2)
     assert published("mathis", "path.forward.loss") == {("0%",): 94, ("10%",): 2.88}
     figure = load_study("mathis").published[0]
-    assert sum(figure.matches(cell) for cell in cells) == 3
+    assert sum(figure.matches(cell.cell) for cell in whole) == 3
     assert figure.mean * figure.scale == 94_000_000
+
+
+def test_queue_size_has_table_6_and_its_last_row_beside_the_queue_that_it_was() -> None:
+    study = load_study("queue-size")
+    rows = [figure for figure in study.published if not figure.inferred]
+    assert {(figure.levels["path.queue"], figure.levels["path.delay"]): figure.mean for figure in rows} == {
+        ("1p", "15ms"): 15.86, ("10p", "15ms"): 2.66, ("50p", "15ms"): 1.146,
+        ("100p", "15ms"): 0.6342, ("200p", "15ms"): 0.6350, ("500p", "15ms"): 1.1467,
+        ("1p", "50ms"): 43.33, ("10p", "50ms"): 7.013, ("50p", "50ms"): 3.633,
+        ("100p", "50ms"): 1.230, ("200p", "50ms"): 1.231, ("500p", "50ms"): 3.639,
+    }  # fmt: skip
+    again = [figure for figure in study.published if figure.inferred]
+    assert [(figure.levels["path.queue"], figure.mean) for figure in again] == [("50p", 1.1467), ("50p", 3.639)]
+    # Equal within 0.2 %, as the notes say.
+    assert 1.1467 / 1.146 < 1.002 and 3.639 / 3.633 < 1.002
+
+
+def test_bandwidth_or_delay_has_tables_4_and_5_for_either_window() -> None:
+    keys = ("path.delay", "path.rate", "workload.size")
+    assert published("bandwidth-or-delay", *keys) == published("transfer-time-zero-loss", *keys)
+    study = load_study("bandwidth-or-delay")
+    cells = list(study.cells())
+    assert all(sum(figure.matches(cell) for cell in cells) == 2 for figure in study.published)
 
 
 def test_published_times_of_transfers_without_loss() -> None:

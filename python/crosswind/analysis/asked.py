@@ -1,4 +1,4 @@
-"""What a study asks its report to show: published numbers, figures, fits and claims of equivalence.
+"""What a study asks its report to show: published numbers, figures, fits and claims.
 
 A record holds them as the plan's manifest does (crosswind.study.presentation); this module alone reads that JSON.
 `cells` are the indices of the cells that each of them is about.
@@ -94,6 +94,32 @@ class AskedEquivalence(_Asked):
     cells: frozenset[int]
 
 
+class AskedLevel(_Asked):
+    """A level that a claim compares, and the cells that have it."""
+
+    level: Level
+    cells: frozenset[int]
+
+
+class AskedClaim(_Asked):
+    """A statement of a document with its rule; crosswind.study.claims says what its fields mean."""
+
+    says: str
+    source: str = ""
+    metric: str
+    statistic: str = "mean"
+    rule: str
+    factor: str | None = None
+    compare: tuple[AskedLevel, ...] = ()
+    model: str | None = None
+    low: float | None = None
+    high: float | None = None
+    is_ratio: bool
+    note: Note = None
+    where: dict[str, Level] = {}
+    cells: frozenset[int]
+
+
 class Asked(_Asked):
     """All that a study asks for."""
 
@@ -101,6 +127,7 @@ class Asked(_Asked):
     figures: tuple[AskedFigure, ...]
     fits: tuple[AskedFit, ...]
     equivalences: tuple[AskedEquivalence, ...]
+    claims: tuple[AskedClaim, ...]
 
 
 def asked_of(record: RunRecord) -> Asked:
@@ -110,4 +137,5 @@ def asked_of(record: RunRecord) -> Asked:
         "figures": record.figures,
         "fits": record.fits,
         "equivalences": record.equivalences,
+        "claims": record.claims,
     })  # fmt: skip

@@ -15,16 +15,16 @@ INFINITE_LOSS = 0.25
 def design_of(metric: Metric, settings: CellSettings) -> Design:
     """The design of a metric in a cell: skewed where losses or random elements delay exchanges.
 
-    At least the share p of exchanges is delayed where every packet is lost with probability p. A datagram that is lost
-    is not sent again, so that it delays nothing; bytes, packets and processor time by message are sums over many of
-    them.
+    At least the share p of exchanges is delayed where every packet is lost with probability p, and nearly all transfers
+    of many packets are. A datagram that is lost is not sent again, so that it delays nothing; bytes, packets and
+    processor time by message are sums over many of them.
     """
     if not (metric.is_wait or metric.unit is RATE):
         return LIGHT
     loss = settings.retransmitted_loss
     if loss == 0 and not settings.is_delayed_at_random:
         return LIGHT
-    rate = loss if metric.per is Per.EXCHANGE and loss > 0 else 1.0
+    rate = settings.delayed_share if metric.per is Per.EXCHANGE and loss > 0 else 1.0
     return Design(_tail(metric, loss), rate, is_wait=metric.is_wait)
 
 

@@ -1,7 +1,7 @@
 """From a run's record to its result: estimates for each cell, comparisons, models and published numbers beside them.
 
     record -> samples of each cell -> estimates
-           -> comparisons, equivalences, models, published numbers, figures, fits -> Result
+           -> comparisons, equivalences, claims, models, published numbers, figures, fits -> Result
 
 Nothing here starts a process or reads a clock, and every interval is seeded: the same record gives the same result.
 """
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from crosswind.analysis.asked import asked_of
 from crosswind.analysis.cells import CellData, collect
+from crosswind.analysis.claims import claims_of
 from crosswind.analysis.comparisons import compare_levels
 from crosswind.analysis.equivalences import equivalences_of
 from crosswind.analysis.estimates import estimates_of
@@ -64,6 +65,7 @@ def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
         equivalences=equivalences_of(asked.equivalences, data),
         model_errors=model_errors(cells, data),
         precisions=[PrecisionReached.of(state) for state in precision_of(record, data)],
+        claims=claims_of(asked.claims, data),
         peers=[program for program in programs if program is not None],
         notes=list(record.notes),
         warnings=warnings,

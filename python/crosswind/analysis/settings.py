@@ -1,5 +1,6 @@
 """What analysis reads of a cell as it was sent to crosswind-cell (docs/cell-protocol.md)."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,18 +32,19 @@ class DirectionSettings:
 
 @dataclass(frozen=True)
 class CellSettings:
-    """A cell: its path in both directions, and its workload with every key that was sent."""
+    """A cell: its path in both directions, its workload with every key that was sent, and its largest packet."""
 
     forward: DirectionSettings
     reverse: DirectionSettings
     workload: Mapping[str, object]
+    mtu_bytes: int = 1500
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> "CellSettings":
         """Reads a cell, whose keys may be absent."""
         path = parameters.get("path") or {}
         forward, reverse = (DirectionSettings.of(path.get(direction) or {}) for direction in ("forward", "reverse"))
-        return cls(forward, reverse, parameters.get("workload") or {})
+        return cls(forward, reverse, parameters.get("workload") or {}, path.get("mtu_bytes") or 1500)
 
     @property
     def kind(self) -> str:
@@ -65,6 +67,19 @@ class CellSettings:
         if is_datagram(str(self.workload.get("transport"))):
             return 0.0
         return max(self.forward.loss, self.reverse.loss)
+
+    @property
+    def delayed_share(self) -> float:
+        """The least share of exchanges of which a packet is lost and sent again.
+
+        An exchange has one packet with payload at least, a transfer of a size as many as carry it. One that lasts for a
+        time has so many that its goodput is an average over losses.
+        """
+        if self.kind != "transfer" or self.retransmitted_loss == 0:
+            return self.retransmitted_loss
+        size = self.number("size_bytes")
+        of_many = 1.0 if size is None else 1 - (1 - self.data_direction.loss) ** math.ceil(size / self.mtu_bytes)
+        return max(of_many, self.retransmitted_loss)
 
     @property
     def is_delayed_at_random(self) -> bool:

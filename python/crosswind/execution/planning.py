@@ -157,6 +157,7 @@ def presentation(study: Study) -> dict[str, Any]:
         "figures": [figure.as_dict(cells) for figure in study.figures],
         "fits": [fit.as_dict(cells) for fit in study.fits],
         "equivalences": [claim.as_dict(cells) for claim in study.equivalences],
+        "claims": [claim.as_dict(cells) for claim in study.claims],
         "models": list(study.models),
         "notes": [*study.notes, *(preset.note() for preset in study.presets.values())],
     }

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 from crosswind.cell.check import CheckedCell
 from crosswind.errors import StudyError
 from crosswind.metrics import METRICS, Place
+from crosswind.study.claims import Claim
 from crosswind.study.design import Study
 from crosswind.study.presentation import Equivalence, Figure, Fit, Published
 from crosswind.study.toml_text import Location
@@ -36,11 +37,12 @@ def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: 
 def _asked(study: Study, checked: Sequence[CheckedCell]) -> Iterator[tuple[Location, dict[str, Any]]]:
     """Whatever names a metric and the cells in which it is wanted, with its place in the study."""
     cells = [cell.cell for cell in checked]
-    tables: dict[str, Sequence[Published | Figure | Fit | Equivalence]] = {
+    tables: dict[str, Sequence[Published | Figure | Fit | Equivalence | Claim]] = {
         "published": study.published,
         "figure": study.figures,
         "fit": study.fits,
         "equivalence": study.equivalences,
+        "claim": study.claims,
     }
     for name, asked in tables.items():
         for number, table in enumerate(asked):

@@ -31,6 +31,7 @@ def record_of(store: Store) -> RunRecord:
         fits=presentation.get("fits", []),
         equivalences=presentation.get("equivalences", []),
         precision=None if manifest.precision is None else dict(manifest.precision),
+        claims=presentation.get("claims", []),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from crosswind.errors import StudyError
 from crosswind.study.cells import Cell, RepetitionLimit, cells_of, limits_of
+from crosswind.study.claims import Claim, claims_of
 from crosswind.study.errors import CellError, DesignError, Origin, read_document, read_toml
 from crosswind.study.format import StudyDocument, set_keys
 from crosswind.study.keys import KINDS
@@ -60,6 +61,7 @@ class Study:
     figures: tuple[Figure, ...] = field(repr=False)
     fits: tuple[Fit, ...] = field(repr=False)
     equivalences: tuple[Equivalence, ...] = field(repr=False)
+    claims: tuple[Claim, ...] = field(repr=False)
     origin: Origin = field(repr=False)
 
     @classmethod
@@ -82,10 +84,12 @@ class Study:
                 raise CellError(("repetitions", first, "where"), f"no cell has {levels}", hint)
             published = published_of(table, parts)
             figures, fits = figures_of(table, parts), fits_of(table, parts)
-            equivalences = equivalences_of(table, parts)
+            equivalences, claims = equivalences_of(table, parts), claims_of(table, parts)
         except DesignError as problem:
             raise origin.error(document, problem.location, problem.message, problem.hint) from None
-        return cls(name, document, table, parts, limits, precisions, published, figures, fits, equivalences, origin)
+        return cls(
+            name, document, table, parts, limits, precisions, published, figures, fits, equivalences, claims, origin
+        )
 
     @classmethod
     def from_toml(cls, text: str, *, name: str, file: str | None = None) -> "Study":
@@ -182,7 +186,8 @@ class Study:
     def named_models(self) -> dict[str, tuple[str, ...]]:
         """Every place that names models, as `report.models` and `figure[1].models`, and those it names."""
         figures = {f"figure[{number}].models": figure.models for number, figure in enumerate(self.figures, start=1)}
-        return {"report.models": self.models} | figures
+        claims = {f"claim[{number}].model": claim.models for number, claim in enumerate(self.claims, start=1)}
+        return {"report.models": self.models} | figures | {place: names for place, names in claims.items() if names}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -238,7 +243,7 @@ class Study:
         return cls.from_document(document, name=str(data.get("name") or "study"))
 
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of all that is measured: not titles, notes, figures, fits, equivalences."""
+        """SHA-256, in hexadecimal, of all that is measured: not titles, notes, figures, fits, claims."""
         measured = {"schema": SCHEMA} | {key: self.document[key] for key in _MEASURING_TABLES if key in self.document}
         text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -13,7 +13,12 @@ from pydantic_core import CoreSchema
 from crosswind.study.keys import SETTINGS, budget_settings, section_of
 from crosswind.study.levels import Values
 
-Where = dict[str, str | int | float | bool]
+Level = str | int | float | bool
+Where = dict[str, Level]
+Bound = str | int | float
+RuleName = Literal[
+    "value", "ratio", "difference", "equivalent", "differs", "rises", "falls", "power-law", "slope", "model"
+]
 
 
 class Table(BaseModel):
@@ -198,6 +203,35 @@ class EquivalenceTable(Table):
     note: str = ""
 
 
+class ClaimTable(Table):
+    """One statement of a document, which the data decide by a rule: it holds, it does not, or they cannot tell."""
+
+    says: str = Field(description="the statement, as one sentence")
+    source: str = Field(default="", description="the document and its place that makes it")
+    metric: str = Field(description="what is measured, as of a published number")
+    statistic: Literal["mean", "trimmed_mean", "median", "p95", "p99"] = Field(
+        default="mean", description="what is compared of it"
+    )
+    rule: RuleName = Field(
+        description="what has to lie within at_least and at_most, or within the margin, for the statement to hold"
+    )
+    factor: str | None = Field(default=None, description="dotted key of the factor whose levels are compared, or part")
+    compare: list[Level] = Field(
+        default_factory=list, description="levels of the factor, the reference first; without it all of them"
+    )
+    model: str | None = Field(default=None, description="of the rule model: the model that predicts")
+    at_least: Bound | None = Field(default=None, description="the least that the statement allows")
+    at_most: Bound | None = Field(default=None, description="the most that the statement allows")
+    margin: str | None = Field(
+        default=None,
+        description="of equivalent and differs: the smallest difference that matters, as of an equivalence",
+    )
+    where: Where = Field(
+        default_factory=dict, description="dotted keys (or part) and the value each has in the cells it is about"
+    )
+    note: str = ""
+
+
 class StudyDocument(Table):
     """A Crosswind study file: the design of an experiment. A list is a factor."""
 
@@ -217,6 +251,7 @@ class StudyDocument(Table):
     figure: list[FigureTable] = Field(default_factory=list)
     fit: list[FitTable] = Field(default_factory=list)
     equivalence: list[EquivalenceTable] = Field(default_factory=list)
+    claim: list[ClaimTable] = Field(default_factory=list)
 
 
 def set_keys(table: Table, prefix: str = "") -> dict[str, Values]:

@@ -62,7 +62,7 @@ class Published:
 
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`."""
-        return {**self._table.model_dump(exclude_none=True), "cells": _indices(cells, self.where)}
+        return {**self._table.model_dump(exclude_none=True), "cells": indices_of(cells, self.where)}
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Figure:
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`. It is drawn where `x` varies in those."""
         plain = self._table.model_dump(exclude_none=True)
-        return {**plain, "where": dict(self.where.texts), "cells": _indices(cells, self.where)}
+        return {**plain, "where": dict(self.where.texts), "cells": indices_of(cells, self.where)}
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Fit:
         own = [cell for cell in cells if self.where.matches(cell)]
         plain = self._table.model_dump(exclude_none=True)
         published = [
-            {**entry, "level": level.texts[self.by], "cells": _indices(own, level)}
+            {**entry, "level": level.texts[self.by], "cells": indices_of(own, level)}
             for entry, level in zip(plain["published"], self.levels, strict=True)
         ]
         return {
@@ -128,7 +128,7 @@ class Equivalence:
         """As plain data, with the indices of its cells among `cells`; `margin` is as written, `bound` its number."""
         plain = self._table.model_dump(exclude_none=True)
         bound = {"is_ratio": self.is_ratio, "bound": self.margin}
-        return {**plain, **bound, "where": dict(self.where.texts), "cells": _indices(cells, self.where)}
+        return {**plain, **bound, "where": dict(self.where.texts), "cells": indices_of(cells, self.where)}
 
 
 def published_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Published, ...]:
@@ -153,7 +153,7 @@ def equivalences_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Equ
 
 
 def _published(table: PublishedTable, place: Location, parts: Sequence[Part]) -> Published:
-    _check_metric(table.metric, place)
+    check_metric(table.metric, place)
     units = METRICS[table.metric].unit.scales
     if table.unit not in units:
         message = f"{shown(table.unit)} is not a unit of {table.metric}"
@@ -174,9 +174,9 @@ def _published(table: PublishedTable, place: Location, parts: Sequence[Part]) ->
 
 
 def _figure(table: FigureTable, place: Location, parts: Sequence[Part]) -> Figure:
-    _check_metric(table.metric, place)
+    check_metric(table.metric, place)
     keys = {"x": table.x} | ({"series": table.series} if table.series is not None else {})
-    _check_factors(keys, place, parts)
+    check_factors(keys, place, parts)
     return Figure(
         x=table.x,
         series=table.series,
@@ -187,10 +187,10 @@ def _figure(table: FigureTable, place: Location, parts: Sequence[Part]) -> Figur
 
 
 def _fit(table: FitTable, place: Location, parts: Sequence[Part]) -> Fit:
-    _check_metric(table.metric, place)
+    check_metric(table.metric, place)
     if METRICS[table.metric].unit is not TIME:
         raise PublishedError((*place, "metric"), f"{table.metric} is not a time", "caia-exponential is a time's curve")
-    _check_factors({"x": table.x, "by": table.by, "over": table.over}, place, parts)
+    check_factors({"x": table.x, "by": table.by, "over": table.over}, place, parts)
     if not table.x.endswith(".loss"):
         raise PublishedError((*place, "x"), f"{table.x} is not a loss", "caia-exponential is a curve over path.loss")
     names = [part.name for part in parts if part.name]
@@ -203,18 +203,21 @@ def _fit(table: FitTable, place: Location, parts: Sequence[Part]) -> Fit:
 
 
 def _equivalence(table: EquivalenceTable, place: Location, parts: Sequence[Part]) -> Equivalence:
-    _check_metric(table.metric, place)
-    _check_factors({"factor": table.factor}, place, parts)
+    check_metric(table.metric, place)
+    check_factors({"factor": table.factor}, place, parts)
     where = where_of(table.where, (*place, "where"), parts)
     if table.factor in where.texts:
         message = f"{table.factor} has one value only where {table.factor} = {where.texts[table.factor]}"
         raise PublishedError((*place, "where"), message, "leave it away: its levels are what is compared")
-    is_ratio, margin = _margin(table.margin, METRICS[table.metric].unit, (*place, "margin"))
+    is_ratio, margin = margin_of(table.margin, METRICS[table.metric].unit, (*place, "margin"))
     return Equivalence(table.factor, where, is_ratio, margin, table)
 
 
-def _margin(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
-    """Whether a margin is a ratio's, and its number: of a difference in `unit`, of a ratio what is above 1."""
+def margin_of(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
+    """Whether a margin is a ratio's, and its number: of a difference in `unit`, of a ratio what is above 1.
+
+    Raises: PublishedError.
+    """
     found = _QUANTITY.fullmatch(text.strip())
     known = ", ".join(dict.fromkeys([*(name for name in unit.scales if name != "1"), "%"]))
     if found is None or (found["unit"] or "1") not in {*unit.scales, "%"}:
@@ -226,13 +229,14 @@ def _margin(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
     return is_ratio, margin
 
 
-def _check_metric(metric: str, place: Location) -> None:
+def check_metric(metric: str, place: Location) -> None:
+    """Raises: PublishedError for a name that is no metric's."""
     if metric not in METRICS:
         raise PublishedError((*place, "metric"), f"{shown(metric)} is not a metric", did_you_mean(metric, METRICS))
 
 
-def _check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part]) -> None:
-    """Refuses what can never be a factor, and two names for one axis."""
+def check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part]) -> None:
+    """Refuses what can never be a factor, and two names for one axis. Raises: PublishedError."""
     known = [key for key, kind in KINDS.items() if kind.can_vary] + (["part"] if len(parts) > 1 else [])
     seen: dict[str, str] = {}
     for name, key in keys.items():
@@ -243,5 +247,6 @@ def _check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Par
         seen[key] = name
 
 
-def _indices(cells: Iterable[Cell], where: Where) -> list[int]:
+def indices_of(cells: Iterable[Cell], where: Where) -> list[int]:
+    """The indices of some cells among others."""
     return [cell.index for cell in cells if where.matches(cell)]

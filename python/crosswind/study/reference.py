@@ -13,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from crosswind.catalog import Carrier, Key, KeyType, Transport, Unit, catalog
+from crosswind.study.claims import RULES, Rule
 from crosswind.study.keys import SETTINGS, direction_keys, workload_keys
 from crosswind.units import format_duration, format_probability, format_rate, format_size
 
@@ -85,6 +86,12 @@ def budget_table() -> str:
     return _table(("key", "default", "values", "meaning"), rows)
 
 
+def rule_table() -> str:
+    """The rules of claims."""
+    rows = [(f"`{name}`", rule.help, _levels(rule), rule.limits.value) for name, rule in RULES.items()]
+    return _table(("`rule`", "what has to lie in the range", "levels in `compare`", "the range is"), rows)
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "path": path_table,
     "host": host_table,
@@ -92,6 +99,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "keys": key_table,
     "transports": transport_table,
     "budget": budget_table,
+    "rules": rule_table,
 }
 """Every table by the name in its marker."""
 
@@ -116,6 +124,13 @@ def _runs(name: str) -> str:
         return "all"
     unable = [kind for kind in carried if kind not in able]
     return f"all but `{unable[0]}`" if len(unable) == 1 else ", ".join(f"`{kind}`" for kind in able)
+
+
+def _levels(rule: Rule) -> str:
+    if rule.levels is None:
+        return "none"
+    fewest, most = rule.levels
+    return str(most) if most is not None else f"{fewest} or more, or all"
 
 
 def _default(key: Key) -> str:

@@ -1,7 +1,7 @@
 """What a run's result is made of: the objects of `crosswind.result/1` (docs/result.md).
 
 Result -> CellResult -> MetricEstimates -> Interval
-       -> LevelComparison, EquivalenceClaim, PublishedComparison, Figure, Fit, ClientProgram
+       -> ClaimResult, LevelComparison, EquivalenceClaim, PublishedComparison, Figure, Fit, ClientProgram
 """
 
 from crosswind.analysis.result.cells import (
@@ -17,6 +17,7 @@ from crosswind.analysis.result.cells import (
     ModelPrediction,
     Profile,
 )
+from crosswind.analysis.result.claims import ClaimPart, ClaimResult, ClaimVerdict
 from crosswind.analysis.result.comparisons import (
     EquivalenceClaim,
     EquivalencePair,
@@ -34,6 +35,9 @@ from crosswind.analysis.result.result import SCHEMA, Result, schema_text
 __all__ = [
     "SCHEMA",
     "CellResult",
+    "ClaimPart",
+    "ClaimResult",
+    "ClaimVerdict",
     "ClientProgram",
     "Clock",
     "DelayError",

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from crosswind.analysis.result.cells import CellResult
+from crosswind.analysis.result.claims import ClaimResult
 from crosswind.analysis.result.comparisons import EquivalenceClaim, LevelComparison, PublishedComparison
 from crosswind.analysis.result.estimates import ResultModel
 from crosswind.analysis.result.figures import Figure
@@ -38,6 +39,7 @@ class Result(ResultModel):
     equivalences: list[EquivalenceClaim] = Field(default=[])
     model_errors: list[ModelErrors] = Field(default=[])
     precisions: list[PrecisionReached] = Field(default=[])
+    claims: list[ClaimResult] = Field(default=[])
     peers: list[ClientProgram] = Field(default=[])
     notes: list[str]
     warnings: list[str]

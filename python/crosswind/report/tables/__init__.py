@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from crosswind.analysis.result import Result
+from crosswind.report.tables.claims import claim_tables
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
 from crosswind.report.tables.equivalences import equivalence_tables
@@ -21,6 +22,7 @@ __all__ = ["AFTER_METRICS", "BEFORE_METRICS", "metric_tables", "model_tables", "
 
 BEFORE_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
     model_error_tables,
+    claim_tables,
     fit_tables,
     equivalence_tables,
     precision_tables,

@@ -23,6 +23,7 @@ def metric_tables(result: Result) -> dict[str, Table]:
     present = {name for cell in result.cells for name in cell.estimates}
     own = [name for name in METRICS if name in present and METRICS[name].place in (Place.MAIN, Place.DETAIL)]
     asked = {figure.metric for figure in result.figures} | {claim.metric for claim in result.equivalences}
+    asked |= {claim.metric for claim in result.claims}
     connection = {_CONNECTION, *(phase.name for phase in phases_of(_CONNECTION))}
     if _CONNECTION in own and connection.issuperset(own):
         asked |= connection

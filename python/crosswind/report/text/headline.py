@@ -7,6 +7,7 @@ from enum import Enum
 
 from crosswind.analysis.result import EquivalenceClaim, LevelComparison, Result
 from crosswind.metrics import METRICS
+from crosswind.report.text.claims import claim_sentence
 from crosswind.report.text.format import count, count_of, factor_name, levels, number, quantity
 
 _MAX_DIFFERENCES = 4
@@ -47,8 +48,9 @@ def verdict(result: Result) -> Verdict:
 
 
 def sentences(result: Result) -> list[str]:
-    """The run in sentences: its extent and its clock, then the claims of equivalence, then the largest differences."""
-    return [_extent(result), *_clock(result), *_equivalences(result), *_differences(result)]
+    """The run in sentences: its extent and its clock, what came of claims and equivalences, the largest differences."""
+    claims = (claim_sentence(claim) for claim in result.claims)
+    return [_extent(result), *_clock(result), *claims, *_equivalences(result), *_differences(result)]
 
 
 def tally(claim: EquivalenceClaim) -> str:
