@@ -7,7 +7,8 @@
     result = crosswind.analyse(run)
     crosswind.write_html(run, "report.html")
 
-`run` runs a study, `resume` goes on with a run, `load` opens one: each gives a `Run`. `analyse` computes the result of
+`run` runs a study, `resume` goes on with a run, `load` opens one: each gives a `Run`, whose `samples()`, `estimates()`,
+`compare()` and `plot()` are for notebooks. `analyse` computes the result of
 a run, `write_html` writes its report. `load_study` reads a study, and an `Observer` sees a run go by. `virtual` runs
 one cell in virtual time and returns its samples and packets. The names are imported when they are first used, so that
 `import crosswind` costs nothing.
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from crosswind.execution.observer import Observer
     from crosswind.execution.virtual import VirtualCell, virtual
     from crosswind.results import analyse, write_html
-    from crosswind.running import resume, run
-    from crosswind.store.run import Run, load
+    from crosswind.runs import Run, load, resume, run
     from crosswind.study.design import Study, load_study
 
 __version__ = "0.1.0"
@@ -44,14 +44,14 @@ __all__ = [
 
 _PLACES = {
     "Observer": "crosswind.execution.observer",
-    "Run": "crosswind.store.run",
+    "Run": "crosswind.runs",
     "Study": "crosswind.study.design",
     "VirtualCell": "crosswind.execution.virtual",
     "analyse": "crosswind.results",
-    "load": "crosswind.store.run",
+    "load": "crosswind.runs",
     "load_study": "crosswind.study.design",
-    "resume": "crosswind.running",
-    "run": "crosswind.running",
+    "resume": "crosswind.runs",
+    "run": "crosswind.runs",
     "virtual": "crosswind.execution.virtual",
     "write_html": "crosswind.results",
 }

@@ -7,11 +7,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from crosswind.report.export import estimates_frame, samples_frame, write_csv, write_json, write_parquet
+    from crosswind.report.export import (
+        claims_frame,
+        comparisons_frame,
+        estimates_frame,
+        samples_frame,
+        write_csv,
+        write_json,
+        write_parquet,
+    )
     from crosswind.report.html import write_html
     from crosswind.report.text.terminal import print_result
 
 __all__ = [
+    "claims_frame",
+    "comparisons_frame",
     "estimates_frame",
     "print_result",
     "samples_frame",

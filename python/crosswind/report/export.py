@@ -4,10 +4,13 @@ from pathlib import Path
 
 import polars as pl
 
-from crosswind.analysis.result import Result
-from crosswind.metrics import STATISTICS
+from crosswind.analysis.result import Interval, Result
+from crosswind.analysis.settings import CellSettings
+from crosswind.metrics import METRICS, STATISTICS, Per
 from crosswind.record import RunRecord
 from crosswind.report.files import whole, write_text
+from crosswind.report.text.claims import claim_sentence
+from crosswind.report.text.format import levels
 
 _COLUMNS: dict[str, type[pl.DataType]] = {
     "cell": pl.Int64,
@@ -27,6 +30,15 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
     "smallest_unit": pl.Float64,
     "largest_unit": pl.Float64,
 }
+
+_COMPARISON_COLUMNS: dict[str, type[pl.DataType]] = {
+    **dict.fromkeys(("factor", "reference", "other", "at", "metric", "unit"), pl.String),
+    **dict.fromkeys(("difference", "difference_low", "difference_high"), pl.Float64),
+    **dict.fromkeys(("ratio", "ratio_low", "ratio_high", "cliffs_delta", "p", "p_adjusted"), pl.Float64),
+    "verdict": pl.String,
+    **dict.fromkeys(("reference_cell", "other_cell"), pl.Int64),
+}
+_CLAIM_COLUMNS = ("verdict", "says", "source", "metric", "rule", "sentence")
 
 
 def estimates_frame(result: Result) -> pl.DataFrame:
@@ -50,8 +62,11 @@ def estimates_frame(result: Result) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={**factors, **_COLUMNS})
 
 
-def samples_frame(record: RunRecord) -> pl.DataFrame:
-    """Every sample of a run: a column for each factor, cell, repetition, block, clock, and the samples table's."""
+def samples_frame(record: RunRecord, *, metrics: bool = False) -> pl.DataFrame:
+    """Every sample of a run: a column for each factor, cell, repetition, block, clock, and the samples table's.
+
+    Args: metrics: with a column for each metric that follows from a sample alone, in the metric's unit.
+    """
     factors = list(dict.fromkeys(key for run in record.cells for key in run.levels))
     frames = []
     for run in sorted(record.cells, key=lambda run: (run.cell, run.repetition)):
@@ -60,7 +75,70 @@ def samples_frame(record: RunRecord) -> pl.DataFrame:
         head += [pl.lit(number).cast(pl.Int64).alias(name) for name, number in numbers.items()]
         head.append(pl.lit(run.clock).alias("clock"))
         frames.append(run.samples.select(*head, pl.all()))
-    return pl.concat(frames, how="vertical") if frames else pl.DataFrame()
+    whole_frame = pl.concat(frames, how="vertical") if frames else pl.DataFrame()
+    return _with_metrics(record, whole_frame) if metrics and frames else whole_frame
+
+
+def comparisons_frame(result: Result) -> pl.DataFrame:
+    """One row for each comparison of two levels.
+
+    Columns: factor, reference, other, at (the other levels), metric, unit, difference, difference_low,
+    difference_high, ratio, ratio_low, ratio_high, cliffs_delta, p, p_adjusted, verdict, reference_cell, other_cell.
+    """
+    rows = [
+        {
+            "factor": compared.factor,
+            "reference": compared.reference,
+            "other": compared.other,
+            "at": levels(compared.fixed) if compared.fixed else "",
+            "metric": compared.metric,
+            "unit": compared.unit,
+            **_limited("difference", compared.difference),
+            **_limited("ratio", compared.ratio),
+            "cliffs_delta": compared.cliffs_delta.value,
+            "p": compared.p,
+            "p_adjusted": compared.p_adjusted,
+            "verdict": compared.verdict,
+            "reference_cell": compared.reference_cell,
+            "other_cell": compared.other_cell,
+        }
+        for compared in result.comparisons
+    ]
+    return pl.DataFrame(rows, schema=_COMPARISON_COLUMNS)
+
+
+def claims_frame(result: Result) -> pl.DataFrame:
+    """One row for each claim of a study: verdict, says, source, metric, rule, sentence."""
+    rows = [
+        {
+            "verdict": claim.verdict,
+            "says": claim.says,
+            "source": claim.source,
+            "metric": claim.metric,
+            "rule": claim.rule,
+            "sentence": claim_sentence(claim),
+        }
+        for claim in result.claims
+    ]
+    return pl.DataFrame(rows, schema=dict.fromkeys(_CLAIM_COLUMNS, pl.String))
+
+
+def _with_metrics(record: RunRecord, samples: pl.DataFrame) -> pl.DataFrame:
+    """Samples with what each metric makes of one, null where the exchange failed or has no such metric."""
+    kinds = {run.cell: CellSettings.of(run.parameters).workload for run in record.cells}
+    made = []
+    for metric in METRICS.values():
+        formula = pl.sql_expr(metric.formula)
+        alone = metric.per is Per.EXCHANGE and set(formula.meta.root_names()) <= set(samples.columns)
+        cells = [cell for cell, workload in kinds.items() if alone and metric.applies(workload)]
+        if cells:
+            counts = (pl.col("outcome") == "ok") & pl.col("cell").is_in(cells)
+            made.append(pl.when(counts).then(formula.cast(pl.Float64)).alias(metric.name))
+    return samples.with_columns(made)
+
+
+def _limited(name: str, estimate: Interval) -> dict[str, float | None]:
+    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
 def write_json(result: Result, path: Path) -> None:

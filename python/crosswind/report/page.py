@@ -8,13 +8,23 @@ from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
 from crosswind.report.charts.distributions import CURVE_POINTS, distribution
 from crosswind.report.charts.figures import figure_charts
+from crosswind.report.charts.forest import comparison_forests, equivalence_forest
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.models import goodput_by_loss
 from crosswind.report.charts.panels import Panels
 from crosswind.report.charts.phases import phase_charts
 from crosswind.report.charts.profiles import profile_charts
+from crosswind.report.charts.shifts import quantile_shifts
 from crosswind.report.charts.waterfall import waterfalls
-from crosswind.report.tables import AFTER_METRICS, BEFORE_METRICS, metric_tables, model_tables, profile_tables
+from crosswind.report.tables import (
+    AFTER_METRICS,
+    BEFORE_METRICS,
+    comparison_tables,
+    equivalence_tables,
+    metric_tables,
+    model_tables,
+    profile_tables,
+)
 from crosswind.report.tables.table import Shown, Table
 from crosswind.report.text.format import count
 
@@ -41,9 +51,13 @@ class Section:
 
 _Charts = Callable[[RunRecord, Result, Sequence[CellData]], Panels]
 
-_CHARTS_ABOVE: dict[Callable[[Result], list[Table]], _Charts] = {
-    profile_tables: lambda _, result, data: profile_charts(result, data),
-    model_tables: lambda record, result, data: goodput_by_loss(result, data, record.models),
+_CHARTS_ABOVE: dict[Callable[[Result], list[Table]], Sequence[_Charts]] = {
+    profile_tables: [lambda _, result, data: profile_charts(result, data)],
+    model_tables: [lambda record, result, data: goodput_by_loss(result, data, record.models)],
+    comparison_tables: [
+        lambda _, result, __: comparison_forests(result),
+        lambda _, result, data: quantile_shifts(result, data),
+    ],
 }
 """Tables that have charts above them."""
 
@@ -57,8 +71,12 @@ def sections_of(record: RunRecord, result: Result) -> list[Section]:
 def _sections(record: RunRecord, result: Result, data: Sequence[CellData]) -> Iterator[Section]:
     def of_tables(makers: Sequence[Callable[[Result], list[Table]]]) -> Iterator[Section]:
         for make in makers:
+            if make is equivalence_tables:
+                yield from _equivalences(result)
+                continue
             tables = make(result)
-            charts = [_CHARTS_ABOVE[make](record, result, data)] if tables and make in _CHARTS_ABOVE else []
+            makers_above = _CHARTS_ABOVE.get(make, ()) if tables else ()
+            charts = [draw(record, result, data) for draw in makers_above]
             yield from _with_folds(tables, charts)
 
     figures = figure_charts(result)
@@ -81,6 +99,13 @@ def _with_folds(tables: Sequence[Table], charts: Sequence[Panels]) -> Iterator[S
         else:
             groups.append([table])
     yield from (Section(group[0].title, charts, group) for group in groups)
+
+
+def _equivalences(result: Result) -> Iterator[Section]:
+    """A section for each claim of equivalence: its forest plot above its table."""
+    for claim, table in zip(result.equivalences, equivalence_tables(result), strict=True):
+        forest = equivalence_forest(claim)
+        yield Section(table.title, [Panels([forest], 1)] if forest else [], [table])
 
 
 def _of_metric(name: str, table: Table, result: Result, data: Sequence[CellData]) -> Section:

@@ -18,7 +18,16 @@ from crosswind.report.tables.published import published_tables
 from crosswind.report.tables.table import Table
 from crosswind.report.tables.trust import trust_tables
 
-__all__ = ["AFTER_METRICS", "BEFORE_METRICS", "metric_tables", "model_tables", "profile_tables", "tables_of"]
+__all__ = [
+    "AFTER_METRICS",
+    "BEFORE_METRICS",
+    "comparison_tables",
+    "equivalence_tables",
+    "metric_tables",
+    "model_tables",
+    "profile_tables",
+    "tables_of",
+]
 
 BEFORE_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
     model_error_tables,

@@ -7,6 +7,7 @@ from crosswind.analysis.result import ClaimPart, ClaimResult
 from crosswind.metrics import METRICS, STATISTICS
 from crosswind.report.text.format import (
     EXACT,
+    MINUS,
     NOTHING,
     count,
     factor_name,
@@ -146,4 +147,4 @@ def _bound(claim: ClaimResult, end: float | None) -> str:
         return ""
     if claim.scale in ("ratio", "exponent"):
         return three_digits(end)
-    return number(0.0) if end == 0 else quantity(end, claim.unit)
+    return number(0.0) if end == 0 else quantity(end, claim.unit).replace("-", MINUS)

@@ -1,0 +1,137 @@
+"""Effects as a forest plot: one line for each comparison, its interval beside the line of no effect and the margin."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import altair as alt
+
+from crosswind.analysis.result import EquivalenceClaim, Interval, LevelComparison, Result
+from crosswind.metrics import METRICS
+from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, Chart, Panels
+from crosswind.report.charts.style import GREY, PALETTE, Specification, inline, scale_type, specification
+from crosswind.report.tables.comparisons import largest
+from crosswind.report.text.format import factor_name, interval, levels, scale_of
+
+_COLOURS = {
+    "larger": PALETTE[1], "smaller": PALETTE[0], "differs": PALETTE[1], "equivalent": PALETTE[2],
+    "equal": PALETTE[2], "no difference shown": GREY, "cannot tell": GREY,
+}  # fmt: skip
+_OTHER = PALETTE[5]
+_WIDEST = 1e6
+"""An end of a ratio's interval beyond this is drawn there: a logarithmic axis has no place for 0 and infinity."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One comparison: its effect with both ends of its interval, which a value without one shares with itself."""
+
+    comparison: str
+    value: float
+    low: float
+    high: float
+    effect: str
+    n: int
+    verdict: str
+
+
+def comparison_forests(result: Result) -> Panels:
+    """Ratios of means of levels to their factor's first one: a chart for each metric."""
+    families: dict[str, list[LevelComparison]] = {}
+    for compared in result.comparisons:
+        if compared.ratio.value:
+            families.setdefault(compared.metric, []).append(compared)
+    charts = []
+    for metric, family in list(families.items())[:MAX_PANELS]:
+        rows = [_row_of(compared) for compared in largest(family, MAX_BARS)]
+        left = len(family) - len(rows)
+        notes = (f"{left} more are in the table and in the JSON result.",) if left else ()
+        title = f"{METRICS[metric].title.lower()}, ratio of means, log scale"
+        charts.append(Chart(METRICS[metric].title, _drawing(rows, title, (1.0, 1.0), log=True), notes))
+    return Panels(charts, len(families))
+
+
+def equivalence_forest(claim: EquivalenceClaim) -> Chart | None:
+    """Differences or ratios of a claim's pairs of levels beside its margin; None without a number."""
+    divisor, unit = _scale_of_claim(claim)
+    known = [pair for pair in claim.pairs if pair.effect.value is not None]
+    rows = [
+        _row(_name(claim.factor, pair.other, pair.reference, pair.fixed), pair.effect, divisor, pair.verdict)
+        for pair in known[:MAX_BARS]
+    ]
+    if not rows:
+        return None
+    is_ratio = claim.scale == "ratio"
+    what = "ratio of means, log scale" if is_ratio else f"difference of means, {unit}"
+    title = f"{METRICS[claim.metric].title.lower()}, {what}"
+    drawing = _drawing(rows, title, (claim.low / divisor, claim.high / divisor), log=is_ratio)
+    left = len(claim.pairs) - len(rows)
+    return Chart("", drawing, (f"Shaded: the margin.{f' {left} more are in the table.' if left else ''}",))
+
+
+def _scale_of_claim(claim: EquivalenceClaim) -> tuple[float, str]:
+    if claim.scale == "ratio":
+        return 1.0, ""
+    known = [end for pair in claim.pairs for end in (pair.effect.value, pair.effect.high) if end is not None]
+    return scale_of(known, claim.unit)
+
+
+def _row_of(compared: LevelComparison) -> _Row:
+    name = _name(compared.factor, compared.other, compared.reference, compared.fixed)
+    return _row(name, compared.ratio, 1.0, compared.verdict)
+
+
+def _name(factor: str, other: str, reference: str, fixed: dict[str, str]) -> str:
+    return f"{factor_name(factor)} {other} / {reference}{f' · {levels(fixed)}' if fixed else ''}"
+
+
+def _row(name: str, effect: Interval, divisor: float, verdict: str) -> _Row:
+    value = effect.value or 0.0
+    low, high = effect.limits or (value, value)
+    numbers = (value / divisor, low / divisor, high / divisor)
+    return _Row(name, *numbers, interval(effect, divisor), effect.n, verdict)
+
+
+def _drawing(rows: Sequence[_Row], title: str, around: tuple[float, float], *, log: bool) -> Specification:
+    """Args: around: the margin around no effect, shaded where it has a width."""
+    shown = [_within(row) for row in rows] if log else list(rows)
+    verdicts = list(dict.fromkeys(row.verdict for row in shown))
+    colours = alt.Scale(domain=verdicts, range=[_COLOURS.get(verdict, _OTHER) for verdict in verdicts])
+    scale = alt.Scale(type=scale_type(log=log), zero=False, nice=False, padding=12)
+    axis = alt.Axis(format="~g", labelOverlap=True, tickCount=6)
+    base = alt.Chart(inline(shown)).encode(
+        y=alt.Y("comparison:N", title=None, sort=None, axis=alt.Axis(labelLimit=230, grid=False)),
+        color=alt.Color("verdict:N", scale=colours, legend=alt.Legend(title=None, orient="top", columns=2)),
+        tooltip=[alt.Tooltip(f"{field}:N") for field in ("comparison", "effect", "n", "verdict")],
+    )
+    x = alt.X("value:Q", title=title, scale=scale, axis=axis)
+    layers = [
+        base.mark_rule(strokeWidth=2.2).encode(x=alt.X("low:Q", title=title, scale=scale, axis=axis), x2="high:Q"),
+        base.mark_point(size=70, filled=True, opacity=1).encode(x=x),
+    ]
+    return specification(alt.layer(*_margin(around, log=log), *layers), 70 + 22 * len(shown))
+
+
+def _margin(around: tuple[float, float], *, log: bool) -> list[alt.Chart]:
+    """The line of no effect, and the margin around it."""
+    nothing = alt.Chart(inline([_Place(1.0 if log else 0.0)])).mark_rule(color=GREY, strokeDash=[4, 3]).encode(x="at:Q")
+    if around[0] == around[1]:
+        return [nothing]
+    band = alt.Chart(inline([_Band(*around)])).mark_rect(color=PALETTE[2], opacity=0.14).encode(x="low:Q", x2="high:Q")
+    return [band, nothing]
+
+
+@dataclass(frozen=True)
+class _Place:
+    at: float
+
+
+@dataclass(frozen=True)
+class _Band:
+    low: float
+    high: float
+
+
+def _within(row: _Row) -> _Row:
+    """A ratio's ends where a logarithmic axis can show them."""
+    value, low, high = (min(max(end, 1 / _WIDEST), _WIDEST) for end in (row.value, row.low, row.high))
+    return replace(row, value=value, low=low, high=high)

@@ -1,0 +1,99 @@
+"""By how much each part of a distribution is shifted: the difference of two cells at every decile, with its interval.
+
+A difference of means does not say whether all exchanges are slower by as much, or few of them by a lot. Each repetition
+has quantiles of its own; the intervals are those of their differences, repetition by repetition.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from crosswind.analysis import CellData
+from crosswind.analysis.result import Interval, LevelComparison, Result
+from crosswind.metrics import METRICS
+from crosswind.report.charts.panels import MAX_PANELS, Chart, Panels
+from crosswind.report.charts.style import GREY, PALETTE, Specification, inline, specification
+from crosswind.report.tables.comparisons import largest
+from crosswind.report.text.format import factor_name, interval, levels, scale_of
+from crosswind.stats import TooFewSamples, difference, estimate_of
+
+QUANTILES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+_FEWEST = 3
+"""Quantiles that a chart needs: one or two are a table's."""
+_LEVEL = 0.95
+
+
+def quantile_shifts(result: Result, data: Sequence[CellData]) -> Panels:
+    """Shifts of the largest comparisons of each metric and factor, a chart each, where repetitions have messages
+    enough."""
+    cells = {cell.cell: cell for cell in data}
+    charts: list[Chart] = []
+    for compared in largest([one for one in result.comparisons if one.difference.value is not None], MAX_PANELS):
+        shifts = list(_shifts(compared, cells))
+        # Where nothing is shifted anywhere, a flat line says less than the table.
+        if len(shifts) >= _FEWEST and any(made.value for _, made in shifts):
+            charts.append(_chart(compared, shifts))
+    return Panels(charts, len(charts))
+
+
+@dataclass(frozen=True)
+class _Shift:
+    """The difference at one quantile, in the unit that is drawn; low and high where it has an interval."""
+
+    quantile: float
+    shift: float
+    low: float | None
+    high: float | None
+    effect: str
+
+
+def _shifts(compared: LevelComparison, cells: dict[int, CellData]) -> Iterator[tuple[float, Interval]]:
+    """Each quantile that both cells have, and the difference there."""
+    try:
+        reference, other = (
+            cells[cell].side(compared.metric) for cell in (compared.reference_cell, compared.other_cell)
+        )
+    except TooFewSamples:
+        return
+    for quantile in QUANTILES:
+        try:
+            effect = difference(reference, other, quantile)
+            made = Interval.of(estimate_of(effect, unit=compared.unit, level=_LEVEL))
+        except TooFewSamples:
+            continue
+        if made.value is not None:
+            yield quantile, made
+
+
+def _chart(compared: LevelComparison, shifts: Sequence[tuple[float, Interval]]) -> Chart:
+    divisor, unit = scale_of([max((abs(made.value or 0) for _, made in shifts), default=0.0)], compared.unit)
+    marks = [_mark(quantile, made, divisor, unit) for quantile, made in shifts]
+    at = f" · {levels(compared.fixed)}" if compared.fixed else ""
+    metric = METRICS[compared.metric].title
+    caption = f"{metric}: {factor_name(compared.factor)} {compared.other} less {compared.reference}{at}"
+    return Chart(caption, _drawing(marks, unit))
+
+
+def _mark(quantile: float, made: Interval, divisor: float, unit: str) -> _Shift:
+    low, high = (None if end is None else end / divisor for end in (made.low, made.high))
+    return _Shift(100 * quantile, (made.value or 0.0) / divisor, low, high, f"{interval(made, divisor)} {unit}")
+
+
+def _drawing(marks: Sequence[_Shift], unit: str) -> Specification:
+    x = alt.X("quantile:Q", title="quantile, %", scale=alt.Scale(domain=[0, 100]))
+    y = alt.Y("shift:Q", title=f"shift, {unit}", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=5))
+    tips = [alt.Tooltip("quantile:Q"), alt.Tooltip("effect:N")]
+    base = alt.Chart(inline(marks)).encode(x=x)
+    layers = [
+        alt.Chart(inline([_Zero()])).mark_rule(color=GREY, strokeDash=[4, 3]).encode(y="shift:Q"),
+        base.mark_area(color=PALETTE[0], opacity=0.18).encode(y=alt.Y("low:Q", title=""), y2="high:Q"),
+        base.mark_line(color=PALETTE[0], strokeWidth=1.8).encode(y=y),
+        base.mark_point(color=PALETTE[0], size=50, filled=True, opacity=1).encode(y=y, tooltip=tips),
+    ]
+    return specification(alt.layer(*layers), 240)
+
+
+@dataclass(frozen=True)
+class _Zero:
+    shift: float = 0.0

@@ -1,0 +1,61 @@
+"""Charts of the report as Altair's objects, for notebooks: drawn there, changed, saved as a picture."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import altair as alt
+
+from crosswind.analysis import CellData, collect
+from crosswind.analysis.result import Result
+from crosswind.errors import UsageError
+from crosswind.metrics import METRICS
+from crosswind.record import RunRecord
+from crosswind.report.charts.distributions import distribution
+from crosswind.report.charts.forest import comparison_forests
+from crosswind.report.charts.intervals import intervals
+from crosswind.report.charts.panels import Chart, Panels
+from crosswind.report.charts.shifts import quantile_shifts
+
+Kind = Literal["intervals", "distribution", "comparisons", "shift"]
+_WIDTH = 640
+
+_Make = Callable[[str, Result, Sequence[CellData]], Panels]
+_KINDS: dict[Kind, _Make] = {
+    "intervals": intervals,
+    "distribution": lambda metric, _, data: distribution(metric, data),
+    "comparisons": lambda metric, result, _: comparison_forests(_only(result, metric)),
+    "shift": lambda metric, result, data: quantile_shifts(_only(result, metric), data),
+}
+"""How each kind of chart is made for one metric."""
+
+
+def chart_of(metric: str, kind: Kind, record: RunRecord, result: Result) -> alt.VConcatChart:
+    """The charts of a metric, one below the other. Raises: UsageError where there is none."""
+    if kind not in _KINDS:
+        raise UsageError(f"{kind!r} is no kind of chart", hint=f"one of {', '.join(_KINDS)}")
+    known = [name for name in METRICS if any(name in cell.estimates for cell in result.cells)]
+    if metric not in known:
+        raise UsageError(f"this run has no metric {metric!r}", hint=f"it has {', '.join(known) or 'none'}")
+    panels = _KINDS[kind](metric, result, collect(record))
+    if not panels.charts:
+        hint = "distributions need 30 samples of a cell, comparisons two levels, shifts several messages a repetition"
+        raise UsageError(f"this run has nothing to draw of {metric} as {kind}", hint=hint)
+    return _below_each_other(panels.charts)
+
+
+def _only(result: Result, metric: str) -> Result:
+    """A result with the comparisons of one metric."""
+    return result.model_copy(update={"comparisons": [one for one in result.comparisons if one.metric == metric]})
+
+
+def _below_each_other(charts: Sequence[Chart]) -> alt.VConcatChart:
+    """Charts with their captions as titles, in a width of their own, which a notebook's cell does not give."""
+    # Altair keeps the data of all views in one place, at the top.
+    datasets: dict[str, object] = {}
+    views = []
+    for chart in charts:
+        view = {**chart.specification, "width": _WIDTH, "title": chart.caption}
+        datasets |= view.pop("datasets", {})
+        views.append(view)
+    made: alt.VConcatChart = alt.VConcatChart.from_dict({"vconcat": views, "datasets": datasets})
+    return made
