@@ -120,7 +120,7 @@ def test_a_model_is_what_the_statistic_is_divided_by() -> None:
     place = path(delay_ns=25 * MS, loss=0.01)
     workload = {"kind": "transfer", "transport": "tcp", "duration_ns": 10**10}
     parameters = {"path": place, "workload": workload, "host": {"congestion_control": "reno"}}
-    tables = [transfers([rate]) for rate in np.linspace(2.9e6, 3.1e6, 30)]
+    tables = [transfers([rate]) for rate in np.linspace(2.9e6, 3.1e6, 60)]
     made = runs(0, tables, parameters=parameters)
     claim = asked("model", 1, factor=None, metric="goodput", model="mathis", low=0.5, high=2.0)
     (judged,) = analyse(record(*made, claims=[claim], models=["mathis"])).claims

@@ -398,7 +398,7 @@ def test_mathis_impairs_the_forward_direction_only() -> None:
     whole = checked(load_study("mathis"))
     tests = [cell for cell in whole if cell.cell.part == "tests"]
     sweep = [cell for cell in whole if cell.cell.part == "sweep"]
-    assert (len(tests), len(sweep)) == (12, 33)
+    assert (len(tests), len(sweep)) == (12, 24)
     assert {rtt_ns(cell) for cell in tests} == {0, 200_000_000}
     assert {losses(cell) for cell in tests} == {(0.0, 0.0), (0.1, 0.0)}
     assert {losses(cell)[1] for cell in sweep} == {0}

@@ -124,7 +124,7 @@ def test_the_digests_of_stored_runs_stay() -> None:
     # Written down in run directories: `--resume` with a study compares them.
     assert [load_study(name).digest()[:16] for name in ("latency-by-link", "mathis", "quickstart")] == [
         "d078542342ff8850",
-        "1e36d4c3706cd56d",
+        "d709b1b64a0b0eb2",
         "e55e0e89ba65c6cb",
     ]
 
