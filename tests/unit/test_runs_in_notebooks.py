@@ -6,8 +6,10 @@ import altair as alt
 import polars as pl
 import pytest
 
+from crosswind.analysis import analyse
 from crosswind.errors import UsageError
 from crosswind.record import RunRecord
+from crosswind.report.charts.forest import equivalence_forest
 from crosswind.runs import Run
 from records import MS, echoes, parted, record, run, runs, timed
 
@@ -115,6 +117,30 @@ def test_a_shift_of_everything_by_as_much_is_flat() -> None:
     made = OfRecord(record(*(one for cell in cells for one in cell)))
     rows = [row for rows in made.plot("rtt", "shift").to_dict()["datasets"].values() for row in rows]
     assert [row["shift"] for row in rows if "quantile" in row] == pytest.approx([5.0] * 9)
+
+
+def test_a_shift_that_no_chart_could_show_is_none() -> None:
+    cells = [runs(at, [echoes([10 * MS + at * 100] * 60)] * 6, {"path.loss": f"{at}%"}) for at in (0, 1)]
+    with pytest.raises(UsageError, match="nothing to draw of rtt as shift"):
+        OfRecord(record(*(one for cell in cells for one in cell))).plot("rtt", "shift")
+
+
+def test_an_equivalence_is_drawn_beside_its_margin() -> None:
+    made = two_cells()
+    claim = {
+        "title": "As fast?", "metric": "rtt", "factor": "path.loss", "margin": "25%", "is_ratio": True, "bound": 0.25,
+        "cells": [0, 1],
+    }  # fmt: skip
+    (found,) = analyse(record(*made.record().cells, equivalences=[claim])).equivalences
+    chart = equivalence_forest(found)
+    assert chart is not None
+    rows = [row for rows in chart.specification["datasets"].values() for row in rows]
+    (drawn,) = [row for row in rows if "comparison" in row]
+    assert (drawn["comparison"], drawn["verdict"]) == ("loss 1% / 0%", "differs")
+    assert drawn["low"] < drawn["value"] < drawn["high"]
+    assert [row for row in rows if row.keys() == {"low", "high"}] == [{"low": 0.8, "high": 1.25}]
+    assert [row for row in rows if row.keys() == {"at"}] == [{"at": 1.0}]
+    assert chart.notes == ("Shaded: the margin.",)
 
 
 def test_what_cannot_be_drawn_says_what_can() -> None:

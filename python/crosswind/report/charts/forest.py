@@ -17,6 +17,7 @@ _COLOURS = {
     "equal": PALETTE[2], "no difference shown": GREY, "cannot tell": GREY,
 }  # fmt: skip
 _OTHER = PALETTE[5]
+_HOW_TO_READ = "Dot and line: the ratio and its 95 % interval, where there is one; dashed: no difference."
 _WIDEST = 1e6
 """An end of a ratio's interval beyond this is drawn there: a logarithmic axis has no place for 0 and infinity."""
 
@@ -40,13 +41,15 @@ def comparison_forests(result: Result) -> Panels:
     for compared in result.comparisons:
         if compared.ratio.value:
             families.setdefault(compared.metric, []).append(compared)
-    charts = []
+    charts: list[Chart] = []
     for metric, family in list(families.items())[:MAX_PANELS]:
         rows = [_row_of(compared) for compared in largest(family, MAX_BARS)]
         left = len(family) - len(rows)
-        notes = (f"{left} more are in the table and in the JSON result.",) if left else ()
+        more = f"{left} more are in the JSON result." if left else ""
+        notes = (" ".join(filter(None, (more, "" if charts else _HOW_TO_READ))),)
         title = f"{METRICS[metric].title.lower()}, ratio of means, log scale"
-        charts.append(Chart(METRICS[metric].title, _drawing(rows, title, (1.0, 1.0), log=True), notes))
+        drawing = _drawing(rows, title, (1.0, 1.0), log=True)
+        charts.append(Chart(METRICS[metric].title, drawing, notes if notes[0] else ()))
     return Panels(charts, len(families))
 
 

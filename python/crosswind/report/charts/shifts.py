@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import altair as alt
+import numpy as np
 
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Interval, LevelComparison, Result
@@ -22,6 +23,12 @@ QUANTILES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 _FEWEST = 3
 """Quantiles that a chart needs: one or two are a table's."""
 _LEVEL = 0.95
+_LEAST = 0.001
+"""The least shift that is drawn, as a share of the reference's median."""
+_HOW_TO_READ = (
+    "Dots: the difference at each quantile, of the repetitions' own quantiles; shaded: its 95 % "
+    "interval, where the repetitions support one; dashed: no difference."
+)
 
 
 def quantile_shifts(result: Result, data: Sequence[CellData]) -> Panels:
@@ -31,10 +38,17 @@ def quantile_shifts(result: Result, data: Sequence[CellData]) -> Panels:
     charts: list[Chart] = []
     for compared in largest([one for one in result.comparisons if one.difference.value is not None], MAX_PANELS):
         shifts = list(_shifts(compared, cells))
-        # Where nothing is shifted anywhere, a flat line says less than the table.
-        if len(shifts) >= _FEWEST and any(made.value for _, made in shifts):
-            charts.append(_chart(compared, shifts))
+        if len(shifts) >= _FEWEST and _is_worth_a_look(compared, cells, shifts):
+            charts.append(_chart(compared, shifts, is_first=not charts))
     return Panels(charts, len(charts))
+
+
+def _is_worth_a_look(
+    compared: LevelComparison, cells: dict[int, CellData], shifts: Sequence[tuple[float, Interval]]
+) -> bool:
+    """Whether anything is shifted by what a chart can show: of nanoseconds in milliseconds the table says enough."""
+    middle = float(np.median(cells[compared.reference_cell].samples[compared.metric].values))
+    return max(abs(made.value or 0.0) for _, made in shifts) > _LEAST * abs(middle)
 
 
 @dataclass(frozen=True)
@@ -66,13 +80,14 @@ def _shifts(compared: LevelComparison, cells: dict[int, CellData]) -> Iterator[t
             yield quantile, made
 
 
-def _chart(compared: LevelComparison, shifts: Sequence[tuple[float, Interval]]) -> Chart:
+def _chart(compared: LevelComparison, shifts: Sequence[tuple[float, Interval]], *, is_first: bool) -> Chart:
+    """Args: is_first: of the charts below each other, which alone says how to read them."""
     divisor, unit = scale_of([max((abs(made.value or 0) for _, made in shifts), default=0.0)], compared.unit)
     marks = [_mark(quantile, made, divisor, unit) for quantile, made in shifts]
     at = f" · {levels(compared.fixed)}" if compared.fixed else ""
     metric = METRICS[compared.metric].title
     caption = f"{metric}: {factor_name(compared.factor)} {compared.other} less {compared.reference}{at}"
-    return Chart(caption, _drawing(marks, unit))
+    return Chart(caption, _drawing(marks, unit), (_HOW_TO_READ,) if is_first else ())
 
 
 def _mark(quantile: float, made: Interval, divisor: float, unit: str) -> _Shift:
