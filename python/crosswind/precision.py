@@ -6,9 +6,10 @@ Plain values. Who judges is `crosswind.analysis.precision`; who adds repetitions
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from crosswind.record import CellRun
+if TYPE_CHECKING:
+    from crosswind.record import CellRun
 
 
 class Ended(StrEnum):
@@ -67,7 +68,7 @@ class CellPrecision:
 class StoppingRule(Protocol):
     """Decides how often cells are run."""
 
-    def add(self, run: CellRun) -> None:
+    def add(self, run: "CellRun") -> None:
         """A repetition has ended."""
 
     def next_counts(self) -> dict[int, int]:
