@@ -22,7 +22,9 @@ pub use capture::{Capture, CaptureOptions};
 pub use conservation::{DeviceCounters, DirectionReport, Ledger, LedgerReport};
 pub use dropped::Dropped;
 pub use error::LedgerError;
-pub use fidelity::{Budget, Cpus, ExchangeDelay, FidelityReport, HostStarvation, Observed, Starvation, kernel_drops_in_words};
+pub use fidelity::{
+    Budget, Cpus, ExchangeDelay, FidelityReport, HostStarvation, Observed, Starvation, kernel_drops_in_words,
+};
 pub use headers::{Headers, TCP, TCP_SYN, UDP};
 pub use histogram::{TimeHistogram, TimeReport};
 pub use payload::PayloadClock;
