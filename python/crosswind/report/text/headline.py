@@ -7,7 +7,7 @@ from enum import Enum
 
 from crosswind.analysis.result import EquivalenceClaim, LevelComparison, Result
 from crosswind.metrics import METRICS
-from crosswind.report.text.claims import claim_sentence
+from crosswind.report.text.claims import VERDICTS
 from crosswind.report.text.format import count, count_of, factor_name, levels, number, quantity
 
 _MAX_DIFFERENCES = 4
@@ -49,8 +49,7 @@ def verdict(result: Result) -> Verdict:
 
 def sentences(result: Result) -> list[str]:
     """The run in sentences: its extent and its clock, what came of claims and equivalences, the largest differences."""
-    claims = (claim_sentence(claim) for claim in result.claims)
-    return [_extent(result), *_clock(result), *claims, *_equivalences(result), *_differences(result)]
+    return [_extent(result), *_clock(result), *_claims(result), *_equivalences(result), *_differences(result)]
 
 
 def tally(claim: EquivalenceClaim) -> str:
@@ -100,6 +99,16 @@ def _clock(result: Result) -> list[str]:
         which = f"{count(exact)} of {cells}" if exact < len(result.cells) else cells
         sentences.append(f"Exact: {which}, where nothing is left to chance and no repetition would differ.")
     return sentences
+
+
+def _claims(result: Result) -> list[str]:
+    """How many claims hold; each has a sentence of its own (crosswind.report.text.claims)."""
+    if not result.claims:
+        return []
+    found: Counter[str] = Counter(claim.verdict for claim in result.claims)
+    holding, failing, open_ = (count(found[verdict]) for verdict in VERDICTS)
+    claims = count_of(len(result.claims), "claim")
+    return [f"Of {claims}, {holding} hold, {failing} do not hold, and of {open_} the data cannot tell."]
 
 
 def _equivalences(result: Result) -> list[str]:
