@@ -73,7 +73,7 @@ def test_a_cell_runs_on_the_kernel_of_the_package(environment: Path, tmp_path: P
 
 
 def test_doctor_says_that_the_kernel_is_the_packages(environment: Path, tmp_path: Path) -> None:
-    said = run(environment, tmp_path, "-m", "crosswind.cli", "doctor", "--json")
+    said = run(environment, tmp_path, "-m", "crosswind", "doctor", "--json")
     (check,) = [check for check in json.loads(said.stdout)["checks"] if check["name"] == "virtual time"]
     assert check["ok"], check
     assert check["detail"] == f"Linux {requires_kernel().release} from the package crosswind-kernel"

@@ -16,7 +16,7 @@ from virtual.conftest import requires_kernel
 from virtual.everyone import NOBODY, Everyone
 from virtual.lab import descendants_of, is_running
 
-CROSSWIND = ["-m", "crosswind.cli"]
+CROSSWIND = ["-m", "crosswind"]
 ECHO = [*CROSSWIND, "run", "echo", "--messages", "3", "--delay", "10ms", "--clock", "virtual"]
 
 

@@ -61,7 +61,7 @@ def without(what: str, everyone: Everyone) -> list[str]:
 def test_what_is_missing_is_named_with_what_to_do(everyone: Everyone, what: str) -> None:
     problem, remedy = MISSING[what]
     confined = without(what, everyone)
-    ran = everyone.run(confined, "-m", "crosswind.cli", "run", *ECHO, "--clock", "virtual", "--output", "run")
+    ran = everyone.run(confined, "-m", "crosswind", "run", *ECHO, "--clock", "virtual", "--output", "run")
     assert ran.returncode == 1, ran.stderr
     error, hint = (
         next(line for line in ran.stderr.splitlines() if line.startswith(f"{kind}: ")) for kind in ("error", "hint")
@@ -69,7 +69,7 @@ def test_what_is_missing_is_named_with_what_to_do(everyone: Everyone, what: str)
     assert problem in error
     assert remedy in hint
     assert "Traceback" not in ran.stderr
-    diagnosed = everyone.run(confined, "-m", "crosswind.cli", "doctor", "--json")
+    diagnosed = everyone.run(confined, "-m", "crosswind", "doctor", "--json")
     assert diagnosed.returncode == 1, diagnosed.stderr
     (check,) = [check for check in json.loads(diagnosed.stdout)["checks"] if check["name"] == "virtual time"]
     assert problem in check["detail"]
@@ -79,14 +79,14 @@ def test_what_is_missing_is_named_with_what_to_do(everyone: Everyone, what: str)
 def test_in_a_container_auto_is_virtual_time_and_doctor_says_that_cells_can_run(everyone: Everyone) -> None:
     # Root may do no more than nobody there.
     container = everyone.under("container")
-    ran = everyone.run(container, "-m", "crosswind.cli", "run", *ECHO, "--output", "as-root")
+    ran = everyone.run(container, "-m", "crosswind", "run", *ECHO, "--output", "as-root")
     assert ran.returncode == 0, ran.stderr
     assert "Clock: virtual" in ran.stdout
     container = [*NOBODY, *container]
-    diagnosed = everyone.run(container, "-m", "crosswind.cli", "doctor")
+    diagnosed = everyone.run(container, "-m", "crosswind", "doctor")
     assert diagnosed.returncode == 0, diagnosed.stderr
     assert "cells can run here in virtual time, and not on the machine's clock" in diagnosed.stdout
-    ran = everyone.run(container, "-m", "crosswind.cli", "run", *ECHO, "--output", "run")
+    ran = everyone.run(container, "-m", "crosswind", "run", *ECHO, "--output", "run")
     assert ran.returncode == 0, ran.stderr
     assert "Clock: virtual" in ran.stdout
 
@@ -94,7 +94,7 @@ def test_in_a_container_auto_is_virtual_time_and_doctor_says_that_cells_can_run(
 def test_without_a_kernel_both_clocks_are_named(everyone: Everyone) -> None:
     shutil.rmtree(everyone.place / "kernels")
     container = [*NOBODY, *everyone.under("container")]
-    ran = everyone.run(container, "-m", "crosswind.cli", "run", *ECHO, "--output", "run")
+    ran = everyone.run(container, "-m", "crosswind", "run", *ECHO, "--output", "run")
     assert ran.returncode == 1
     assert "error: cells can run neither on the machine's clock (cannot make a user namespace: " in ran.stderr
     assert "nor in virtual time (there is no kernel of virtual time in " in ran.stderr
