@@ -80,7 +80,9 @@ impl Socket {
 
     /// Sends what was taken.
     pub(crate) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
-        Pin::new(&mut self.stream).poll_flush(context).map_err(|e| error("cannot send", &e))
+        ready!(Pin::new(&mut self.stream).poll_flush(context)).map_err(|e| error("cannot send", &e))?;
+        // A server's tungstenite writes its last Close frame without flushing, so that TLS may still keep it.
+        Pin::new(self.stream.get_mut()).poll_flush(context).map_err(|e| error("cannot send", &Error::Io(e)))
     }
 
     /// The next message, which is text or binary. `Outcome::Closed` once the other end has closed in an orderly way.
@@ -142,4 +144,26 @@ impl Socket {
 /// Section 4.1: a client that asked for no extension must not accept one.
 fn names_extension(response: &Response) -> bool {
     response.headers().get_all("sec-websocket-extensions").iter().any(|names| !names.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, BufStream, duplex};
+
+    #[tokio::test]
+    async fn a_server_flushes_its_answer_to_a_close_frame() {
+        let (near, mut far) = duplex(1 << 10);
+        // It keeps what is written until it is flushed, as TLS does while its socket is full.
+        let mut server = Socket::server(Box::new(BufStream::new(near)), 1 << 10).await;
+        // A masked Close frame without a body (section 5.5.1), and an unmasked one as the answer.
+        far.write_all(&[0x88, 0x80, 1, 2, 3, 4]).await.unwrap();
+        let end = poll_fn(|context| server.poll_message(context)).await.unwrap_err();
+        assert_eq!(end.outcome, Outcome::Closed);
+        drop(server);
+        let mut answer = Vec::new();
+        far.read_to_end(&mut answer).await.unwrap();
+        assert_eq!(answer, [0x88, 0]);
+    }
 }
