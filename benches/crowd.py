@@ -11,12 +11,16 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 from common import CROSSWIND, HERE, Json, main, show, spread, stolen
+from numpy.typing import NDArray
+from scipy.stats import linregress, rankdata, spearmanr
 
 from crosswind.stats import EquivalenceTest, Side, Units, tost
 
@@ -38,6 +42,9 @@ UNDELAYED = [
 ]  # fmt: skip
 MARGIN_NS, MARGIN_SHARE = 20e3, 0.02
 """The larger of both counts: what the fidelity budget allows a mean exchange to be longer than alone."""
+
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -74,14 +81,25 @@ class Run:
         """The 99th percentile of each cell's delay error, in microseconds."""
         return [result["finished"]["fidelity"]["delay_error_ns"]["p99"] / 1e3 for result in self.counted]
 
-    def medians_ns(self) -> list[Side]:
+    def companions(self) -> list[FloatArray]:
+        """Of each cell, how many others ran beside each of its repetitions."""
+        found: dict[int, list[float]] = {}
+        for result in self.counted:
+            found.setdefault(result["cell"], []).append(result["beside"])
+        return [np.array(found[cell], dtype=np.float64) for cell in sorted(found)]
+
+    def medians_ns(self) -> list[FloatArray]:
         """The median round trips of each cell's repetitions, without the first exchange, which opens the connection."""
         found: dict[int, list[float]] = {}
         for result in self.counted:
             table = pl.read_parquet(self.place / "cells" / result["name"] / "samples.parquet")
             later = table.filter(pl.col("exchange") > 0)
             found.setdefault(result["cell"], []).append(float(np.median(later["received_ns"] - later["sent_ns"])))
-        return [Side(Units.of(np.array(found[cell]))) for cell in sorted(found)]
+        return [np.array(found[cell]) for cell in sorted(found)]
+
+    def sides(self) -> list[Side]:
+        """Those medians, as sides of a comparison."""
+        return [Side(Units.of(own)) for own in self.medians_ns()]
 
 
 def run_study(directory: Path, *arguments: str) -> Run:
@@ -146,9 +164,9 @@ def equivalence(directory: Path) -> None:
         ("of 40 and 50 ms, 32 cells at a time", WAITING, ["--jobs", "32"]),
         ("without delay, 10 % loss, as many cells as the budget allows", UNDELAYED, []),
     ):
-        alone = run_study(directory, *study, "--jobs", "1").medians_ns()
-        crowd = run_study(directory, *study, *jobs).medians_ns()
-        again = run_study(directory, *study, "--jobs", "1").medians_ns()
+        alone = run_study(directory, *study, "--jobs", "1").sides()
+        crowd = run_study(directory, *study, *jobs).sides()
+        again = run_study(directory, *study, "--jobs", "1").sides()
         show(
             f"Median round trips {what}, less one at a time: the worst cell, 90 % interval",
             against(alone, crowd),
@@ -176,6 +194,29 @@ def tested(alone: Side, other: Side) -> EquivalenceTest:
     return tost(alone, other, margin=margin, unit="ns")
 
 
+def companions(directory: Path) -> None:
+    """Whether what a repetition measures depends on how many others ran beside it."""
+    run = run_study(directory, *WAITING, "--repetitions", "32")
+    beside, typical = run.companions(), run.medians_ns()
+    rank = spearmanr(within(map(rankdata, beside)), within(map(rankdata, typical)))
+    slope = linregress(within(beside), within(typical))
+    fewest, most = min(map(np.min, beside)), max(map(np.max, beside))
+    longer_us, half_us = slope.slope * most / 1e3, 1.96 * slope.stderr * most / 1e3
+    show(
+        "Median round trips of 40 and 50 ms against the number of cells beside, within each cell",
+        f"rank correlation {rank.statistic:.2f} (p {rank.pvalue:.2g}); {longer_us:.1f} us longer with "
+        f"{most:.0f} cells beside by a straight line, 95 % interval +-{half_us:.1f} us",
+        f"{sum(map(len, beside))} repetitions, with {fewest:.0f} to {most:.0f} others beside them",
+        "margin: 20 us or 2 % of the median",
+        "no dependence beyond the margin",
+    )
+
+
+def within(each: Iterable[FloatArray]) -> FloatArray:
+    """Values of all cells, each less the mean of its cell: what is between cells is left out."""
+    return np.concatenate([values - np.mean(values) for values in each])
+
+
 def speed_up(directory: Path) -> None:
     """The quick variant of transfer-time with cells side by side, and a part of it with one cell after another."""
     parallel = run_study(directory, "transfer-time", "--quick")
@@ -191,4 +232,12 @@ def speed_up(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    main({"hundred": hundred, "equivalence": equivalence, "echoes": echoes, "speed-up": speed_up})
+    main(
+        {
+            "hundred": hundred,
+            "equivalence": equivalence,
+            "companions": companions,
+            "echoes": echoes,
+            "speed-up": speed_up,
+        }
+    )
