@@ -1,12 +1,24 @@
 //! Closed loop: the next message is sent when the one before has been answered, so that one is in flight on each connection.
 
 use crate::Sample;
-use crate::echo::Reuse;
 use crate::exchange::{Exchange, Trace};
 use crate::lane::{Lane, exchange};
 use crate::message;
 use crosswind_transport::driver::Bound;
 use crosswind_transport::{Connection, Purpose, Stream, TransportError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whether a connection, or a stream, serves one exchange or many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Reuse {
+    /// One for all exchanges.
+    #[default]
+    Kept,
+    /// A new one for each exchange.
+    New,
+}
 
 /// What a client keeps from one exchange to the next.
 struct Kept {

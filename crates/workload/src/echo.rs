@@ -1,6 +1,7 @@
 //! Echo: messages that are answered, one after another (`closed_loop`) or at a rate (`open_loop`).
 
 use crate::answers::Answers;
+use crate::closed_loop::{self, Reuse};
 use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
@@ -13,7 +14,7 @@ use crate::workload::{
     ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload,
     WorkloadSettings, default_timeout_ns, number, small,
 };
-use crate::{Sample, WorkloadError, closed_loop, open_loop};
+use crate::{Sample, WorkloadError, open_loop};
 use crosswind_host::Clock;
 use crosswind_settings::SettingError;
 use crosswind_transport::{Features, Payload, Resumption, Streams, TransportError, TransportRef, all};
@@ -84,17 +85,6 @@ pub enum Mode {
     Closed,
     /// When it is time, whether or not the others have been answered.
     Open,
-}
-
-/// Whether a connection, or a stream, serves one exchange or many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Reuse {
-    /// One for all exchanges.
-    #[default]
-    Kept,
-    /// A new one for each exchange.
-    New,
 }
 
 /// Which way the large messages of an exchange go.

@@ -5,7 +5,7 @@
 //!
 //! - `workload`: what a workload says of itself ([`WorkloadSettings`]) and does ([`Workload`]).
 //! - `session`: the frame of those that use a transport: clients on lanes side by side, a server with its streams.
-//! - `closed_loop`, `open_loop`, `flow`: how messages are sent. `answers`: how they are answered.
+//! - `closed_loop`, `open_loop`, `schedule`, `flow`: how messages are sent, and when. `answers`: how they are answered.
 
 mod answers;
 mod closed_loop;
@@ -27,6 +27,7 @@ mod program;
 mod progress;
 mod registry;
 mod sample;
+mod schedule;
 mod seen;
 mod server;
 pub mod serving;

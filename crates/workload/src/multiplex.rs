@@ -13,8 +13,9 @@ use crate::flow::{self, Flow};
 use crate::lane::{Lane, Opened};
 use crate::measured::Measured;
 use crate::message::{Messages, Sizes};
-use crate::open_loop::{Due, Schedule, requests};
+use crate::open_loop::requests;
 use crate::sample::Sample;
+use crate::schedule::{Due, Schedule};
 use crate::seen::Seen;
 use crate::session::{self, ClientServer};
 use crate::workload::{

@@ -4,54 +4,16 @@
 //! A flow is a stream whose messages are sent by one task or thread and whose answers are received by another. Where every
 //! message needs a stream of its own (HTTP), each exchange is one task.
 
-use crate::context::Context;
 use crate::exchange::{Exchange, Trace};
 use crate::flow::{self, Flow};
 use crate::lane::{Lane, exchange};
 use crate::message;
 use crate::pace::Pace;
+use crate::schedule::{Due, Schedule};
 use crate::{Sample, WorkloadError};
-use crosswind_transport::{Connection, Purpose, TransportError};
-use crosswind_units::{Duration, Instant};
+use crosswind_transport::{Connection, Purpose};
+use crosswind_units::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-
-/// A message to be sent.
-#[derive(Clone, Copy, Debug)]
-pub struct Due {
-    pub number: u64,
-    /// Stream or channel.
-    pub stream: u32,
-    /// Connection that it counts to.
-    pub connection: u32,
-    /// When, after the start.
-    pub after: Duration,
-}
-
-/// What all messages of a run have in common.
-#[derive(Clone, Copy)]
-pub struct Schedule {
-    pub size: usize,
-    pub start: Instant,
-}
-
-impl Schedule {
-    /// Messages of `size` bytes, the first of them in a moment.
-    pub fn starting_now(context: &Context<'_>, size: usize) -> Self {
-        Self { size, start: context.clock().now() + Duration::from_millis(1) }
-    }
-}
-
-impl Due {
-    pub fn sample(&self) -> Sample {
-        Sample { stream: self.stream, ..Sample::new(self.number, self.connection) }
-    }
-
-    /// The message was never sent, because of `error`.
-    pub fn unsent(&self, lane: &Lane<'_>, error: &TransportError) -> Exchange {
-        lane.context.progress.exchange_done(None);
-        Exchange::new(self.sample(), Err(error.clone()))
-    }
-}
 
 /// Sends the messages with these `numbers` over one connection, message `n` at n / `rate_per_s` after the start.
 pub async fn run_lane(

@@ -1,7 +1,7 @@
 //! Bodies as hyper sends and receives them.
 
 use super::end::ConnectionEnd;
-use super::errors;
+use super::errors::{self, Abandoned};
 use crate::TransportError;
 use crate::http::body::{Source, Unsent};
 use bytes::Bytes;
@@ -11,11 +11,6 @@ use hyper::body::{Body, Incoming};
 
 /// A body that is sent: whole, or in parts as they are given.
 pub(super) type Outgoing = Either<Full<Bytes>, Channel<Bytes, Abandoned>>;
-
-/// A body that its sender gave up before it was whole.
-#[derive(Debug, thiserror::Error)]
-#[error("the body was given up")]
-pub(super) struct Abandoned;
 
 pub(super) fn empty() -> Outgoing {
     Either::Left(Full::default())

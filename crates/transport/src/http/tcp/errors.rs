@@ -1,12 +1,16 @@
 //! What errors of HTTP/1.1 and HTTP/2 mean for an exchange.
 
 use super::Version;
-use super::body::Abandoned;
 use super::end::ConnectionEnd;
 use crate::tls::handshake;
 use crate::{Outcome, TransportError};
 use std::error::Error;
 use std::io::{self, ErrorKind};
+
+/// A body that its sender gave up before it was whole.
+#[derive(Debug, thiserror::Error)]
+#[error("the body was given up")]
+pub(super) struct Abandoned;
 
 /// The error of a request, on a connection that may have come to its `end`.
 pub(super) fn error(what: &'static str, cause: &hyper::Error, end: &ConnectionEnd) -> TransportError {
