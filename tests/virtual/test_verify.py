@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from conftest import requires_binary, requires_cell
-from crosswind.execution.verify import digests, result_values, spread
+from crosswind.execution.verify import Comparison, compare_cells, digests, result_values, spread
 from crosswind.store.run import load
 from e2e_cli import ANY_FIDELITY, Cli
 from virtual.conftest import requires_kernel
@@ -86,6 +86,38 @@ def test_digests_are_of_contents(tmp_path: Path) -> None:
     assert set(found[0]) == {"t.parquet", "client.out"}
 
 
+def left(place: Path, finished: dict[str, object], **columns: list[int]) -> Path:
+    """What a repetition leaves: its result and a table."""
+    place.mkdir()
+    (place / "result.json").write_text(json.dumps({"finished": finished}))
+    pl.DataFrame(columns).write_parquet(place / "samples.parquet")
+    return place
+
+
+def test_what_a_newer_cell_adds_is_named_and_no_difference(tmp_path: Path) -> None:
+    before = left(tmp_path / "before", {"ok": 1, "profile": None, "ledger": {"in": 2}}, sent_ns=[1, 2])
+    finished = {"ok": 1, "profile": None, "ledger": {"in": 2, "marked": 0}, "energy": {"joules": 3}}
+    after = left(tmp_path / "after", finished, sent_ns=[1, 2], hops=[4, 5])
+    assert compare_cells("c000-r00", before, after) == Comparison(
+        "c000-r00", (), ("result.energy.joules", "result.ledger.marked", "samples.parquet.hops")
+    )
+
+
+def test_what_is_gone_or_has_another_value_differs_beside_what_is_new(tmp_path: Path) -> None:
+    before = left(tmp_path / "before", {"ok": 1, "profile": None, "lost": 0}, sent_ns=[1, 2], hops=[4, 5])
+    after = left(tmp_path / "after", {"ok": 2, "profile": {"samples": 9}, "new": 1}, sent_ns=[1, 3], way=[0, 0])
+    found = compare_cells("c000-r00", before, after)
+    assert found.added == ("result.new", "samples.parquet.way")
+    assert found.differing == (
+        "result.lost",
+        "result.ok",
+        "result.profile",
+        "result.profile.samples",
+        "samples.parquet",
+        "samples.parquet.hops",
+    )
+
+
 def test_a_run_keeps_the_name_of_its_kernel(cli: Cli) -> None:
     run(cli)
     manifest = cli.cwd / "here" / "manifest.json"
@@ -137,7 +169,7 @@ def test_what_names_the_machine_is_not_compared(cli: Cli) -> None:
     run(cli)
     (result,) = load(cli.cwd / "here").results().values()
     assert result.finished is not None
-    values = result_values(result.finished)
+    values = result_values(result.finished.as_json())
     assert values["result.ledger.closed"] == "true"
     for key in ("versions", "processors_awake", "peak_memory_bytes", "fidelity.cpus", "fidelity.realtime"):
         assert not any(name.startswith(f"result.{key}") for name in values)

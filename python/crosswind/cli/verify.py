@@ -40,6 +40,8 @@ def command(run: Path | None, cells: int | None, all_cells: bool) -> int:
     found = verify(run or latest_run(), cells=asked, observer=Progress())
     for remark in found.remarks:
         click.echo(f"note: {remark}", err=True)
+    if found.added:
+        click.echo(f"note: new in this crosswind-cell, and not compared: {', '.join(found.added)}", err=True)
     width = max(len(comparison.key) for comparison in found.comparisons)
     for comparison in found.comparisons:
         verdict = "same" if comparison.same else f"differs: {', '.join(comparison.differing)}"

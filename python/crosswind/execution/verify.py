@@ -20,7 +20,6 @@ from typing import Any
 import polars as pl
 
 from crosswind.cell.binary import find_binary
-from crosswind.cell.events import Finished
 from crosswind.cell.kernels import build_hint, find_kernel
 from crosswind.errors import EngineError, StoreError
 from crosswind.execution.observer import Observer
@@ -54,10 +53,13 @@ class Comparison:
     """One repetition that was run again.
 
     Attributes: differing: files that came out otherwise, and what differs of the result, as `result.ledger.forward.in`.
+        added: keys of the result and columns of tables that only the repetition has, because a newer crosswind-cell
+        writes them; nothing can be said of them.
     """
 
     key: str
     differing: tuple[str, ...]
+    added: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
@@ -82,6 +84,11 @@ class Verification:
     def differing(self) -> tuple[Comparison, ...]:
         """Those that did not come out the same."""
         return tuple(comparison for comparison in self.comparisons if not comparison.same)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """What only the repetitions have, each key and column once."""
+        return tuple(sorted({name for comparison in self.comparisons for name in comparison.added}))
 
 
 def verify(directory: Path, *, cells: int | None = CELLS, observer: Observer | None = None) -> Verification:
@@ -118,19 +125,54 @@ def spread(results: Sequence[CellResult], count: int) -> list[CellResult]:
     return [results[number * len(results) // count] for number in range(count)]
 
 
-def digests(directory: Path) -> dict[str, str]:
+def digests(directory: Path, *, columns: Mapping[str, list[str]] | None = None) -> dict[str, str]:
     """SHA-256 of what a repetition left, by name of file but for its result.
 
     That of a table is of its contents: how Parquet packs them is not the cell's doing.
+
+    Args: columns: those of a table that count, by name of file; all of a table that is not among them.
     """
     files = sorted(path for path in directory.iterdir() if path.is_file() and path.name != RESULT)
-    return {path.name: hashlib.sha256(_contents(path)).hexdigest() for path in files}
+    chosen = columns or {}
+    return {path.name: hashlib.sha256(_contents(path, chosen.get(path.name))).hexdigest() for path in files}
 
 
-def result_values(finished: Finished) -> dict[str, str]:
-    """What a cell's result says, by dotted key, without what names the machine, its user or the software."""
-    values = dict(_flat(finished.as_json(), "result"))
+def result_values(finished: Mapping[str, Any]) -> dict[str, str]:
+    """What a cell's result says, by dotted key, without what names the machine, its user or the software.
+
+    Args: finished: the result as it is stored.
+    """
+    values = dict(_flat(finished, "result"))
     return {key: text for key, text in values.items() if not key.startswith(_OF_THE_MACHINE)}
+
+
+def compare_cells(key: str, before: Path, after: Path) -> Comparison:
+    """Compares what two repetitions left that both finished. Args: before, after: their directories."""
+    schemas = [_schemas(place) for place in (before, after)]
+    both = [name for name in schemas[0] if name in schemas[1]]
+    columns = {name: [column for column in schemas[0][name] if column in schemas[1][name]] for name in both}
+    old, new = (
+        digests(place, columns=columns)
+        | {f"{name}.{column}": str(kind) for name in both for column, kind in schema[name].items()}
+        | result_values(json.loads((place / RESULT).read_bytes())["finished"])
+        for place, schema in zip((before, after), schemas, strict=True)
+    )
+    may_be_added = {f"{name}.{column}" for name in both for column in schemas[1][name]}
+    may_be_added |= {name for name in new if name.startswith("result.") and not _inside_any(name, old)}
+    added = sorted(name for name in may_be_added if name not in old)
+    differing = (name for name in sorted(old | new) if old.get(name) != new.get(name) and name not in added)
+    return Comparison(key, tuple(differing), tuple(added))
+
+
+def _schemas(directory: Path) -> dict[str, pl.Schema]:
+    """Columns and their types of every table in a directory."""
+    return {path.name: pl.Schema(pl.read_parquet_schema(path)) for path in sorted(directory.glob("*.parquet"))}
+
+
+def _inside_any(key: str, known: Mapping[str, str]) -> bool:
+    """Whether a dotted key is inside one that has a value, as where the value was null before."""
+    parts = key.split(".")
+    return any(".".join(parts[:length]) in known for length in range(1, len(parts)))
 
 
 def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
@@ -141,20 +183,19 @@ def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
         yield name, json.dumps(value, sort_keys=True)
 
 
-def _contents(path: Path) -> bytes:
+def _contents(path: Path, columns: list[str] | None) -> bytes:
     if path.suffix != ".parquet":
         return path.read_bytes()
     table = io.BytesIO()
-    pl.read_parquet(path).rechunk().write_ipc(table, compression="uncompressed")
+    contents = pl.read_parquet(path, columns=columns)
+    contents.select(columns or contents.columns).rechunk().write_ipc(table, compression="uncompressed")
     return table.getvalue()
 
 
 def _compared(before: CellResult, after: CellResult, cells: Path, cells_again: Path) -> Comparison:
     if before.finished is None or after.finished is None:
         return Comparison(before.key, (f"result ({after.failure.message})" if after.failure else "result",))
-    old = digests(cells / before.key) | result_values(before.finished)
-    new = digests(cells_again / before.key) | result_values(after.finished)
-    return Comparison(before.key, tuple(name for name in sorted(old | new) if old.get(name) != new.get(name)))
+    return compare_cells(before.key, cells / before.key, cells_again / before.key)
 
 
 def _manifest(store: Store, planned: int) -> Manifest:
