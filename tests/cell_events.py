@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from crosswind.cell.events import Finished, Progress
+from crosswind.cell.events import Progress
+from crosswind.cell.result import Finished
 
 WAITING = {"run_ns": 1000, "wait_ns": 1, "elapsed_ns": 1_000_000, "fraction": 0.001}
 HOST_READBACK: dict[str, Any] = {"sysctl": {}, "route": {}, "device": {}, "socket": None}

@@ -6,7 +6,8 @@ from typing import Any
 import polars as pl
 
 from cell_events import FINISHED
-from crosswind.cell.events import ErrorKind, Failure, Finished
+from crosswind.cell.failure import ErrorKind, Failure
+from crosswind.cell.result import Finished
 from crosswind.record import SAMPLE_SCHEMA, CellRun, RunRecord, empty_samples
 
 MS = 1_000_000

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from cell_events import finished
-from crosswind.cell.events import Failure
+from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
 from crosswind.record import SAMPLE_SCHEMA
 from crosswind.store.directory import Store

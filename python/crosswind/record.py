@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from crosswind.cell.events import Failure, Finished
+from crosswind.cell.failure import Failure
+from crosswind.cell.result import Finished
 
 SAMPLE_SCHEMA: dict[str, type[pl.DataType]] = {
     "exchange": pl.UInt64,

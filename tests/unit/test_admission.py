@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cell_events import finished
-from crosswind.cell.events import Finished
+from crosswind.cell.result import Finished
 from crosswind.execution.admission import ATTEMPTS, CAPACITY, Admission, Admitted
 from crosswind.execution.loads import Loads
 from crosswind.forecast.cost import HEAVY

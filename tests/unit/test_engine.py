@@ -13,7 +13,8 @@ import pytest
 
 from conftest import GOOD_END
 from crosswind.cell.binary import filled_in, find_binary, used_placeholders
-from crosswind.cell.events import ErrorKind, Event, Failure, Started
+from crosswind.cell.events import Event, Started
+from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.errors import EngineError
 

@@ -9,18 +9,9 @@ from pydantic import BaseModel
 
 from cell_events import FINISHED
 from crosswind.catalog import catalog_text
-from crosswind.cell.events import (
-    Error,
-    ErrorKind,
-    Finished,
-    OutcomeCount,
-    ProgramEnd,
-    Progress,
-    ProtocolError,
-    Ready,
-    Started,
-    read_event,
-)
+from crosswind.cell.events import Error, Progress, ProtocolError, Ready, Started, read_event
+from crosswind.cell.failure import ErrorKind
+from crosswind.cell.result import Finished, OutcomeCount, ProgramEnd
 
 
 def line(**event: Any) -> bytes:

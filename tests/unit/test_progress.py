@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from cell_events import finished, progress
-from crosswind.cell.events import ErrorKind, Failure
+from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.process import CellEnd
 from crosswind.cli.progress import LiveProgress, PlainProgress, concurrency_text, progress_for
 from crosswind.cli.text import seconds_text
@@ -59,7 +59,7 @@ def drawn(display: LiveProgress, width: int = 80) -> list[str]:
 
 def test_the_display_shows_intervals_shrink_against_their_targets() -> None:
     def state(cell: int, half_ms: float, ended: Ended | None = None) -> CellPrecision:
-        ends = {"value": 20e6, "low": 20e6 - half_ms * 1e6, "high": 20e6 + half_ms * 1e6, "wanted": 1e6}
+        ends = {"value": 20e6, "low": 20e6 - half_ms * 1e6, "high": 20e6 + half_ms * 1e6, "wanted": 1e6, "reason": None}
         return CellPrecision(cell, "rtt", "mean", "ns", 5, target="5%", ended=ended, likely=12, **ends)
 
     display = LiveProgress(Console(file=io.StringIO()), Clock())
@@ -83,7 +83,7 @@ def test_the_display_shows_intervals_shrink_against_their_targets() -> None:
 def test_plain_lines_say_what_became_of_an_interval_once() -> None:
     console = Console(file=io.StringIO(), width=200)
     plain = PlainProgress(console, Clock())
-    one = CellPrecision(0, "rtt", "mean", "ns", 5, 20e6, 19e6, 21e6, "1ms", 1e6, Ended.PRECISION)
+    one = CellPrecision(0, "rtt", "mean", "ns", 5, 20e6, 19e6, 21e6, "1ms", 1e6, Ended.PRECISION, None)
     plain.run_started("study", [planned(0)], [planned(0)])
     plain.precision([one])
     plain.precision([one])

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from cell_events import finished
-from crosswind.cell.events import ErrorKind, Failure, OutcomeCount
+from crosswind.cell.failure import ErrorKind, Failure
+from crosswind.cell.result import OutcomeCount
 from crosswind.errors import DiskError, StoreError
 from crosswind.store import removal
 from crosswind.store.details import Details

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from cell_events import FINISHED
-from crosswind.cell.events import ErrorKind, Failure
+from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.errors import DiskError, EngineError, StoreError
 from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, empty_objects, whole_table
 from crosswind.store.cells import CellsFolder

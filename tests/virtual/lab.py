@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from chance import seed_that_loses
-from crosswind.cell.events import Event, Finished
+from crosswind.cell.events import Event
 from crosswind.cell.guests import ENDED, Guest, GuestRequest, Template, read_ended
 from crosswind.cell.process import CellEnd, CellProcess
+from crosswind.cell.result import Finished
 from crosswind.execution.virtual import followed
 from linux.lab import CellOutput, Object, assert_closed, cell_of
 

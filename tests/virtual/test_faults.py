@@ -14,7 +14,8 @@ import pytest
 import crosswind
 from conftest import ROOT, requires_binary
 from crosswind.cell import guests, programs
-from crosswind.cell.events import ErrorKind, Event, Progress
+from crosswind.cell.events import Event, Progress
+from crosswind.cell.failure import ErrorKind
 from crosswind.cell.guests import Template
 from crosswind.cell.process import CellProcess
 from crosswind.errors import CrosswindError, EngineError, StudyError

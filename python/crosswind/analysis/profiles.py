@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from crosswind.analysis.result import HostProfile, Profile
-from crosswind.cell.events import Finished
-from crosswind.cell.events import HostProfile as RecordedProfile
+from crosswind.cell.result import Finished
+from crosswind.cell.result import HostProfile as RecordedProfile
 
 
 def profile_of(finished: Iterable[Finished]) -> Profile | None:

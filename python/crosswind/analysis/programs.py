@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.analysis.result import ClientProgram, ProgramFunction, ProgramProblem
-from crosswind.cell.events import ProgramEnd
+from crosswind.cell.result import ProgramEnd
 from crosswind.record import CellRun
 
 _MAX_TEXT = 200

@@ -5,7 +5,7 @@ from typing import Literal
 
 from crosswind.analysis.programs import program_problems
 from crosswind.analysis.result import Clock, DelayError, Direction, FailureCount, Fidelity, Interval, Ledger
-from crosswind.cell.events import DirectionLedger, Finished, OutcomeCount
+from crosswind.cell.result import DirectionLedger, Finished, OutcomeCount
 from crosswind.record import CellRun
 from crosswind.stats import Share, share_interval
 

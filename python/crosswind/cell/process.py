@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from crosswind.cell.binary import BINARY, filled_in
-from crosswind.cell.events import Error, ErrorKind, Event, Failure, Finished, ProtocolError, Started, read_event
+from crosswind.cell.events import Error, Event, ProtocolError, Started, read_event
+from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.guests import Template
 from crosswind.cell.programs import InGuest, Process, Program
+from crosswind.cell.result import Finished
 
 GRACE_S = 10.0
 """How long after the cell's own deadline it may still take to say so. A cell that is over that hangs."""

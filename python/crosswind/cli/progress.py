@@ -13,8 +13,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from crosswind.cell.events import Event, Finished, Progress
+from crosswind.cell.events import Event, Progress
 from crosswind.cell.process import CellEnd
+from crosswind.cell.result import Finished
 from crosswind.cli.text import levels_text, repetition_text, seconds_text, virtual_text
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.observer import Observer

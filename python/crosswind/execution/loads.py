@@ -2,7 +2,7 @@
 
 from statistics import fmean
 
-from crosswind.cell.events import Finished
+from crosswind.cell.result import Finished
 from crosswind.store.plan import PlannedCell
 
 _WITH_INTERRUPTS = 1.3

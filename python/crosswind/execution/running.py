@@ -1,11 +1,12 @@
 """A cell that is running: its process, its directory, and what the selector watches of it."""
 
 import selectors
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from crosswind.cell.events import Event
 from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.execution.guests import Seat
@@ -70,6 +71,26 @@ class RunningCell:
             finished=end.finished,
             failure=end.failure,
         )
+
+
+def start_process(
+    planned: PlannedCell,
+    directory: Path,
+    placement: Placement,
+    seat: Seat | None,
+    *,
+    binary: Path,
+    on_event: Callable[[Event], None],
+    beside: int,
+) -> CellProcess:
+    """Starts the process of a cell, which writes into `directory`. Raises: EngineError when it cannot be started."""
+    return CellProcess(
+        cell_as_sent(planned, directory, placement, beside=beside),
+        binary=binary,
+        on_event=on_event,
+        template=seat.template if seat else None,
+        cpu=seat.cpu if seat else None,
+    )
 
 
 def cell_as_sent(planned: PlannedCell, directory: Path, placement: Placement, *, beside: int) -> Mapping[str, Any]:

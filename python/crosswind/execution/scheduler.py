@@ -10,22 +10,23 @@ import selectors
 import time
 from pathlib import Path
 
-from crosswind.cell.events import ErrorKind, Event, Failure, Progress
+from crosswind.cell.events import Event, Progress
+from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.placement import Placement
-from crosswind.cell.process import CellEnd, CellProcess
+from crosswind.cell.process import CellEnd
 from crosswind.errors import CrosswindError, DiskError, EngineError
 from crosswind.execution.admission import ATTEMPTS, Admission, Admitted
+from crosswind.execution.budget_history import note_earlier_sessions, unattainable_budget
 from crosswind.execution.concurrency import WINDOW_S, Budget, ConcurrencyControl, Counters
 from crosswind.execution.growth import Growth
 from crosswind.execution.guests import Seat, VirtualQueue
 from crosswind.execution.observer import Observer
 from crosswind.execution.processors import Processors, restore
-from crosswind.execution.running import RunningCell, cell_as_sent
+from crosswind.execution.running import RunningCell, start_process
 from crosswind.execution.stops import StopRequests
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.manifest import ClockJump, Status
-from crosswind.store.plan import PlannedCell
 from crosswind.store.result import CellResult
 from crosswind.store.wallclock import WallClock
 
@@ -66,7 +67,6 @@ class Scheduler:
         self._cells = CellsFolder(store.directory)
         self._binary = binary
         self._observer = observer
-        self._jobs = jobs
         self._clock = clock or WallClock()
         self._processors = Processors()
         self._running: dict[str, RunningCell] = {}
@@ -75,16 +75,17 @@ class Scheduler:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._stops, selectors.EVENT_READ)
         missing = store.missing()
-        self._missing = [planned for planned in missing if not planned.is_virtual]
+        real = [planned for planned in missing if not planned.is_virtual]
         self._virtual = VirtualQueue(
             (planned for planned in missing if planned.is_virtual),
             processors=self._processors.usable,
             binary=binary,
             jobs=jobs,
         )
-        self._admission = self._new_admission()
+        self._admission = Admission(real, processors=len(self._processors.usable), jobs=jobs)
+        note_earlier_sessions(self._admission, real, store)
         budget = Budget.strictest(planned.budget for planned in store.plan if not planned.is_virtual)
-        self._concurrency = ConcurrencyControl(budget, cells=len(self._missing), jobs=jobs)
+        self._concurrency = ConcurrencyControl(budget, cells=len(real), jobs=jobs)
         self._next_start = self._next_window = 0.0
 
     def run(self) -> Status:
@@ -117,18 +118,6 @@ class Scheduler:
     def stop(self) -> None:
         """Ends the run: cells are asked to end; the second call kills them. Callable from a signal handler."""
         self._stops.request()
-
-    def _new_admission(self) -> Admission:
-        """The queues, with what earlier sessions have found out."""
-        admission = Admission(self._missing, processors=len(self._processors.usable), jobs=self._jobs)
-        results = self.store.results().values()
-        if any(result.finished is not None and result.finished.kept_budget for result in results):
-            admission.handle_budget_kept()
-        missed = self._cells.missed()
-        for planned in self._missing:
-            if missed[planned.key]:
-                admission.note_earlier_attempts(planned, missed[planned.key])
-        return admission
 
     # The loop
 
@@ -192,28 +181,15 @@ class Scheduler:
             self._observer.cell_event(planned, event)
 
         try:
-            sent = cell_as_sent(planned, part, placement, beside=admitted.beside)
-            process = CellProcess(
-                sent,
-                binary=self._binary,
-                on_event=handle_event,
-                template=seat.template if seat else None,
-                cpu=seat.cpu if seat else None,
+            process = start_process(
+                planned, part, placement, seat, binary=self._binary, on_event=handle_event, beside=admitted.beside
             )
         except EngineError:
             self._cells.discard(part)
             raise
-        cell = RunningCell(
-            planned=planned,
-            part=part,
-            started=self._clock.stamp(),
-            process=process,
-            placement=placement,
-            beside=len(self._running),
-            alone=not admitted.beside,
-            attempt=self._admission.attempts(planned) + 1,
-            seat=seat,
-        )
+        started, beside, alone = self._clock.stamp(), len(self._running), not admitted.beside
+        attempt = self._admission.attempts(planned) + 1
+        cell = RunningCell(planned, part, started, process, placement, beside, alone, attempt, seat)
         for other in self._running.values():
             other.beside = max(other.beside, len(self._running))
         self._running[planned.key] = cell
@@ -321,15 +297,3 @@ class Scheduler:
             cell.process.end()
             self._cells.discard(cell.part)
         self._running.clear()
-
-
-def unattainable_budget(store: Store, tried: list[PlannedCell]) -> EngineError:
-    """Why a run ends whose budget no cell keeps, with the figures that show it."""
-    results = store.results()
-    finished = {planned.key: results[planned.key].finished for planned in tried}
-    figures = [f"{key}: {'; '.join(result.reasons) if result else 'no result'}" for key, result in finished.items()]
-    return EngineError(
-        f"no cell of this run keeps the fidelity budget, not even alone: {' · '.join(figures)}",
-        hint="ask for less (a lower rate, fewer connections), or for a budget that this machine can keep: "
-        "--set budget.delay_error_p99=5ms",
-    )

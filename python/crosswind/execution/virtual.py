@@ -24,11 +24,11 @@ from pathlib import Path
 import polars as pl
 
 from crosswind.cell.binary import find_binary
-from crosswind.cell.events import Finished
 from crosswind.cell.guests import Template
 from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd, CellProcess
+from crosswind.cell.result import Finished
 from crosswind.errors import EngineError, StudyError
 from crosswind.execution.planning import planned_cells
 from crosswind.execution.running import cell_as_sent

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosswind.cell.events import OutcomeCount
+from crosswind.cell.result import OutcomeCount
 from crosswind.store.manifest import UnreadableFileError
 from crosswind.store.result import RESULT, CellResult, read_result
 

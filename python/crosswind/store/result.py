@@ -8,8 +8,9 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from crosswind.cell.events import Failure, Finished
+from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
+from crosswind.cell.result import Finished
 from crosswind.store.manifest import UnreadableFileError, check_schema
 from crosswind.store.plan import PlannedCell
 

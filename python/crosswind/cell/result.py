@@ -1,0 +1,278 @@
+"""What a cell reports at its end: its result and the parts of it, as types (docs/cell-protocol.md).
+
+Fields that this version does not know are kept, so that a result is stored as the cell wrote it. Nothing here starts a
+process: analysis and report use these types for what a run has left behind.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ProtocolRecord(BaseModel):
+    """An object of the protocol. Numbers and texts are taken as they are, never converted."""
+
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="allow", defer_build=True, populate_by_name=True, serialize_by_alias=True
+    )
+
+
+class OutcomeCount(ProtocolRecord):
+    """Exchanges that ended in one way other than well, and the text of the first one's error."""
+
+    outcome: str
+    count: int
+    first_error: str | None
+
+    def text(self) -> str:
+        """In words: "300 x certificate (cannot connect: it has expired)"."""
+        return f"{self.count} x {self.outcome}" + (f" ({self.first_error})" if self.first_error else "")
+
+
+class SampleCounts(ProtocolRecord):
+    """Rows of the samples table. `outcomes` has every outcome but `ok`, the most frequent first.
+
+    Stored results of earlier versions, which did not count outcomes, have none.
+    """
+
+    rows: int
+    ok: int
+    lost: int
+    outcomes: tuple[OutcomeCount, ...]
+
+
+class ProgramEnd(ProtocolRecord):
+    """How the client of the workload `program` ended: with an exit code, or by a signal."""
+
+    exit_code: int | None
+    signal: int | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended with exit code 0."""
+        return self.exit_code == 0
+
+    def text(self) -> str:
+        """In words: "exit code 1"."""
+        return f"exit code {self.exit_code}" if self.signal is None else f"signal {self.signal}"
+
+
+class DirectionLedger(ProtocolRecord):
+    """Packets of one direction: in = delivered + dropped (by cause) + queued."""
+
+    in_: int = Field(alias="in")
+    delivered: int
+    dropped: dict[str, int]
+    queued: int
+    in_bytes: int
+    delivered_bytes: int
+
+
+class Ledger(ProtocolRecord):
+    """Where every packet went. `closed`: whether it adds up."""
+
+    forward: DirectionLedger
+    reverse: DirectionLedger
+    closed: bool
+
+
+class Times(ProtocolRecord):
+    """A distribution of `n` times, in nanoseconds."""
+
+    n: int
+    p50: int
+    p99: int
+    max: int
+
+
+class DirectionTimes(ProtocolRecord):
+    """A distribution of times for each direction."""
+
+    forward: Times
+    reverse: Times
+
+
+class Waiting(ProtocolRecord):
+    """How long a thread ran and how long it waited for a processor; `fraction` is the waiting's share of the time."""
+
+    run_ns: int
+    wait_ns: int
+    elapsed_ns: int
+    fraction: float
+
+
+class HostsWaiting(ProtocolRecord):
+    """The waiting of each host's thread that waited most."""
+
+    client: Waiting
+    server: Waiting
+
+
+class FidelityBudget(ProtocolRecord):
+    """What a cell may miss by and still be valid."""
+
+    delay_error_p99_ns: int
+    starvation: float
+    probe_starvation: float
+    exchange_delay_ns: int
+    exchange_delay_share: float
+
+
+class UsedProcessors(ProtocolRecord):
+    """Numbers of the processors that a cell ran on."""
+
+    emulator: tuple[int, ...]
+    hosts: tuple[int, ...]
+
+
+class ExchangeDelay(ProtocolRecord):
+    """How much longer a mean exchange was because processors were busy with something else, beside the median one."""
+
+    hosts_ns: int
+    path_ns: int
+    median_ns: int
+
+
+class Fidelity(ProtocolRecord):
+    """How close the emulation came to what was asked."""
+
+    delay_error_ns: Times
+    starvation: Waiting | None
+    probe_starvation: HostsWaiting | None
+    exchange_delay: ExchangeDelay | None
+    kernel_drops: int
+    realtime: bool
+    memory_locked: bool
+    cpus: UsedProcessors
+    budget: FidelityBudget
+    within_budget: bool
+
+
+class HostReadback(ProtocolRecord):
+    """Settings as the kernel had them; `socket` is null where no socket of the workload's was looked at."""
+
+    sysctl: dict[str, str]
+    route: dict[str, str]
+    device: dict[str, str]
+    socket: dict[str, str | int | bool | None] | None
+
+
+class Readback(ProtocolRecord):
+    """Settings of both hosts."""
+
+    client: HostReadback
+    server: HostReadback
+
+
+class ProcessorTime(ProtocolRecord):
+    """Processor time of a cell's threads."""
+
+    client_ns: int
+    server_ns: int
+    emulator_ns: int
+
+
+class PacketCount(ProtocolRecord):
+    """Packets and their IP bytes."""
+
+    packets: int
+    bytes: int
+
+
+class DirectionCounts(ProtocolRecord):
+    """Packets of each direction."""
+
+    forward: PacketCount
+    reverse: PacketCount
+
+
+class Traffic(ProtocolRecord):
+    """What the hosts handed to the path before and after their kept connections were open."""
+
+    setup: DirectionCounts
+    exchanges: DirectionCounts
+
+
+class HostProfile(ProtocolRecord):
+    """Where one host's processor time went: stacks by the part of the program that they were in."""
+
+    samples: int
+    cpu_ns: int
+    parts: dict[str, int]
+
+
+class Profile(ProtocolRecord):
+    """Where the processor time of client and server went."""
+
+    interval_ns: int
+    client: HostProfile
+    server: HostProfile
+
+
+class Versions(ProtocolRecord):
+    """What a cell was run by."""
+
+    crosswind_cell: str
+    kernel: str
+
+
+class Finished(ProtocolRecord):
+    """The cell ran to its end: its result."""
+
+    event: Literal["finished"] = "finished"
+    schema_: Literal["crosswind.cell-result/1"] = Field(default="crosswind.cell-result/1", alias="schema")
+    id: str
+    valid: bool
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+    samples: SampleCounts
+    program: ProgramEnd | None
+    ledger: Ledger
+    fidelity: Fidelity | None
+    queueing_ns: DirectionTimes | None
+    cpu: ProcessorTime | None
+    versions: Versions
+    readback: Readback
+    traffic: Traffic | None
+    profile: Profile | None
+    elapsed_ns: int
+    virtual_time: bool
+    processors_awake: bool
+    peak_memory_bytes: int | None
+
+    @property
+    def kept_budget(self) -> bool | None:
+        """Whether the emulation kept its fidelity budget; None without an emulator."""
+        return self.fidelity.within_budget if self.fidelity else None
+
+    @classmethod
+    def from_stored(cls, data: Mapping[str, Any]) -> Self:
+        """The result in a run directory, which an earlier version may have written: what it did not write is null.
+
+        Raises: pydantic.ValidationError when something is missing that every version has written.
+        """
+        samples = {"outcomes": [], **data.get("samples", {})}
+        fidelity = data.get("fidelity")
+        if fidelity:
+            budget = {**_NO_EXCHANGE_DELAY, **fidelity["budget"]}
+            fidelity = {"exchange_delay": None, **fidelity, "budget": budget}
+        given = {**_NOT_ALWAYS_WRITTEN, **data, "samples": samples, "fidelity": fidelity}
+        return cls.model_validate(given, strict=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """The event as the cell printed it, with what this version does not know of."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    def with_warning(self, text: str) -> Self:
+        """The same result with one more warning."""
+        return self.model_copy(update={"warnings": (*self.warnings, text)})
+
+
+_NO_EXCHANGE_DELAY = {"exchange_delay_ns": 10**18, "exchange_delay_share": 1.0}
+"""What stands for the budget of versions that did not measure it: no bound."""
+
+_NOT_ALWAYS_WRITTEN = {
+    **dict.fromkeys(("program", "traffic", "profile", "queueing_ns", "peak_memory_bytes")),
+    "virtual_time": False,
+}
