@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from crosswind.execution.virtual import VirtualCell, virtual
     from crosswind.results import analyse, write_html
     from crosswind.runs import Run, load, resume, run
-    from crosswind.study.design import Study, load_study
+    from crosswind.study.design import Study
+    from crosswind.study.files import load_study
 
 __version__ = "0.1.0"
 
@@ -49,7 +50,7 @@ _PLACES = {
     "VirtualCell": "crosswind.execution.virtual",
     "analyse": "crosswind.results",
     "load": "crosswind.runs",
-    "load_study": "crosswind.study.design",
+    "load_study": "crosswind.study.files",
     "resume": "crosswind.runs",
     "run": "crosswind.runs",
     "virtual": "crosswind.execution.virtual",

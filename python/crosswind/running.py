@@ -14,10 +14,11 @@ from crosswind.errors import StudyError
 from crosswind.execution import session
 from crosswind.execution.observer import Observer
 from crosswind.precision import StoppingRule
-from crosswind.store.manifest import Manifest
+from crosswind.store.manifest import Manifest, Options
 from crosswind.store.plan import PlannedCell
 from crosswind.store.run import Run
 from crosswind.study.design import Study
+from crosswind.study.files import load_study
 
 
 def run(
@@ -46,15 +47,12 @@ def run(
     Raises: StudyError when the study is wrong or a cell impossible; StoreError when the directory is taken; EngineError
         or DiskError when no cell can run. What was finished is kept.
     """
+    design = study if isinstance(study, Study) else load_study(str(study))
     return session.run(
-        study,
-        output=output,
-        quick=quick,
+        design.quick() if quick else design,
+        Options(packets=packets, capture=capture, qlog=qlog, profile=profile),
+        output=Path(output) if output else None,
         jobs=jobs,
-        packets=packets,
-        capture=capture,
-        qlog=qlog,
-        profile=profile,
         progress=progress,
         command=command,
         rules=PrecisionRules(),
@@ -76,7 +74,8 @@ def resume(
     Raises: StoreError when it is no run, is in use, or holds another study; EngineError or DiskError when no cell can
         run. What was finished is kept.
     """
-    return session.resume(directory, study=study, jobs=jobs, progress=progress, command=command, rules=PrecisionRules())
+    place = Path(directory) if directory else None
+    return session.resume(place, study=study, jobs=jobs, progress=progress, command=command, rules=PrecisionRules())
 
 
 class PrecisionRules:

@@ -12,7 +12,8 @@ from cells import checked
 from crosswind.catalog import catalog
 from crosswind.cell.spec import cell_json
 from crosswind.errors import StudyError
-from crosswind.study.design import Study, decode
+from crosswind.study.design import Study
+from crosswind.study.files import decode
 from crosswind.study.keys import KINDS, WORKLOAD_KINDS
 from crosswind.study.plan import Plan
 from crosswind.study.schema import study_schema

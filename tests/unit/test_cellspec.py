@@ -9,7 +9,8 @@ import pytest
 from cells import adhoc, checked, only_cell, only_item
 from conftest import requires_binary
 from crosswind.cell.spec import cell_json
-from crosswind.study.design import Study, builtin_studies, load_study
+from crosswind.study.design import Study
+from crosswind.study.files import builtin_studies, load_study
 from crosswind.study.plan import Plan
 
 WHOLE = """

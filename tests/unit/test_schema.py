@@ -9,7 +9,7 @@ import pytest
 
 from conftest import ROOT
 from crosswind.study import schema as study_schema
-from crosswind.study.design import builtin_studies, load_study
+from crosswind.study.files import builtin_studies, load_study
 
 NAMES = [name for name, _ in builtin_studies()]
 

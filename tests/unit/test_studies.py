@@ -14,7 +14,8 @@ from crosswind.cell.check import CheckedCell
 from crosswind.execution.planning import planned_cells, presentation
 from crosswind.models import unknown_models
 from crosswind.store.manifest import Options
-from crosswind.study.design import Study, builtin_studies, load_study
+from crosswind.study.design import Study
+from crosswind.study.files import builtin_studies, load_study
 from crosswind.study.keys import KINDS
 from crosswind.study.plan import Plan
 from crosswind.study.presentation import Figure

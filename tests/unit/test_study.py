@@ -8,7 +8,8 @@ import pytest
 
 from cells import delays_ns
 from crosswind.errors import StudyError
-from crosswind.study.design import Study, builtin_studies, decode, load_study
+from crosswind.study.design import Study
+from crosswind.study.files import builtin_studies, decode, load_study
 from study_texts import ECHO, FACTORS, ISSUE_EXAMPLE, LIMITS, PARTS, SHOWN, study
 
 

@@ -9,7 +9,8 @@ import click
 
 from crosswind.cli.settings import chosen, options, parse_set, setting_options
 from crosswind.errors import UsageError
-from crosswind.study.design import Study, load_study
+from crosswind.study.design import Study
+from crosswind.study.files import load_study
 from crosswind.study.keys import WORKLOAD_KINDS
 
 if TYPE_CHECKING:

@@ -55,13 +55,13 @@ def _run(clock: str, *, quick: bool, directory: Path) -> "Run":
     # What runs cells takes a while to import, for which --help should not wait.
     from rich.console import Console
 
+    from crosswind import running
     from crosswind.cli.progress import progress_for
-    from crosswind.execution import session
-    from crosswind.study.design import load_study
+    from crosswind.study.files import load_study
 
     fewer = {"study.repetitions": QUICK_REPETITIONS} if quick else {}
     study = load_study(STUDY).with_overrides({"host.clock": clock, **fewer})
-    return session.run(study, output=directory, progress=progress_for(Console(stderr=True, highlight=False)))
+    return running.run(study, output=directory, progress=progress_for(Console(stderr=True, highlight=False)))
 
 
 def _findings(run: "Run", clock: str) -> "list[Finding]":

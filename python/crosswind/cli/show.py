@@ -10,7 +10,8 @@ from crosswind.cli.output import plain_console
 from crosswind.cli.text import seconds_text
 from crosswind.errors import EngineError
 from crosswind.execution.planning import runs_of
-from crosswind.study.design import Study, load_study
+from crosswind.study.design import Study
+from crosswind.study.files import load_study
 from crosswind.study.plan import Plan
 
 _SHOWN_CELLS = 40

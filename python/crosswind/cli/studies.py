@@ -6,7 +6,7 @@ import click
 from rich.table import Table
 
 from crosswind.cli.output import plain_console
-from crosswind.study.design import builtin_studies
+from crosswind.study.files import builtin_studies
 
 
 @click.command()

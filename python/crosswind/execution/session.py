@@ -25,30 +25,22 @@ from crosswind.store.plan import PlannedCell
 from crosswind.store.provenance import command_line, provenance
 from crosswind.store.run import Run
 from crosswind.store.wallclock import utc_now
-from crosswind.study.design import Study, load_study
+from crosswind.study.design import Study
 
 
 def run(
-    study: Study | str | Path,
+    study: Study,
+    options: Options,
     *,
-    output: Path | str | None = None,
-    quick: bool = False,
-    jobs: int | None = None,
-    packets: bool = False,
-    capture: bool = False,
-    qlog: bool = False,
-    profile: bool = False,
-    progress: Observer | None = None,
-    command: Sequence[str] | None = None,
-    rules: StoppingRules | None = None,
+    output: Path | None,
+    jobs: int | None,
+    progress: Observer | None,
+    command: Sequence[str] | None,
+    rules: StoppingRules,
 ) -> Run:
     """As `crosswind.run`, which describes the arguments. rules: make the stopping rule of a study that needs one."""
-    design = study if isinstance(study, Study) else load_study(str(study))
-    if quick:
-        design = design.quick()
-    options = Options(packets=packets, capture=capture, qlog=qlog, profile=profile)
-    store = start(design, output=Path(output) if output else None, options=options, command=command, rules=rules)
-    if progress and _fell_back(store.plan, design):
+    store = start(study, output=output, options=options, command=command, rules=rules)
+    if progress and _fell_back(store.plan, study):
         progress.remark(
             "cells run in virtual time, because this machine does not let them make their network: "
             "`crosswind doctor` says why, docs/virtual-time.md what that means"
@@ -57,16 +49,16 @@ def run(
 
 
 def resume(
-    directory: Path | str | None = None,
+    directory: Path | None,
     *,
-    study: Study | None = None,
-    jobs: int | None = None,
-    progress: Observer | None = None,
-    command: Sequence[str] | None = None,
-    rules: StoppingRules | None = None,
+    study: Study | None,
+    jobs: int | None,
+    progress: Observer | None,
+    command: Sequence[str] | None,
+    rules: StoppingRules,
 ) -> Run:
     """As `crosswind.resume`, which describes the arguments. rules: as of `run`."""
-    place = Path(directory) if directory else latest_run(name=study.name if study else None)
+    place = directory or latest_run(name=study.name if study else None)
     store = Store.resume(place, digest=study.digest() if study else None)
     try:
         kernels = with_kernels(store.manifest.provenance, store.missing())

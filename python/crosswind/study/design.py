@@ -1,7 +1,7 @@
 """A study: the design of an experiment, read from TOML and checked as far as a design can be.
 
-A list is a factor. `load_study` finds a file or a built-in study; `Study.adhoc` makes one from options;
-`with_overrides` is `--set`; `quick` is `--quick`. Every mistake is a StudyError that names its place, its value and
+A list is a factor. `crosswind.study.files` finds studies; `Study.adhoc` makes one from options; `with_overrides` is
+`--set`; `quick` is `--quick`. Every mistake is a StudyError that names its place, its value and
 what would be right. Whether its cells can be run, crosswind-cell says (`crosswind.cell.check`).
 """
 
@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from crosswind.errors import StudyError
@@ -19,7 +18,7 @@ from crosswind.study.claims import Claim, claims_of
 from crosswind.study.errors import CellError, DesignError, Origin, read_document, read_toml
 from crosswind.study.format import StudyDocument, set_keys
 from crosswind.study.keys import KINDS
-from crosswind.study.levels import Level, Values, did_you_mean, text_of
+from crosswind.study.levels import Level, Values, text_of
 from crosswind.study.overrides import override
 from crosswind.study.parts import Part, parts_of
 from crosswind.study.precision import Precision, looks_of, most_repetitions, precisions_of
@@ -38,15 +37,13 @@ from crosswind.study.toml_text import write_toml
 from crosswind.units import shown
 
 SCHEMA = "crosswind.study/1"
-MAX_FILE_BYTES = 1_000_000
 MAX_RUNS = 1_000_000
-_BUILTIN = Path(__file__).parents[1] / "studies"
 _MEASURING_TABLES = ("path", "host", "workload", "part", "study", "repetitions", "precision", "budget")
 
 
 @dataclass(frozen=True)
 class Study:
-    """A checked study. Make one with `load_study`, `Study.from_toml`, `Study.from_document` or `Study.adhoc`.
+    """A checked study. Make one with `files.load_study`, `Study.from_toml`, `Study.from_document` or `Study.adhoc`.
 
     `document` is what was written, `table` the same checked, `parts` its factors laid out.
     """
@@ -247,65 +244,6 @@ class Study:
         measured = {"schema": SCHEMA} | {key: self.document[key] for key in _MEASURING_TABLES if key in self.document}
         text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def load_study(name_or_path: str) -> Study:
-    """The study of a file, else the built-in study of that name. Raises: StudyError with the closest names."""
-    path = Path(name_or_path)
-    if _is_file(path):
-        return Study.from_toml(_read_text(path), name=path.stem, file=name_or_path)
-    builtin = {entry.stem: entry for entry in _builtin_paths()}
-    if name_or_path in builtin:
-        return _builtin(builtin[name_or_path])
-    if name_or_path and path.is_dir():
-        raise StudyError(
-            f"{shown(name_or_path)} is a directory, not a study", hint="name a .toml file or a built-in study"
-        )
-    what = (
-        "no such file" if "/" in name_or_path or name_or_path.endswith(".toml") else "no study file or built-in study"
-    )
-    raise StudyError(
-        f"{shown(name_or_path)}: {what}", hint=did_you_mean(path.stem, builtin) + " (`crosswind studies` lists them)"
-    )
-
-
-def builtin_studies() -> tuple[tuple[str, str], ...]:
-    """Name and title of every built-in study, by name."""
-    return tuple((path.stem, _builtin(path).title) for path in _builtin_paths())
-
-
-def _builtin_paths() -> list[Path]:
-    return sorted(_BUILTIN.glob("*.toml"))
-
-
-def _builtin(path: Path) -> Study:
-    return Study.from_toml(path.read_text(encoding="utf-8"), name=path.stem, file=path.name)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError as error:
-        raise StudyError(f"{shown(str(path))}: cannot be read: {error.strerror}") from error
-
-
-def _read_text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise StudyError(f"{path}: cannot be read: {error.strerror}") from error
-    return decode(data, str(path))
-
-
-def decode(data: bytes, file: str) -> str:
-    """The text of a study file's bytes. Raises: StudyError when it is too long or not UTF-8."""
-    if len(data) > MAX_FILE_BYTES:
-        raise StudyError(f"{file}: {len(data):,} bytes are too many for a study", hint=f"at most {MAX_FILE_BYTES:,}")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise StudyError(f"{file}:{line}: not UTF-8 text", hint="save the file as UTF-8") from None
 
 
 def _check_cells(

@@ -1,0 +1,145 @@
+"""What `crosswind plan` prints: the facts of a plan, its longest cells, its costs and its order."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from crosswind.cli.plan_precision import precision_facts
+from crosswind.cli.planned import PlannedRuns
+from crosswind.cli.text import levels_text, seconds_text, size_text
+from crosswind.execution.planning import PlanCosts
+from crosswind.forecast.cost import HEAVY, Forecast
+from crosswind.report.text.format import count, quantity
+from crosswind.study.cells import Cell
+
+_LONGEST = 10
+_MUCH_SHORTER = 3
+"""How many times shorter a run has to be in virtual time for a plan to say so."""
+_FOOTNOTE = (
+    "These forecasts are meant to be right within a factor of two or three. They are computed from the parameters of "
+    "the cells alone: from round trips, the rate of the link, TCP's slow start, what loss costs TCP, and 0.06 s of "
+    "set-up for each run. “Side by side” assumes as many runs at a time as {capacity:g} of {processors} processors can "
+    "carry, at most {most}. A run that keeps more than {heavy} of a processor busy, or whose path takes less than 1 ms "
+    "there and back, runs alone, after the others. A run in virtual time takes 0.1 s and 0.11 ms for each packet, "
+    "whatever it waits for."
+)
+
+
+def print_plan(console: Console, planned: PlannedRuns, costs: PlanCosts | None, checked: str) -> None:
+    """The plan, and where its cells could be checked its forecasts. Args: checked: what came of asking."""
+    study, cells = planned.study, planned.cells
+    console.print(study.title, style="bold")
+    console.print()
+    facts = [("plan", f"{len(cells)} cells, {_repetitions(planned)}, {len(planned.runs)} runs")]
+    facts += [("precision", text) for text in precision_facts(study)]
+    facts += [("factor", f"{key} = {', '.join(texts)}") for key, texts in study.factors.items()]
+    facts += [("seed", str(study.seed)), ("checked", checked), *_clocks(planned)]
+    _print_facts(console, facts)
+    if costs is None:
+        return
+    console.print()
+    _print_longest(console, cells, planned.each)
+    console.print()
+    _print_facts(console, _totals(costs))
+    console.print()
+    note = _FOOTNOTE.format(capacity=costs.capacity, processors=costs.processors, most=costs.most, heavy=HEAVY)
+    console.print(Text(note, style="dim"))
+
+
+def _repetitions(planned: PlannedRuns) -> str:
+    """How often the cells are run; with a precision, at first."""
+    most = max((item.repetition + 1 for item in planned.runs), default=0)
+    times = f"{most} repetition{'' if most == 1 else 's'}"
+    if planned.study.precisions:
+        return f"{times} at first"
+    return f"{times} at most" if len(planned.runs) < len(planned.cells) * most else times
+
+
+def _clocks(planned: PlannedRuns) -> Iterator[tuple[str, str]]:
+    """Which clock the cells have, and which of them run once."""
+    if not planned.each:
+        return
+    cells = len(planned.cells)
+    virtual, exact = len(planned.virtual), len(planned.exact)
+    some = "" if virtual in (0, cells) else f" in {virtual} of {cells} cells, real in the others"
+    yield "clock", f"virtual{some}" if virtual else "real"
+    if exact:
+        which = f"{exact} of {cells} cells: each runs once" if exact < cells else "each cell runs once"
+        yield "exact", f"{which}: nothing in it is left to chance"
+
+
+def _totals(costs: PlanCosts) -> list[tuple[str, str]]:
+    alone = f", {costs.alone_runs} of the runs alone" if costs.alone_runs else ""
+    totals = []
+    if costs.serial_ns:
+        totals += [
+            ("one by one", f"about {_time(costs.serial_ns)}"),
+            ("side by side", f"about {_time(costs.parallel_ns)}{alone}"),
+        ]
+        if not costs.unknown_runs and _MUCH_SHORTER * costs.if_virtual_ns < costs.parallel_ns:
+            totals.append(("--clock virtual", f"about {_time(costs.if_virtual_ns)} (docs/virtual-time.md)"))
+    if costs.virtual_runs:
+        totals.append(("in virtual time", f"{costs.virtual_runs} runs in about {_time(costs.virtual_ns)}"))
+    totals += [
+        ("packets", count(costs.packets)),
+        ("carried", size_text(costs.bytes)),
+        ("disk space", size_text(costs.disk_bytes)),
+    ]
+    if costs.unknown_runs:
+        totals.append(("programs", f"{costs.unknown_runs} runs, taken as 10 s each; what they send is not counted"))
+    return totals
+
+
+def _print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for name, text in facts:
+        table.add_row(name, Text(text))
+    console.print(table)
+
+
+def _print_longest(console: Console, cells: Sequence[Cell], each: Mapping[int, Forecast]) -> None:
+    longest = sorted(cells, key=lambda cell: -each[cell.index].duration_ns)[:_LONGEST]
+    head = "each run of the longest cells" if len(cells) > _LONGEST else "each run of a cell"
+    table = _runs_table(head, "cell", numbers=("takes", "packets", "load"))
+    for cell in longest:
+        table.add_row(str(cell.index), _levels(cell), *_numbers(each[cell.index]))
+    console.print(table)
+    if len(cells) > len(longest):
+        console.print(Text(f"and {len(cells) - len(longest)} cells that take less", style="dim"))
+
+
+def print_order(console: Console, planned: PlannedRuns) -> None:
+    """Every run, in its order."""
+    console.print()
+    each = planned.each
+    table = _runs_table("run", "order", "key", "block", numbers=("takes",) if each else ())
+    for item in planned.runs:
+        takes = _numbers(each[item.cell.index])[:1] if each else ()
+        table.add_row(str(item.order), item.key, str(item.block), _levels(item.cell), *takes)
+    console.print(table)
+
+
+def _runs_table(head: str, *keys: str, numbers: Sequence[str]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for key in keys:
+        table.add_column(key, no_wrap=True, justify="left" if key == "key" else "right")
+    table.add_column(head, overflow="fold")
+    for name in numbers:
+        table.add_column(name, no_wrap=True, justify="right")
+    return table
+
+
+def _levels(cell: Cell) -> str:
+    return levels_text(cell.levels) or "the only cell"
+
+
+def _numbers(forecast: Forecast) -> tuple[str, str, str]:
+    return _time(forecast.duration_ns), count(forecast.packets), f"{forecast.load:.2g}"
+
+
+def _time(duration_ns: int) -> str:
+    return quantity(duration_ns, "ns") if duration_ns < 60e9 else seconds_text(duration_ns / 1e9)

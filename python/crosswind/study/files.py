@@ -1,0 +1,70 @@
+"""Where studies are found: in a file, or among the built-in ones."""
+
+from pathlib import Path
+
+from crosswind.errors import StudyError
+from crosswind.study.design import Study
+from crosswind.study.levels import did_you_mean
+from crosswind.units import shown
+
+MAX_FILE_BYTES = 1_000_000
+_BUILTIN = Path(__file__).parents[1] / "studies"
+
+
+def load_study(name_or_path: str) -> Study:
+    """The study of a file, else the built-in study of that name. Raises: StudyError with the closest names."""
+    path = Path(name_or_path)
+    if _is_file(path):
+        return Study.from_toml(_read_text(path), name=path.stem, file=name_or_path)
+    builtin = {entry.stem: entry for entry in _builtin_paths()}
+    if name_or_path in builtin:
+        return _builtin(builtin[name_or_path])
+    if name_or_path and path.is_dir():
+        raise StudyError(
+            f"{shown(name_or_path)} is a directory, not a study", hint="name a .toml file or a built-in study"
+        )
+    what = (
+        "no such file" if "/" in name_or_path or name_or_path.endswith(".toml") else "no study file or built-in study"
+    )
+    raise StudyError(
+        f"{shown(name_or_path)}: {what}", hint=did_you_mean(path.stem, builtin) + " (`crosswind studies` lists them)"
+    )
+
+
+def builtin_studies() -> tuple[tuple[str, str], ...]:
+    """Name and title of every built-in study, by name."""
+    return tuple((path.stem, _builtin(path).title) for path in _builtin_paths())
+
+
+def _builtin_paths() -> list[Path]:
+    return sorted(_BUILTIN.glob("*.toml"))
+
+
+def _builtin(path: Path) -> Study:
+    return Study.from_toml(path.read_text(encoding="utf-8"), name=path.stem, file=path.name)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise StudyError(f"{shown(str(path))}: cannot be read: {error.strerror}") from error
+
+
+def _read_text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read: {error.strerror}") from error
+    return decode(data, str(path))
+
+
+def decode(data: bytes, file: str) -> str:
+    """The text of a study file's bytes. Raises: StudyError when it is too long or not UTF-8."""
+    if len(data) > MAX_FILE_BYTES:
+        raise StudyError(f"{file}: {len(data):,} bytes are too many for a study", hint=f"at most {MAX_FILE_BYTES:,}")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise StudyError(f"{file}:{line}: not UTF-8 text", hint="save the file as UTF-8") from None
