@@ -4,9 +4,9 @@ Plain values. Who judges is `crosswind.analysis.precision`; who adds repetitions
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from crosswind.record import CellRun
@@ -26,17 +26,17 @@ class Ended(StrEnum):
 
 
 @dataclass(frozen=True)
-class CellPrecision:
-    """A precision in one cell, at its last look.
+class PrecisionReached:
+    """A precision in one cell.
 
-    Attributes:
-        metric, statistic: whose mean over repetitions has the interval. unit: of value, low, high and half_width.
-        units: repetitions that the interval rests on. value, low, high: None where there is no interval; of an exact
-            cell `value` alone. target: as the study has it. wanted: the half-width that it means, in `unit`.
-        least: repetitions below which the design of the cell supports no interval, however narrow it comes out.
-        ended: what ended the cell; None while it goes on. likely: repetitions in all at which its precision will
-            probably be reached; None where that is not known, or beyond the cap. reason: why there is no interval.
+    value, low, high: the mean over repetitions of the statistic of each, in `unit`, and its interval of 95 %, which
+    holds although it was looked at again and again; null where there is none (`reason`) or where the cell is exact.
+    target: as asked for; wanted: the half-width that it means. ended: precision, cap, exact or no value; null where the
+    cell was to go on.
     """
+
+    # In the schema of results an object has no fields but these.
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     cell: int
     metric: str
@@ -49,20 +49,36 @@ class CellPrecision:
     target: str
     wanted: float | None
     ended: Ended | None
-    least: int = 0
-    likely: int | None = None
-    reason: str | None = None
+    reason: str | None
 
     @property
     def half_width(self) -> float | None:
-        """Half the width of the interval."""
+        """Half the width of the interval, in `unit`."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+
+@dataclass(frozen=True)
+class CellPrecision(PrecisionReached):
+    """The same at the last look of a run that goes on.
+
+    Attributes:
+        least: repetitions below which the design of the cell supports no interval, however narrow it comes out.
+        likely: repetitions in all at which its precision will probably be reached; None where that is not known, or
+            beyond the cap.
+    """
+
+    least: int = 0
+    likely: int | None = None
 
     @property
     def is_reached(self) -> bool:
         """Whether the interval is as narrow as it was to be."""
         half = self.half_width
         return half is not None and self.wanted is not None and half <= self.wanted and self.units >= self.least
+
+    def at_end(self) -> PrecisionReached:
+        """What a result has of it."""
+        return PrecisionReached(**{field.name: getattr(self, field.name) for field in fields(PrecisionReached)})
 
 
 class StoppingRule(Protocol):

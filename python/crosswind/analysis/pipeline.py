@@ -23,7 +23,7 @@ from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.profiles import profile_of
 from crosswind.analysis.programs import program_of
 from crosswind.analysis.published import compare_published
-from crosswind.analysis.result import CellResult, Interval, PrecisionReached, Result
+from crosswind.analysis.result import CellResult, Interval, Result
 from crosswind.analysis.trust import (
     clock_of,
     failures_of,
@@ -64,7 +64,7 @@ def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
         fits=fits_of(asked.fits, data, level=level),
         equivalences=equivalences_of(asked.equivalences, data),
         model_errors=model_errors(cells, data),
-        precisions=[PrecisionReached.of(state) for state in precision_of(record, data)],
+        precisions=[state.at_end() for state in precision_of(record, data)],
         claims=claims_of(asked.claims, data),
         peers=[program for program in programs if program is not None],
         notes=list(record.notes),

@@ -130,7 +130,14 @@ class PrecisionRule:
             "units": values.size,
             "target": target.target,
         }
-        nothing: dict[str, Any] = {"value": None, "low": None, "high": None, "wanted": None, "ended": None}
+        nothing: dict[str, Any] = {
+            "value": None,
+            "low": None,
+            "high": None,
+            "wanted": None,
+            "ended": None,
+            "reason": None,
+        }
         if cell in self._exact and values.size:
             return CellPrecision(**given | nothing | {"value": float(values[0]), "ended": Ended.EXACT})
         if look < 0:
@@ -154,7 +161,7 @@ class PrecisionRule:
         at = look_at_which(found.spread, wanted, looks)
         likely = None if at is None else next(n for n in looks if n >= max(looks[at], repetitions, least))
         ends = {"value": found.value, "low": found.low, "high": found.high, "wanted": wanted}
-        return CellPrecision(**given | ends, ended=None, least=least, likely=likely)
+        return CellPrecision(**given | nothing | ends, least=least, likely=likely)
 
     def _with_end(self, cell: int, states: Sequence[CellPrecision]) -> list[CellPrecision]:
         """What ended a cell, if anything: a cell goes on until all its precisions are reached."""

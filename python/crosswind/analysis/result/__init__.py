@@ -28,7 +28,6 @@ from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEst
 from crosswind.analysis.result.figures import Figure, FigureCurve, FigurePoint, PublishedPoint
 from crosswind.analysis.result.fits import Fit, FitCurve, FitRow, PublishedFit
 from crosswind.analysis.result.model_errors import ModelErrors
-from crosswind.analysis.result.precision import PrecisionReached
 from crosswind.analysis.result.programs import ClientProgram, ProgramFunction, ProgramProblem
 from crosswind.analysis.result.result import SCHEMA, Result, schema_text
 
@@ -61,7 +60,6 @@ __all__ = [
     "MetricEstimates",
     "ModelErrors",
     "ModelPrediction",
-    "PrecisionReached",
     "Profile",
     "ProgramFunction",
     "ProgramProblem",

@@ -15,8 +15,8 @@ from crosswind.analysis.result.estimates import ResultModel
 from crosswind.analysis.result.figures import Figure
 from crosswind.analysis.result.fits import Fit
 from crosswind.analysis.result.model_errors import ModelErrors
-from crosswind.analysis.result.precision import PrecisionReached
 from crosswind.analysis.result.programs import ClientProgram
+from crosswind.precision import PrecisionReached
 
 SCHEMA = "crosswind.result/1"
 

@@ -25,12 +25,12 @@ def _table(result: Result, metric: str, statistic: str) -> Table:
     divisor, unit = scale_of([row.value for row in rows], METRICS[metric].unit.name)
     shown = []
     for row in rows:
-        state, half = row.state(), row.state().half_width
+        half = row.half_width
         is_exact = row.value is not None and half is None
-        reached = EXACT if is_exact else NOTHING if half is None else f"± {half_width_text(state)}"
+        reached = EXACT if is_exact else NOTHING if half is None else f"± {half_width_text(row)}"
         ended = "goes on" if row.ended is None else row.reason or ENDED[row.ended]
         value = number(row.value, divisor, resolution=half)
-        asked = f"± {asked_text(state) if row.wanted is not None else row.target}"
+        asked = f"± {asked_text(row) if row.wanted is not None else row.target}"
         shown.append([of_cell.get(row.cell, str(row.cell)), value, reached, asked, count(row.units), ended])
     columns = [*names("cell"), *numbers(f"{statistic}, {unit}", "reached", "asked", "repetitions"), *words("ended by")]
     title = f"Precision: {METRICS[metric].title.lower()}"

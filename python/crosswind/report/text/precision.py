@@ -1,6 +1,6 @@
 """How narrow an interval is, against what was asked, in words."""
 
-from crosswind.precision import CellPrecision, Ended
+from crosswind.precision import CellPrecision, Ended, PrecisionReached
 from crosswind.report.text.format import count_of, quantity
 
 ENDED = {
@@ -33,17 +33,17 @@ def precision_text(state: CellPrecision) -> str:
     return ", ".join(parts)
 
 
-def half_width_text(state: CellPrecision) -> str:
+def half_width_text(state: PrecisionReached) -> str:
     """Half the width of the interval, as the target is written: a share of the value, or a size."""
     return _text(state, state.half_width)
 
 
-def asked_text(state: CellPrecision) -> str:
+def asked_text(state: PrecisionReached) -> str:
     """The half-width that was asked for."""
     return _text(state, state.wanted)
 
 
-def _text(state: CellPrecision, half: float | None) -> str:
+def _text(state: PrecisionReached, half: float | None) -> str:
     if state.unit == "1":
         return "–" if half is None else f"{100 * half:.2g} points"
     if half is not None and state.value and state.target.endswith("%"):
