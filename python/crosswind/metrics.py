@@ -123,6 +123,11 @@ class Metric:
     axis: Axis = Axis.AUTOMATIC
 
     @property
+    def has_quantiles(self) -> bool:
+        """Whether a repetition has quantiles of its own: it has many values, and not of 0 and 1 alone."""
+        return self.per is Per.EXCHANGE and not self.is_share
+
+    @property
     def is_wait(self) -> bool:
         """Whether it is a time in which retransmissions are waited for, where there are any."""
         return self.unit is TIME and self.per is not Per.MESSAGE

@@ -119,6 +119,7 @@ class RunRecord:
             it belongs to.
         models: names of the models to set beside the measurement (crosswind.models.registry).
         notes: sentences to print in the report.
+        compare_by: statistics by which levels are compared beside the mean.
         cells: executed repetitions, in any order. planned: how many the plan holds.
         provenance: versions, machine, seeds, command line.
         figures: figures to draw, each {title, metric, x, series, where, models, scale, note, cells}; `series` may be
@@ -144,4 +145,5 @@ class RunRecord:
     fits: list[dict[str, Any]] = field(default_factory=list)
     equivalences: list[dict[str, Any]] = field(default_factory=list)
     precision: dict[str, Any] | None = None
+    compare_by: tuple[str, ...] = ("median",)
     claims: list[dict[str, Any]] = field(default_factory=list)

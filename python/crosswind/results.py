@@ -1,8 +1,11 @@
 """From a run to what people read: its analysis, and its report."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from crosswind import analysis, report
+from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
 from crosswind.store.run import Run
@@ -23,18 +26,27 @@ def write_html(run: Run, path: Path | str | None = None) -> Path:
 
     Returns: where it is. Raises: StoreError when a result cannot be read, DiskError when the page cannot be written.
     """
-    record, result = analysed(run)
-    return write_page(run, record, result, None if path is None else Path(path))
+    return write_page(run, analysed(run), None if path is None else Path(path))
 
 
-def analysed(run: Run) -> tuple[RunRecord, Result]:
+@dataclass(frozen=True)
+class Analysed:
+    """A run with its analysis. Attributes: data: the samples of its cells, which charts draw."""
+
+    record: RunRecord
+    data: Sequence[CellData]
+    result: Result
+
+
+def analysed(run: Run) -> Analysed:
     """The run's record, and its analysis. Raises: StoreError."""
     record = run.record()
-    return record, analysis.analyse(record)
+    data = analysis.collect(record)
+    return Analysed(record, data, analysis.analyse(record, data=data))
 
 
-def write_page(run: Run, record: RunRecord, result: Result, path: Path | None = None) -> Path:
+def write_page(run: Run, made: Analysed, path: Path | None = None) -> Path:
     """As `write_html`, of a run that is analysed already."""
     page = path or run.directory / REPORT
-    report.write_html(record, result, page)
+    report.write_html(made.record, made.result, page, data=made.data)
     return page

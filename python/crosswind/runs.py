@@ -9,12 +9,13 @@
 Tables are Polars frames, charts are Altair's. Analysis and drawing are imported when they are first asked for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, ParamSpec
 
 from crosswind import running
+from crosswind.errors import UsageError
 from crosswind.store import run as stored
 from crosswind.store.directory import Store
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import altair as alt
     import polars as pl
 
+    from crosswind.analysis import CellData
     from crosswind.analysis.result import Result
     from crosswind.record import RunRecord
 
@@ -54,16 +56,23 @@ class Run(stored.Run):
 
         return estimates_frame(self._result)
 
-    def compare(self) -> "pl.DataFrame":
+    def compare(self, *statistics: str) -> "pl.DataFrame":
         """Every comparison of a level with the first level of its factor, in cells that are otherwise equal.
 
-        Returns: a row for each factor, metric and pair of levels: `difference` and `ratio` of means with their limits,
-            `p` and `p_adjusted` (Benjamini and Hochberg, over all of them), `verdict`.
-        Raises: StoreError when a table cannot be read.
+        Args:    statistics: `mean`, `median`, `trimmed_mean`, `p95`, `p99`; none: those of the report, which are the
+                 mean and the median unless the study says otherwise (`report.compare_by`).
+        Returns: a row for each factor, metric, pair of levels and statistic: `difference` and `ratio` with their
+            limits, `p` and `p_adjusted` (Benjamini and Hochberg, over these and the means), `verdict`.
+        Raises: UsageError for a statistic that there is not; StoreError when a table cannot be read.
         """
+        import polars as pl
+
         from crosswind.report import comparisons_frame
 
-        return comparisons_frame(self._result)
+        if not statistics:
+            return comparisons_frame(self._result.comparisons)
+        compared = comparisons_frame(self._compared_by(statistics).comparisons)
+        return compared.filter(pl.col("statistic").is_in(statistics))
 
     def claims(self) -> "pl.DataFrame":
         """The verdict on every statement that the study checks: `verdict`, `says`, `source`, and the `sentence` on it.
@@ -74,27 +83,45 @@ class Run(stored.Run):
 
         return claims_frame(self._result)
 
-    def plot(self, metric: str, kind: Kind = "intervals") -> "alt.VConcatChart":
+    def plot(self, metric: str, kind: Kind = "intervals", *, statistics: Sequence[str] = ()) -> "alt.VConcatChart":
         """A chart of one metric as the report has it, which a notebook draws and which can be changed and saved.
 
         Args:   metric: its name, as `rtt`. kind: `intervals`: mean, median and their intervals of each cell;
                 `distribution`: the share of samples at or below each value; `comparisons`: ratios of levels with their
-                intervals; `shift`: the difference of two levels at each quantile.
+                intervals; `shift`: the difference of two levels at each quantile. statistics: of `comparisons`, as of
+                `compare`, the mean besides; none: those of the report.
         Raises: UsageError where the run has nothing of the kind; StoreError when a table cannot be read.
         """
         from crosswind.report.notebook import chart_of
 
-        return chart_of(metric, kind, self._record, self._result)
+        return chart_of(metric, kind, self._compared_by(statistics) if statistics else self._result, self._data)
+
+    def _compared_by(self, statistics: Sequence[str]) -> "Result":
+        """The result with comparisons by some statistics beside the mean. Raises: UsageError."""
+        from crosswind.analysis import compare_levels
+        from crosswind.metrics import STATISTICS
+
+        for name in statistics:
+            if name not in STATISTICS:
+                raise UsageError(f"there is no statistic {name!r}", hint=f"one of {', '.join(STATISTICS)}")
+        compared = compare_levels(self._data, level=0.95, statistics=statistics)
+        return self._result.model_copy(update={"comparisons": compared})
 
     @cached_property
     def _record(self) -> "RunRecord":
         return self.record()
 
     @cached_property
+    def _data(self) -> "list[CellData]":
+        from crosswind.analysis import collect
+
+        return collect(self._record)
+
+    @cached_property
     def _result(self) -> "Result":
         from crosswind.analysis import analyse
 
-        return analyse(self._record)
+        return analyse(self._record, data=self._data)
 
 
 def load(directory: Path | str) -> Run:

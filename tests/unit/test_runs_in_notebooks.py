@@ -71,7 +71,7 @@ def test_estimates_comparisons_and_claims_are_tables() -> None:
     made = two_cells()
     medians = made.estimates().filter(metric="rtt", statistic="median").select("path.loss", "n").rows()
     assert medians == [("0%", 360), ("1%", 360)]
-    (row,) = made.compare().filter(metric="rtt").rows(named=True)
+    (row,) = made.compare("mean").filter(metric="rtt").rows(named=True)
     assert (row["factor"], row["reference"], row["other"], row["at"]) == ("path.loss", "0%", "1%", "")
     assert row["ratio"] == pytest.approx(2, rel=0.01)
     assert row["difference_low"] < row["difference"] < row["difference_high"]

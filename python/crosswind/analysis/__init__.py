@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crosswind.analysis.cells import CellData, collect
+    from crosswind.analysis.comparisons import compare_levels
     from crosswind.analysis.pipeline import analyse
 
-__all__ = ["CellData", "analyse", "collect"]
+__all__ = ["CellData", "analyse", "collect", "compare_levels"]
 
-_MODULES = {"CellData": "cells", "collect": "cells", "analyse": "pipeline"}
+_MODULES = {"CellData": "cells", "collect": "cells", "compare_levels": "comparisons", "analyse": "pipeline"}
 
 
 def __getattr__(name: str) -> object:

@@ -86,6 +86,7 @@ class AskedEquivalence(_Asked):
 
     title: str
     metric: str
+    statistic: str = "mean"
     factor: str
     margin: str
     is_ratio: bool

@@ -14,14 +14,13 @@ from typing import Literal
 from crosswind.analysis.asked import AskedClaim
 from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.comparisons import other_levels
+from crosswind.analysis.comparisons import compared_statistic, other_levels
 from crosswind.analysis.effects import exponent_of, over_model, per_step
 from crosswind.analysis.estimates import estimates_of
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import ClaimPart, ClaimResult, ClaimVerdict, Interval, ModelPrediction
-from crosswind.metrics import METRICS, STATISTICS
+from crosswind.metrics import METRICS
 from crosswind.stats import TooFewSamples, difference, estimate_of, ratio, refused
-from crosswind.stats.effect import Statistic
 
 ALPHA = 0.05
 
@@ -229,18 +228,11 @@ def _effect(claim: AskedClaim, reference: CellData, other: CellData, level: floa
     unit = "1" if is_ratio else METRICS[claim.metric].unit.name
     try:
         sides = reference.side(claim.metric), other.side(claim.metric)
-        effect = (ratio if is_ratio else difference)(*sides, _compared_statistic(claim))
+        effect = (ratio if is_ratio else difference)(*sides, compared_statistic(claim.statistic))
         return Interval.of(estimate_of(effect, unit=unit, level=level))
     except TooFewSamples as error:
         n = sum(cell.samples[claim.metric].n for cell in (reference, other) if claim.metric in cell.samples)
         return Interval.of(refused(error.message, n=n, level=level, unit=unit))
-
-
-def _compared_statistic(claim: AskedClaim) -> Statistic:
-    statistic = STATISTICS[claim.statistic]
-    if statistic.quantile is not None:
-        return statistic.quantile
-    return "mean" if statistic.is_mean else "trimmed"
 
 
 def _value(claim: AskedClaim, cell: CellData, level: float) -> Interval:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.result import Interval, LevelComparison
-from crosswind.metrics import METRICS
+from crosswind.analysis.result import Interval, LevelComparison, StatisticComparison
+from crosswind.analysis.result.comparisons import MEAN
+from crosswind.metrics import METRICS, STATISTICS
 from crosswind.stats import (
     Estimate,
     Side,
@@ -23,19 +24,35 @@ from crosswind.stats import (
     refused,
     unpaired_shift,
 )
-from crosswind.stats.effect import PAIRED
+from crosswind.stats.effect import PAIRED, Effect, Statistic
 
 ALPHA = 0.05
+STATISTICS_BESIDE = ("median",)
+"""Statistics by which levels are compared beside the mean where nobody asks for others."""
 
 
-def compare_levels(data: Sequence[CellData], *, level: float) -> list[LevelComparison]:
-    """Every comparison of a run. They explore: p is corrected by Benjamini and Hochberg's method over all of them."""
+def compare_levels(
+    data: Sequence[CellData], *, level: float, statistics: Sequence[str] = STATISTICS_BESIDE
+) -> list[LevelComparison]:
+    """Every comparison of a run. They explore: p is corrected by Benjamini and Hochberg's method over all of them.
+
+    Args: statistics: those to compare by beside the mean.
+    """
     families: dict[tuple[str, str], list[LevelComparison]] = defaultdict(list)
+    beside = tuple(dict.fromkeys(name for name in statistics if name != MEAN))
     for factor, reference, other in _pairs(data):
         for name in reference.samples:
             if name in other.samples and reference.settings.kind in METRICS[name].compared_in:
-                families[factor, name].append(_compare(factor, name, reference, other, level))
+                families[factor, name].append(_compare(factor, name, reference, other, level=level, beside=beside))
     return _corrected([comparison for family in families.values() for comparison in family])
+
+
+def compared_statistic(name: str) -> Statistic:
+    """A statistic by the name that results have, as comparisons take it."""
+    statistic = STATISTICS[name]
+    if statistic.quantile is not None:
+        return statistic.quantile
+    return "mean" if statistic.is_mean else "trimmed"
 
 
 def other_levels(cell: CellData, factor: str) -> dict[str, str]:
@@ -66,19 +83,13 @@ def _levels(data: Sequence[CellData]) -> dict[str, list[str]]:
     return {factor: values for factor, values in levels.items() if len(values) > 1}
 
 
-def _compare(factor: str, name: str, reference: CellData, other: CellData, level: float) -> LevelComparison:
-    unit = METRICS[name].unit.name
-    sides = reference.side(name), other.side(name)
-    made = difference(*sides)
-    n = made.n
-
-    def interval(make: Callable[[], Estimate], of_unit: str) -> Interval:
-        try:
-            return Interval.of(make())
-        except TooFewSamples as error:
-            return Interval.of(refused(error.message, n=n, level=level, unit=of_unit))
-
-    effect = interval(lambda: estimate_of(made, unit=unit, level=level), unit)
+def _compare(
+    factor: str, name: str, reference: CellData, other: CellData, *, level: float, beside: Sequence[str]
+) -> LevelComparison:
+    metric, sides = METRICS[name], (reference.side(name), other.side(name))
+    unit, n = metric.unit.name, sum(side.units.n for side in sides)
+    made, mean = _by_statistic(*sides, MEAN, unit, level)
+    others = [one for one in beside if metric.has_quantiles]
     return LevelComparison(
         factor=factor,
         reference=reference.levels[factor],
@@ -88,16 +99,41 @@ def _compare(factor: str, name: str, reference: CellData, other: CellData, level
         other_cell=other.cell,
         metric=name,
         unit=unit,
-        paired=made.how == PAIRED,
-        pairs=made.units,
+        paired=made is not None and made.how == PAIRED,
+        pairs=0 if made is None else made.units,
+        shift=_interval(lambda: _shift(*sides, unit, level), n, level, unit),
+        cliffs_delta=_interval(lambda: _delta(*sides, level), n, level, "1"),
+        statistics={one: _by_statistic(*sides, one, unit, level)[1] for one in others},
+        **dict(mean),
+    )
+
+
+def _by_statistic(
+    reference: Side, other: Side, name: str, unit: str, level: float
+) -> tuple[Effect | None, StatisticComparison]:
+    """The difference of two cells in a statistic, as far as there is one, and what the result has of it."""
+    statistic, n = compared_statistic(name), reference.units.n + other.units.n
+    made: Effect | None = None
+    try:
+        made = difference(reference, other, statistic)
+        effect = Interval.of(estimate_of(made, unit=unit, level=level))
+    except TooFewSamples as error:
+        effect = Interval.of(refused(error.message, n=n, level=level, unit=unit))
+    return made, StatisticComparison(
         difference=effect,
-        ratio=interval(lambda: estimate_of(ratio(*sides), unit="1", level=level), "1"),
-        shift=interval(lambda: _shift(*sides, unit, level), unit),
-        cliffs_delta=interval(lambda: _delta(*sides, level), "1"),
-        p=made.p,
+        ratio=_interval(lambda: estimate_of(ratio(reference, other, statistic), unit="1", level=level), n, level, "1"),
+        p=None if made is None else made.p,
         p_adjusted=None,
         verdict=_exact_verdict(effect) if effect.is_exact else "not enough repetitions",
     )
+
+
+def _interval(make: Callable[[], Estimate], n: int, level: float, unit: str) -> Interval:
+    """An estimate, or why there is none. Args: n: values of both cells."""
+    try:
+        return Interval.of(make())
+    except TooFewSamples as error:
+        return Interval.of(refused(error.message, n=n, level=level, unit=unit))
 
 
 def _shift(reference: Side, other: Side, unit: str, level: float) -> Estimate:
@@ -138,13 +174,21 @@ def _exact_verdict(effect: Interval) -> str:
 
 def _corrected(compared: Sequence[LevelComparison]) -> list[LevelComparison]:
     """With corrected p-values and verdicts, where they were tested."""
-    p_values = [comparison.p for comparison in compared if comparison.p is not None]
-    adjusted = iter(benjamini_hochberg(p_values))
-    return [comparison if comparison.p is None else _judged(comparison, next(adjusted)) for comparison in compared]
+    made = [effect for comparison in compared for effect in (comparison, *comparison.statistics.values())]
+    adjusted = iter(benjamini_hochberg([effect.p for effect in made if effect.p is not None]))
+    judged = iter([{} if effect.p is None else _judgement(effect, next(adjusted)) for effect in made])
+
+    def corrected(comparison: LevelComparison) -> LevelComparison:
+        update = next(judged)
+        others = {name: one.model_copy(update=next(judged)) for name, one in comparison.statistics.items()}
+        return comparison.model_copy(update={**update, "statistics": others})
+
+    return [corrected(comparison) for comparison in compared]
 
 
-def _judged(comparison: LevelComparison, p_adjusted: float) -> LevelComparison:
+def _judgement(effect: StatisticComparison, p_adjusted: float) -> dict[str, object]:
+    """What a corrected p-value says of an effect."""
     verdict = "no difference shown"
-    if p_adjusted < ALPHA and comparison.difference.value is not None:
-        verdict = "larger" if comparison.difference.value > 0 else "smaller"
-    return comparison.model_copy(update={"p_adjusted": p_adjusted, "verdict": verdict})
+    if p_adjusted < ALPHA and effect.difference.value is not None:
+        verdict = "larger" if effect.difference.value > 0 else "smaller"
+    return {"p_adjusted": p_adjusted, "verdict": verdict}

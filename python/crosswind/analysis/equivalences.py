@@ -7,7 +7,7 @@ from typing import Literal
 
 from crosswind.analysis.asked import AskedEquivalence
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.comparisons import other_levels
+from crosswind.analysis.comparisons import compared_statistic, other_levels
 from crosswind.analysis.result import EquivalenceClaim, EquivalencePair, Interval
 from crosswind.metrics import METRICS, Metric
 from crosswind.stats import (
@@ -20,6 +20,7 @@ from crosswind.stats import (
     tost_ratio,
     tost_shares,
 )
+from crosswind.stats.effect import Statistic
 
 ALPHA = 0.05
 
@@ -36,7 +37,7 @@ def equivalences_of(asked: Sequence[AskedEquivalence], data: Sequence[CellData])
 
 def _claim(claim: AskedEquivalence, data: Sequence[CellData]) -> EquivalenceClaim:
     metric = METRICS[claim.metric]
-    test = _Test(metric, claim.is_ratio, claim.bound)
+    test = _Test(metric, compared_statistic(claim.statistic), claim.is_ratio, claim.bound)
     groups: dict[tuple[tuple[str, str], ...], list[CellData]] = {}
     for cell in data:
         if cell.cell in claim.cells and claim.factor in cell.levels and metric.applies(cell.settings.workload):
@@ -50,6 +51,7 @@ def _claim(claim: AskedEquivalence, data: Sequence[CellData]) -> EquivalenceClai
     return EquivalenceClaim(
         title=claim.title,
         metric=claim.metric,
+        statistic=claim.statistic,
         factor=claim.factor,
         margin=claim.margin,
         scale="ratio" if claim.is_ratio else "difference",
@@ -64,9 +66,10 @@ def _claim(claim: AskedEquivalence, data: Sequence[CellData]) -> EquivalenceClai
 
 @dataclass(frozen=True)
 class _Test:
-    """What two cells are tested for: whether their means of a metric are within `bound`, by ratio or difference."""
+    """What two cells are tested for: whether a statistic of a metric is within `bound`, by ratio or difference."""
 
     metric: Metric
+    statistic: Statistic
     is_ratio: bool
     bound: float
 
@@ -76,8 +79,9 @@ class _Test:
         if self.metric.is_share:
             return tost_shares(*sides, margin=self.bound, alpha=ALPHA)
         if self.is_ratio:
-            return tost_ratio(*sides, margin=self.bound, alpha=ALPHA)
-        return tost(*sides, margin=self.bound, unit=self.metric.unit.name, alpha=ALPHA)
+            return tost_ratio(*sides, margin=self.bound, statistic=self.statistic, alpha=ALPHA)
+        unit = self.metric.unit.name
+        return tost(*sides, margin=self.bound, unit=unit, statistic=self.statistic, alpha=ALPHA)
 
 
 def _pair(test: _Test, factor: str, reference: CellData, other: CellData) -> EquivalencePair:

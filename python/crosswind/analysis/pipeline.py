@@ -37,13 +37,14 @@ from crosswind.record import RunRecord
 from crosswind.stats import share_interval
 
 
-def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
+def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level: float = 0.95) -> Result:
     """Analyse a whole run.
 
-    Args:    record: the run. level: confidence level of every interval.
+    Args:    record: the run. data: its cells, `collect(record)`, if they are known. level: confidence level of every
+             interval.
     Returns: the result, serialisable as `crosswind.result/1`; what the samples do not support is null with a reason.
     """
-    asked, data = asked_of(record), collect(record)
+    asked, data = asked_of(record), collect(record) if data is None else data
     cells = with_likeness([summarise(cell, record.models, level=level) for cell in data])
     executed = len(record.cells)
     complete = executed >= record.planned
@@ -58,7 +59,7 @@ def analyse(record: RunRecord, *, level: float = 0.95) -> Result:
         planned=record.planned,
         executed=executed,
         cells=cells,
-        comparisons=compare_levels(data, level=level),
+        comparisons=compare_levels(data, level=level, statistics=record.compare_by),
         published=published,
         figures=figures_of(asked.figures, data, cells, published),
         fits=fits_of(asked.fits, data, level=level),

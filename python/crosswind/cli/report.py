@@ -37,7 +37,8 @@ def command(
     from crosswind.store.run import load
 
     loaded = load(run or latest_run())
-    record, result = results.analysed(loaded)
+    made = results.analysed(loaded)
+    record, result = made.record, made.result
     if not record.cells:
         raise StoreError(
             f"{loaded.directory} has no results yet", hint=f"crosswind run --resume {loaded.directory} goes on with it"
@@ -49,7 +50,7 @@ def command(
     if samples:
         report.write_parquet(report.samples_frame(record), samples)
     if html:
-        report.write_html(record, result, html)
+        results.write_page(loaded, made, html)
     if as_json:
         click.echo(result.to_json())
     elif not any((csv, parquet, samples, html)):
@@ -57,5 +58,5 @@ def command(
     for path in filter(None, (csv, parquet, samples, html)):
         click.echo(f"wrote {path}", err=True)
     if open_page:
-        click.launch(str(html or results.write_page(loaded, record, result)))
+        click.launch(str(html or results.write_page(loaded, made)))
     return 0 if result.valid else 1

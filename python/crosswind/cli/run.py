@@ -166,8 +166,8 @@ def _report(run: "Run", *, as_json: bool, no_report: bool) -> int:
     # Imported here, since drawing and statistics take more than a second to import, for which no run should wait.
     from crosswind import report, results
 
-    record, result = results.analysed(run)
-    page = results.write_page(run, record, result)
+    made = results.analysed(run)
+    result, page = made.result, results.write_page(run, made)
     if as_json:
         click.echo(result.to_json())
     else:

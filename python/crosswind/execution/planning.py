@@ -159,5 +159,6 @@ def presentation(study: Study) -> dict[str, Any]:
         "equivalences": [claim.as_dict(cells) for claim in study.equivalences],
         "claims": [claim.as_dict(cells) for claim in study.claims],
         "models": list(study.models),
+        "compare_by": list(study.compare_by),
         "notes": [*study.notes, *(preset.note() for preset in study.presets.values())],
     }

@@ -1,10 +1,12 @@
 """The result as tidy data: JSON, CSV and Parquet."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
-from crosswind.analysis.result import Interval, Result
+from crosswind.analysis.result import Interval, LevelComparison, Result
+from crosswind.analysis.result.comparisons import MEAN
 from crosswind.analysis.settings import CellSettings
 from crosswind.metrics import METRICS, STATISTICS, Per
 from crosswind.record import RunRecord
@@ -32,7 +34,7 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 }
 
 _COMPARISON_COLUMNS: dict[str, type[pl.DataType]] = {
-    **dict.fromkeys(("factor", "reference", "other", "at", "metric", "unit"), pl.String),
+    **dict.fromkeys(("factor", "reference", "other", "at", "metric", "statistic", "unit"), pl.String),
     **dict.fromkeys(("difference", "difference_low", "difference_high"), pl.Float64),
     **dict.fromkeys(("ratio", "ratio_low", "ratio_high", "cliffs_delta", "p", "p_adjusted"), pl.Float64),
     "verdict": pl.String,
@@ -79,11 +81,12 @@ def samples_frame(record: RunRecord, *, metrics: bool = False) -> pl.DataFrame:
     return _with_metrics(record, whole_frame) if metrics and frames else whole_frame
 
 
-def comparisons_frame(result: Result) -> pl.DataFrame:
-    """One row for each comparison of two levels.
+def comparisons_frame(comparisons: Sequence[LevelComparison]) -> pl.DataFrame:
+    """One row for each comparison of two levels by a statistic.
 
-    Columns: factor, reference, other, at (the other levels), metric, unit, difference, difference_low,
-    difference_high, ratio, ratio_low, ratio_high, cliffs_delta, p, p_adjusted, verdict, reference_cell, other_cell.
+    Columns: factor, reference, other, at (the other levels), metric, statistic, unit, difference, difference_low,
+    difference_high, ratio, ratio_low, ratio_high, cliffs_delta (of the means alone), p, p_adjusted, verdict,
+    reference_cell, other_cell.
     """
     rows = [
         {
@@ -92,17 +95,19 @@ def comparisons_frame(result: Result) -> pl.DataFrame:
             "other": compared.other,
             "at": levels(compared.fixed) if compared.fixed else "",
             "metric": compared.metric,
+            "statistic": statistic,
             "unit": compared.unit,
-            **_limited("difference", compared.difference),
-            **_limited("ratio", compared.ratio),
-            "cliffs_delta": compared.cliffs_delta.value,
-            "p": compared.p,
-            "p_adjusted": compared.p_adjusted,
-            "verdict": compared.verdict,
+            **_limited("difference", made.difference),
+            **_limited("ratio", made.ratio),
+            "cliffs_delta": compared.cliffs_delta.value if made is compared else None,
+            "p": made.p,
+            "p_adjusted": made.p_adjusted,
+            "verdict": made.verdict,
             "reference_cell": compared.reference_cell,
             "other_cell": compared.other_cell,
         }
-        for compared in result.comparisons
+        for compared in comparisons
+        for statistic, made in {MEAN: compared, **compared.statistics}.items()
     ]
     return pl.DataFrame(rows, schema=_COMPARISON_COLUMNS)
 

@@ -5,11 +5,13 @@ The chart library is inlined once for all charts; nothing on the page refers to 
 
 import functools
 import json
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
 import vl_convert
 
+from crosswind.analysis import CellData, collect
 from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
 from crosswind.report.files import write_text
@@ -17,20 +19,22 @@ from crosswind.report.markup import Markup, escaped
 from crosswind.report.page import sections_of
 
 
-def write_html(record: RunRecord, result: Result, path: Path) -> None:
-    """Write the report whole or not at all. Raises: DiskError."""
-    write_text(path, render(record, result))
+def write_html(record: RunRecord, result: Result, path: Path, *, data: Sequence[CellData] | None = None) -> None:
+    """Write the report whole or not at all. Args: as of `render`. Raises: DiskError."""
+    write_text(path, render(record, result, data=data))
 
 
-def render(record: RunRecord, result: Result) -> str:
+def render(record: RunRecord, result: Result, *, data: Sequence[CellData] | None = None) -> str:
     """The report as one HTML document.
 
-    Args: record: the run, whose samples are drawn. result: `analyse(record)`.
+    Args: record: the run. result: `analyse(record)`. data: its cells, whose samples are drawn: `collect(record)`, if
+        they are known.
     """
+    cells = collect(record) if data is None else data
     page = Markup()
     body = "\n".join([
         page.head(result),
-        *(page.section(section) for section in sections_of(record, result)),
+        *(page.section(section) for section in sections_of(record, result, cells)),
         page.notes(result),
         page.provenance(result),
     ])  # fmt: skip

@@ -5,11 +5,10 @@ from typing import Literal
 
 import altair as alt
 
-from crosswind.analysis import CellData, collect
+from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
 from crosswind.errors import UsageError
 from crosswind.metrics import METRICS
-from crosswind.record import RunRecord
 from crosswind.report.charts.distributions import distribution
 from crosswind.report.charts.forest import comparison_forests
 from crosswind.report.charts.intervals import intervals
@@ -29,14 +28,14 @@ _KINDS: dict[Kind, _Make] = {
 """How each kind of chart is made for one metric."""
 
 
-def chart_of(metric: str, kind: Kind, record: RunRecord, result: Result) -> alt.VConcatChart:
+def chart_of(metric: str, kind: Kind, result: Result, data: Sequence[CellData]) -> alt.VConcatChart:
     """The charts of a metric, one below the other. Raises: UsageError where there is none."""
     if kind not in _KINDS:
         raise UsageError(f"{kind!r} is no kind of chart", hint=f"one of {', '.join(_KINDS)}")
     known = [name for name in METRICS if any(name in cell.estimates for cell in result.cells)]
     if metric not in known:
         raise UsageError(f"this run has no metric {metric!r}", hint=f"it has {', '.join(known) or 'none'}")
-    panels = _KINDS[kind](metric, result, collect(record))
+    panels = _KINDS[kind](metric, result, data)
     if not panels.charts:
         hint = "distributions need 30 samples of a cell, comparisons two levels, shifts several messages a repetition"
         raise UsageError(f"this run has nothing to draw of {metric} as {kind}", hint=hint)

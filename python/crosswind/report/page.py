@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from crosswind.analysis import CellData, collect
+from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
 from crosswind.report.charts.distributions import CURVE_POINTS, distribution
@@ -62,9 +62,9 @@ _CHARTS_ABOVE: dict[Callable[[Result], list[Table]], Sequence[_Charts]] = {
 """Tables that have charts above them."""
 
 
-def sections_of(record: RunRecord, result: Result) -> list[Section]:
+def sections_of(record: RunRecord, result: Result, data: Sequence[CellData]) -> list[Section]:
     """The sections of a page that have something to show, in order."""
-    sections = _sections(record, result, collect(record))
+    sections = _sections(record, result, data)
     return [section for section in sections if section.tables or any(panels.charts for panels in section.charts)]
 
 

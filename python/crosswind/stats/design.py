@@ -27,6 +27,8 @@ DELTA_UNITS = 5
 """Repetitions of a quantile's interval, and of Cliff's delta."""
 MESSAGES_BEYOND = 5
 """Of a quantile that is taken of each repetition: values to be expected beyond it in each."""
+DELAYED_UNITS = 10
+"""Of a difference of such quantiles where something delays exchanges at random: repetitions."""
 
 
 class Tail(Enum):
@@ -109,6 +111,17 @@ def quantile_shortage(q: float, units: int, n: int) -> Shortage | None:
     each = max(n / units, 1.0) if units else 1.0
     needed = max(QUANTILE_UNITS, _up(TAIL_UNITS / beyond), _up(TAIL_VALUES / (beyond * each)))
     return _shortage(f"an interval of {quantile_name(q)}", needed, units)
+
+
+def repetition_quantile_shortage(design: Design, q: float, units: int) -> Shortage | None:
+    """What a difference of the repetitions' own quantiles lacks; None where its interval is supported.
+
+    Each has five values beyond it, so that even where a single value has no variance, they have one.
+    """
+    if design.tail is Tail.LIGHT:
+        return _shortage(f"an interval of a difference of {quantile_name(q)}", MIN_UNITS, units)
+    what = f"an interval of a difference of {quantile_name(q)} where losses delay exchanges"
+    return _shortage(what, DELAYED_UNITS, units)
 
 
 def share_shortage(units: int) -> Shortage | None:

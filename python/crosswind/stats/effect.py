@@ -16,7 +16,16 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from crosswind.stats.design import LIGHT, MESSAGES_BEYOND, MIN_UNITS, Design, mean_shortage, quantile_name
+from crosswind.stats.design import (
+    LIGHT,
+    MESSAGES_BEYOND,
+    MIN_UNITS,
+    Design,
+    Shortage,
+    mean_shortage,
+    quantile_name,
+    repetition_quantile_shortage,
+)
 from crosswind.stats.estimate import EXACT, Array, Estimate, TooFewSamples, exactly, without_interval
 from crosswind.stats.linearised import NO_SPREAD, Linearised, limits, mean_of, method_of, resampled_t
 from crosswind.stats.mean import trimmed_mean_of
@@ -133,9 +142,10 @@ def pairs_of(reference: Units, other: Units) -> list[Key] | None:
     return common if common and len(common) == min(reference.count, other.count) else None
 
 
-def statistic_of(units: Units, statistic: Statistic) -> Linearised:
+def statistic_of(units: Units, statistic: Statistic, *, exact: bool = False) -> Linearised:
     """A statistic of a cell. Of a quantile it is the mean of those of the repetitions.
 
+    Args:   exact: whether the values come out the same every time, so that a quantile of few of them is exact too.
     Raises: TooFewSamples where repetitions have too few values for one of their own.
     """
     if statistic == "mean":
@@ -145,7 +155,7 @@ def statistic_of(units: Units, statistic: Statistic) -> Linearised:
     q = float(statistic)
     needed = math.ceil(round(MESSAGES_BEYOND / min(q, 1 - q), 9))
     fewest = int((units.sizes + units.censored).min()) if units.count else 0
-    if fewest < needed:
+    if fewest < needed and not exact:
         raise TooFewSamples(
             f"to compare {quantile_name(q)}, each repetition needs {needed} messages, one has {fewest}", needed=needed
         )
@@ -161,38 +171,64 @@ def _effect(reference: Side, other: Side, statistic: Statistic, *, is_ratio: boo
     a, b = reference.units, other.units
     if pairs is not None:
         a, b = a.chosen(pairs), b.chosen(pairs)
-    own = [_on_scale(statistic_of(units, statistic), is_ratio=is_ratio) for units in (a, b)]
+    own = [
+        _on_scale(statistic_of(units, statistic, exact=side.exact), is_ratio=is_ratio)
+        for units, side in ((a, reference), (b, other))
+    ]
     value, n = own[1].value - own[0].value, own[0].n + own[1].n
-    design = reference.design.joined(other.design)
+    needs = _Needs(reference.design.joined(other.design), statistic)
     if pairs is not None:
         if own[0].units != own[1].units:
             raise TooFewSamples("in a repetition of one of the cells no exchange succeeded")
-        return _of_one(Linearised(value, own[1].parts - own[0].parts, n), design, PAIRED, is_ratio)
+        return _of_one(Linearised(value, own[1].parts - own[0].parts, n), needs, PAIRED, is_ratio)
     random = [of for of, side in zip(own, (reference, other), strict=True) if not side.exact]
     if len(random) == 2:
-        return _unpaired(own[0], own[1], design, is_ratio)
+        return _unpaired(own[0], own[1], needs, is_ratio)
     if not random:
-        return Effect(value, None, 0.0, 1.0, n, 1, design, EXACT, is_ratio)
+        return Effect(value, None, 0.0, 1.0, n, 1, needs.design, EXACT, is_ratio)
     sign = 1.0 if other.exact is False else -1.0
-    return _of_one(Linearised(value, sign * random[0].parts, random[0].n), design, CONSTANT, is_ratio, n)
+    return _of_one(Linearised(value, sign * random[0].parts, random[0].n), needs, CONSTANT, is_ratio, n)
 
 
-def _of_one(linear: Linearised, design: Design, how: str, is_ratio: bool, n: int | None = None) -> Effect:
+@dataclass(frozen=True)
+class _Needs:
+    """What is compared, in which design."""
+
+    design: Design
+    statistic: Statistic
+
+    def shortage(self, units: int, n: int) -> Shortage | None:
+        """What the interval lacks. Args: units: repetitions, or pairs of them. n: values in these."""
+        if isinstance(self.statistic, str):
+            return mean_shortage(self.design, units, n)
+        return repetition_quantile_shortage(self.design, self.statistic, units)
+
+
+def _of_one(linear: Linearised, needs: _Needs, how: str, is_ratio: bool, n: int | None = None) -> Effect:
     """An effect whose error is that of one set of contributions."""
-    each = linear.n if how == CONSTANT else linear.n // 2
-    short = mean_shortage(design, linear.units, each)
+    of_one_cell = linear.n if how == CONSTANT else linear.n // 2
+    short = needs.shortage(linear.units, of_one_cell)
     shortage = None if short is None else short.message
     if short is None and linear.error == 0:
         shortage = NO_SPREAD
     return Effect(
-        linear.value, linear, linear.error, linear.freedom, n or linear.n, linear.units, design, how, is_ratio, shortage
+        linear.value,
+        linear,
+        linear.error,
+        linear.freedom,
+        n or linear.n,
+        linear.units,
+        needs.design,
+        how,
+        is_ratio,
+        shortage,
     )
 
 
-def _unpaired(a: Linearised, b: Linearised, design: Design, is_ratio: bool) -> Effect:
+def _unpaired(a: Linearised, b: Linearised, needs: _Needs, is_ratio: bool) -> Effect:
     error, fewest = math.hypot(a.error, b.error), min(a.units, b.units)
     smaller = a if a.units <= b.units else b
-    short = mean_shortage(design, fewest, smaller.n)
+    short = needs.shortage(fewest, smaller.n)
     shortage = None if short is None else short.message
     if short is None and error == 0:
         shortage = NO_SPREAD
@@ -203,7 +239,7 @@ def _unpaired(a: Linearised, b: Linearised, design: Design, is_ratio: bool) -> E
         freedom=_welch(a, b),
         n=a.n + b.n,
         units=fewest,
-        design=design,
+        design=needs.design,
         how=WELCH,
         is_ratio=is_ratio,
         shortage=shortage,

@@ -187,6 +187,11 @@ class Study:
         return {"report.models": self.models} | figures | {place: names for place, names in claims.items() if names}
 
     @property
+    def compare_by(self) -> tuple[str, ...]:
+        """Names of the statistics by which levels are compared beside the mean."""
+        return tuple(self.table.report.compare_by)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Remarks to print with the results."""
         return tuple(self.table.report.notes)

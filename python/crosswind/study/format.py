@@ -16,6 +16,7 @@ from crosswind.study.levels import Values
 Level = str | int | float | bool
 Where = dict[str, Level]
 Bound = str | int | float
+StatisticName = Literal["mean", "trimmed_mean", "median", "p95", "p99"]
 RuleName = Literal[
     "value", "ratio", "difference", "equivalent", "differs", "rises", "falls", "power-law", "slope", "model"
 ]
@@ -90,6 +91,9 @@ class ReportTable(Table):
     """What the report shows beside the measurement."""
 
     models: list[str] = Field(default_factory=list, description="models to predict with, as mathis, pftk")
+    compare_by: list[Literal["trimmed_mean", "median", "p95", "p99"]] = Field(
+        default=["median"], description="statistics by which levels of factors are compared beside the mean"
+    )
     notes: list[str] = Field(default_factory=list, description="remarks printed with the results")
 
 
@@ -192,9 +196,10 @@ class EquivalenceTable(Table):
 
     title: str = Field(description="shown above the results")
     metric: str = Field(description="what is compared, as of a published number")
+    statistic: StatisticName = Field(default="mean", description="what is compared of it")
     factor: str = Field(description="dotted key of the factor whose levels are compared, two at a time")
     margin: str = Field(
-        description="the smallest difference of means that matters: 5ms, 100kbit/s; 25% is from 1/1.25 to 1.25 times, "
+        description="the smallest difference that matters: 5ms, 100kbit/s; 25% is from 1/1.25 to 1.25 times, "
         "and of a share 25 percentage points"
     )
     where: Where = Field(
@@ -209,9 +214,7 @@ class ClaimTable(Table):
     says: str = Field(description="the statement, as one sentence")
     source: str = Field(default="", description="the document and its place that makes it")
     metric: str = Field(description="what is measured, as of a published number")
-    statistic: Literal["mean", "trimmed_mean", "median", "p95", "p99"] = Field(
-        default="mean", description="what is compared of it"
-    )
+    statistic: StatisticName = Field(default="mean", description="what is compared of it")
     rule: RuleName = Field(
         description="what has to lie within at_least and at_most, or within the margin, for the statement to hold"
     )

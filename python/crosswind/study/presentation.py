@@ -204,6 +204,7 @@ def _fit(table: FitTable, place: Location, parts: Sequence[Part]) -> Fit:
 
 def _equivalence(table: EquivalenceTable, place: Location, parts: Sequence[Part]) -> Equivalence:
     check_metric(table.metric, place)
+    check_statistic(table.statistic, table.metric, place)
     check_factors({"factor": table.factor}, place, parts)
     where = where_of(table.where, (*place, "where"), parts)
     if table.factor in where.texts:
@@ -233,6 +234,13 @@ def check_metric(metric: str, place: Location) -> None:
     """Raises: PublishedError for a name that is no metric's."""
     if metric not in METRICS:
         raise PublishedError((*place, "metric"), f"{shown(metric)} is not a metric", did_you_mean(metric, METRICS))
+
+
+def check_statistic(statistic: str, metric: str, place: Location) -> None:
+    """Raises: PublishedError for a quantile or a trimmed mean of what has one value a repetition, or a share."""
+    if statistic != "mean" and not METRICS[metric].has_quantiles:
+        message = f"{metric} has no {statistic} in a repetition"
+        raise PublishedError((*place, "statistic"), message, "it is compared by its mean")
 
 
 def check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part]) -> None:

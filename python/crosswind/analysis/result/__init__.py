@@ -23,6 +23,7 @@ from crosswind.analysis.result.comparisons import (
     EquivalencePair,
     LevelComparison,
     PublishedComparison,
+    StatisticComparison,
 )
 from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEstimates
 from crosswind.analysis.result.figures import Figure, FigureCurve, FigurePoint, PublishedPoint
@@ -67,5 +68,6 @@ __all__ = [
     "PublishedFit",
     "PublishedPoint",
     "Result",
+    "StatisticComparison",
     "schema_text",
 ]

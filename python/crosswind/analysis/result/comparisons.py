@@ -6,14 +6,31 @@ from pydantic import Field
 
 from crosswind.analysis.result.estimates import Interval, ResultModel
 
+MEAN = "mean"
+"""The statistic that cells always are compared by."""
 
-class LevelComparison(ResultModel):
+
+class StatisticComparison(ResultModel):
+    """By how much a statistic of two cells differs: `other` less `reference`, and `other` by `reference`.
+
+    A quantile is the mean of those of the repetitions. `p`: of no difference at all. `p_adjusted`: by Benjamini and
+    Hochberg's method over all comparisons of the run, which explore; a claim that is tested is an equivalence. Of two
+    exact cells the effects are exact and there is no p; beside one exact cell, the interval is that of the other.
+    """
+
+    difference: Interval
+    ratio: Interval
+    p: float | None
+    p_adjusted: float | None
+    verdict: str
+
+
+class LevelComparison(StatisticComparison):
     """Two cells that differ in one factor: `other` against `reference`, the factor's first level.
 
-    `paired`: whether repetition by repetition, as cells of one run are. `pairs`: how many repetitions were compared.
-    `p`: of no difference at all. `p_adjusted`: by Benjamini and Hochberg's method over all comparisons of the run,
-    which explore; a claim that is tested is an equivalence. Of two exact cells the effects are exact and there is no
-    p; beside one exact cell, the interval is that of the other.
+    `difference` to `verdict` are of the mean; `statistics` has the same of others, by name, as far as the metric can
+    have them: the median, unless the study asks for others. `paired`: whether repetition by repetition, as cells of one
+    run are. `pairs`: how many repetitions were compared.
     """
 
     factor: str
@@ -26,13 +43,13 @@ class LevelComparison(ResultModel):
     unit: str
     paired: bool
     pairs: int
-    difference: Interval
-    ratio: Interval
     shift: Interval
     cliffs_delta: Interval
-    p: float | None
-    p_adjusted: float | None
-    verdict: str
+    statistics: dict[str, StatisticComparison] = Field(default={})
+
+    def by(self, statistic: str) -> StatisticComparison | None:
+        """The comparison by a statistic; None where the cells were not compared by it."""
+        return self if statistic == MEAN else self.statistics.get(statistic)
 
 
 class EquivalencePair(ResultModel):
@@ -60,12 +77,14 @@ class EquivalencePair(ResultModel):
 class EquivalenceClaim(ResultModel):
     """A claim that the levels of `factor` make no difference that matters, tested for every two of them.
 
-    `scale` says what `low` and `high`, the margin around no effect, are: a difference of means in `unit`, or a ratio,
-    with the unit 1. `margin` is as the study has it. `alpha`: of each of the two claims, over all pairs together.
+    `scale` says what `low` and `high`, the margin around no effect, are: a difference of the statistic in `unit`, or a
+    ratio, with the unit 1. `margin` is as the study has it. `alpha`: of each of the two claims, over all pairs
+    together.
     """
 
     title: str
     metric: str
+    statistic: str = "mean"
     factor: str
     margin: str
     scale: Literal["difference", "ratio"]

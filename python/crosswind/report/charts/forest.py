@@ -5,26 +5,29 @@ from dataclasses import dataclass, replace
 
 import altair as alt
 
-from crosswind.analysis.result import EquivalenceClaim, Interval, LevelComparison, Result
-from crosswind.metrics import METRICS
+from crosswind.analysis.result import EquivalenceClaim, Interval, LevelComparison, Result, StatisticComparison
+from crosswind.analysis.result.comparisons import MEAN
+from crosswind.metrics import METRICS, Metric
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, Chart, Panels
 from crosswind.report.charts.style import GREY, PALETTE, Specification, inline, scale_type, specification
 from crosswind.report.tables.comparisons import largest
-from crosswind.report.text.format import factor_name, interval, levels, scale_of
+from crosswind.report.text.format import factor_name, interval, levels, plural_of, scale_of
 
 _COLOURS = {
     "larger": PALETTE[1], "smaller": PALETTE[0], "differs": PALETTE[1], "equivalent": PALETTE[2],
     "equal": PALETTE[2], "no difference shown": GREY, "cannot tell": GREY,
 }  # fmt: skip
 _OTHER = PALETTE[5]
-_HOW_TO_READ = "Dot and line: the ratio and its 95 % interval, where there is one; dashed: no difference."
+HOW_TO_READ = "Mark and line: the ratio and its 95 % interval, where there is one; dashed: no difference."
+_SHAPES = ("circle", "diamond", "square", "triangle-up", "cross")
 _WIDEST = 1e6
 """An end of a ratio's interval beyond this is drawn there: a logarithmic axis has no place for 0 and infinity."""
 
 
 @dataclass(frozen=True)
-class _Row:
-    """One comparison: its effect with both ends of its interval, which a value without one shares with itself."""
+class ForestRow:
+    """A comparison by a statistic: its effect with both ends of its interval, which a value without one shares with
+    itself."""
 
     comparison: str
     value: float
@@ -33,24 +36,31 @@ class _Row:
     effect: str
     n: int
     verdict: str
+    statistic: str
 
 
 def comparison_forests(result: Result) -> Panels:
-    """Ratios of means of levels to their factor's first one: a chart for each metric."""
+    """Ratios of levels to their factor's first one, by each statistic: a chart for each metric."""
     families: dict[str, list[LevelComparison]] = {}
     for compared in result.comparisons:
-        if compared.ratio.value:
+        if any(made.ratio.value for made in _effects(compared).values()):
             families.setdefault(compared.metric, []).append(compared)
     charts: list[Chart] = []
     for metric, family in list(families.items())[:MAX_PANELS]:
-        rows = [_row_of(compared) for compared in largest(family, MAX_BARS)]
-        left = len(family) - len(rows)
+        chosen = largest(family, MAX_BARS)
+        rows = [row for compared in chosen for row in _rows_of(compared)]
+        left = len(family) - len(chosen)
         more = f"{left} more are in the JSON result." if left else ""
-        notes = (" ".join(filter(None, (more, "" if charts else _HOW_TO_READ))),)
-        title = f"{METRICS[metric].title.lower()}, ratio of means, log scale"
-        drawing = _drawing(rows, title, (1.0, 1.0), log=True)
-        charts.append(Chart(METRICS[metric].title, drawing, notes if notes[0] else ()))
+        notes = (" ".join(filter(None, (more, "" if charts else HOW_TO_READ))),)
+        charts.append(Chart(METRICS[metric].title, ratio_forest(rows, METRICS[metric]), notes if notes[0] else ()))
     return Panels(charts, len(families))
+
+
+def ratio_forest(rows: Sequence[ForestRow], metric: Metric) -> Specification:
+    """Ratios of a metric around 1, on a logarithmic axis."""
+    statistics = list(dict.fromkeys(row.statistic for row in rows))
+    of = f"ratio of {plural_of(statistics[0])}" if len(statistics) == 1 else "ratio"
+    return _drawing(rows, f"{metric.title.lower()}, {of}, log scale", (1.0, 1.0), log=True)
 
 
 def equivalence_forest(claim: EquivalenceClaim) -> Chart | None:
@@ -58,13 +68,20 @@ def equivalence_forest(claim: EquivalenceClaim) -> Chart | None:
     divisor, unit = _scale_of_claim(claim)
     known = [pair for pair in claim.pairs if pair.effect.value is not None]
     rows = [
-        _row(_name(claim.factor, pair.other, pair.reference, pair.fixed), pair.effect, divisor, pair.verdict)
+        _row(
+            _name(claim.factor, pair.other, pair.reference, pair.fixed),
+            pair.effect,
+            divisor,
+            pair.verdict,
+            claim.statistic,
+        )
         for pair in known[:MAX_BARS]
     ]
     if not rows:
         return None
     is_ratio = claim.scale == "ratio"
-    what = "ratio of means, log scale" if is_ratio else f"difference of means, {unit}"
+    of = plural_of(claim.statistic)
+    what = f"ratio of {of}, log scale" if is_ratio else f"difference of {of}, {unit}"
     title = f"{METRICS[claim.metric].title.lower()}, {what}"
     drawing = _drawing(rows, title, (claim.low / divisor, claim.high / divisor), log=is_ratio)
     left = len(claim.pairs) - len(rows)
@@ -78,40 +95,56 @@ def _scale_of_claim(claim: EquivalenceClaim) -> tuple[float, str]:
     return scale_of(known, claim.unit)
 
 
-def _row_of(compared: LevelComparison) -> _Row:
+def _effects(compared: LevelComparison) -> dict[str, StatisticComparison]:
+    return {MEAN: compared, **compared.statistics}
+
+
+def _rows_of(compared: LevelComparison) -> list[ForestRow]:
     name = _name(compared.factor, compared.other, compared.reference, compared.fixed)
-    return _row(name, compared.ratio, 1.0, compared.verdict)
+    effects = {statistic: made for statistic, made in _effects(compared).items() if made.ratio.value}
+    return [_row(name, made.ratio, 1.0, made.verdict, statistic) for statistic, made in effects.items()]
 
 
 def _name(factor: str, other: str, reference: str, fixed: dict[str, str]) -> str:
     return f"{factor_name(factor)} {other} / {reference}{f' · {levels(fixed)}' if fixed else ''}"
 
 
-def _row(name: str, effect: Interval, divisor: float, verdict: str) -> _Row:
+def _row(name: str, effect: Interval, divisor: float, verdict: str, statistic: str) -> ForestRow:
     value = effect.value or 0.0
     low, high = effect.limits or (value, value)
     numbers = (value / divisor, low / divisor, high / divisor)
-    return _Row(name, *numbers, interval(effect, divisor), effect.n, verdict)
+    return ForestRow(name, *numbers, interval(effect, divisor), effect.n, verdict, statistic)
 
 
-def _drawing(rows: Sequence[_Row], title: str, around: tuple[float, float], *, log: bool) -> Specification:
+def _drawing(rows: Sequence[ForestRow], title: str, around: tuple[float, float], *, log: bool) -> Specification:
     """Args: around: the margin around no effect, shaded where it has a width."""
     shown = [_within(row) for row in rows] if log else list(rows)
     verdicts = list(dict.fromkeys(row.verdict for row in shown))
+    statistics = list(dict.fromkeys(row.statistic for row in shown))
     colours = alt.Scale(domain=verdicts, range=[_COLOURS.get(verdict, _OTHER) for verdict in verdicts])
     scale = alt.Scale(type=scale_type(log=log), zero=False, nice=False, padding=12)
     axis = alt.Axis(format="~g", labelOverlap=True, tickCount=6)
     base = alt.Chart(inline(shown)).encode(
         y=alt.Y("comparison:N", title=None, sort=None, axis=alt.Axis(labelLimit=230, grid=False)),
         color=alt.Color("verdict:N", scale=colours, legend=alt.Legend(title=None, orient="top", columns=2)),
-        tooltip=[alt.Tooltip(f"{field}:N") for field in ("comparison", "effect", "n", "verdict")],
+        tooltip=[alt.Tooltip(f"{field}:N") for field in ("comparison", "statistic", "effect", "n", "verdict")],
     )
+    if len(statistics) > 1:
+        base = base.encode(yOffset=alt.YOffset("statistic:N", sort=statistics))
     x = alt.X("value:Q", title=title, scale=scale, axis=axis)
     layers = [
         base.mark_rule(strokeWidth=2.2).encode(x=alt.X("low:Q", title=title, scale=scale, axis=axis), x2="high:Q"),
-        base.mark_point(size=70, filled=True, opacity=1).encode(x=x),
+        base.mark_point(size=70, filled=True, opacity=1).encode(x=x, shape=_shapes(statistics)),
     ]
-    return specification(alt.layer(*_margin(around, log=log), *layers), 70 + 22 * len(shown))
+    height = 22 * len(dict.fromkeys(row.comparison for row in shown)) + 8 * (len(statistics) > 1) * len(shown)
+    return specification(alt.layer(*_margin(around, log=log), *layers), 70 + height)
+
+
+def _shapes(statistics: Sequence[str]) -> alt.Shape:
+    """A shape for each statistic, with a legend where there are several."""
+    shapes = alt.Scale(domain=list(statistics), range=list(_SHAPES[: len(statistics)]))
+    legend = alt.Legend(title=None, orient="top", symbolFillColor=GREY, symbolStrokeWidth=0)
+    return alt.Shape("statistic:N", scale=shapes, legend=legend if len(statistics) > 1 else None)
 
 
 def _margin(around: tuple[float, float], *, log: bool) -> list[alt.Chart]:
@@ -134,7 +167,7 @@ class _Band:
     high: float
 
 
-def _within(row: _Row) -> _Row:
+def _within(row: ForestRow) -> ForestRow:
     """A ratio's ends where a logarithmic axis can show them."""
     value, low, high = (min(max(end, 1 / _WIDEST), _WIDEST) for end in (row.value, row.low, row.high))
     return replace(row, value=value, low=low, high=high)

@@ -5,11 +5,21 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, zip_longest
 
-from crosswind.analysis.result import LevelComparison, Result
-from crosswind.metrics import METRICS
+from crosswind.analysis.result import LevelComparison, Result, StatisticComparison
+from crosswind.metrics import METRICS, STATISTICS
 from crosswind.report.tables.metrics import method_name
-from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers, replaced, words
-from crosswind.report.text.format import EXACT, NOTHING, count, factor_name, interval, levels, p_value, scale_of
+from crosswind.report.tables.table import FEW_ROWS, Column, Table, names, numbers, replaced, words
+from crosswind.report.text.format import (
+    EXACT,
+    NOTHING,
+    count,
+    factor_name,
+    interval,
+    levels,
+    p_value,
+    plural_of,
+    scale_of,
+)
 
 MAX_ROWS = 60
 """Rows of the table; of more comparisons it has the largest of each family."""
@@ -17,7 +27,8 @@ MAX_ROWS = 60
 _SHORTER = {" against ": " / ", "no difference shown": "none shown", "not enough repetitions": "too few"}
 _HOW_TO_READ = (
     "Exploratory: intervals are 95 %, each by itself; p is of no difference at all, and corrected by Benjamini and "
-    "Hochberg's method over all comparisons of the run. “No difference shown” does not mean equal; that is a claim to "
+    "Hochberg's method over all comparisons of the run. A median or another quantile is the mean of those of the "
+    "repetitions. “No difference shown” does not mean equal; that is a claim to "
     "declare in the study (equivalence)."
 )
 
@@ -30,15 +41,18 @@ def comparison_tables(result: Result) -> list[Table]:
     shown = largest(tested, MAX_ROWS)
     metrics = {comparison.metric for comparison in shown}
     title = f"Comparisons: {METRICS[shown[0].metric].title.lower()}" if len(metrics) == 1 else "Comparisons"
+    beside = statistics_beside(shown)
     columns = [
         *names("metric", "levels", "at"),
         *numbers("difference of means", "ratio of means", "Cliff's δ", "p (exploratory)"),
         *words("verdict"),
+        *(column for name in beside for column in _columns_of(name)),
     ]
-    rows = [_row(comparison) for comparison in shown]
+    rows = [_row(comparison, beside) for comparison in shown]
     # The title names the metric where there is only one.
     first = 1 if len(metrics) == 1 else 0
-    order = (*range(first, 3), 4, 7)
+    ratios = tuple(range(8, 8 + 3 * len(beside), 3))
+    order = (*range(first, 3), 4, *ratios, 7)
     narrow_columns = [columns[index] for index in order[:-1]]
     narrow = [[replaced(row[index], _SHORTER) for index in order] for row in rows]
     return [
@@ -46,11 +60,22 @@ def comparison_tables(result: Result) -> list[Table]:
             title,
             columns[first:],
             [row[first:] for row in rows],
-            footnotes=_footnotes(result, shown, len(tested)),
+            footnotes=[*_footnotes(result, shown, len(tested)), *_why_not(shown)],
             narrow=Table(title, [*narrow_columns, *words("difference")], narrow),
             terminal_rows=FEW_ROWS,
         )
     ]
+
+
+def statistics_beside(compared: Sequence[LevelComparison]) -> list[str]:
+    """The statistics beside the mean by which any of some comparisons has a number."""
+    found = {
+        name
+        for comparison in compared
+        for name, made in comparison.statistics.items()
+        if made.difference.value is not None
+    }
+    return [name for name in STATISTICS if name in found]
 
 
 def _is_tested(comparison: LevelComparison) -> bool:
@@ -79,7 +104,12 @@ def _clear_and_large_first(comparison: LevelComparison) -> tuple[bool, float]:
     return comparison.verdict not in ("larger", "smaller"), -abs(math.log(comparison.ratio.value or 1.0))
 
 
-def _row(comparison: LevelComparison) -> list[str]:
+def _columns_of(statistic: str) -> list[Column]:
+    of = plural_of(statistic)
+    return [*numbers(f"ratio of {of}", f"p, {of}"), *words(f"verdict, {of}")]
+
+
+def _row(comparison: LevelComparison, beside: Sequence[str]) -> list[str]:
     divisor, unit = scale_of([comparison.difference.value], comparison.unit)
     return [
         METRICS[comparison.metric].title,
@@ -88,9 +118,32 @@ def _row(comparison: LevelComparison) -> list[str]:
         f"{interval(comparison.difference, divisor)} {unit}",
         interval(comparison.ratio),
         interval(comparison.cliffs_delta),
-        EXACT if comparison.difference.is_exact else p_value(comparison.p_adjusted),
+        _p(comparison),
         comparison.verdict,
+        *(text for name in beside for text in _by_statistic(comparison.by(name))),
     ]
+
+
+def _by_statistic(made: StatisticComparison | None) -> list[str]:
+    """Ratio, p and verdict by another statistic than the mean; dashes where the cells have none."""
+    if made is None or made.difference.value is None:
+        return [NOTHING, NOTHING, NOTHING]
+    return [interval(made.ratio), _p(made), made.verdict]
+
+
+def _p(made: StatisticComparison) -> str:
+    return EXACT if made.difference.is_exact else p_value(made.p_adjusted)
+
+
+def _why_not(shown: Sequence[LevelComparison]) -> list[str]:
+    """Why there is no interval by other statistics than the mean, each reason once."""
+    found = Counter(
+        (plural_of(name), made.difference.reason)
+        for comparison in shown
+        for name, made in comparison.statistics.items()
+        if made.difference.reason
+    )
+    return [f"{count(number)} by {of} without an interval: {why}." for (of, why), number in found.items()]
 
 
 def _footnotes(result: Result, shown: Sequence[LevelComparison], tested: int) -> list[str]:

@@ -6,7 +6,17 @@ from crosswind.analysis.result import EquivalenceClaim, EquivalencePair, Result
 from crosswind.metrics import METRICS
 from crosswind.report.tables.metrics import method_name
 from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers, words
-from crosswind.report.text.format import EXACT, NOTHING, count, factor_name, interval, levels, p_value, scale_of
+from crosswind.report.text.format import (
+    EXACT,
+    NOTHING,
+    count,
+    factor_name,
+    interval,
+    levels,
+    p_value,
+    plural_of,
+    scale_of,
+)
 from crosswind.report.text.headline import margin_text, tally
 
 _HOW_TO_READ = (
@@ -51,9 +61,9 @@ def _row(pair: EquivalencePair, divisor: float) -> list[str]:
 
 
 def _what(claim: EquivalenceClaim) -> str:
-    if claim.scale == "ratio":
-        return "ratio of means"
-    return "difference of shares" if METRICS[claim.metric].is_share else "difference of means"
+    if METRICS[claim.metric].is_share:
+        return "difference of shares"
+    return f"{claim.scale} of {plural_of(claim.statistic)}"
 
 
 def _footnotes(claim: EquivalenceClaim) -> list[str]:

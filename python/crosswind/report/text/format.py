@@ -161,6 +161,12 @@ def listed(names: list[str], most: int = 6) -> str:
     return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
+def plural_of(statistic: str) -> str:
+    """What is compared by a statistic: "means", "medians", "p95"."""
+    name = statistic.replace("_", " ")
+    return name if name[-1].isdigit() else f"{name}s"
+
+
 def factor_name(factor: str) -> str:
     """The last part of a factor's key in words: "host.congestion_control" -> "congestion control"."""
     return factor.rsplit(".", 1)[-1].replace("_", " ")
