@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
-from crosswind.report.charts.distributions import CURVE_POINTS, distribution
+from crosswind.report.charts.distributions import CURVE_POINTS, distribution, drawn_cells
 from crosswind.report.charts.figures import figure_charts
 from crosswind.report.charts.forest import comparison_forests, equivalence_forest
 from crosswind.report.charts.intervals import intervals
@@ -25,6 +25,7 @@ from crosswind.report.tables import (
     model_tables,
     profile_tables,
 )
+from crosswind.report.tables.quantiles import quantile_table
 from crosswind.report.tables.table import Shown, Table
 from crosswind.report.text.format import count
 
@@ -118,4 +119,6 @@ def _of_metric(name: str, table: Table, result: Result, data: Sequence[CellData]
     if distributions.charts and largest > CURVE_POINTS:
         drawn = f"{CURVE_POINTS} of up to {count(largest)} samples"
         caption += f" Curves are drawn through {drawn} a cell, half of them in the slowest tenth."
-    return Section(table.title, [intervals(name, result, data), distributions], [table], caption)
+    curves = drawn_cells(name, data)
+    tables = [table, quantile_table(name, result.cells, curves)] if curves else [table]
+    return Section(table.title, [intervals(name, result, data), distributions], tables, caption)

@@ -34,9 +34,8 @@ def distribution(name: str, data: Sequence[CellData]) -> Panels:
 
     A share has none: its values are 0 and 1.
     """
-    metric = METRICS[name]
-    drawn = [cell for cell in data if name in cell.samples and cell.samples[name].values.size >= MIN_SAMPLES]
-    if not drawn or metric.is_share:
+    metric, drawn = METRICS[name], drawn_cells(name, data)
+    if not drawn:
         return NO_PANELS
     divisor, unit = metric.unit.scale_for(float(np.median(cell.samples[name].values)) for cell in drawn)
     roles = roles_of(cell.levels for cell in drawn)
@@ -55,6 +54,13 @@ def distribution(name: str, data: Sequence[CellData]) -> Panels:
         steps = [step for cell in members for step in _steps(cell, name, roles, divisor)]
         charts.append(Chart(caption, _drawing(steps, x, unit, roles, drawn)))
     return Panels(charts, len(panels))
+
+
+def drawn_cells(name: str, data: Sequence[CellData]) -> list[CellData]:
+    """The cells that have a distribution function of a metric."""
+    if METRICS[name].is_share:
+        return []
+    return [cell for cell in data if name in cell.samples and cell.samples[name].values.size >= MIN_SAMPLES]
 
 
 def curve(values: Array, points: int = CURVE_POINTS) -> tuple[Array, Array]:

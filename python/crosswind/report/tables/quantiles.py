@@ -1,0 +1,64 @@
+"""The quantiles of a metric in each cell: in numbers what its distribution functions show."""
+
+from collections.abc import Sequence
+
+from crosswind.analysis import CellData
+from crosswind.analysis.result import CellResult, Interval
+from crosswind.metrics import METRICS
+from crosswind.report.tables.metrics import method_name
+from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
+from crosswind.report.text.format import count, interval, levels, scale_of
+from crosswind.stats import exactly, quantile_interval, quantile_of
+from crosswind.stats.design import quantile_name
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+_LEVEL = 0.95
+
+
+def quantile_table(name: str, cells: Sequence[CellResult], data: Sequence[CellData]) -> Table:
+    """A row for each cell, with its quantiles and their intervals where the design supports them.
+
+    Args: cells: of the result. data: the cells among them whose distribution functions are drawn.
+    """
+    of_cell = {cell.cell: cell for cell in cells}
+    shown = [of_cell[cell.cell] for cell in data]
+    found = [_quantiles(cell, name) for cell in data]
+    divisor, unit = scale_of([of[len(of) // 2].value for of in found], METRICS[name].unit.name)
+    naming = CellNames.of(shown)
+    rows = [
+        [*naming.row(cell), count(of[0].n), *(interval(one, divisor) for one in of)]
+        for cell, of in zip(shown, found, strict=True)
+    ]
+    headings = [quantile_name(q).removeprefix("the ") for q in QUANTILES]
+    return Table(
+        f"Quantiles of the curves, {unit} [95 %]",
+        [*naming.columns, *numbers("n", *headings)],
+        rows,
+        invalid_rows(shown),
+        _footnotes(shown, found),
+        shown=Shown.FOLDED,
+    )
+
+
+def _quantiles(cell: CellData, name: str) -> list[Interval]:
+    units, unit = cell.samples[name], METRICS[name].unit.name
+    made = []
+    for q in QUANTILES:
+        value = quantile_of(units, q)
+        if cell.is_exact and value is not None:
+            made.append(Interval.of(exactly(value, n=units.n, level=_LEVEL, unit=unit)))
+        else:
+            made.append(Interval.of(quantile_interval(units, q, unit=unit, level=_LEVEL)))
+    return made
+
+
+def _footnotes(cells: Sequence[CellResult], found: Sequence[Sequence[Interval]]) -> list[str]:
+    """The methods in use, each once, and why intervals are absent, each once with the cells that it concerns."""
+    methods = dict.fromkeys(method_name(one.method) for of in found for one in of if one.is_whole or one.is_exact)
+    short = [
+        (one.reason, levels(cell.levels)) for cell, of in zip(cells, found, strict=True) for one in of if one.reason
+    ]
+    notes = [f"Intervals: {method}." for method in methods]
+    for why, concerned in grouped(short).items():
+        notes.append(f"{why} ({concerned[0] if len(concerned) == 1 else f'{len(concerned)} cells'})")
+    return notes
