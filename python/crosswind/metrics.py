@@ -103,6 +103,7 @@ class Metric:
             (None: not set); None for all kinds. compared_in: kinds of workload in which levels are compared by it.
         is_share: whether each value is 0 or 1, so that their mean is a share and quantiles mean nothing.
         is_whole: whether it lasts until an exchange ends, so that of one that timed out it is longer than the timeout.
+        is_difference: whether it is the difference of two numbers, which may be below 0.
         part_of: the metric that this one is a phase of. place: where reports show it. column: its heading in a table
             that it shares. axis: how charts draw it.
     """
@@ -117,10 +118,16 @@ class Metric:
     compared_in: tuple[str, ...] = ()
     is_share: bool = False
     is_whole: bool = False
+    is_difference: bool = False
     part_of: str | None = None
     place: Place = Place.MAIN
     column: str = ""
     axis: Axis = Axis.AUTOMATIC
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether its values are above 0 by their nature: it is no share, and no difference of two times."""
+        return self.unit is not SHARE and not self.is_difference
 
     @property
     def has_quantiles(self) -> bool:
@@ -170,7 +177,7 @@ _ALL_METRICS = (
     Metric("head_of_line", "Head-of-line blocking", TIME,
            "Round trip beyond the usual one, of messages that lost no packet while another stream of their connection "
            "recovered from a loss.",
-           "extra_ns", workloads={"multiplex": {}}, compared_in=("multiplex",)),
+           "extra_ns", workloads={"multiplex": {}}, is_difference=True, compared_in=("multiplex",)),
     Metric("blocked_share", "Share of messages blocked", SHARE,
            "Of the messages that lost no packet, those that were in flight while another stream recovered from a loss, "
            "and slower than messages at other times usually are (Tukey's fence).",

@@ -146,7 +146,7 @@ def test_what_no_repetition_could_ever_show_is_refused(
 def test_a_cell_goes_on_half_way_to_where_it_will_probably_end() -> None:
     rule = rule_after([20, 25, 15, 30, 22], asked(looks=look_schedule(5, 400)))
     state = only(rule)
-    expected = repeated_interval(np.array([20, 25, 15, 30, 22]) * MS, 0, look_schedule(5, 400))
+    expected = repeated_interval(np.array([20, 25, 15, 30, 22]) * MS, 0, look_schedule(5, 400), is_positive=True)
     assert (state.low, state.high) == pytest.approx((expected.low, expected.high), rel=1e-6)
     assert (state.ended, state.units, state.wanted) == (None, 5, pytest.approx(0.05 * 22.4 * MS))
     assert state.likely is not None

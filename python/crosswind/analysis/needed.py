@@ -8,6 +8,7 @@ from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.precision import AskedPrecision, AskedTarget, shortage_of
 from crosswind.analysis.summaries import Summaries, metric_named, summaries_of
 from crosswind.analysis.two_runs.matching import match_cells
+from crosswind.metrics import METRICS
 from crosswind.record import CellRun, RunRecord
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.sample_size import FEWEST, repetitions_for_width, spread_limits
@@ -107,7 +108,8 @@ def _from_pilot(
     wanted = target.bound * (abs(value) if target.is_relative else 1.0)
     fixed = repetitions_for_width(spread, wanted)
     low, middle, high = (
-        look_at_which(size, wanted, looks) for size in sorted((spread, *spread_limits(spread, units, level=LEVEL)))
+        look_at_which(size, wanted, looks, mean=value, is_positive=METRICS[target.metric].is_positive)
+        for size in sorted((spread, *spread_limits(spread, units, level=LEVEL)))
     )
     return NeededRepetitions(
         **given,

@@ -142,11 +142,12 @@ class PrecisionRule:
             return CellPrecision(**given | nothing | {"value": float(values[0]), "ended": Ended.EXACT})
         if look < 0:
             return CellPrecision(**given | nothing)
+        is_positive = METRICS[target.metric].is_positive
         reason = next((unit for unit in at_look if isinstance(unit, str)), None)
         try:
             if reason:
                 raise TooFewSamples(reason)
-            found = repeated_interval(values, look, self._looks[cell])
+            found = repeated_interval(values, look, self._looks[cell], is_positive=is_positive)
         except TooFewSamples as error:
             return CellPrecision(**given | nothing | {"ended": Ended.NO_VALUE, "reason": error.message})
         looks = self._looks[cell]
@@ -158,7 +159,7 @@ class PrecisionRule:
                 **given | nothing | {"ended": Ended.NO_VALUE, "reason": short.message if short else ""}
             )
         wanted = target.bound * (abs(found.value) if target.is_relative else 1.0)
-        at = look_at_which(found.spread, wanted, looks)
+        at = look_at_which(found.spread, wanted, looks, mean=found.value, is_positive=is_positive)
         likely = None if at is None else next(n for n in looks if n >= max(looks[at], repetitions, least))
         ends = {"value": found.value, "low": found.low, "high": found.high, "wanted": wanted}
         return CellPrecision(**given | nothing | ends, least=least, likely=likely)

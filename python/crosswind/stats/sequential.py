@@ -7,7 +7,12 @@ every look, as Pocock's does; t is the share of the most repetitions that there 
 repeated confidence interval (Jennison and Turnbull, Group Sequential Methods with Applications to Clinical Trials,
 2000, chapters 7 and 9): all of them together cover with 95 %, so any reason to stop is allowed, the interval's width
 too, and looks may be left out. The critical values are those of a normal mean; with a spread that is estimated,
-Student's t with the same tail stands for each (section 4.4 there). docs/statistics.md has the coverage.
+Student's t with the same tail stands for each (section 4.4 there).
+
+Of what is above 0 by its nature, as a time, the limits are those of the logarithm of the mean (its standard error is
+that of the mean, divided by the mean). Repetitions of such are skewed to the right, a run stops early where large ones
+are missing by chance, and the truth then lies above: limits on the logarithm reach further there.
+docs/statistics.md has the coverage of both.
 """
 
 import functools
@@ -21,6 +26,9 @@ from scipy import special
 
 from crosswind.stats.estimate import Array, TooFewSamples, check_level
 from crosswind.stats.sample_size import FEWEST
+
+_LONGEST = 500.0
+"""Of the exponent of a limit, beyond which numbers end."""
 
 METHOD = "repeated confidence interval, Pocock-like spending (Lan & DeMets 1983), Student's t over repetitions"
 
@@ -54,10 +62,13 @@ def tails(looks: Sequence[int], *, level: float = 0.95) -> tuple[float, ...]:
     return _tails(tuple(looks), check_level(level))
 
 
-def repeated_interval(values: Array, look: int, looks: Sequence[int], *, level: float = 0.95) -> RepeatedInterval:
+def repeated_interval(
+    values: Array, look: int, looks: Sequence[int], *, is_positive: bool = False, level: float = 0.95
+) -> RepeatedInterval:
     """The interval of a mean at a look, valid together with those of all other looks.
 
     Args:   values: one number for each repetition, shape (units,). look: which one this is, an index into `looks`.
+            is_positive: whether they are above 0 by their nature, so that the limits are those of the logarithm.
     Raises: TooFewSamples below three repetitions.
     """
     units = values.size
@@ -65,7 +76,16 @@ def repeated_interval(values: Array, look: int, looks: Sequence[int], *, level: 
         raise TooFewSamples(f"an interval needs {FEWEST} repetitions with a value, there are {units}")
     mean, spread = float(values.mean()), float(values.std(ddof=1))
     half = width_factor(units, look, looks, level=level) * spread
-    return RepeatedInterval(mean, mean - half, mean + half, units, spread)
+    low, high = _limits(mean, half, is_positive=is_positive)
+    return RepeatedInterval(mean, low, high, units, spread)
+
+
+def _limits(mean: float, half: float, *, is_positive: bool) -> tuple[float, float]:
+    """Limits of a mean whose error is worth `half`. A mean of 0, as of bytes that were never sent, has no logarithm."""
+    if not is_positive or mean <= 0:
+        return mean - half, mean + half
+    factor = math.exp(min(half / mean, _LONGEST))
+    return mean / factor, mean * factor
 
 
 def width_factor(units: int, look: int, looks: Sequence[int], *, level: float = 0.95) -> float:
@@ -74,14 +94,19 @@ def width_factor(units: int, look: int, looks: Sequence[int], *, level: float = 
     return float(special.stdtrit(units - 1, 1 - tail)) / math.sqrt(units)
 
 
-def look_at_which(spread: float, half_width: float, looks: Sequence[int]) -> int | None:
-    """The first look at which the interval is this narrow, if repetitions spread so; None where it never is."""
-    found = (
-        number
-        for number, units in enumerate(looks)
-        if units >= FEWEST and width_factor(units, number, looks) * spread <= half_width
-    )
-    return next(found, None)
+def look_at_which(
+    spread: float, half_width: float, looks: Sequence[int], *, mean: float, is_positive: bool = False
+) -> int | None:
+    """The first look at which the interval is this narrow, if repetitions spread so; None where it never is.
+
+    Args: mean, is_positive: as `repeated_interval` has them.
+    """
+    for number, units in enumerate(looks):
+        if units >= FEWEST:
+            low, high = _limits(mean, width_factor(units, number, looks) * spread, is_positive=is_positive)
+            if (high - low) / 2 <= half_width:
+                return number
+    return None
 
 
 @functools.lru_cache(maxsize=256)
