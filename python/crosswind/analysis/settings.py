@@ -58,8 +58,9 @@ class CellSettings:
 
     @property
     def data_direction(self) -> DirectionSettings:
-        """The direction in which a transfer's data goes; from the client to the server where neither is the data's."""
-        return self.reverse if self.workload.get("direction") == "download" else self.forward
+        """The direction of a transfer's or a page's data; from the client to the server where neither is the data's."""
+        is_download = self.kind == "page" or self.workload.get("direction") == "download"
+        return self.reverse if is_download else self.forward
 
     @property
     def retransmitted_loss(self) -> float:
@@ -72,14 +73,19 @@ class CellSettings:
     def delayed_share(self) -> float:
         """The least share of exchanges of which a packet is lost and sent again.
 
-        An exchange has one packet with payload at least, a transfer of a size as many as carry it. One that lasts for a
-        time has so many that its goodput is an average over losses.
+        An exchange has one packet with payload at least, a transfer of a size or a page as many as carry it. A transfer
+        that lasts for a time has so many that its goodput is an average over losses.
         """
-        if self.kind != "transfer" or self.retransmitted_loss == 0:
+        if self.kind not in ("transfer", "page") or self.retransmitted_loss == 0:
             return self.retransmitted_loss
-        size = self.number("size_bytes")
+        size = self._page_bytes if self.kind == "page" else self.number("size_bytes")
         of_many = 1.0 if size is None else 1 - (1 - self.data_direction.loss) ** math.ceil(size / self.mtu_bytes)
         return max(of_many, self.retransmitted_loss)
+
+    @property
+    def _page_bytes(self) -> float:
+        """What a page has, as far as it was sent."""
+        return sum(self.number(part) or 0.0 for part in ("html_bytes", "scripts_bytes", "images_bytes"))
 
     @property
     def is_delayed_at_random(self) -> bool:
