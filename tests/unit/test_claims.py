@@ -8,6 +8,7 @@ import pytest
 from crosswind.analysis import analyse, collect
 from crosswind.analysis.asked import asked_of
 from crosswind.analysis.claims import _PARTS, Range, claims_of
+from crosswind.analysis.effects import mean_error
 from crosswind.analysis.result import ClaimResult, Interval
 from crosswind.analysis.settings import CellSettings
 from crosswind.errors import StudyError
@@ -21,7 +22,7 @@ from crosswind.report.text.terminal import render
 from crosswind.store.manifest import Options
 from crosswind.study.claims import RULES
 from crosswind.study.design import Study
-from records import MS, echoes, path, record, runs, transfers
+from records import MS, echoes, path, record, runs, timed, transfers
 
 FACTOR = "path.loss"
 SPREAD = (-0.02, 0.01, 0.0, 0.02, -0.01, 0.005, -0.005, 0.015)
@@ -132,6 +133,48 @@ def test_a_model_is_what_the_statistic_is_divided_by() -> None:
     assert judged.verdict == ("holds" if inside else "does not hold")
     (other,) = analyse(record(*made, claims=[claim | {"metric": "transfer_time_app"}])).claims
     assert (other.verdict, other.parts) == ("cannot tell", [])
+
+
+@pytest.mark.parametrize(("most", "expected"), [(0.2, "holds"), (0.1, "does not hold"), (0.15, "cannot tell")])
+def test_the_error_of_a_model_is_its_mean_over_cells(most: float, expected: str) -> None:
+    predicted_s = 8 * 256_000 / 6e6  # without loss the curve is the time of the link
+    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 256_000}
+    parameters = {"path": path(rate_bps=6_000_000), "workload": workload}
+    cells = []
+    for index, over in enumerate((1.1, 0.8)):
+        times = [round(1e9 * predicted_s / over * (1 + 0.2 * offset)) for offset in SPREAD]
+        cells += runs(index, [timed([time]) for time in times], {FACTOR: f"{index}%"}, parameters=parameters)
+    claim = asked("model-error", 2, factor=None, metric="transfer_time", model="caia", high=most)
+    (judged,) = analyse(record(*cells, claims=[claim], models=["caia"])).claims
+    (part,) = judged.parts
+    assert judged.verdict == expected
+    # 10 % and 20 %, in whichever direction.
+    assert part.effect.value == pytest.approx(0.15, abs=0.002)
+    assert part.cells == [0, 1]
+    assert "over 2 cells what caia predicts of mean transfer time on the wire is off by 0.1" in claim_sentence(judged)
+
+
+def test_the_limits_of_a_mean_error_are_what_the_intervals_of_the_cells_allow() -> None:
+    def of(value: float, low: float | None, high: float | None, method: str = "m") -> Interval:
+        return Interval(
+            value=value, low=low, high=high, n=8, level=0.95, method=method, reason="few" if high is None else None
+        )
+
+    def ends(*measured: Interval, predicted: float = 1.0) -> tuple[float | None, float | None]:
+        made = mean_error(measured, [predicted] * len(measured))
+        return made.low, made.high
+
+    # 1 / 0.8 - 1 and 1 / 0.5 - 1; an interval that holds the prediction allows no error at all.
+    assert ends(of(0.6, 0.5, 0.8)) == pytest.approx((0.25, 1.0))
+    assert ends(of(1.5, 0.8, 2.0)) == pytest.approx((0.0, 0.5))
+    assert ends(of(0.6, 0.5, 0.8), of(1.5, 0.8, 2.0)) == pytest.approx((0.125, 0.75))
+    # What lasts 2 s at least is off by a half at least, and by less than the whole.
+    assert ends(of(3.0, 2.0, None)) == pytest.approx((0.5, 1.0))
+    # What lasts 0.5 s at least may be the second that was predicted, or be off by as much as 1.
+    assert ends(of(3.0, 0.5, None)) == pytest.approx((0.0, 1.0))
+    assert mean_error([of(3.0, None, None)], [1.0]).high is None
+    exact = mean_error([of(0.8, None, None, "exact"), of(1.25, None, None, "exact")], [1.0, 1.0])
+    assert (exact.is_exact, exact.value) == (True, pytest.approx((0.25 + 0.2) / 2))
 
 
 def test_an_interval_has_to_be_whole_on_its_side() -> None:
@@ -334,6 +377,8 @@ def test_every_rule_has_its_parts() -> None:
         ({"kind": "transfer", "transport": "tcp", "size_bytes": 1000}, 0.02),
         ({"kind": "transfer", "transport": "tcp", "size_bytes": 6000}, 1 - 0.98**4),
         ({"kind": "transfer", "transport": "tcp", "duration_ns": 1}, 1),
+        ({"kind": "page", "transport": "http2", "html_bytes": 3000, "images_bytes": 3000}, 1 - 0.98**4),
+        ({"kind": "page", "transport": "http2"}, 0.02),
     ],
 )
 def test_nearly_every_transfer_of_many_packets_loses_one(workload: dict[str, Any], share: float) -> None:

@@ -15,7 +15,7 @@ from crosswind.analysis.asked import AskedClaim
 from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic, other_levels
-from crosswind.analysis.effects import exponent_of, over_model, per_step
+from crosswind.analysis.effects import exponent_of, mean_error, over_model, per_step
 from crosswind.analysis.estimates import estimates_of
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import ClaimPart, ClaimResult, ClaimVerdict, Interval, ModelPrediction
@@ -24,7 +24,7 @@ from crosswind.stats import TooFewSamples, difference, estimate_of, ratio, refus
 
 ALPHA = 0.05
 
-Scale = Literal["value", "difference", "ratio", "exponent", "slope"]
+Scale = Literal["value", "difference", "ratio", "exponent", "slope", "error"]
 _Make = Callable[[float], Interval]
 
 
@@ -99,7 +99,7 @@ def _judged(claim: AskedClaim, data: Sequence[CellData]) -> ClaimResult:
         factor=claim.factor,
         model=claim.model,
         scale=scale,
-        unit="1" if scale in ("ratio", "exponent") else metric.unit.name,
+        unit="1" if scale in ("ratio", "exponent", "error") else metric.unit.name,
         low=claim.low,
         high=claim.high,
         inside=bounds.inside,
@@ -143,7 +143,9 @@ def _absence(claim: AskedClaim) -> str:
 
 
 def _scale(claim: AskedClaim) -> Scale:
-    named: dict[str, Scale] = {"value": "value", "power-law": "exponent", "slope": "slope", "difference": "difference"}
+    named: dict[str, Scale] = {
+        "value": "value", "power-law": "exponent", "slope": "slope", "difference": "difference", "model-error": "error",
+    }  # fmt: skip
     if claim.rule in ("equivalent", "differs") and not claim.is_ratio:
         return "difference"
     return named.get(claim.rule, "ratio")
@@ -163,6 +165,27 @@ def _of_model(claim: AskedClaim, cells: Sequence[CellData]) -> Iterator[_Part]:
             yield _Part(None, None, dict(cell.levels), [cell.cell], make, prediction.violated)
 
 
+def _of_model_error(claim: AskedClaim, cells: Sequence[CellData]) -> Iterator[_Part]:
+    """One part: how far the model is off on average over the cells that it says something of."""
+    made = [(cell, _prediction(claim, cell)) for cell in cells]
+    found = [(cell, prediction) for cell, prediction in made if prediction is not None and prediction.value]
+
+    def make(level: float) -> Interval:
+        each = 1 - (1 - level) / len(found)
+        measured = [_value(claim, cell, each) for cell, _ in found]
+        return mean_error(measured, [prediction.value or 0.0 for _, prediction in found])
+
+    if found:
+        violated = list(dict.fromkeys(broken for _, prediction in found for broken in prediction.violated))
+        yield _Part(None, None, _common(cell for cell, _ in found), [cell.cell for cell, _ in found], make, violated)
+
+
+def _common(cells: Iterable[CellData]) -> dict[str, str]:
+    """The levels in which some cells are the same."""
+    first, *others = [cell.levels for cell in cells]
+    return {key: level for key, level in first.items() if all(other.get(key) == level for other in others)}
+
+
 def _of_two(claim: AskedClaim, cells: Sequence[CellData]) -> Iterator[_Part]:
     for group in _groups(claim, cells):
         yield from (_compared(claim, *pair) for pair in combinations(group, 2))
@@ -180,6 +203,7 @@ def _of_neighbours(claim: AskedClaim, cells: Sequence[CellData]) -> Iterator[_Pa
 _PARTS: Mapping[str, Callable[[AskedClaim, Sequence[CellData]], Iterator[_Part]]] = {
     "value": _of_cells,
     "model": _of_model,
+    "model-error": _of_model_error,
     "ratio": _of_two,
     "difference": _of_two,
     "equivalent": _of_two,

@@ -55,6 +55,12 @@ RULES: Mapping[str, Rule] = {
     "model": Rule(
         "of every cell, the statistic divided by what `model` predicts", Limits.NUMBERS, levels=None, needs_model=True
     ),
+    "model-error": Rule(
+        "over all cells together, the mean of |predicted / measured - 1|, by what `model` predicts",
+        Limits.NUMBERS,
+        levels=None,
+        needs_model=True,
+    ),
     "ratio": Rule("the second level divided by the first", Limits.NUMBERS, levels=(2, 2)),
     "difference": Rule("the second level less the first", Limits.QUANTITIES, levels=(2, 2)),
     "equivalent": Rule("of every two levels, the difference or ratio: within `margin`", Limits.MARGIN),
@@ -122,7 +128,7 @@ def _claim(table: ClaimTable, place: Location, parts: Sequence[Part]) -> Claim:
     compare = _compared(table, rule, where, place, parts)
     if (table.model is not None) != rule.needs_model:
         message = f"the rule {table.rule} {'needs a model' if rule.needs_model else 'has no model'}"
-        raise PublishedError((*place, "model"), message, 'model = ... goes with rule = "model"')
+        raise PublishedError((*place, "model"), message, "model = ... goes with the rules model and model-error")
     low, high, is_ratio = _range(table, rule, place)
     return Claim(where, compare, low, high, is_ratio, table)
 

@@ -18,7 +18,17 @@ Where = dict[str, Level]
 Bound = str | int | float
 StatisticName = Literal["mean", "trimmed_mean", "median", "p95", "p99"]
 RuleName = Literal[
-    "value", "ratio", "difference", "equivalent", "differs", "rises", "falls", "power-law", "slope", "model"
+    "value",
+    "ratio",
+    "difference",
+    "equivalent",
+    "differs",
+    "rises",
+    "falls",
+    "power-law",
+    "slope",
+    "model",
+    "model-error",
 ]
 
 
@@ -222,7 +232,7 @@ class ClaimTable(Table):
     compare: list[Level] = Field(
         default_factory=list, description="levels of the factor, the reference first; without it all of them"
     )
-    model: str | None = Field(default=None, description="of the rule model: the model that predicts")
+    model: str | None = Field(default=None, description="of the rules model and model-error: the model that predicts")
     at_least: Bound | None = Field(default=None, description="the least that the statement allows")
     at_most: Bound | None = Field(default=None, description="the most that the statement allows")
     margin: str | None = Field(

@@ -8,7 +8,7 @@ ClaimVerdict = Literal["holds", "does not hold", "cannot tell"]
 
 
 class ClaimPart(ResultModel):
-    """One number that a claim is about: of a cell, or of two cells that differ in the claim's factor alone.
+    """One number that a claim is about: of a cell, of two cells that differ in its factor alone, or of all its cells.
 
     `other` is compared with `reference`, levels of the factor; both null for a rule about single cells. `fixed`: the
     other levels. `effect`: the number with its interval of 95 %; in `low` to `high` it is to lie, or outside
@@ -41,7 +41,7 @@ class ClaimResult(ResultModel):
     rule: str
     factor: str | None
     model: str | None
-    scale: Literal["value", "difference", "ratio", "exponent", "slope"]
+    scale: Literal["value", "difference", "ratio", "exponent", "slope", "error"]
     unit: str
     low: float | None
     high: float | None

@@ -20,6 +20,9 @@ from crosswind.report.text.format import (
 
 VERDICTS = {"holds": "Holds", "does not hold": "Does not hold", "cannot tell": "Cannot tell"}
 
+_PLAIN = ("ratio", "exponent", "error")
+"""Scales without a unit."""
+
 _PER = {"delay": "ms of round trip", "loss": "% of loss", "rate": "Mbit/s", "size": "byte"}
 """By the last word of a factor's key: what a slope is for each of."""
 
@@ -97,6 +100,9 @@ def _measured(claim: ClaimResult, part: ClaimPart) -> str:
         "exponent": f"from {factor} {part.reference} to {part.other} {what} follows the power {effect}",
         "slope": f"from {factor} {part.reference} to {part.other} {what} grows by {effect} for each {_step(claim)}",
     }
+    if claim.scale == "error":
+        over = f"over {count(len(part.cells))} cells what {claim.model} predicts of {what}{where}"
+        return f"{over} is off by {effect} times what was measured, on average"
     if claim.model is not None:
         broken = f", outside its range ({part.violated[0]})" if part.violated else ""
         return f"{what} is {effect} times what {claim.model} predicts{where}{broken}"
@@ -137,7 +143,7 @@ def _distance(claim: ClaimResult, start: float, end: float) -> float:
 
 
 def _scale(claim: ClaimResult, part: ClaimPart) -> tuple[float, str]:
-    if claim.scale in ("ratio", "exponent"):
+    if claim.scale in _PLAIN:
         return 1.0, ""
     return scale_of([part.effect.value if part.effect.value is not None else part.effect.low], claim.unit)
 
@@ -145,6 +151,6 @@ def _scale(claim: ClaimResult, part: ClaimPart) -> tuple[float, str]:
 def _bound(claim: ClaimResult, end: float | None) -> str:
     if end is None:
         return ""
-    if claim.scale in ("ratio", "exponent"):
+    if claim.scale in _PLAIN:
         return three_digits(end)
     return number(0.0) if end == 0 else quantity(end, claim.unit).replace("-", MINUS)
