@@ -8,6 +8,7 @@ from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
 from crosswind.report.charts.distributions import CURVE_POINTS, distribution, drawn_cells
 from crosswind.report.charts.figures import figure_charts
+from crosswind.report.charts.fits import fit_charts
 from crosswind.report.charts.forest import comparison_forests, equivalence_forest
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.models import goodput_by_loss
@@ -21,6 +22,7 @@ from crosswind.report.tables import (
     BEFORE_METRICS,
     comparison_tables,
     equivalence_tables,
+    fit_tables,
     metric_tables,
     model_tables,
     profile_tables,
@@ -75,6 +77,9 @@ def _sections(record: RunRecord, result: Result, data: Sequence[CellData]) -> It
             if make is equivalence_tables:
                 yield from _equivalences(result)
                 continue
+            if make is fit_tables:
+                yield from _fits(result)
+                continue
             tables = make(result)
             makers_above = _CHARTS_ABOVE.get(make, ()) if tables else ()
             charts = [draw(record, result, data) for draw in makers_above]
@@ -107,6 +112,13 @@ def _equivalences(result: Result) -> Iterator[Section]:
     for claim, table in zip(result.equivalences, equivalence_tables(result), strict=True):
         forest = equivalence_forest(claim)
         yield Section(table.title, [Panels([forest], 1)] if forest else [], [table])
+
+
+def _fits(result: Result) -> Iterator[Section]:
+    """A section for each fit: its coefficients as charts above their table, and its single curves folded away."""
+    tables = fit_tables(result)
+    for fit, coefficients, curves in zip(result.fits, tables[::2], tables[1::2], strict=True):
+        yield Section(coefficients.title, [fit_charts(fit)], [coefficients, curves])
 
 
 def _of_metric(name: str, table: Table, result: Result, data: Sequence[CellData]) -> Section:

@@ -23,6 +23,7 @@ __all__ = [
     "BEFORE_METRICS",
     "comparison_tables",
     "equivalence_tables",
+    "fit_tables",
     "metric_tables",
     "model_tables",
     "profile_tables",
