@@ -14,7 +14,7 @@ STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
 .PHONY: help demo install build build-tests kernel kernel-wheel test test-rust test-python check check-rust check-python licences \
-        advisories bench catalog coverage reference fuzz lock clean
+        advisories bench catalog coverage figures reference fuzz lock clean
 .DELETE_ON_ERROR:
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make catalog     what a cell can be, as crosswind-cell describes it: for the Python package and docs/study.md"
 	@echo "make reference   the tables of docs/result.md and the schema of results"
 	@echo "make coverage    how often the intervals enclose the truth, by simulation, for docs/statistics.md; TRIALS=2000"
+	@echo "make figures     the picture of docs/transfer-time.md, from RUNS=\"transfer-time-... transfer-time-held-out-... queue-size-...\""
 	@echo "make lock        the lock files, from pyproject.toml (network)"
 	@echo "make clean       removes what was built; runs are kept"
 
@@ -149,6 +150,10 @@ reference: $(DEV)/.locked
 TRIALS ?= 2000
 coverage: $(DEV)/.locked
 	PYTHONPATH=python:tests OPENBLAS_NUM_THREADS=1 $(DEV)/bin/python -m coverage.table docs/statistics.md --trials $(TRIALS)
+
+# The runs of transfer-time, transfer-time-held-out and queue-size, as docs/transfer-time.md says they were made.
+figures: $(DEV)/.locked
+	PYTHONPATH=python $(DEV)/bin/python packaging/figures.py docs/transfer-time.png $(RUNS)
 
 lock: $(DEV)/.locked
 	packaging/lock
