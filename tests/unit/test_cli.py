@@ -593,8 +593,8 @@ def test_clean_removes_a_damaged_run_only_by_name(crosswind: Crosswind, four_run
 
 
 def test_a_listing_fits_a_narrow_terminal(tmp_path: Path) -> None:
-    name = "transfer-time-zero-loss-20261120T221328Z"
-    new_run(tmp_path / name, name="transfer-time-zero-loss").close()
+    name = "transfer-time-held-out-20261120T221328Z"
+    new_run(tmp_path / name, name="transfer-time-held-out").close()
     console = Console(width=80, file=StringIO(), highlight=False, markup=False)
     print_runs(console, tmp_path, list_runs(tmp_path))
     assert isinstance(console.file, StringIO)
