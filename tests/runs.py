@@ -10,7 +10,8 @@ import polars as pl
 from cell_events import finished
 from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
-from crosswind.record import SAMPLE_SCHEMA
+from crosswind.record import SAMPLE_SCHEMA, CellRun
+from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest, Options, Session
 from crosswind.store.plan import PlannedCell
@@ -78,6 +79,24 @@ def cell_result(planned: PlannedCell, *, failure: Failure | None = None, **chang
         "failure": failure,
     }
     return CellResult(**fields | changes)
+
+
+def kept_run(directory: Path, repetitions: Sequence[CellRun]) -> Path:
+    """A run directory with these repetitions."""
+    plan = [
+        planned_cell(
+            one.cell, key=f"c{one.cell:03d}-r{one.repetition:02d}", repetition=one.repetition, levels=one.levels,
+            parameters=one.parameters,
+        )
+        for one in repetitions
+    ]  # fmt: skip
+    with new_run(directory, plan=plan) as store:
+        folder = CellsFolder(store.directory)
+        for planned, one in zip(plan, repetitions, strict=True):
+            part = folder.begin(planned.key)
+            one.samples.write_parquet(part / "samples.parquet")
+            folder.commit(part, cell_result(planned, finished=one.finished, failure=one.failure))
+    return directory
 
 
 def echo_samples(n: int = 60) -> pl.DataFrame:

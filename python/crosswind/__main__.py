@@ -8,7 +8,9 @@ def main() -> None:
     # Ctrl-C while modules are still being imported ends the process at once, without a traceback of Python's.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from crosswind.cli import main as run_command_line
+    from crosswind.cli.standard_output import open_standard_files
 
+    open_standard_files()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     run_command_line()
 

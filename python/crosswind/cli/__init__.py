@@ -19,6 +19,7 @@ from typing import NoReturn
 import click
 
 from crosswind import __version__
+from crosswind.cli.standard_output import discard_output, why_output_fails
 from crosswind.errors import CrosswindError
 
 _COMMANDS = {
@@ -90,18 +91,22 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         status = 130
     except (BrokenPipeError, SystemExit):
-        # Whoever read our output has closed it; rich raises SystemExit for that. Python would complain again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has closed it; rich raises SystemExit for that.
+        discard_output()
         status = 0
     except Exception as error:
         if os.environ.get("CROSSWIND_DEBUG") == "1":
             raise
-        status = _complain(*_unexpected(error), 1)
+        if reason := why_output_fails(error):
+            discard_output()
+            status = _complain(f"cannot write to standard output: {reason}", "send it to another place", 1)
+        else:
+            status = _complain(*_unexpected(error), 1)
     sys.exit(status if isinstance(status, int) else 0)
 
 
 def _complain(message: str, hint: str | None, status: int) -> int:
-    with suppress(BrokenPipeError):
+    with suppress(OSError):
         click.echo(f"error: {message}", err=True)
         if hint:
             click.echo(f"hint: {hint}", err=True)

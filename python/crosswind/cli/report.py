@@ -4,12 +4,16 @@ from pathlib import Path
 
 import click
 
-from crosswind.errors import StoreError
+from crosswind.cli.standard_output import readers_may_leave
+from crosswind.errors import StoreError, UsageError
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
+_EPILOG = """\b
+FILE may be `-`, which is standard output. A link is followed; a pipe or a device is written to.
+"""
 
 
-@click.command()
+@click.command(epilog=_EPILOG)
 @click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
 @click.option("--csv", type=_FILE, metavar="FILE", help="Write every estimate as CSV.")
@@ -31,6 +35,10 @@ def command(
 
     Exit status: 0 when every cell of the run is valid, 1 otherwise.
     """
+    files = [file for file in (csv, parquet, samples, html) if file]
+    printed = [file for file in files if file == Path("-")]
+    if len(printed) + as_json > 1:
+        raise UsageError("standard output takes one thing at a time", hint="give the others the name of a file")
     # Drawing and statistics take more than a second to import, for which --help should not wait.
     from crosswind import report, results
     from crosswind.store.listing import latest_run
@@ -53,10 +61,12 @@ def command(
         results.write_page(loaded, made, html)
     if as_json:
         click.echo(result.to_json())
-    elif not any((csv, parquet, samples, html)):
-        report.print_result(result)
-    for path in filter(None, (csv, parquet, samples, html)):
-        click.echo(f"wrote {path}", err=True)
+    elif not files:
+        with readers_may_leave():
+            report.print_result(result)
+    for path in files:
+        click.echo(f"wrote {'standard output' if path in printed else path}", err=True)
     if open_page:
-        click.launch(str(html or results.write_page(loaded, made)))
+        page = html if html and html not in printed else results.write_page(loaded, made)
+        click.launch(str(page))
     return 0 if result.valid else 1

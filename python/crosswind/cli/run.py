@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crosswind.cli.settings import chosen, options, parse_set, setting_options
+from crosswind.cli.standard_output import readers_may_leave
 from crosswind.errors import UsageError
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
@@ -168,10 +169,11 @@ def _report(run: "Run", *, as_json: bool, no_report: bool) -> int:
 
     made = results.analysed(run)
     result, page = made.result, results.write_page(run, made)
-    if as_json:
-        click.echo(result.to_json())
-    else:
-        report.print_result(result)
+    with readers_may_leave():
+        if as_json:
+            click.echo(result.to_json())
+        else:
+            report.print_result(result)
     click.echo(f"run:    {run.directory}", err=True)
     click.echo(f"report: {page}", err=True)
     return 0 if result.valid and run.valid else 1

@@ -1,36 +1,90 @@
-"""Files that are whole or absent."""
+"""Files that are whole or absent, and what may stand in a file's place: standard output, a pipe, a device."""
 
 import os
+import shutil
+import stat
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from crosswind.errors import DiskError
+
+STANDARD_OUTPUT = Path("-")
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Where to write a file: beside its place under a `.part` name, moved there when the block ends well.
+    """Where to write a file: under another name, which becomes the file's own when the block ends well.
+
+    A symbolic link is followed. `-` is standard output; into it, and into what is there and is no regular file (a
+    pipe, a device), the file is copied when the block ends well.
 
     Raises: DiskError when the file cannot be written; nothing is left behind then, and what was there stays.
+        BrokenPipeError when nobody reads standard output any more.
     """
-    part = path.with_name(f"{path.name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with _copied_to(path) if _is_stream(path) else _moved_to(path.resolve()) as part:
+            yield part
+    except BrokenPipeError:
+        if path == STANDARD_OUTPUT:
+            raise
+        raise _refused(path, "nobody reads it any more") from None
+    except (OSError, RuntimeError) as error:
+        raise _refused(path, getattr(error, "strerror", None) or str(error)) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole. Raises: DiskError, BrokenPipeError as `whole` does."""
+    with whole(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _moved_to(place: Path) -> Iterator[Path]:
+    part = place.with_name(f"{place.name}.part")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
         yield part
         with part.open("rb+") as written:
             os.fsync(written.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise DiskError(
-            f"cannot write {path}: {error.strerror or error}", hint="make room or choose another place for the report"
-        ) from error
+        part.replace(place)
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole. Raises: DiskError."""
-    with whole(path) as part:
-        part.write_text(text, encoding="utf-8")
+@contextmanager
+def _copied_to(path: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="crosswind-") as directory:
+        part = Path(directory) / "part"
+        yield part
+        with part.open("rb") as written:
+            if path == STANDARD_OUTPUT:
+                sys.stdout.flush()
+                _copy(written, sys.stdout.buffer)
+            else:
+                # Appending, since /dev/stdout may be a regular file that holds something already.
+                with path.open("ab") as stream:
+                    _copy(written, stream)
+
+
+def _copy(written: BinaryIO, stream: BinaryIO) -> None:
+    shutil.copyfileobj(written, stream)
+    stream.flush()
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is written to where it is: it is no regular file, or it names what this process has open."""
+    if path == STANDARD_OUTPUT or path.parent in (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd")):
+        return True
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _refused(path: Path, why: str) -> DiskError:
+    return DiskError(f"cannot write {path}: {why}", hint="make room or choose another place for the report")

@@ -1,0 +1,44 @@
+"""Standard output that somebody closed, that nobody reads any more, or that has no room."""
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_NOWHERE_TO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
+
+def open_standard_files() -> None:
+    """Opens the null device for each standard file that is closed: the next file opened would take its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    # Python has none where it found one closed.
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8")  # noqa: SIM115
+
+
+@contextmanager
+def readers_may_leave() -> Iterator[None]:
+    """Goes on when nobody reads standard output any more; what would still be printed is not."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):
+        # rich raises SystemExit for a broken pipe.
+        discard_output()
+
+
+def discard_output() -> None:
+    """Has what is still printed go nowhere. Python would complain at its exit of what it could not write."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def why_output_fails(error: Exception) -> str | None:
+    """Why standard output cannot be written, where that is what an error says; None for every other error."""
+    if isinstance(error, OSError) and error.filename is None and error.errno in _NOWHERE_TO_WRITE:
+        return error.strerror
+    return None

@@ -1,0 +1,131 @@
+"""Where exports and printed results go: files, links, pipes, devices, and a standard output that takes nothing."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import ROOT
+from crosswind.errors import DiskError
+from crosswind.report.files import write_text
+from records import MS, echoes, finished, run
+from runs import kept_run
+
+
+def test_a_file_is_made_with_its_directory_and_replaced_whole(tmp_path: Path) -> None:
+    place = tmp_path / "new" / "r.csv"
+    write_text(place, "one")
+    write_text(place, "two")
+    assert place.read_text(encoding="utf-8") == "two"
+    assert list(place.parent.iterdir()) == [place]
+
+
+def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
+    for target in ("there", "not-yet-there"):
+        link = tmp_path / f"to-{target}"
+        link.symlink_to(target)
+    (tmp_path / "there").write_text("old", encoding="utf-8")
+    for target in ("there", "not-yet-there"):
+        write_text(tmp_path / f"to-{target}", "new")
+        assert (tmp_path / f"to-{target}").is_symlink()
+        assert (tmp_path / target).read_text(encoding="utf-8") == "new"
+
+
+def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(DiskError, match="cannot write"):
+        write_text(tmp_path / "a", "text")
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text(encoding="utf-8")))
+    reader.start()
+    write_text(pipe, "text")
+    reader.join(timeout=30)
+    assert read == ["text"]
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_device_is_written_to_and_stays() -> None:
+    null = Path("/dev/null")
+    before = null.stat()
+    write_text(null, "text")
+    assert null.stat().st_rdev == before.st_rdev
+    with pytest.raises(DiskError, match="No space left on device"):
+        write_text(Path("/dev/full"), "text")
+
+
+def test_a_directory_is_an_error_and_stays(tmp_path: Path) -> None:
+    with pytest.raises(DiskError, match="Is a directory"):
+        write_text(tmp_path, "text")
+    assert tmp_path.is_dir()
+
+
+def command_line(*arguments: str, stdout: int | None = subprocess.PIPE, closed: bool = False) -> tuple[int, bytes, str]:
+    """A command line in a process of its own: exit status, standard output, standard error."""
+    command = [sys.executable, "-m", "crosswind", *arguments]
+    if closed:
+        command = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "NO_COLOR": "1"}
+    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, env=environment, timeout=120, check=False)
+    return done.returncode, done.stdout or b"", done.stderr.decode()
+
+
+def one_cell(directory: Path, *, valid: bool = True) -> Path:
+    """A run of one cell with 60 echoes."""
+    return kept_run(
+        directory, [run(0, echoes([20 * MS] * 60), end=finished(valid=valid, reasons=[] if valid else ["late"]))]
+    )
+
+
+def test_a_dash_is_standard_output(tmp_path: Path) -> None:
+    directory = one_cell(tmp_path / "run")
+    status, out, err = command_line("report", str(directory), "--csv", "-")
+    assert status == 0
+    assert pl.read_csv(io.BytesIO(out))["cell"].unique().to_list() == [0]
+    assert err == "wrote standard output\n"
+    status, out, _ = command_line("report", str(directory), "--samples", "/dev/stdout")
+    assert status == 0
+    assert pl.read_parquet(io.BytesIO(out)).height == 60
+    assert not Path("-").exists()
+
+
+def test_standard_output_takes_one_thing(tmp_path: Path) -> None:
+    directory = one_cell(tmp_path / "run")
+    status, out, err = command_line("report", str(directory), "--csv", "-", "--json")
+    assert (status, out) == (2, b"")
+    assert err.startswith("error: standard output takes one thing at a time\nhint: ")
+
+
+@pytest.mark.parametrize("how", ["--json", "--csv=-"])
+def test_an_output_that_has_no_room_is_said(tmp_path: Path, how: str) -> None:
+    directory = one_cell(tmp_path / "run")
+    with Path("/dev/full").open("wb") as full:
+        status, _, err = command_line("report", str(directory), how, stdout=full.fileno())
+    assert status == 1
+    assert "cannot write" in err
+    assert "No space left on device" in err
+    assert "bug" not in err
+
+
+def test_an_output_that_nobody_reads_or_that_is_closed_changes_no_exit_status(tmp_path: Path) -> None:
+    directory = one_cell(tmp_path / "run", valid=False)
+    reading, writing = os.pipe()
+    os.close(reading)
+    status, _, err = command_line("report", str(directory), stdout=writing)
+    os.close(writing)
+    assert (status, err) == (1, "")
+    status, _, err = command_line("report", str(directory), closed=True)
+    assert (status, err) == (1, "")
+    assert json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
