@@ -74,23 +74,32 @@ def test_a_run_of_an_earlier_version_has_causes_without_errors() -> None:
 
 
 def test_a_cell_in_which_no_exchange_succeeded_is_not_valid() -> None:
-    counted = repetition(*["certificate"] * 30, errors={"certificate": EXPIRED}, valid=False, reasons=[ALL_FAILED])
-    assert (cell_of(counted).valid, cell_of(counted).reason) == (False, f"repetition 1: {ALL_FAILED}")
-    # Where the cell itself did not say so.
-    uncounted = of_an_earlier_version(*["timeout"] * 3, "reset")
-    assert cell_of(uncounted).reason == "repetition 1: no exchange succeeded: 3 x timeout, 1 x reset"
-    one_of_two = cell_of(of_an_earlier_version("ok"), of_an_earlier_version("timeout", number=1))
-    assert one_of_two.reason == "repetition 2: no exchange succeeded: 1 x timeout"
+    cell = cell_of(repetition(*["certificate"] * 30, errors={"certificate": EXPIRED}))
+    assert (cell.valid, cell.reason) == (False, ALL_FAILED)
+    runs = [of_an_earlier_version("timeout", *["reset"] * number, number=number) for number in range(3)]
+    assert cell_of(*runs).reason == "no exchange succeeded: 3 x reset, 3 x timeout"
+
+
+def test_a_repetition_without_success_among_others_is_data_with_a_warning() -> None:
+    runs = [repetition("ok"), *(repetition("timeout", number=number) for number in (1, 2))]
+    cell = cell_of(*runs)
+    assert (cell.valid, cell.reason) == (True, None)
+    assert cell.warnings == ["repetitions 2 and 3: no exchange succeeded: 2 x timeout"]
+
+
+def test_a_cell_of_which_more_than_half_failed_has_a_warning() -> None:
+    failed = cell_of(repetition("ok", "timeout", "reset", errors={"reset": "connection reset by peer"}))
+    assert failed.warnings == ["2 of 3 exchanges failed: 1 x reset (connection reset by peer), 1 x timeout"]
+    assert cell_of(repetition("ok", "timeout")).warnings == []
 
 
 def test_a_reason_that_many_repetitions_share_is_given_once() -> None:
-    runs = [of_an_earlier_version("timeout", number=number) for number in range(3)]
-    assert cell_of(*runs).reason == "repetitions 1 to 3: no exchange succeeded: 1 x timeout"
-    two = [of_an_earlier_version("timeout", number=number) for number in (0, 2)]
-    mixed = cell_of(*two, of_an_earlier_version("reset", number=1))
-    assert mixed.reason == (
-        "repetitions 1 and 3: no exchange succeeded: 1 x timeout; repetition 2: no exchange succeeded: 1 x reset"
-    )
+    late = {"valid": False, "reasons": ["late"]}
+    runs = [repetition("ok", number=number, **late) for number in range(3)]
+    assert cell_of(*runs).reason == "repetitions 1 to 3: late"
+    two = [repetition("ok", number=number, **late) for number in (0, 2)]
+    mixed = cell_of(*two, repetition("ok", number=1, valid=False, reasons=["later"]))
+    assert mixed.reason == "repetitions 1 and 3: late; repetition 2: later"
 
 
 def failed_run() -> tuple[Any, Result]:
@@ -98,7 +107,7 @@ def failed_run() -> tuple[Any, Result]:
     errors = {"certificate": EXPIRED}
     made = record(
         repetition(*["ok"] * 8, "timeout", "timeout", errors={"timeout": "no answer within 1 s"}),
-        repetition(*["certificate"] * 30, errors=errors, cell=1, valid=False, reasons=[ALL_FAILED]),
+        repetition(*["certificate"] * 30, errors=errors, cell=1),
     )
     return made, analyse(made)
 
@@ -106,11 +115,11 @@ def failed_run() -> tuple[Any, Result]:
 def test_the_terminal_names_causes_and_first_errors() -> None:
     _, result = failed_run()
     text = render_text(result, width=200)
-    assert "✗ 1 of 2 cells must not be trusted: cell 1: repetition 1: no exchange succeeded: 30 x certificate" in text
+    assert "✗ 1 of 2 cells must not be trusted: cell 1: no exchange succeeded: 30 x certificate" in text
     assert "40 exchanges, 32 of them lost (certificate 30, timeout 2)." in text
     assert f"First error of certificate: {EXPIRED} (cell 1)" in text
     assert "First error of timeout: no answer within 1 s (cell 0)" in text
-    assert f"invalid: cell 1: repetition 1: {ALL_FAILED}" in text
+    assert f"invalid: cell 1: {ALL_FAILED}" in text
 
 
 def test_the_page_shows_them_and_marks_the_cell() -> None:

@@ -178,7 +178,6 @@ impl CellResult {
         };
         reasons.extend(ledger.mismatches());
         reasons.extend(fidelity.iter().flat_map(FidelityReport::reasons));
-        reasons.extend(samples.nothing_succeeded());
         let [client_readback, server_readback] = readback;
         let [client_socket, server_socket] = measured.sockets;
         Self {
@@ -215,22 +214,6 @@ impl SampleCounts {
         let (rows, ok) = (measured.samples.len() as u64, measured.ok());
         Self { rows, ok, lost: rows - ok, outcomes: measured.failures() }
     }
-
-    /// In words, when there were exchanges and not one did what it should.
-    fn nothing_succeeded(&self) -> Option<String> {
-        if self.rows == 0 || self.ok > 0 {
-            return None;
-        }
-        let causes: Vec<String> = self.outcomes.iter().map(in_words).collect();
-        Some(format!("no exchange succeeded: {}", causes.join(", ")))
-    }
-}
-
-/// `300 x certificate (cannot connect: ... expired)`.
-fn in_words(failure: &OutcomeCount) -> String {
-    let OutcomeCount { outcome, count, first_error } = failure;
-    let cause = first_error.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
-    format!("{count} x {}{cause}", outcome.name())
 }
 
 impl TrafficPhases {
@@ -241,39 +224,4 @@ impl TrafficPhases {
 
 fn kernel_drops(ledger: &LedgerReport) -> u64 {
     ledger.forward.dropped.count(DropCause::Device) + ledger.reverse.dropped.count(DropCause::Device)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crosswind_transport::Outcome;
-    use crosswind_workload::Sample;
-
-    fn counts(outcomes: &[Outcome], first_errors: &[(Outcome, &str)]) -> SampleCounts {
-        let samples = outcomes.iter().zip(0..).map(|(&outcome, number)| Sample { outcome, ..Sample::new(number, 0) });
-        SampleCounts::new(&Measured {
-            samples: samples.collect(),
-            first_errors: first_errors.iter().map(|&(outcome, text)| (outcome, text.to_owned())).collect(),
-            ..Measured::default()
-        })
-    }
-
-    #[test]
-    fn a_cell_in_which_nothing_succeeded_says_why() {
-        let counts = counts(
-            &[Outcome::Certificate, Outcome::Timeout, Outcome::Certificate],
-            &[(Outcome::Certificate, "cannot connect: the certificate expired")],
-        );
-        assert_eq!((counts.rows, counts.ok, counts.lost), (3, 0, 3));
-        assert_eq!(
-            counts.nothing_succeeded().as_deref(),
-            Some("no exchange succeeded: 2 x certificate (cannot connect: the certificate expired), 1 x timeout")
-        );
-    }
-
-    #[test]
-    fn one_success_is_enough_and_a_cell_without_exchanges_lacks_none() {
-        assert_eq!(counts(&[Outcome::Timeout, Outcome::Ok], &[]).nothing_succeeded(), None);
-        assert_eq!(counts(&[], &[]).nothing_succeeded(), None);
-    }
 }

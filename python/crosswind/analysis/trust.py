@@ -16,7 +16,10 @@ def reason_of(runs: Sequence[CellRun]) -> str | None:
     for run in runs:
         for cause in _causes(run):
             causes.setdefault(cause, []).append(run.repetition + 1)
-    return "; ".join(f"{_repetitions(numbers)}{cause}" for cause, numbers in causes.items()) or None
+    reasons = [f"{_repetitions(numbers)}{cause}" for cause, numbers in causes.items()]
+    if not reasons and all(_fruitless(run) for run in runs):
+        reasons.append(f"no exchange succeeded: {_counts(runs)}")
+    return "; ".join(reasons) or None
 
 
 def clock_of(runs: Sequence[CellRun]) -> tuple[Clock, str | None]:
@@ -28,7 +31,7 @@ def clock_of(runs: Sequence[CellRun]) -> tuple[Clock, str | None]:
 def warnings_of(runs: Sequence[CellRun]) -> list[str]:
     """The warnings of a cell, each once."""
     given = [warning for run in runs if run.finished is not None for warning in run.finished.warnings]
-    return list(dict.fromkeys([*program_problems(runs), *given]))
+    return list(dict.fromkeys([*program_problems(runs), *_many_failures(runs), *given]))
 
 
 def failures_of(runs: Iterable[CellRun]) -> list[FailureCount]:
@@ -111,10 +114,33 @@ def _causes(run: CellRun) -> list[str]:
         return [f" failed: {_failure(run)}"]
     if not finished.valid:
         return [f": {', '.join(finished.reasons) or 'marked invalid'}"]
-    if run.samples.height and not (run.samples["outcome"] == "ok").any():
-        counts = ", ".join(map(_counted, _failures(run)))
-        return [f": no exchange succeeded: {counts}"]
     return []
+
+
+def _many_failures(runs: Sequence[CellRun]) -> list[str]:
+    """What is said where exchanges succeeded, but not in every repetition, or not half of all."""
+    fruitless = [run for run in runs if _fruitless(run)]
+    if len(fruitless) == len(runs):
+        return []
+    if fruitless:
+        numbers = _repetitions([run.repetition + 1 for run in fruitless])
+        return [f"{numbers}: no exchange succeeded: {_counts(fruitless)}"]
+    exchanges = sum(run.samples.height for run in runs)
+    failed = sum(int((run.samples["outcome"] != "ok").sum()) for run in runs)
+    return [f"{failed} of {exchanges} exchanges failed: {_counts(runs)}"] if 2 * failed > exchanges else []
+
+
+def _fruitless(run: CellRun) -> bool:
+    """Whether a repetition has exchanges, none of which succeeded."""
+    return run.samples.height > 0 and not bool((run.samples["outcome"] == "ok").any())
+
+
+def _counts(runs: Iterable[CellRun]) -> str:
+    """`300 x certificate (cannot connect: it has expired), 2 x timeout`."""
+    return ", ".join(
+        f"{failures.count} x {failures.outcome}{f' ({failures.first_error})' if failures.first_error else ''}"
+        for failures in failures_of(runs)
+    )
 
 
 def _failure(run: CellRun) -> str:
@@ -122,11 +148,6 @@ def _failure(run: CellRun) -> str:
     if run.failure is None:
         return "no result"
     return run.failure.message + (f" ({run.failure.hint})" if run.failure.hint else "")
-
-
-def _counted(failures: OutcomeCount) -> str:
-    error = f" ({failures.first_error})" if failures.first_error else ""
-    return f"{failures.count} x {failures.outcome}{error}"
 
 
 def _failures(run: CellRun) -> Sequence[OutcomeCount]:

@@ -41,6 +41,11 @@ class SampleCounts(ProtocolRecord):
     lost: int
     outcomes: tuple[OutcomeCount, ...]
 
+    @property
+    def succeeded(self) -> bool:
+        """Whether one of them did what it should; a program has none, and nothing to fail."""
+        return not self.rows or self.ok > 0
+
 
 class ProgramEnd(ProtocolRecord):
     """How the client of the workload `program` ended: with an exit code, or by a signal."""

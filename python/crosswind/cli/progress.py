@@ -279,6 +279,8 @@ def _bad_news(planned: PlannedCell, end: CellEnd) -> list[str]:
         return []
     finished = end.finished
     lines = [] if finished.valid else [f"invalid: {name}: {'; '.join(finished.reasons)}"]
+    if not finished.samples.succeeded:
+        lines.append(f"failed: {name}: no exchange succeeded")
     if finished.program is not None and not finished.program.ok:
         lines.append(f"program failed: {name}: {finished.program.text()}")
     return lines

@@ -144,7 +144,10 @@ class Tally(Observer):
             self.failed += 1
             return
         self.virtual_ns += end.finished.elapsed_ns if end.finished.virtual_time else 0
-        self.invalid += not end.finished.valid
+        if end.finished.samples.succeeded:
+            self.invalid += not end.finished.valid
+        else:
+            self.failed += 1
         self.lost += end.finished.samples.lost
 
     def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:

@@ -15,7 +15,8 @@ class Details:
     """The results of a run, counted.
 
     Attributes:
-        valid, invalid, failed: cells. clocks: on which they ran, `real`, `virtual` or both.
+        valid, invalid, failed: repetitions; one in which no exchange succeeded has failed.
+        clocks: on which they ran, `real`, `virtual` or both.
         outcomes: of all their exchanges, those that did not end well, by cause.
         problem: a result that cannot be read, and why; None without one.
     """
@@ -48,8 +49,8 @@ def details_of(cells: Path, keys: Iterable[str]) -> Details:
             results.append(read_result(cells / key / RESULT))
         except UnreadableFileError as error:
             problem = problem or f"cells/{key}/{RESULT}: {error.reason}"
-    failed = sum(result.finished is None for result in results)
-    valid = sum(result.valid for result in results)
+    failed = sum(not result.succeeded for result in results)
+    valid = sum(result.valid and result.succeeded for result in results)
     clocks = tuple(sorted({"virtual" if result.planned.is_virtual else "real" for result in results}))
     return Details(valid, len(results) - valid - failed, failed, clocks, outcomes_of(results), problem)
 

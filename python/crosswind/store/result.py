@@ -48,6 +48,11 @@ class CellResult:
         """Whether it finished and can be trusted."""
         return self.finished is not None and self.finished.valid
 
+    @property
+    def succeeded(self) -> bool:
+        """Whether it finished, and one of its exchanges, if it has any, did what it should."""
+        return self.finished is not None and self.finished.samples.succeeded
+
     def as_json(self) -> dict[str, Any]:
         """The object as it is stored."""
         return {

@@ -45,9 +45,11 @@ class Run:
 
     @property
     def valid(self) -> bool:
-        """Whether every repetition of the plan was run and is valid."""
+        """Whether every repetition of the plan was run and is valid, and in every cell some exchange succeeded."""
         results = self.results().values()
-        return len(results) == self.planned and all(result.valid for result in results)
+        cells = {result.planned.cell for result in results}
+        succeeded = {result.planned.cell for result in results if result.succeeded}
+        return len(results) == self.planned and all(result.valid for result in results) and cells == succeeded
 
     def results(self) -> dict[str, CellResult]:
         """What is known of every repetition that was run, by key, in the order of the plan. Raises: StoreError."""
