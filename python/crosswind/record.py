@@ -51,6 +51,8 @@ OBJECT_SCHEMA: dict[str, type[pl.DataType]] = {
 
 def whole_table(found: pl.DataFrame, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
     """A table in a schema's shape: what an earlier version did not write is null, what is not known is left out."""
+    if found.columns == list(schema):
+        return found
     absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in schema.items() if name not in found.columns]
     return found.with_columns(absent).select(list(schema))
 

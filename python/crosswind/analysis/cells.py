@@ -65,8 +65,7 @@ class CellData:
     @cached_property
     def smallest_round_trip_ns(self) -> float | None:
         """Smallest connection set-up or echo: the nearest thing to a round trip without loss and queue."""
-        columns = ("outcome", "connect_ns", "received_ns", "sent_ns")
-        table = pl.concat([run.samples.select(columns) for run in self.runs], rechunk=False)
+        table = pl.concat([run.samples for run in self.runs], rechunk=False)
         ok = table.filter(pl.col("outcome") == "ok")
         found = ok.select(pl.col("connect_ns").min(), (pl.col("received_ns") - pl.col("sent_ns")).min().alias("echo"))
         return min((float(value) for value in found.row(0) if value is not None), default=None)

@@ -40,9 +40,9 @@ def read_samples(runs: Iterable[CellRun], *, shortest_ns: float | None) -> dict[
 
 def shortest_round_trip(runs: Iterable[CellRun]) -> float | None:
     """The shortest round trip of some repetitions, ns; None without one."""
-    round_trip = pl.col("received_ns") - pl.col("sent_ns")
-    found = (run.samples.filter(_OK).select(round_trip.min()).item() for run in runs)
-    return min((float(value) for value in found if value is not None), default=None)
+    rows = pl.concat([run.samples for run in runs], rechunk=False)
+    found = rows.filter(_OK).select((pl.col("received_ns") - pl.col("sent_ns")).min()).item()
+    return None if found is None else float(found)
 
 
 def _rows(used: Sequence[CellRun], settings: CellSettings) -> pl.DataFrame:
@@ -72,7 +72,7 @@ def _of_exchanges(
     own = np.arange(rows.height) if settings.opens_for_each else connection
     connections = run_of * (int(own.max(initial=0)) + 2) + own
     repetitions = np.array([run.repetition for run in used])[run_of]
-    keys = [_key(run) for run in used]
+    keys = [key_of(run) for run in used]
     found = {}
     for metric in wanted:
         values = rows[metric.name].to_numpy()
@@ -90,7 +90,7 @@ def _of_exchanges(
     return found
 
 
-def _key(run: CellRun) -> Key:
+def key_of(run: CellRun) -> Key:
     """A repetition and its seed: what the repetitions of two cells have in common that met the same losses."""
     seed = run.parameters.get("seed")
     return run.repetition, seed if isinstance(seed, int) else None
@@ -106,5 +106,5 @@ def _of_repetitions(values: Sequence[float | None], used: Sequence[CellRun]) -> 
     """One value for each repetition."""
     known = [(value, run) for value, run in zip(values, used, strict=True) if value is not None and np.isfinite(value)]
     return Units.of(
-        [value for value, _ in known], [run.repetition for _, run in known], keys=[_key(run) for _, run in known]
+        [value for value, _ in known], [run.repetition for _, run in known], keys=[key_of(run) for _, run in known]
     )

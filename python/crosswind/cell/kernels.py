@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from crosswind.cache import cache_directory
 from crosswind.errors import EngineError
 
 PACKAGE = "crosswind-kernel"
@@ -43,8 +44,7 @@ def kernels_directory() -> Path:
     asked = os.environ.get("CROSSWIND_KERNELS")
     if asked:
         return Path(asked)
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "crosswind" / "kernels"
+    return cache_directory() / "kernels"
 
 
 def installed_kernels() -> list[Kernel]:

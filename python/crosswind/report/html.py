@@ -6,6 +6,7 @@ The chart library is inlined once for all charts; nothing on the page refers to 
 import functools
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import vl_convert
 
 from crosswind.analysis import CellData, collect
 from crosswind.analysis.result import Result
+from crosswind.cache import cache_directory
+from crosswind.errors import DiskError
 from crosswind.record import RunRecord
 from crosswind.report.files import write_text
 from crosswind.report.markup import Markup, escaped
@@ -32,16 +35,22 @@ def render(record: RunRecord, result: Result, *, data: Sequence[CellData] | None
     """
     cells = collect(record) if data is None else data
     page = Markup()
-    body = "\n".join([
+    parts = [
         page.head(result),
         *(page.section(section) for section in sections_of(record, result, cells)),
         page.notes(result),
         page.provenance(result),
-    ])  # fmt: skip
+    ]
+    return document(result.title, parts, page)
+
+
+def document(title: str, parts: Sequence[str], page: Markup) -> str:
+    """One HTML document with everything in it. Args: parts: of its body. page: what made them, and has the charts."""
+    body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(result.title)} – Crosswind</title>\n<style>\n{_asset('style.css')}</style>\n</head>\n"
+        f"<title>{escaped(title)} – Crosswind</title>\n<style>\n{_asset('style.css')}</style>\n</head>\n"
         f"<body>\n<main>\n{body}\n</main>\n{_scripts(page)}\n</body>\n</html>\n"
     )
 
@@ -63,6 +72,12 @@ def _asset(name: str) -> str:
 
 @functools.cache
 def _library() -> str:
-    """Vega, Vega-Lite and vega-embed as one script. "</" would end the script element."""
+    """Vega, Vega-Lite and vega-embed as one script. Making it takes seconds, so that the user's cache keeps it."""
+    place = cache_directory() / f"charts-{vl_convert.__version__}.js"
+    with suppress(OSError):
+        return place.read_text(encoding="utf-8")
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return bundle.replace("</script", "<\\/script")
+    script = bundle.replace("</script", "<\\/script")  # "</" would end the script element.
+    with suppress(DiskError):
+        write_text(place, script)
+    return script

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from crosswind.stats.estimate import Array
 from crosswind.stats.linearised import mean_of
@@ -44,8 +44,9 @@ def diagnostics_of(units: Units) -> Diagnostics:
     """The diagnostics of the values of a cell. Raises: TooFewSamples without a value."""
     means = units.means
     ordered = means.size >= MIN_ORDERED and float(np.ptp(means)) > 0
-    drift, drift_p = _drift(means) if ordered else (None, None)
-    lag1, lag1_p = _lag1(means) if ordered else (None, None)
+    ranks = _centred_ranks(means)
+    drift, drift_p = _drift(ranks) if ordered else (None, None)
+    lag1, lag1_p = _lag1(ranks) if ordered else (None, None)
     error = mean_of(units).error
     variance = float(units.values.var())
     worth = variance / error**2 if error > 0 and variance > 0 else None
@@ -69,20 +70,26 @@ def intraclass_correlation(units: Units) -> float | None:
     return (between - within) / total if total > 0 else None
 
 
-def _drift(means: Array) -> tuple[float, float]:
+def _centred_ranks(values: Array) -> Array:
+    """Ranks less their mean, equal values sharing theirs, shape (n,)."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[place] - (values.size + 1) / 2)
+
+
+def _drift(ranks: Array) -> tuple[float, float]:
     """Spearman's rank correlation with the order, and its p-value by Student's t."""
-    ranks = stats.rankdata(means)
-    order = np.arange(means.size)
-    return _tested(float(np.corrcoef(ranks, order)[0, 1]), means.size)
+    order = np.arange(ranks.size) - (ranks.size - 1) / 2
+    found = float(ranks @ order) / math.sqrt(float(ranks @ ranks) * float(order @ order))
+    return _tested(min(max(found, -1.0), 1.0), ranks.size)
 
 
-def _lag1(means: Array) -> tuple[float, float]:
+def _lag1(ranks: Array) -> tuple[float, float]:
     """Correlation of the ranks of neighbours; ranks, because one slow repetition would hide it."""
-    ranks = stats.rankdata(means) - (means.size + 1) / 2
     square = float(ranks @ ranks)
     found = float(ranks[1:] @ ranks[:-1]) / square
     # Wald & Wolfowitz (1943): the mean is -1/n, and the variance close to 1/n.
-    z = (found + 1 / means.size) * math.sqrt(means.size)
+    z = (found + 1 / ranks.size) * math.sqrt(ranks.size)
     return found, float(2 * special.ndtr(-abs(z)))
 
 

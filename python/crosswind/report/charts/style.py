@@ -4,8 +4,8 @@ Colours are Okabe and Ito's, which colour-blind readers can distinguish, the blu
 A second factor is told apart by dashes.
 """
 
+import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
@@ -70,15 +70,17 @@ def dash_by_model(titles: Iterable[str]) -> alt.StrokeDash:
 
 
 def inline(rows: "Iterable[DataclassInstance]") -> alt.InlineData:
-    """Rows as the data that a chart holds: a field for each attribute that is not None."""
-    return alt.InlineData(
-        values=[{name: value for name, value in asdict(row).items() if value is not None} for row in rows]
-    )
+    """Rows as the data that a chart holds: a field for each attribute that is not None.
+
+    As text, which Altair hands on as it is; of lists it makes a copy for each step in which a chart is made.
+    """
+    shown = [{name: value for name, value in vars(row).items() if value is not None} for row in rows]
+    return alt.InlineData(values=json.dumps(shown, ensure_ascii=False))
 
 
 def specification(drawing: Any, height: int) -> Specification:
-    """A chart's specification, as wide as its place and `height` pixels high."""
+    """A chart's specification, as wide as its place and `height` pixels high; its rows are in `datasets`, each once."""
     made: Specification = drawing.properties(width="container", height=height).to_dict(validate=False)
     for unwanted in ("$schema", "config"):  # the page configures all charts alike, and nothing shall look like a link
         made.pop(unwanted, None)
-    return made
+    return {**made, "datasets": {name: json.loads(rows) for name, rows in made["datasets"].items()}}
