@@ -1,6 +1,8 @@
 """Two runs compared: which cells they share, what changed in them, and whether conditions are met."""
 
+import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +17,8 @@ from crosswind.analysis.two_runs.conditions import Condition, ConditionError, re
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
 from crosswind.cli import main
 from crosswind.record import CellRun
-from crosswind.stats import TooFewSamples, holm
-from crosswind.stats.summary_effect import UnitValues, effect_of
+from crosswind.report.two_runs import render
+from crosswind.stats import Side, TooFewSamples, Units, difference, holm, ratio
 from echo_cells import BASE_MS, exact, parameters, repetitions
 from records import MS, echoes, record, run, table
 from runs import kept_run, new_run
@@ -130,9 +132,9 @@ def test_of_a_run_with_more_repetitions_those_that_both_have_are_compared() -> N
 def test_one_or_two_repetitions_are_shown_without_an_interval_or_a_verdict(count: int) -> None:
     found = change(compared(repetitions(BASE_MS[:count]), repetitions([30.0, 35.0][:count])))
     assert found.ratio.value is not None
-    assert (found.ratio.low, found.p, found.verdict, found.needed) == (None, None, "cannot tell", None)
+    assert (found.ratio.low, found.p, found.verdict, found.needed) == (None, None, "cannot tell", 3)
     assert found.reason is not None
-    assert found.reason.startswith("an interval needs 3 repetitions")
+    assert found.reason.startswith("an interval of a mean needs 3 repetitions")
 
 
 def test_p_values_are_corrected_over_the_cells_of_a_metric_and_statistic() -> None:
@@ -158,7 +160,7 @@ def test_p_values_are_corrected_over_the_cells_of_a_metric_and_statistic() -> No
 def test_a_repetition_has_a_p95_from_100_exchanges_on() -> None:
     few = change(compared(repetitions(BASE_MS, each=99), repetitions(BASE_MS, each=99)), statistic="p95")
     assert (few.a, few.verdict) == (None, "cannot tell")
-    assert few.reason == "for its p95, a repetition needs 100 exchanges, one has 99"
+    assert few.reason == "to compare p95, each repetition needs 100 messages, one has 99"
     many = change(compared(repetitions(BASE_MS, each=100), repetitions(BASE_MS, each=100)), statistic="p95")
     expected = np.mean([np.quantile(np.linspace(-1, 1, 100) + mean, 0.95) for mean in BASE_MS]) * MS
     assert many.a == pytest.approx(expected, rel=1e-6)
@@ -176,7 +178,7 @@ def test_exchanges_that_failed_count_as_the_slowest_to_quantiles_and_are_a_metri
     ordered = [number for number in range(1, 101) if number % 10] + [math.inf] * 10
     assert median.b == pytest.approx(np.median(ordered) * MS)
     assert median.failed_b == 40
-    assert p95.reason == "the p95 of repetitions is an exchange that failed"
+    assert p95.reason == "p95 of a repetition is an exchange that timed out"
     assert (lost.a, lost.b) == (0.0, pytest.approx(0.1))
     assert lost.verdict == "worse"
 
@@ -250,10 +252,16 @@ def test_a_rate_is_worse_when_it_is_smaller() -> None:
     def rates(factor: float) -> list[CellRun]:
         given = {"workload": {"kind": "transfer", "transport": "tcp", "duration_ns": 1000 * MS}}
         return [
-            run(0, transfers_at(factor * rate), repetition=number, parameters={**given, "seed": number})
+            run(
+                0,
+                transfers_at(factor * rate + 100 * number**2),
+                repetition=number,
+                parameters={**given, "seed": number},
+            )
             for number, rate in enumerate((1e6, 1.1e6, 1.05e6, 0.95e6))
         ]
 
+    # Where every pair had the same ratio to the last digit, nothing would show how sure it is.
     found = compared(rates(1), rates(0.8), "mean(goodput) worse by 10%", "mean(goodput) better by 10%")
     assert change(found, "goodput").verdict == "worse"
     assert [condition.answer for condition in found.conditions] == ["shown", "held"]
@@ -277,8 +285,8 @@ def test_a_condition_at_its_amount_is_shown_in_at_most_5_percent(amount: str, un
         for _ in range(4):
             base = 16 + random.normal(0, 1, units)
             after = (base * 1.05 if condition.is_ratio else base + 0.8) + random.normal(0, 0.3, units)
-            sides = UnitValues(base * MS), UnitValues(after * MS)
-            effect = effect_of(*sides, paired=True, is_ratio=condition.is_ratio)
+            sides = Side(Units.of(base * MS)), Side(Units.of(after * MS))
+            effect = (ratio if condition.is_ratio else difference)(*sides)
             p_values.append(condition.p_of_not(effect))
         wrong += min(holm(p_values)) < 0.05
     # 5 % and four standard deviations of the binomial.
@@ -357,6 +365,33 @@ def test_the_exit_status_says_whether_a_condition_is_shown(tmp_path: Path, capsy
     status, out, _ = command(capsys, old, shifted, *asked, "--json")
     found = RunComparison.model_validate_json(out)
     assert (status, found.conditions[0].answer) == (3, "shown")
+
+
+def test_a_page_has_conditions_charts_tables_and_what_differs() -> None:
+    a = repetitions(BASE_MS, levels={"path.delay": "10ms"})
+    b = repetitions(SHIFTED, levels={"path.delay": "10ms"}, delay_ns=9 * MS)
+    found = compared(a, b, "mean(rtt) worse by 10%", "mean(rtt) better by 1%")
+    page = render(found)
+    for said in (
+        "<h2>Conditions</h2>", "<h2>Round-trip time, ms</h2>", "<h2>What the runs do not share</h2>",
+        "Shown: mean(rtt) worse by 10%.", "path.forward.delay_ns", "worse by ",
+    ):  # fmt: skip
+        assert said in page, said
+    # One file, which asks nobody for anything.
+    assert not re.search(r"(src|href)=[\"']?https?:", page)
+    specifications = json.loads(page.split('type="application/json">')[1].split("</script>")[0])
+    rows = [row for one in specifications.values() for rows in one["datasets"].values() for row in rows]
+    assert {(row["comparison"], row["statistic"], row["verdict"]) for row in rows if "statistic" in row} == {
+        ("10ms", "mean", "worse"),
+        ("10ms", "median", "worse"),
+    }
+
+
+def test_a_page_of_nothing_but_failures_has_no_chart() -> None:
+    failed = [run(0, echoes([None] * 5), repetition=at, parameters=parameters(at)) for at in range(3)]
+    page = render(compared(failed, failed))
+    assert "1 of 1 common cell must not be trusted." in page
+    assert "vegaEmbed" not in page
 
 
 def test_a_common_cell_that_is_not_valid_fails_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,8 @@ SHOWN = 3
 CANNOT_TELL = 4
 """Exit status when a condition can neither be shown nor excluded, and an answer is required."""
 
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
 _EPILOG = """\b
 A condition is STATISTIC(METRIC) worse|better|differs by AMOUNT:
   --fail-if "p95(rtt) worse by 10%"      --fail-if "mean(rtt) worse by 2ms"
@@ -39,6 +41,7 @@ Exit status:
 @click.option("--fail-if", "fail_if", multiple=True, metavar="CONDITION", help="Fail when this is shown; repeatable.")
 @click.option("--require-answer", is_flag=True, help="Fail also when a condition can neither be shown nor excluded.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.comparison/1.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write a page with tables, charts and verdicts there.")
 def command(
     *,
     run_a: Path,
@@ -47,6 +50,7 @@ def command(
     fail_if: tuple[str, ...],
     require_answer: bool,
     as_json: bool,
+    html: Path | None,
 ) -> int:
     """Compare the run in directory RUN_B with that in RUN_A: two commits, two machines, two clocks.
 
@@ -59,6 +63,12 @@ def command(
     from crosswind.report.text.two_runs import print_comparison
 
     found = _compared(run_a, run_b, metrics, fail_if)
+    if html:
+        # Drawing takes more than a second to import.
+        from crosswind.report.two_runs import write_html
+
+        write_html(found, html)
+        click.echo(f"wrote {html}", err=True)
     if as_json:
         click.echo(found.to_json())
     else:

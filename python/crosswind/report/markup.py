@@ -11,7 +11,7 @@ from crosswind.report.charts.style import Specification
 from crosswind.report.page import Section
 from crosswind.report.tables.table import Column, Kind, Shown, Table
 from crosswind.report.text.format import EXACT, NOT_MEASURED
-from crosswind.report.text.headline import sentences, verdict
+from crosswind.report.text.headline import Trust, sentences, verdict
 
 _SCROLLING_ROWS = 30  # a longer table scrolls in its place
 _OPEN_PANELS = 4  # panels of a kind that are shown at once; the rest is folded away
@@ -32,11 +32,16 @@ class Markup:
     def head(self, result: Result) -> str:
         """Title, whether to trust it, and what it says."""
         found = verdict(result)
-        lines = "".join(f"<li>{escaped(line)}</li>" for line in [*sentences(result), *result.warnings])
+        lines = [*sentences(result), *result.warnings]
+        return self.header(result.title, f"Crosswind study {result.study}", (found.trust, found.sentence), lines)
+
+    def header(self, title: str, below: str, found: tuple[Trust, str], lines: Sequence[str]) -> str:
+        """The head of a page. Args: found: whether to trust it, and a sentence that says so."""
+        items = "".join(f"<li>{escaped(line)}</li>" for line in lines)
         return (
-            f"<header><h1>{escaped(result.title)}</h1><p>Crosswind study {escaped(result.study)}</p></header>\n"
-            f'<div class="banner {found.trust.value}">{escaped(found.sentence)}</div>\n'
-            f'<ul class="headline">{lines}</ul>'
+            f"<header><h1>{escaped(title)}</h1><p>{escaped(below)}</p></header>\n"
+            f'<div class="banner {found[0].value}">{escaped(found[1])}</div>\n'
+            f'<ul class="headline">{items}</ul>'
         )
 
     def section(self, section: Section) -> str:

@@ -27,7 +27,7 @@ DELTA_UNITS = 5
 """Repetitions of a quantile's interval, and of Cliff's delta."""
 MESSAGES_BEYOND = 5
 """Of a quantile that is taken of each repetition: values to be expected beyond it in each."""
-DELAYED_UNITS = 10
+DELAYED_UNITS = 5
 """Of a difference of such quantiles where something delays exchanges at random: repetitions."""
 
 

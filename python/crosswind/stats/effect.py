@@ -48,7 +48,8 @@ class Effect:
         value: of the effect. parts: as of `Linearised`, of the pairs, or of the random side beside an exact one; of two
             unpaired cells the contributions of both, one after the other. error, freedom: of its standard error.
         n: values of both cells. units: repetitions of the smaller one. design: of both. how: PAIRED, WELCH, CONSTANT or
-            EXACT. is_ratio: whether `value` is a logarithm. shortage: why there is no interval, else None.
+            EXACT. is_ratio: whether `value` is a logarithm. shortage: why there is no interval, else None; needed:
+            repetitions of each that would do, where that is known.
         sides: of two unpaired cells what is permuted.
     """
 
@@ -62,7 +63,13 @@ class Effect:
     how: str
     is_ratio: bool
     shortage: str | None = None
+    needed: int | None = None
     sides: tuple[Array, Array] | None = field(default=None, repr=False)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the effect of a pair, or what stands for it in two independent sets."""
+        return self.error * math.sqrt(self.units)
 
     @cached_property
     def p(self) -> float | None:
@@ -90,7 +97,7 @@ class Effect:
 
     def _beyond(self, over: float, *, above: bool) -> float:
         if self.error == 0:
-            return 0.5
+            return 0.5 if self.how != EXACT else float(over <= 0)
         t = over / self.error
         p = float(special.stdtr(self.freedom, -t))
         if self.linear is None or self.design.tail is LIGHT.tail:
@@ -222,6 +229,7 @@ def _of_one(linear: Linearised, needs: _Needs, how: str, is_ratio: bool, n: int 
         how,
         is_ratio,
         shortage,
+        None if short is None else short.needed,
     )
 
 
@@ -243,6 +251,7 @@ def _unpaired(a: Linearised, b: Linearised, needs: _Needs, is_ratio: bool) -> Ef
         how=WELCH,
         is_ratio=is_ratio,
         shortage=shortage,
+        needed=None if short is None else short.needed,
         sides=(a.value + a.parts, b.value + b.parts),
     )
 

@@ -8,13 +8,11 @@ from crosswind.analysis.summaries import LOST, metric_named, statistics_of
 from crosswind.analysis.trust import reason_of
 from crosswind.analysis.two_runs.conditions import ALPHA, POWER, Condition
 from crosswind.analysis.two_runs.effects import (
-    Measured,
     change_of,
+    failed_of,
     larger_is_worse,
     measure,
-    method_of,
     no_change,
-    too_few,
 )
 from crosswind.analysis.two_runs.matching import Matching, Pair, differing_settings, match_cells
 from crosswind.analysis.two_runs.result import (
@@ -30,7 +28,9 @@ from crosswind.analysis.two_runs.result import (
 from crosswind.analysis.two_runs.surroundings import clocks_of, differing_surroundings
 from crosswind.metrics import METRICS, Metric
 from crosswind.record import RunRecord
-from crosswind.stats import holm
+from crosswind.stats import EXACT, estimate_of, holm
+from crosswind.stats.design import MIN_UNITS
+from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.sample_size import repetitions_needed
 
@@ -133,37 +133,36 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         measured = measure(pair, metric, statistic)
     except TooFewSamples as error:
         return _without(metric, statistic, error.message)
-    effect = measured.ratio or measured.difference
+    effect, unit = measured.ratio or measured.difference, metric.unit.name
     is_same = effect.error == 0 and effect.value == 0
-    short = None if is_same or effect.is_exact else measured.shortage
-    is_known = effect.is_known and short is None
-    verdict: Verdict = "no difference shown" if is_known else "cannot tell"
+    reason = None if is_same else effect.shortage
+    verdict: Verdict = "no difference shown" if reason is None else "cannot tell"
     if is_same:
         verdict = "same"
-    elif effect.is_exact:
+    elif effect.how == EXACT:
         verdict = _direction(metric, measured.difference.value)
-    a, b = measured.a, measured.b
+    values, sides = measured.values, (measured.a.units, measured.b.units)
     return MetricChange(
         metric=metric.name,
         statistic=statistic,
-        unit=metric.unit.name,
-        a=float(a.values.mean()),
-        b=float(b.values.mean()),
-        units_a=len(a.keys),
-        units_b=len(b.keys),
-        n_a=a.n,
-        n_b=b.n,
-        failed_a=a.failed,
-        failed_b=b.failed,
+        unit=unit,
+        a=values[0],
+        b=values[1],
+        units_a=sides[0].count,
+        units_b=sides[1].count,
+        n_a=sides[0].n,
+        n_b=sides[1].n,
+        failed_a=failed_of(pair.a, metric),
+        failed_b=failed_of(pair.b, metric),
         paired=measured.paired,
-        method=method_of(effect),
-        difference=change_of(measured.difference, LEVEL, short),
-        ratio=change_of(measured.ratio, LEVEL, short),
-        p=effect.p if is_known else None,
+        method=estimate_of(effect, unit=unit, level=LEVEL).method,
+        difference=change_of(measured.difference, unit, LEVEL),
+        ratio=change_of(measured.ratio, "1", LEVEL),
+        p=effect.p if reason is None and not is_same else None,
         p_holm=None,
         verdict=verdict,
-        reason=None if is_known or is_same else short.message if short else too_few(effect),
-        needed=short.needed if short else None if verdict == "same" else _pairs_needed(measured),
+        reason=reason,
+        needed=effect.needed if reason else None if verdict == "same" else _pairs_needed(effect),
     )
 
 
@@ -181,9 +180,8 @@ def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
     return "worse" if (difference > 0) == larger_is_worse(metric) else "better"
 
 
-def _pairs_needed(measured: Measured) -> int | None:
-    effect = measured.ratio or measured.difference
-    if effect.is_exact or not effect.is_known:
+def _pairs_needed(effect: Effect) -> int | None:
+    if effect.how == EXACT or effect.shortage is not None:
         return None
     return repetitions_needed(effect.spread, abs(effect.value), power=POWER)
 
@@ -237,13 +235,13 @@ def _asked(condition: Condition, pair: Pair) -> ConditionInCell:
     if effect is None:
         reason = "a change in per cent needs two numbers above 0"
         return answer(change=no_change(reason, LEVEL), reason=reason)
-    short = None if effect.is_exact or (effect.error == 0 and effect.value == 0) else measured.shortage
-    change = change_of(effect, LEVEL, short)
-    if short is not None:
-        more = None if short.needed is None else short.needed - effect.units
-        return answer(change=change, reason=short.message, needed=more)
-    if not effect.is_known:
-        return answer(change=change, reason=too_few(effect))
+    change = change_of(effect, "1" if condition.is_ratio else condition.metric.unit.name, LEVEL)
+    is_same = effect.error == 0 and effect.value == 0 and effect.units >= MIN_UNITS
+    if is_same:
+        return answer(change=change, p=1.0, answer="held")
+    if effect.shortage is not None:
+        more = None if effect.needed is None else effect.needed - effect.units
+        return answer(change=change, reason=effect.shortage, needed=more)
     p, is_held = condition.p_of_not(effect), condition.p_of(effect) < ALPHA
     more = None if is_held else condition.more_needed(effect, effect.units)
     return answer(change=change, p=p, needed=more, answer="held" if is_held else "cannot tell")

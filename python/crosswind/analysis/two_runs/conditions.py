@@ -15,8 +15,8 @@ from enum import Enum
 from crosswind.analysis.summaries import LOST, metric_named, statistics_of
 from crosswind.analysis.two_runs.effects import Measured, larger_is_worse
 from crosswind.metrics import METRICS, SHARE, Metric
+from crosswind.stats.effect import EXACT, Effect
 from crosswind.stats.sample_size import MOST, repetitions_needed
-from crosswind.stats.summary_effect import SummaryEffect
 
 ALPHA = 0.05
 POWER = 0.8
@@ -61,30 +61,30 @@ class Condition:
         """Whether it is about an increase. That of `differs` is about both."""
         return larger_is_worse(self.metric) == (self.direction is Direction.WORSE)
 
-    def effect(self, measured: Measured) -> SummaryEffect | None:
+    def effect(self, measured: Measured) -> Effect | None:
         """The effect that it is about; None where the ratio that it asks for does not exist."""
         return measured.ratio if self.is_ratio else measured.difference
 
-    def p_of_not(self, effect: SummaryEffect) -> float:
+    def p_of_not(self, effect: Effect) -> float:
         """One-sided p-value of the change being smaller than the amount: small where the condition is shown."""
         low, high = self._places()
         if self.direction is Direction.DIFFERS:
             return min(1.0, 2 * min(effect.p_at_most(high), effect.p_at_least(low)))
         return effect.p_at_most(high) if self.is_upward else effect.p_at_least(low)
 
-    def p_of(self, effect: SummaryEffect) -> float:
+    def p_of(self, effect: Effect) -> float:
         """p-value of the change being the amount or more: small where the condition is shown not to be met."""
         low, high = self._places()
         if self.direction is Direction.DIFFERS:
             return max(effect.p_at_least(high), effect.p_at_most(low))
         return effect.p_at_least(high) if self.is_upward else effect.p_at_most(low)
 
-    def more_needed(self, effect: SummaryEffect, units: int) -> int | None:
+    def more_needed(self, effect: Effect, units: int) -> int | None:
         """More repetitions of each run that would decide it, with a probability of 80 %, if the effect is the observed.
 
         Args: units: repetitions that there are. Returns: None where no number would do, or nobody can know.
         """
-        if not effect.is_known or effect.is_exact:
+        if effect.shortage is not None or effect.how == EXACT:
             return None
         low, high = self._places()
         places = {Direction.DIFFERS: (low, high)}.get(self.direction, (high,) if self.is_upward else (low,))

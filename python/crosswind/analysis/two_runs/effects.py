@@ -1,52 +1,64 @@
-"""A statistic of a metric in both runs, repetition by repetition, and how far they lie apart."""
+"""A statistic of a metric in both runs, and how far they lie apart: as levels within a run are compared.
+
+Repetitions with the same number and the same seed met the same losses in both runs and form pairs. Two things differ
+from a comparison within a run. Every exchange that failed counts as slower than all others to a quantile, not only what
+timed out: a run that refuses its slow exchanges must not look fast. And the interval of a share is never narrower than
+that of independent exchanges, so that none of 20 is not none for certain.
+"""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from crosswind.analysis.designs import design_of
-from crosswind.analysis.summaries import Summaries, summaries_of
+import numpy as np
+
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.comparisons import compared_statistic
+from crosswind.analysis.samples import key_of
+from crosswind.analysis.summaries import LOST, SHARE_STATISTIC
 from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
-from crosswind.metrics import RATE, Metric
-from crosswind.stats.design import LIGHT, Shortage, mean_shortage
-from crosswind.stats.sample_size import FEWEST
-from crosswind.stats.summary_effect import How, SummaryEffect, UnitValues, effect_of
+from crosswind.metrics import RATE, Metric, Per
+from crosswind.stats import EXACT, Side, TooFewSamples, Units, difference, estimate_of, pairs_of, ratio
+from crosswind.stats.design import MIN_UNITS
+from crosswind.stats.effect import Effect, Statistic, statistic_of
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A statistic of a metric in a pair of cells.
-
-    paired: whether `a` and `b` have the same repetitions and seeds. shortage: what the design of the cells lacks for an
-    interval, whatever was measured.
-    """
+    """A statistic of a metric in a pair of cells; of paired ones in the repetitions that both have."""
 
     metric: Metric
-    statistic: str
-    a: Summaries
-    b: Summaries
+    statistic: Statistic
+    a: Side
+    b: Side
     paired: bool
-    shortage: Shortage | None = None
+
+    @property
+    def values(self) -> tuple[float, float]:
+        """The statistic in both runs, in the metric's unit."""
+        found = (statistic_of(side.units, self.statistic, exact=side.exact).value for side in (self.a, self.b))
+        return next(found), next(found)
 
     @cached_property
-    def difference(self) -> SummaryEffect:
+    def difference(self) -> Effect:
         """B less A, in the metric's unit."""
-        return self._effect(is_ratio=False)
+        return self._no_surer_than_independent(difference(self.a, self.b, self.statistic))
 
     @cached_property
-    def ratio(self) -> SummaryEffect | None:
-        """ln(B / A); None for shares, and where a mean is not above 0."""
-        if self.metric.is_share or min(self.a.values.mean(), self.b.values.mean()) <= 0:
+    def ratio(self) -> Effect | None:
+        """ln(B / A); None for shares, and where a number is not above 0."""
+        if self.metric.is_share or min(self.values) <= 0:
             return None
-        return self._effect(is_ratio=True)
+        return ratio(self.a, self.b, self.statistic)
 
-    def _effect(self, *, is_ratio: bool) -> SummaryEffect:
-        a, b = (UnitValues(side.values, side.exact) for side in (self.a, self.b))
-        least = 0.0
-        if self.metric.is_share and not (a.exact and b.exact):
-            least = math.hypot(*(0.0 if side.exact else _share_error(side) for side in (self.a, self.b)))
-        return effect_of(a, b, paired=self.paired, is_ratio=is_ratio, least_error=least)
+    def _no_surer_than_independent(self, effect: Effect) -> Effect:
+        if not self.metric.is_share or effect.how == EXACT or effect.units < MIN_UNITS:
+            return effect
+        least = math.hypot(*(0.0 if side.exact else _share_error(side.units) for side in (self.a, self.b)))
+        if effect.error >= least:
+            return effect
+        return replace(effect, linear=None, error=least, shortage=None, needed=None)
 
 
 def measure(pair: Pair, metric: Metric, statistic: str) -> Measured:
@@ -54,39 +66,22 @@ def measure(pair: Pair, metric: Metric, statistic: str) -> Measured:
 
     Raises: TooFewSamples where one of the cells does not have it.
     """
-    a, b = (summaries_of(cell, metric, statistic) for cell in (pair.a, pair.b))
-    theirs = set(b.keys)
-    common = [key for key in a.keys if key in theirs and key[1] is not None]
-    paired = not (a.exact or b.exact) and len(common) == min(len(a.keys), len(b.keys))
-    if paired:
-        a, b = a.chosen(common), b.chosen(common)
-    return Measured(metric, statistic, a, b, paired, _shortage(pair, metric, statistic, a, b))
+    compared: Statistic = "mean" if statistic == SHARE_STATISTIC else compared_statistic(statistic)
+    a, b = (_side(cell, metric) for cell in (pair.a, pair.b))
+    common = None if a.exact or b.exact else pairs_of(a.units, b.units)
+    if common is not None:
+        a, b = (replace(side, units=side.units.chosen(common)) for side in (a, b))
+    measured = Measured(metric, compared, a, b, common is not None)
+    _ = measured.difference
+    return measured
 
 
-def _shortage(pair: Pair, metric: Metric, statistic: str, a: Summaries, b: Summaries) -> Shortage | None:
-    """What the interval of a mean lacks where losses delay exchanges, as in comparisons within a run."""
-    random = [(cell, of) for cell, of in ((pair.a, a), (pair.b, b)) if not of.exact]
-    if statistic != "mean" or not random:
-        return None
-    designs = [design_of(metric, cell.settings) for cell, _ in random]
-    design = designs[0].joined(designs[-1])
-    units = min(len(of.keys) for _, of in random)
-    each = min(of.n // max(len(of.keys), 1) for _, of in random)
-    return None if design.tail is LIGHT.tail else mean_shortage(design, units, units * each)
-
-
-def change_of(effect: SummaryEffect | None, level: float, shortage: Shortage | None = None) -> Change:
-    """An effect with its interval, if the design does not lack what it takes; of a ratio the ratio itself."""
+def change_of(effect: Effect | None, unit: str, level: float) -> Change:
+    """An effect with its interval, if the design of the cells supports it; of a ratio the ratio itself."""
     if effect is None:
-        return Change(value=None, low=None, high=None, level=level, reason="a ratio needs two numbers above 0")
-    value = _shown(effect, effect.value)
-    if effect.is_exact:
-        return Change(value=value, low=None, high=None, level=level)
-    if not effect.is_known or shortage is not None:
-        reason = too_few(effect) if shortage is None else shortage.message
-        return Change(value=value, low=None, high=None, level=level, reason=reason)
-    low, high = (_shown(effect, end) for end in effect.limits(level))
-    return Change(value=value, low=low, high=high, level=level)
+        return no_change("a ratio needs two numbers above 0", level)
+    made = estimate_of(effect, unit=unit, level=level)
+    return Change(value=made.value, low=made.low, high=made.high, level=level, reason=made.reason)
 
 
 def no_change(reason: str, level: float) -> Change:
@@ -94,31 +89,53 @@ def no_change(reason: str, level: float) -> Change:
     return Change(value=None, low=None, high=None, level=level, reason=reason)
 
 
-def too_few(effect: SummaryEffect) -> str:
-    """Why an effect has no interval."""
-    there = "1 repetition" if effect.units == 1 else f"{effect.units} repetitions"
-    common = " that both runs have" if effect.how is How.PAIRED else ""
-    return f"an interval needs {FEWEST} repetitions, there {'is' if effect.units == 1 else 'are'} {there}{common}"
-
-
 def larger_is_worse(metric: Metric) -> bool:
     """Whether more of it is worse: of everything but a rate."""
     return metric.unit is not RATE
 
 
-def method_of(effect: SummaryEffect) -> str:
-    """How an effect's interval was made."""
-    return effect.how.value
+def failed_of(cell: CellData, metric: Metric) -> int:
+    """How many exchanges of a cell failed, where that says something of the metric."""
+    return int(sum(_failed(cell, metric).values()))
 
 
-def _shown(effect: SummaryEffect, value: float) -> float:
-    return math.exp(min(value, 700.0)) if effect.is_ratio else value
+def _side(cell: CellData, metric: Metric) -> Side:
+    """A metric of a cell. Raises: TooFewSamples where it has none."""
+    if metric is LOST:
+        return Side(_lost(cell), exact=cell.is_exact)
+    if metric.name not in cell.samples:
+        raise TooFewSamples("no repetition has a value")
+    side, failed = cell.side(metric.name), _failed(cell, metric)
+    if metric.unit is RATE or not any(failed.values()):
+        return side
+    held = np.array([failed.get(repetition, 0) for repetition, _ in side.units.keys], dtype=np.int64)
+    return replace(side, units=replace(side.units, censored=held))
 
 
-def _share_error(side: Summaries) -> float:
+def _lost(cell: CellData) -> Units:
+    """Whether each exchange failed, 1 or 0. Raises: TooFewSamples without one."""
+    runs = [run for run in cell.runs if run.samples.height]
+    if not runs:
+        raise TooFewSamples("no repetition has a value")
+    flags = [(run.samples["outcome"] != "ok").fill_null(value=True).to_numpy() for run in runs]
+    repetitions = np.repeat([run.repetition for run in runs], [each.size for each in flags])
+    return Units.of(np.concatenate(flags), repetitions, keys=[key_of(run) for run in runs])
+
+
+def _failed(cell: CellData, metric: Metric) -> dict[int, int]:
+    """Exchanges of each repetition that failed, where that says something of the metric.
+
+    A kept connection has one set-up and any number of messages: their failures say nothing about it.
+    """
+    if metric is not LOST and (metric.per is not Per.EXCHANGE or cell.settings.kind not in metric.compared_in):
+        return {}
+    return {run.repetition: int((run.samples["outcome"] != "ok").sum()) for run in cell.runs}
+
+
+def _share_error(units: Units) -> float:
     """The least standard error of a share: that of independent exchanges, with one more of either kind.
 
-    Source: Agresti & Caffo, The American Statistician 54 (2000). Without it, none of 20 would be none for certain.
+    Source: Agresti & Caffo, The American Statistician 54 (2000).
     """
-    share = (float(side.values.mean()) * side.n + 1) / (side.n + 2)
-    return math.sqrt(share * (1 - share) / (side.n + 2))
+    share = (float(units.values.sum()) + 1) / (units.n + 2)
+    return math.sqrt(share * (1 - share) / (units.n + 2))

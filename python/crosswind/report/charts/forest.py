@@ -16,6 +16,7 @@ from crosswind.report.text.format import factor_name, interval, levels, plural_o
 _COLOURS = {
     "larger": PALETTE[1], "smaller": PALETTE[0], "differs": PALETTE[1], "equivalent": PALETTE[2],
     "equal": PALETTE[2], "no difference shown": GREY, "cannot tell": GREY,
+    "worse": PALETTE[1], "better": PALETTE[2], "same": PALETTE[2],
 }  # fmt: skip
 _OTHER = PALETTE[5]
 HOW_TO_READ = "Mark and line: the ratio and its 95 % interval, where there is one; dashed: no difference."

@@ -27,8 +27,8 @@ _COLOURS = {"worse": "red", "better": "green", "shown": "bold red", "held": "gre
 def print_comparison(found: RunComparison, console: Console) -> None:
     """Print a comparison; rich colours it on a terminal only, and not where NO_COLOR is set."""
     for name, side in (("A", found.a), ("B", found.b)):
-        _print_wrapped(console, _side(name, side))
-    _print_wrapped(console, f"{count_of(len(found.common), 'common cell')}, matched by {_matched(found.common)}")
+        _print_wrapped(console, side_text(name, side))
+    _print_wrapped(console, f"{count_of(len(found.common), 'common cell')}, matched by {matched_text(found.common)}")
     for name, cells in (("A", found.only_a), ("B", found.only_b)):
         if cells:
             _print_wrapped(console, f"only in {name}: {listed([levels(cell) for cell in cells])}")
@@ -51,13 +51,15 @@ def change_text(change: Change, *, is_ratio: bool, unit: str) -> str:
     return f"{value} [{', '.join(ends)}] {label}" if ends else f"{value} {label}"
 
 
-def _side(name: str, side: RunSide) -> str:
+def side_text(name: str, side: RunSide) -> str:
+    """A run in one line: its directory, title, start, clocks and size."""
     started = f", {side.started[:16].replace('T', ' ')}" if side.started else ""
     counts = f"{count_of(side.cells, 'cell')}, {count_of(side.repetitions, 'repetition')}"
     return f"{name}  {side.directory}: {side.title}{started}, {' and '.join(side.clocks)} clock, {counts}"
 
 
-def _matched(cells: Sequence[CommonCell]) -> str:
+def matched_text(cells: Sequence[CommonCell]) -> str:
+    """What common cells have in common."""
     ways = [cell.matched_by for cell in cells]
     kinds = list(dict.fromkeys(ways))
     return kinds[0] if len(kinds) == 1 else ", ".join(f"{kind} ({ways.count(kind)})" for kind in kinds)
@@ -90,25 +92,25 @@ def _print_metric(console: Console, name: str, cells: Sequence[CommonCell]) -> N
     for cell, change in rows:
         named = [levels(cell.levels)] if has_levels else []
         ends = [number(value, divisor) for value in (change.a, change.b)]
-        shown, is_ratio = _scaled(change)
+        shown, is_ratio = scaled(change)
         text = change_text(shown, is_ratio=is_ratio, unit=change.unit)
         table.add_row(
-            *map(Text, [*named, change.statistic, *ends, text, _units(change)]),
-            Text(_verdict(change), style=_COLOURS.get(change.verdict, "")),
+            *map(Text, [*named, change.statistic, *ends, text, units_text(change)]),
+            Text(verdict_text(change), style=_COLOURS.get(change.verdict, "")),
         )
     console.print()
     console.print(Text(f"{metric.title if metric else name}, {label}", style="bold"))
     console.print(table)
-    for note in _notes(rows):
+    for note in notes_on(rows):
         _print_wrapped(console, note, style="dim")
 
 
-def _scaled(change: MetricChange) -> tuple[Change, bool]:
+def scaled(change: MetricChange) -> tuple[Change, bool]:
     """The ratio where there is one, else the difference; and which of them it is."""
     return (change.ratio, True) if change.ratio.value is not None else (change.difference, False)
 
 
-def _units(change: MetricChange) -> str:
+def units_text(change: MetricChange) -> str:
     """Repetitions on which a change rests: "20 pairs", "20 and 15"."""
     if change.a is None:
         return NOTHING
@@ -117,8 +119,9 @@ def _units(change: MetricChange) -> str:
     return f"{change.units_a} and {change.units_b}"
 
 
-def _verdict(change: MetricChange) -> str:
-    shown, is_ratio = _scaled(change)
+def verdict_text(change: MetricChange) -> str:
+    """What is known of a change: "worse by 12 to 19 %", "no difference shown", "cannot tell" and why."""
+    shown, is_ratio = scaled(change)
     if change.verdict in ("worse", "better"):
         ends = [end for end in (shown.low, shown.high, shown.value) if end is not None][:2]
         sizes = sorted(abs(end - 1) if is_ratio else abs(end) for end in ends)
@@ -147,7 +150,8 @@ def _scale(changes: Sequence[float], *, is_ratio: bool, unit: str) -> tuple[floa
     return 1 / divisor, label
 
 
-def _notes(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[str]:
+def notes_on(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[str]:
+    """What to say below the changes of a metric."""
     changes = [change for _, change in rows]
     if any(change.failed_a or change.failed_b for change in changes if change.statistic == "mean"):
         yield "Means are of the exchanges that succeeded; to a quantile, those that failed count as the worst."

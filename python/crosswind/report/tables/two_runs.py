@@ -1,0 +1,67 @@
+"""Two runs compared: what changed in each common cell, a table for each metric."""
+
+from collections.abc import Sequence
+
+from crosswind.analysis.summaries import metric_named
+from crosswind.analysis.two_runs.result import CommonCell, MetricChange, RunComparison
+from crosswind.report.tables.table import Table, names, numbers, sentences
+from crosswind.report.text.format import levels, number, p_value, scale_of
+from crosswind.report.text.two_runs import change_text, notes_on, scaled, units_text, verdict_text
+
+
+def change_tables(found: RunComparison) -> dict[str, Table]:
+    """A table for each metric that has a number in any common cell, by the metric's name."""
+    metrics = dict.fromkeys(change.metric for cell in found.common for change in cell.changes)
+    rows = {name: _rows(name, found.common) for name in metrics}
+    return {name: _table(name, own) for name, own in rows.items() if any(change.a is not None for _, change in own)}
+
+
+def condition_table(found: RunComparison) -> Table | None:
+    """Every condition with its answer in each cell; None without a condition."""
+    rows = [
+        [
+            asked.condition,
+            levels(cell.levels),
+            change_text(cell.change, is_ratio=asked.is_ratio, unit=asked.unit),
+            p_value(cell.p_holm),
+            cell.answer if cell.reason is None else f"{cell.answer}: {cell.reason}",
+        ]
+        for asked in found.conditions
+        for cell in asked.cells
+    ]
+    columns = [*names("condition", "cell"), *numbers("change [95 %]", "p (Holm)"), *sentences("answer")]
+    return Table("Conditions", columns, rows) if rows else None
+
+
+def surroundings_table(found: RunComparison) -> Table | None:
+    """Settings, versions and machines that the two runs do not share; None where there is nothing."""
+    rows = [[row.what, row.a or "not set", row.b or "not set"] for row in (*found.settings, *found.surroundings)]
+    return Table("What the runs do not share", [*names("what"), *sentences("A", "B")], rows) if rows else None
+
+
+def _rows(name: str, cells: Sequence[CommonCell]) -> list[tuple[CommonCell, MetricChange]]:
+    return [(cell, change) for cell in cells for change in cell.changes if change.metric == name]
+
+
+def _table(name: str, rows: Sequence[tuple[CommonCell, MetricChange]]) -> Table:
+    metric = metric_named(name)
+    divisor, unit = scale_of([value for _, change in rows for value in (change.a, change.b)], rows[0][1].unit)
+    texts = []
+    for cell, change in rows:
+        shown, is_ratio = scaled(change)
+        ends = [number(value, divisor) for value in (change.a, change.b)]
+        text = change_text(shown, is_ratio=is_ratio, unit=change.unit)
+        texts.append([levels(cell.levels), change.statistic, *ends, text, p_value(change.p_holm),
+                      units_text(change), verdict_text(change)])  # fmt: skip
+    methods = dict.fromkeys(change.method for _, change in rows if change.method != "none")
+    return Table(
+        f"{metric.title if metric else name}, {unit}",
+        [
+            *names("cell", "statistic"),
+            *numbers("A", "B", "change [95 %]", "p (Holm)", "n"),
+            *sentences("verdict"),
+        ],
+        texts,
+        footnotes=[*(f"Changes: {method}." for method in methods), *notes_on(rows)],
+        help=metric.help if metric else "",
+    )
