@@ -1,7 +1,6 @@
 """`crosswind predict`: what the models say of a path, side by side, without running anything."""
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -222,19 +221,20 @@ def _three_digits(number: float) -> str:
 def _simulated(question: Question, runs: int | None, seed: int) -> dict[str, Any]:
     """The distribution of simulated transfer times, ns. Raises: UsageError where no size says what to transfer."""
     from crosswind.models import situation
-    from crosswind.models.simulated import distribution
+    from crosswind.models.simulated import MANY_PACKETS, simulated_transfers
 
     if question.size_bytes is None:
         raise UsageError("--simulate needs a --size", hint="as --size 256kB")
     cell = situation(question.parameters("transfer", "tcp"), question.rtt_ns)
     try:
-        times_ns = distribution(cell, runs, seed) * 1e9
+        made = simulated_transfers(cell, runs=runs, packets=MANY_PACKETS, seed=seed)
     except ValueError as error:
         raise UsageError(f"--simulate: {error}", hint="the formulas need no --simulate") from None
+    times_ns = sorted(1e9 * made.times)
     n = len(times_ns)
     ranks = {f"p{100 * q:g}": float(times_ns[min(n - 1, int(q * n))]) for q in _QUANTILES}
-    spread = float(times_ns.std(ddof=1)) / math.sqrt(n) if n > 1 else None
-    return {"runs": n, "seed": seed, "mean": float(times_ns.mean()), "standard_error": spread, **ranks}
+    error_ns = None if made.error_s is None else 1e9 * made.error_s
+    return {"runs": n, "seed": seed, "mean": 1e9 * made.mean_s, "standard_error": error_ns, **ranks}
 
 
 def _print_simulated(question: Question, found: Mapping[str, Any]) -> None:

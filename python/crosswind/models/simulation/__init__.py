@@ -1,6 +1,7 @@
 """A small simulation of one TCP transfer, packet by packet: it gives a distribution, and nothing in it is fitted."""
 
 import math
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
@@ -13,10 +14,35 @@ from crosswind.models.situation import Situation
 _DEFAULT_QUEUE = 1000
 _MOST_LOSS = 0.8
 _LARGEST_BYTES = 1_000_000_000
+_RUNS_A_SLOPE = 10
 
 
-def simulated_times(cell: Situation, *, runs: int, seed: int) -> Array:
-    """Times from the first to the last packet with payload of simulated transfers, s, shape (runs,).
+@dataclass(frozen=True)
+class Simulated:
+    """Simulated transfers, from the first to the last packet with payload, s, shape (runs,).
+
+    Attributes:
+        times: of each. adjusted: less what chance is known to have added. The mean of both is the same but for chance,
+            which moves that of `adjusted` less.
+    """
+
+    times: Array
+    adjusted: Array
+
+    @property
+    def mean_s(self) -> float:
+        """Mean of all transfers there could be, s."""
+        return float(self.adjusted.mean())
+
+    @property
+    def error_s(self) -> float | None:
+        """Its standard error, s; None with one transfer."""
+        runs = self.adjusted.size
+        return float(self.adjusted.std(ddof=1)) / math.sqrt(runs) if runs > 1 else None
+
+
+def simulate(cell: Situation, *, runs: int, seed: int) -> Simulated:
+    """Simulates transfers.
 
     Args:   cell: a transfer of a size with a known round trip. runs: at least 1. seed: the same gives the same times.
     Raises: ValueError when the cell has no size or round trip, or more size or loss than can be simulated.
@@ -29,21 +55,34 @@ def simulated_times(cell: Situation, *, runs: int, seed: int) -> Array:
         raise ValueError("the simulation needs a size of at most 1 GB: beyond, it takes too long")
     segments = math.ceil(cell.size_bytes / cell.mss_bytes)
     path = _path(cell, segments)
-    ends = cell.rtt_s + path.ack_s * 2
     sender = SenderSettings(
         cubic=cell.congestion_control == "cubic",
         initial_window=cell.initial_window,
         window_segments=cell.window_segments or math.inf,
         min_rto_s=cell.min_rto_s,
         probes=cell.tail_loss_probe,
-        handshake_s=ends,
+        handshake_s=cell.rtt_s + path.ack_s * 2,
     )
-    times = np.empty(runs)
+    random = Random(seed)
+    times, waits, losses = np.empty(runs), np.empty(runs), np.empty((runs, 2))
     for run in range(runs):
-        way = Path(path, segments, Random(f"{seed} {run}"))
-        Sender(sender, way).run()
+        way = Path(path, segments, random.random)
+        own = Sender(sender, way)
+        own.run()
         times[run] = way.last_arrival_s - way.first_arrival_s
-    return times
+        waits[run] = own.excess_wait_s
+        losses[run] = way.excess_losses, way.excess_last
+    return Simulated(times, _adjusted(times - waits, losses))
+
+
+def _adjusted(times: Array, losses: Array) -> Array:
+    """Times less what losses beyond the expected number cost, by regression on as many of them as the runs support.
+
+    Source: control variates, Glasserman 2003, section 4.1: what is regressed on has the mean 0.
+    """
+    known = losses[:, : times.size // _RUNS_A_SLOPE]
+    slopes = np.linalg.lstsq(np.column_stack([np.ones(times.size), known]), times)[0][1:]
+    return np.asarray(times - known @ slopes)
 
 
 def _path(cell: Situation, segments: int) -> PathSettings:

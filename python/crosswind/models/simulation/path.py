@@ -6,8 +6,8 @@ it is sent; only an acknowledgement that is delayed may still be overtaken by th
 
 import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from random import Random
 
 ACK_BYTES = 52  # RFC 791, 9293 and 7323: headers of IPv4 and TCP with timestamps
 _DELAYED_ACK_S = 0.040
@@ -33,80 +33,94 @@ class PathSettings:
 class Path:
     """A link with a queue, loss before it, and a receiver behind it.
 
-    `received` are the segments in the order in which they arrived for the first time; an acknowledgement is a time
-    and how many of them it tells of (all its selective blocks fit).
+    `received` are the segments in the order in which they arrived for the first time. `acks` are on their way back:
+    each is a time and of how many of `received` it tells (all its selective blocks fit). `excess_losses`: of segments,
+    beyond the expected number; `excess_last`: of the last one.
     """
 
-    def __init__(self, settings: PathSettings, segments: int, random: Random) -> None:
+    def __init__(self, settings: PathSettings, segments: int, random: Callable[[], float]) -> None:
+        """`random`: numbers in [0, 1), one for each packet that enters the path, which decide whether it is lost."""
         self.settings = settings
         self.segments = segments
         self.received: list[int] = []
+        self.acks: deque[tuple[float, int]] = deque()
         self.first_arrival_s = math.inf
         self.last_arrival_s = math.inf
-        self._acks: deque[tuple[float, int]] = deque()
-        self._random = random.random
-        self._arrived = bytearray(segments)
+        self.excess_losses = self.excess_last = 0.0
+        self._random = random
+        self._arrived = bytearray(self.segments)
         self._leaving: deque[float] = deque()
         self._free_s = 0.0
         self._back_free_s = 0.0
         self._expected = 0  # the first segment that has not arrived
         self._quick_acks = _QUICK_ACKS
-        self._delayed_since_s = math.inf
+        self._delayed_until_s = math.inf
 
     def send(self, segment: int, now_s: float) -> None:
         """Lets a segment enter the path. Times must not go back."""
         settings, leaving = self.settings, self._leaving
-        if self._random() < settings.loss:
+        lost, is_last = self._random() < settings.loss, segment == self.segments - 1
+        self.excess_losses += lost - settings.loss
+        if is_last:
+            self.excess_last += lost - settings.loss
+        if lost:
             return
         while leaving and leaving[0] <= now_s:
             leaving.popleft()
         if len(leaving) > settings.queue_packets:  # one of them is in transmission
             return
-        takes_s = settings.last_s if segment == self.segments - 1 else settings.serialisation_s
-        self._free_s = max(self._free_s, now_s) + takes_s
-        leaving.append(self._free_s)
-        self._receive(segment, self._free_s)
+        takes_s = settings.last_s if is_last else settings.serialisation_s
+        arrival_s = (self._free_s if self._free_s > now_s else now_s) + takes_s
+        self._free_s = arrival_s
+        leaving.append(arrival_s)
+        if self._delayed_until_s < arrival_s:
+            self._acknowledge(self._delayed_until_s)
+        self._receive(segment, arrival_s)
 
-    def next_ack_s(self) -> float:
-        """When the next acknowledgement is back, unless something is sent before; inf when none is on its way."""
-        if self._acks:
-            return self._acks[0][0]
-        return self._delayed_since_s + _DELAYED_ACK_S + self.settings.ack_s + self.settings.rtt_s
+    def delayed_ack_s(self) -> float:
+        """When the acknowledgement that is delayed will be back, unless something is sent before; inf for none."""
+        return self._delayed_until_s + self.settings.ack_s + self.settings.rtt_s
 
-    def take_ack(self) -> tuple[float, int] | None:
-        """The next acknowledgement: when it is back, and of how many of `received` it tells; None when it was lost."""
-        if not self._acks:
-            self._acknowledge(self._delayed_since_s + _DELAYED_ACK_S)
-        return self._acks.popleft() if self._acks else None
+    def send_delayed_ack(self) -> None:
+        """Lets the acknowledgement that is delayed go: it is now among `acks`, or lost."""
+        self._acknowledge(self._delayed_until_s)
+
+    def failure(self, segment: int) -> float:
+        """Probability that nothing comes back of a segment sent alone; of the only one missing, that it is lost."""
+        arrives = 1 - self.settings.loss
+        if len(self.received) == self.segments - 1 and not self._arrived[segment]:
+            return 1 - arrives
+        return 1 - arrives * (1 - self.settings.loss_back)
 
     def _receive(self, segment: int, arrival_s: float) -> None:
-        if self._delayed_since_s + _DELAYED_ACK_S < arrival_s:
-            self._acknowledge(self._delayed_since_s + _DELAYED_ACK_S)
-        new = not self._arrived[segment]
-        holes_before = len(self.received) > self._expected
-        if new:
-            self._note(segment, arrival_s)
-        else:
+        received, expected = self.received, self._expected
+        if self._arrived[segment]:
             self._quick_acks = _QUICK_ACKS
-        second = self._delayed_since_s < math.inf
-        if not new or holes_before or len(self.received) > self._expected or second or self._quick_acks:
+            self._acknowledge(arrival_s)
+            return
+        self._arrived[segment] = 1
+        in_order = segment == expected == len(received)
+        received.append(segment)
+        if in_order:
+            self._expected = expected + 1
+        elif segment == expected:
+            hole = self._arrived.find(0, expected)
+            self._expected = hole if hole >= 0 else self.segments
+        if len(received) == 1:
+            self.first_arrival_s = arrival_s
+        if len(received) == self.segments:
+            self.last_arrival_s = arrival_s
+        if not in_order or self._quick_acks or self._delayed_until_s < math.inf:
             self._acknowledge(arrival_s)
         else:
-            self._delayed_since_s = arrival_s
-
-    def _note(self, segment: int, arrival_s: float) -> None:
-        self._arrived[segment] = 1
-        self.received.append(segment)
-        while self._expected < self.segments and self._arrived[self._expected]:
-            self._expected += 1
-        if len(self.received) == 1:
-            self.first_arrival_s = arrival_s
-        if len(self.received) == self.segments:
-            self.last_arrival_s = arrival_s
+            self._delayed_until_s = arrival_s + _DELAYED_ACK_S
 
     def _acknowledge(self, time_s: float) -> None:
-        self._delayed_since_s = math.inf
-        self._quick_acks = max(0, self._quick_acks - 1)
+        self._delayed_until_s = math.inf
+        if self._quick_acks:
+            self._quick_acks -= 1
         if self._random() >= self.settings.loss_back:
-            self._back_free_s = max(self._back_free_s, time_s) + self.settings.ack_s
-            self._acks.append((self._back_free_s + self.settings.rtt_s, len(self.received)))
+            free_s = self._back_free_s
+            free_s = (free_s if free_s > time_s else time_s) + self.settings.ack_s
+            self._back_free_s = free_s
+            self.acks.append((free_s + self.settings.rtt_s, len(self.received)))

@@ -5,8 +5,8 @@ is fitted to measurements.
 """
 
 import math
+from collections import deque
 from dataclasses import dataclass
-from enum import Enum
 
 from crosswind.models.simulation.congestion import Cubic, Reno
 from crosswind.models.simulation.path import Path
@@ -15,14 +15,7 @@ _DUPLICATES = 3  # segments known to be received behind a hole before it counts 
 _LONGEST_TIMEOUT_S = 120.0
 _TICK_S = 0.001
 _IN_FLIGHT, _LOST, _DELIVERED = 0, 1, 2
-
-
-class State(Enum):
-    """What the sender knows of losses: none, one that it repairs, or a timeout."""
-
-    OPEN = 0
-    RECOVERY = 1
-    LOSS = 2
+_OPEN, _RECOVERY, _LOSS = 0, 1, 2  # what the sender knows of losses: none, one that it repairs, a timeout
 
 
 @dataclass(frozen=True)
@@ -38,7 +31,12 @@ class SenderSettings:
 
 
 class Sender:
-    """Sends the segments of one transfer over a path, until all have arrived."""
+    """Sends the segments of one transfer over a path, until all have arrived.
+
+    `excess_wait_s`: how much longer than expected timeouts have followed one another. A segment that is sent alone
+    after a timeout is acknowledged or not, whatever was before. So the expected wait is known, and what exceeds it is 0
+    in the mean over all transfers.
+    """
 
     def __init__(self, settings: SenderSettings, path: Path) -> None:
         self._settings = settings
@@ -52,9 +50,10 @@ class Sender:
         self._known = 0  # of what the path has received, how much has been acknowledged
         self._flying = self._lost = 0
         self._sacked = 0
-        self._state = State.OPEN
+        self._state = _OPEN
         self._recover = 0  # the segment whose acknowledgement ends the repair
         self._prr_delivered = self._prr_out = self._prr_before = 0
+        self._in_order: deque[tuple[float, int]] = deque()  # what was sent, and when; also what has since arrived
         self._rack = (-1.0, -1)  # when the latest segment that arrived was sent, and which it is
         self._rack_rtt_s = 0.0
         self._srtt_s = settings.handshake_s
@@ -67,46 +66,55 @@ class Sender:
         self._probe_end = -1
         self._most_out = 0
         self._limited = False
+        self._alone = False  # one timeout follows another, for a segment that is sent alone
+        self._timed_out_s = 0.0
+        self.excess_wait_s = 0.0
 
     def run(self) -> None:
         """Sends everything. The path then knows when the first and the last segment arrived."""
-        path = self._path
+        path, acks = self._path, self._path.acks
         self._transmit(0.0)
         while path.last_arrival_s == math.inf:
-            timer_s = min(self._timer_s, self._reordering_s)
-            if path.next_ack_s() <= timer_s:
-                ack = path.take_ack()
-                if ack is None:
-                    continue
-                now_s, known = ack
+            timer_s = self._timer_s if self._timer_s < self._reordering_s else self._reordering_s
+            if acks and acks[0][0] <= timer_s:
+                now_s, known = acks.popleft()
                 self._handle_ack(now_s, known)
-            elif self._reordering_s <= self._timer_s:
-                now_s, self._reordering_s = self._reordering_s, math.inf
-                if self._mark_losses(now_s) and self._state is not State.RECOVERY:
-                    self._enter_recovery()
-                    self._reduce(1, advanced=False, lost=True)
-            elif self._timer_is_probe:
-                now_s = self._timer_s
-                self._probe(now_s)
-                continue
+                self._transmit(now_s)
+            elif not acks and path.delayed_ack_s() <= timer_s:
+                path.send_delayed_ack()
             else:
-                now_s = self._timer_s
-                self._handle_timeout(now_s)
-            self._transmit(now_s)
+                self._handle_timer(timer_s)
 
-    def _timeout_s(self) -> float:
-        once_s = self._srtt_s + max(4 * self._variation_s, self._settings.min_rto_s)
-        return float(min(once_s * 2**self._backoff, _LONGEST_TIMEOUT_S))
+    def _handle_timer(self, now_s: float) -> None:
+        if self._reordering_s <= self._timer_s:
+            self._reordering_s = math.inf
+            if self._mark_losses(now_s) and self._state != _RECOVERY:
+                self._enter_recovery()
+                self._reduce(1, advanced=False, lost=True)
+        elif self._timer_is_probe:
+            self._probe(now_s)
+            return
+        else:
+            self._handle_timeout(now_s)
+        self._transmit(now_s)
 
     def _arm(self, now_s: float) -> None:
         """Starts the timer again: of a probe where nothing is being repaired, else of a retransmission."""
+        out = self._nxt - self._una
+        if not out:
+            self._timer_s = math.inf
+            return
         timeout_s = self._timeout_s()
-        self._timer_is_probe = self._settings.probes and self._state is State.OPEN and self._probe_end < 0
+        self._timer_is_probe = self._settings.probes and self._state == _OPEN and self._probe_end < 0
         if self._timer_is_probe:
-            alone = self._nxt - self._una == 1
-            patience_s = 2 * self._srtt_s + (self._settings.min_rto_s if alone else 2 * _TICK_S)
+            patience_s = 2 * self._srtt_s + (self._settings.min_rto_s if out == 1 else 2 * _TICK_S)
             timeout_s = min(timeout_s, patience_s)
-        self._timer_s = now_s + timeout_s if self._nxt > self._una else math.inf
+        self._timer_s = now_s + timeout_s
+
+    def _timeout_s(self) -> float:
+        least_s, varied_s = self._settings.min_rto_s, 4 * self._variation_s
+        timeout_s = self._srtt_s + (varied_s if varied_s > least_s else least_s)
+        return float(min(timeout_s * 2**self._backoff, _LONGEST_TIMEOUT_S))
 
     def _handle_ack(self, now_s: float, known: int) -> None:
         una, out = self._una, self._nxt - self._una
@@ -114,18 +122,20 @@ class Sender:
         advanced = self._una > una
         if advanced:
             self._backoff = 0
+            self._alone = False
         if self._probe_end >= 0 and self._una >= self._probe_end:
             self._end_probe()
         found = self._mark_losses(now_s)
-        if self._state is not State.OPEN and self._una >= self._recover:
-            if self._state is State.RECOVERY:
+        if self._state != _OPEN and self._una >= self._recover:
+            if self._state == _RECOVERY:
                 self._control.cwnd = int(self._control.ssthresh)
-            self._state = State.OPEN
-        if self._lost and (self._state is State.OPEN or (self._state is State.LOSS and found == 2)):
+            self._state = _OPEN
+        if self._lost and (self._state == _OPEN or (self._state == _LOSS and found == 2)):
             self._enter_recovery()
-        if self._state is State.RECOVERY and delivered:
-            self._reduce(delivered, advanced=advanced, lost=bool(found))
-        elif self._state is not State.RECOVERY and advanced and self._may_grow(out):
+        if self._state == _RECOVERY:
+            if delivered:
+                self._reduce(delivered, advanced=advanced, lost=bool(found))
+        elif advanced and self._may_grow(out):
             self._control.handle_ack(delivered, now_s)
         if advanced:
             self._arm(now_s)
@@ -140,28 +150,33 @@ class Sender:
     def _deliver(self, now_s: float, known: int) -> int:
         """Notes what an acknowledgement tells of. Returns: how many segments it is the first to tell of."""
         fate, rtt_s = self._fate, math.inf
-        for index in range(self._known, known):
-            segment = self._path.received[index]
+        rack_s, rack_segment = self._rack
+        for segment in self._path.received[self._known : known]:
             if fate[segment] == _LOST:
                 self._lost -= 1
             else:
                 self._flying -= 1
             fate[segment] = _DELIVERED
             self._sacked += 1
-            elapsed_s = now_s - self._sent_s[segment]
-            again = self._times_sent[segment] > 1
-            if not again:
-                rtt_s = min(rtt_s, elapsed_s)
-            if not (again and elapsed_s < self._least_rtt_s) and (self._sent_s[segment], segment) > self._rack:
-                self._rack, self._rack_rtt_s = (self._sent_s[segment], segment), elapsed_s
-        delivered = max(0, known - self._known)
-        self._known = max(self._known, known)
-        while self._una < self._nxt and fate[self._una] == _DELIVERED:
-            self._una += 1
-            self._sacked -= 1
+            sent_s = self._sent_s[segment]
+            elapsed_s = now_s - sent_s
+            if self._times_sent[segment] == 1:
+                rtt_s = elapsed_s if elapsed_s < rtt_s else rtt_s
+            elif elapsed_s < self._least_rtt_s:  # the answer to an earlier copy
+                continue
+            if sent_s > rack_s or (sent_s == rack_s and segment > rack_segment):
+                rack_s, rack_segment, self._rack_rtt_s = sent_s, segment, elapsed_s
+        self._rack = rack_s, rack_segment
+        una = self._una
+        while una < self._nxt and fate[una] == _DELIVERED:
+            una += 1
+        self._sacked -= una - self._una
+        self._una = una
+        delivered = known - self._known
+        self._known += max(0, delivered)
         if rtt_s < math.inf:
             self._measure(rtt_s, now_s)
-        return delivered
+        return max(0, delivered)
 
     def _measure(self, rtt_s: float, now_s: float) -> None:
         self._least_rtt_s = min(self._least_rtt_s, rtt_s)
@@ -172,31 +187,35 @@ class Sender:
     def _mark_losses(self, now_s: float) -> int:
         """RACK. Returns: 2 when a segment was found lost that had been sent again, 1 for others, 0 for none."""
         self._reordering_s = math.inf
-        if self._rack[1] < 0 or self._flying == 0 or (not self._sacked and self._state is State.OPEN):
+        if not self._sacked and self._state == _OPEN:
+            return 0
+        if self._rack[1] < 0 or self._flying == 0:
             return 0
         wait_s = 0.0
-        if self._state is State.OPEN and self._sacked < _DUPLICATES:
+        if self._state == _OPEN and self._sacked < _DUPLICATES:
             wait_s = min(self._least_rtt_s / 4, self._srtt_s / 8)
-        found, first = 0, math.inf
-        fate, sent_s = self._fate, self._sent_s
-        for segment in range(self._una, self._nxt):
-            if fate[segment] or (sent_s[segment], segment) > self._rack:
-                continue
-            left_s = self._rack_rtt_s + wait_s - (now_s - sent_s[segment])
-            if left_s > 1e-9:
-                first = min(first, left_s)
-                continue
-            fate[segment] = _LOST
-            self._lost += 1
-            self._flying -= 1
-            found = max(found, min(2, self._times_sent[segment]))
-        self._reordering_s = now_s + first
+        found = 0
+        in_order, fate = self._in_order, self._fate
+        while in_order:
+            sent_s, segment = in_order[0]
+            if fate[segment] == _IN_FLIGHT and self._sent_s[segment] == sent_s:
+                if in_order[0] > self._rack:
+                    break
+                left_s = self._rack_rtt_s + wait_s - (now_s - sent_s)
+                if left_s > 1e-9:
+                    self._reordering_s = now_s + left_s
+                    break
+                fate[segment] = _LOST
+                self._lost += 1
+                self._flying -= 1
+                found = max(found, min(2, self._times_sent[segment]))
+            in_order.popleft()
         return found
 
     def _enter_recovery(self) -> None:
         self._prr_before, self._prr_delivered, self._prr_out = self._control.cwnd, 0, 0
         self._control.handle_loss()
-        self._state, self._recover, self._probe_end = State.RECOVERY, self._nxt, -1
+        self._state, self._recover, self._probe_end = _RECOVERY, self._nxt, -1
 
     def _reduce(self, delivered: int, *, advanced: bool, lost: bool) -> None:
         """PRR: how much may be sent for what was delivered during a repair."""
@@ -213,11 +232,11 @@ class Sender:
         self._control.cwnd = self._flying + allowed
 
     def _handle_timeout(self, now_s: float) -> None:
-        progress = self._state is State.LOSS and self._backoff == 0
-        if self._state is State.OPEN or progress:
+        progress = self._state == _LOSS and self._backoff == 0
+        if self._state == _OPEN or progress:
             self._control.handle_loss()
         self._control.handle_timeout()
-        self._state, self._recover, self._probe_end = State.LOSS, self._nxt, -1
+        self._state, self._recover, self._probe_end = _LOSS, self._nxt, -1
         for segment in range(self._una, self._nxt):
             recent = segment != self._una and self._rack_rtt_s - (now_s - self._sent_s[segment]) > 0
             if self._fate[segment] == _IN_FLIGHT and not recent:
@@ -227,6 +246,25 @@ class Sender:
         self._control.cwnd = self._flying + 1
         self._backoff += 1
         self._timer_s = math.inf
+        self._count_wait(now_s)
+
+    def _count_wait(self, now_s: float) -> None:
+        if self._alone:
+            self.excess_wait_s += now_s - self._timed_out_s
+        elif not self._flying:
+            self._alone = True
+            self.excess_wait_s -= self._expected_wait_s(self._path.failure(self._una))
+        self._timed_out_s = now_s
+
+    def _expected_wait_s(self, failure: float) -> float:
+        """Of the timeouts that follow this one, each with the probability `failure` after the one before."""
+        expected_s, reached = 0.0, failure
+        timeout_s = self._timeout_s()
+        while timeout_s < _LONGEST_TIMEOUT_S and reached > 0:
+            expected_s += reached * timeout_s
+            reached *= failure
+            timeout_s = min(2 * timeout_s, _LONGEST_TIMEOUT_S)
+        return expected_s + reached * timeout_s / (1 - failure)
 
     def _probe(self, now_s: float) -> None:
         """A tail loss probe: something new, else the last segment again."""
@@ -244,24 +282,24 @@ class Sender:
 
     def _end_probe(self) -> None:
         """A probe that had to send a lost segment again has hidden a loss, which halves the window nevertheless."""
-        if self._state is State.OPEN and self._times_sent[self._probe_end - 1] > 1:
+        if self._state == _OPEN and self._times_sent[self._probe_end - 1] > 1:
             self._control.handle_loss()
             self._control.cwnd = int(self._control.ssthresh)
         self._probe_end = -1
 
     def _transmit(self, now_s: float) -> None:
         """Sends what the windows allow: first what is lost, then what is new."""
-        window, armed = self._settings.window_segments, self._timer_s < math.inf
         cwnd, lost_from = self._control.cwnd, self._una
+        armed = self._timer_s < math.inf
+        end = min(self._segments, self._una + self._settings.window_segments)
         while self._flying < cwnd:
             if self._lost:
-                while self._fate[lost_from] != _LOST:
-                    lost_from += 1
+                lost_from = self._fate.index(_LOST, lost_from)
                 self._fate[lost_from] = _IN_FLIGHT
                 self._lost -= 1
                 self._send(lost_from, now_s)
                 armed = armed and lost_from != self._una
-            elif self._nxt < self._segments and self._nxt - self._una < window:
+            elif self._nxt < end:
                 self._send(self._nxt, now_s)
                 self._nxt += 1
             else:
@@ -274,5 +312,7 @@ class Sender:
     def _send(self, segment: int, now_s: float) -> None:
         self._flying += 1
         self._sent_s[segment] = now_s
-        self._times_sent[segment] = min(self._times_sent[segment] + 1, 9)
+        if self._times_sent[segment] < 2:  # once, or again
+            self._times_sent[segment] += 1
+        self._in_order.append((now_s, segment))
         self._path.send(segment, now_s)
