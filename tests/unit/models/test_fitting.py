@@ -11,7 +11,7 @@ from crosswind.models.situation import Situation, situation
 from records import path, record, run, timed
 
 TRUTH = {
-    "transfer": [2.0, 1.0, 30.0, 2.3, 0.8],
+    "transfer": [0.5, 2.0, 3.0, 0.8],
     "pftk-kappa": [0.4],
     "exponential": [0.05, 2.0, 15.0, 1.0],
     "power-law": [0.2, 0.9, 0.15, 0.5, 0.6],
@@ -51,7 +51,7 @@ def test_without_scatter_the_truth_is_found(name: str) -> None:
     assert found.at_bound == ()
 
 
-@pytest.mark.parametrize("name", ["transfer", "power-law"])
+@pytest.mark.parametrize("name", ["exponential", "power-law"])
 def test_intervals_hold_the_truth_and_the_value(name: str) -> None:
     found = fit(FORMS[name], measured(name, 0.3), seed=1)
     low, high = found.limits
@@ -83,8 +83,8 @@ def test_held_out_errors_are_those_of_fits_without_the_cell() -> None:
 
 
 def test_too_few_cells_are_refused() -> None:
-    few = measured("transfer", 0.0).chosen(np.arange(5))
-    with pytest.raises(ValueError, match="5 coefficients and 5 cells"):
+    few = measured("transfer", 0.0).chosen(np.arange(4))
+    with pytest.raises(ValueError, match="4 coefficients and 4 cells"):
         fit(FORMS["transfer"], few)
 
 

@@ -1,6 +1,7 @@
 """The formula for transfer times, term by term."""
 
 from dataclasses import replace
+from statistics import fmean, median
 
 import pytest
 
@@ -8,7 +9,8 @@ from crosswind.models import predict_situation
 from crosswind.models.situation import Situation, situation
 from crosswind.models.transfer import Begun, Coefficients, Columns, transfer_time
 
-NOTHING = Coefficients(window=1e9, repair=0.0, timeout_scale=0.0, timeout_power=2.0, tail=0.0)
+NOTHING = Coefficients(growth=0.0, timeout_window=0.0, timeout_power=2.0, tail=0.0)
+TWO_SEGMENTS = 2 * 1448
 
 
 def cell(loss: float, size: int = 64_000, *, rtt_ms: int = 100, rate: int | None = 6_000_000, **host) -> Situation:
@@ -30,40 +32,99 @@ def test_without_loss_it_is_slow_start() -> None:
 
 
 def test_slow_start_ends_at_the_first_loss_wherever_that_is() -> None:
-    # Three segments of one window arrive after 0, 2 and 3.5 ms (the last has 500 of 1448 bytes); each is lost with 1/4.
-    three = cell(0.25, 2 * 1448 + 1034)
+    # Three segments of one window arrive after 0, 2 and 3.5 ms (the last has 1034 bytes). Each is lost with 1/4.
+    begun = Begun.of([cell(0.25, 2 * 1448 + 1034)])
     last = 0.002 + 0.002 * (52 + 1034) / 1500
-    begun = Begun.of([three])
     assert begun.seconds[0] == pytest.approx(0.002 * 0.75 / 4 + last * 0.75**2 / 4 + last * 0.75**3, rel=1e-9)
-    assert begun.left[0] == pytest.approx((3 + 2 * 0.75 + 1 * 0.75**2) / 4)
-    # Of three left, the second loss is at the first, second or third with 1/4, 3/16, and 9/16 for none before the last.
-    until_second = [1, 1 + 0.75, 1 + 0.75 + 0.75**2]
-    expected = (until_second[2] + until_second[1] * 0.75 + until_second[0] * 0.75**2) / 4
-    assert begun.soon[0] == pytest.approx(expected)
-    # The window was 3, 4 or 5 segments; half of it is left.
-    lost = 1 - 0.75**3
-    assert begun.window[0] == pytest.approx((3 + 4 * 0.75 + 5 * 0.75**2) / 4 / lost / 2)
+    assert begun.chance[0, :4].tolist() == pytest.approx([1 / 4, 3 / 16, 9 / 64, 0])
+    assert begun.left[0, :4].tolist() == [3, 2, 1, 0]
+    assert begun.window[0, :4].tolist() == [3, 4, 5, 0]  # each segment acknowledged adds one
 
 
-def test_each_term_adds_what_it_says() -> None:
-    lossy = cell(0.04)
-    begun = Begun.of([lossy])
-    plain, left, soon = seconds(lossy), float(begun.left[0]), float(begun.soon[0])
-    first = float(begun.seconds[0]) + soon * 0.102 / float(begun.window[0])
-    assert plain == pytest.approx(first + (left - soon) * 0.102 / (65535 / 1448))
-    # Of 45 segments 1.8 are lost; r = 102 ms, T0 = 330 ms.
-    assert seconds(lossy, replace(NOTHING, repair=2.0)) - plain == pytest.approx(1.8 * 2 * 0.102)
-    window = seconds(lossy, replace(NOTHING, window=1.0)) - plain
-    assert window == pytest.approx((left - soon) * 0.102 * (1 / 5 - 1448 / 65535))
-    assert seconds(lossy, replace(NOTHING, tail=1.0)) - plain == pytest.approx(0.33 * 0.04 / 0.92)
-    backoff = 1 + 0.04 + 2 * 0.04**2 + 4 * 0.04**3 + 8 * 0.04**4 + 16 * 0.04**5 + 32 * 0.04**6
-    timeouts = seconds(lossy, replace(NOTHING, timeout_scale=100.0)) - plain
-    assert timeouts == pytest.approx(1.8 * 0.16 * 0.33 * backoff / 0.96)
+def test_places_of_the_first_loss_are_as_likely_as_their_segments() -> None:
+    begun = Begun.of([cell(0.01, 1_000_000)])
+    segments = 691
+    assert begun.chance[0].sum() == pytest.approx(1 - 0.99**segments)
+    index = sum(0.99**i * 0.01 * i for i in range(segments))
+    assert (begun.chance[0] * begun.left[0]).sum() == pytest.approx(begun.chance[0].sum() * segments - index)
+    assert begun.window[0].max() == pytest.approx(65535 / 1448)
+
+
+def test_a_loss_at_the_end_costs_a_round_trip() -> None:
+    # Of two segments, the first is lost with 1/4 and meets a window of 3. Both are sent in two thirds of a round trip
+    # of 102 ms and the lost one again a round trip later. The second alone is lost with 3/16 and meets a window of 4.
+    lossy = cell(0.25, TWO_SEGMENTS)
+    later = (0.102 + 2 * 0.102 / 3) / 4 + (0.102 + 0.102 / 4) * 3 / 16
+    assert seconds(lossy) == pytest.approx(float(Begun.of([lossy]).seconds[0]) + later)
+
+
+def test_timeouts_and_the_tail_add_what_they_say() -> None:
+    # As above, with losses of what is in flight: 1 + 2/4 in the first case, 1 + 1/4 in the second. T0 = 330 ms.
+    lossy = cell(0.25, TWO_SEGMENTS)
+    plain = seconds(lossy)
+    backoff = 1 + sum(2**number * 0.25 ** (number + 1) for number in range(6))
+    timeouts = seconds(lossy, replace(NOTHING, timeout_window=100.0)) - plain
+    assert timeouts == pytest.approx(0.33 * backoff / 0.75 * ((1 + 2 / 4) / 4 + (1 + 1 / 4) * 3 / 16))
+    rarer = seconds(lossy, replace(NOTHING, timeout_window=0.9, timeout_power=2.0)) - plain
+    expected = 0.33 * backoff / 0.75 * (0.81 / 9 * (1 + 2 / 4) / 4 + 0.81 / 16 * (1 + 1 / 4) * 3 / 16)
+    assert rarer == pytest.approx(expected)
+    assert seconds(lossy, replace(NOTHING, tail=1.0)) - plain == pytest.approx(0.33 * 0.25 / 0.5)
+
+
+@pytest.mark.parametrize(("control", "kept"), [("reno", 0.5), ("cubic", 0.7)])
+def test_a_long_transfer_goes_at_the_pace_of_a_sawtooth(control: str, kept: float) -> None:
+    # A window that grows by 1 in a round trip to W, over 1/p segments, from a share of W: W²·(1 - share²) = 2/p. Its W
+    # segments in flight when the loss is found take a round trip r, the others r / ((share + 1)·W/2) each.
+    loss, r = 0.2, 0.102
+    own = {"congestion_control": control, "window_scaling": True}
+    growing = replace(NOTHING, growth=1.0)
+    larger, smaller = (seconds(cell(loss, size, **own), growing) for size in (20_000_000, 15_000_000))
+    window = (2 / loss / (1 - kept**2)) ** 0.5
+    cycle = r + 2 / (1 + kept) * r / window / loss
+    sent = (window + 1 / loss) * (1 - loss)
+    # After eight losses 0.49^8 = 0.3 % are left of what the square of slow start's window, about 8², had beyond 4.4².
+    assert (larger - smaller) / (5_000_000 / 1448) == pytest.approx(cycle / sent, rel=0.01)
+
+
+def test_the_receivers_window_limits_the_growth() -> None:
+    own = {"receive_buffer_bytes": 4 * 1448}
+    freely = replace(NOTHING, growth=1e9)
+    larger, smaller = (seconds(cell(0.001, size, **own), freely) for size in (20_000_000, 15_000_000))
+    # Of each 1004 segments 4 are in flight when a loss is found; the others are sent with 2 growing to 4.
+    each = (0.102 / 4 * 4 + 0.102 / 3 * 1000) / 1004 / 0.999
+    assert (larger - smaller) / (5_000_000 / 1448) == pytest.approx(each, rel=1e-3)
+
+
+SIMULATED = {  # size, loss: means of 36 to 565 simulated transfers, s, at 60 ms, 10 Mbit/s and no short queue
+    "freebsd-8": {
+        (128_000, 0.01): 0.4248, (128_000, 0.03): 0.6818, (128_000, 0.07): 1.2491,
+        (400_000, 0.01): 1.0555, (400_000, 0.03): 2.3034, (400_000, 0.07): 4.5460,
+        (2_000_000, 0.01): 6.7656, (2_000_000, 0.03): 13.368, (2_000_000, 0.07): 25.158,
+    },
+    "linux": {
+        (128_000, 0.01): 0.2600, (128_000, 0.03): 0.3846, (128_000, 0.07): 0.7335,
+        (400_000, 0.01): 0.7056, (400_000, 0.03): 1.5469, (400_000, 0.07): 3.7607,
+        (2_000_000, 0.01): 5.4491, (2_000_000, 0.03): 14.657, (2_000_000, 0.07): 28.075,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", list(SIMULATED))
+def test_it_is_near_simulated_transfers_that_it_was_not_fitted_to(profile: str) -> None:
+    # The goal of the model: 7 % in the median, 10 % in the mean. What it is compared with is known to 2 to 6 %.
+    def predicted(size: int, loss: float) -> float:
+        path = cell(loss, size, rtt_ms=60, rate=10_000_000, profile=profile)
+        return predict_situation("transfer", path).value / 1e9
+
+    errors = [abs(predicted(*where) / mean - 1) for where, mean in SIMULATED[profile].items()]
+    assert median(errors) < 0.07
+    assert fmean(errors) < 0.1
+    assert max(errors) < 0.15
 
 
 def test_columns_are_computed_each_by_itself() -> None:
     cells = [cell(0.01), cell(0.1, 5_000, rtt_ms=30), cell(0.0, 1_000_000, rate=None)]
-    fitted = Coefficients(2.0, 1.0, 30.0, 2.3, 1.0)
+    fitted = Coefficients(0.5, 2.0, 3.0, 0.8)
     assert transfer_time(Columns.of(cells), fitted).tolist() == pytest.approx([seconds(one, fitted) for one in cells])
 
 

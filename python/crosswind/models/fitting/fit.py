@@ -12,6 +12,7 @@ from crosswind.models.numbers import Array
 SCATTER = 0.05
 """How far cells are taken to lie from any formula, relatively: without it, the best known cells alone would decide."""
 RESAMPLES = 199
+_COARSE, _FEW_STEPS = 1e-4, 50  # of fits to resampled cells, which scatter by far more than that
 _SHORTEST_S = 1e-9  # in place of a time below 0, which some coefficients within their bounds would give
 METHOD = (
     "Bounded least squares on the logarithm of the cells' mean times, weighted by 1/(s² + 0.05²), s the relative "
@@ -88,7 +89,7 @@ def fit(form: Form, measured: Measured, *, seed: int = 1, intervals: bool = True
     return Fitted(form, values, limits, tuple(at_bound))
 
 
-def _solve(form: Form, cells: Cells, logs: Array, weights: Array, start: Array) -> Array:
+def _solve(form: Form, cells: Cells, logs: Array, weights: Array, start: Array, *, quick: bool = False) -> Array:
     low, high = (np.array([getattr(c, end) for c in form.coefficients]) for end in ("low", "high"))
 
     def residuals(values: Array) -> Array:
@@ -100,6 +101,9 @@ def _solve(form: Form, cells: Cells, logs: Array, weights: Array, start: Array) 
         np.clip(start, low + 1e-9, high - 1e-9),
         bounds=(low, high),
         x_scale=np.maximum(np.abs([c.start for c in form.coefficients]), 0.1),
+        ftol=_COARSE if quick else 1e-8,
+        xtol=_COARSE if quick else 1e-8,
+        max_nfev=_FEW_STEPS if quick else None,
     )
     return np.asarray(found.x)
 
@@ -111,7 +115,7 @@ def _limits(form: Form, measured: Measured, weights: Array, best: Array, seed: i
     for row in range(RESAMPLES):
         index = random.integers(0, n, n)
         means = [_resampled_mean(measured.seconds[i], random) for i in index]
-        fits[row] = _solve(form, measured.cells.chosen(index), np.log(means), weights[index], best)
+        fits[row] = _solve(form, measured.cells.chosen(index), np.log(means), weights[index], best, quick=True)
     low, high = np.percentile(fits, (2.5, 97.5), axis=0)
     return np.array([np.minimum(low, best), np.maximum(high, best)])
 

@@ -65,7 +65,8 @@ def _pftk(cells: Cells, values: Array) -> Array:
     path, p = cells.path, cells.path.loss
     window = np.minimum(np.asarray(expected_window(p)), path.window)
     share = np.minimum(1.0, values[0] * np.asarray(timeout_share(p, window)))
-    rest = path.begun.left * np.maximum(path.serialisation, path.rtt * np.sqrt(2 * p / 3))
+    left = (path.begun.chance * path.begun.left).sum(axis=1)
+    rest = left * np.maximum(path.serialisation, path.rtt * np.sqrt(2 * p / 3))
     waited = share * path.timeout * backoff(p) / (1 - p) + (1 - share) * path.rtt
     return np.asarray(path.begun.seconds + rest + path.segments * p * waited)
 
@@ -89,10 +90,9 @@ _ALL = (
         title="one formula",
         formula=transfer.FORMULA,
         coefficients=(
-            Coefficient("window", 2.0, 0.3, 10.0),
-            Coefficient("repair", 1.0, 0.0, 5.0),
-            Coefficient("timeout_scale", 30.0, 0.01, 10_000.0),
-            Coefficient("timeout_power", 2.3, 0.3, 4.0),
+            Coefficient("growth", 0.5, 0.02, 5.0),
+            Coefficient("timeout_window", 2.0, 0.1, 20.0),
+            Coefficient("timeout_power", 3.0, 0.3, 8.0),
             Coefficient("tail", 0.8, 0.0, 3.0),
         ),
         times=_transfer,
