@@ -18,12 +18,13 @@ from crosswind.stats import Share, Side, TooFewSamples, Units
 
 @dataclass(frozen=True)
 class CellData:
-    """One cell of a record with the samples of each of its metrics."""
+    """One cell of a record with the samples of each of its metrics; `cells`: how many the record has."""
 
     cell: int
     levels: dict[str, str]
     runs: list[CellRun]
     samples: dict[str, Units]
+    cells: int = 1
 
     @cached_property
     def settings(self) -> CellSettings:
@@ -78,7 +79,7 @@ def collect(record: RunRecord) -> list[CellData]:
         cells.setdefault(run.cell, []).append(run)
     shortest = _shortest(cells)
     return [
-        CellData(cell, runs[0].levels, runs, read_samples(runs, shortest_ns=shortest[cell]))
+        CellData(cell, runs[0].levels, runs, read_samples(runs, shortest_ns=shortest[cell]), cells=len(cells))
         for cell, runs in cells.items()
     ]
 

@@ -11,7 +11,7 @@ from crosswind.models.fitting import FORMS, Cells, Comparison, Measured, compare
 from crosswind.models.fitting.fit import METHOD
 from crosswind.models.model import of_sized_transfers
 from crosswind.models.numbers import Array
-from crosswind.models.simulated import MANY_PACKETS, simulated_transfers
+from crosswind.models.simulated import simulated_transfers
 from crosswind.models.situation import MEASURED_ROUND_TRIP
 from crosswind.record import RunRecord
 from crosswind.units import format_rate, format_size
@@ -152,7 +152,7 @@ def _seconds(cell: CellData) -> Array:
 
 def _simulated(cell: Situation) -> Array:
     """Mean of each tenth of the simulated transfers of a cell, s; of each transfer where there are fewer than ten."""
-    times = simulated_transfers(cell, packets=MANY_PACKETS).adjusted
+    times = simulated_transfers(cell).adjusted
     return np.array([float(part.mean()) for part in np.array_split(times, min(10, times.size))])
 
 

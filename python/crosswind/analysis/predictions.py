@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import Interval, MetricEstimates, ModelPrediction
 from crosswind.models import Prediction, predict
+from crosswind.models.model import packets_of_each
 
 
 def predictions_of(
@@ -12,9 +13,12 @@ def predictions_of(
 ) -> list[ModelPrediction]:
     """What each named model says of a cell; models that do not apply to its workload are left out.
 
+    The cells of a run share what is simulated, so that a report is quick.
+
     Raises: KeyError for an unknown model.
     """
-    made = (predict(name, data.parameters, measured_rtt_ns=data.smallest_round_trip_ns) for name in models)
+    own, packets = data.smallest_round_trip_ns, packets_of_each(data.cells)
+    made = (predict(name, data.parameters, measured_rtt_ns=own, packets=packets) for name in models)
     return [_beside(prediction, estimates.get(prediction.metric)) for prediction in made if prediction is not None]
 
 

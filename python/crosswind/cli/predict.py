@@ -221,13 +221,13 @@ def _three_digits(number: float) -> str:
 def _simulated(question: Question, runs: int | None, seed: int) -> dict[str, Any]:
     """The distribution of simulated transfer times, ns. Raises: UsageError where no size says what to transfer."""
     from crosswind.models import situation
-    from crosswind.models.simulated import MANY_PACKETS, simulated_transfers
+    from crosswind.models.simulated import simulated_transfers
 
     if question.size_bytes is None:
         raise UsageError("--simulate needs a --size", hint="as --size 256kB")
     cell = situation(question.parameters("transfer", "tcp"), question.rtt_ns)
     try:
-        made = simulated_transfers(cell, runs=runs, packets=MANY_PACKETS, seed=seed)
+        made = simulated_transfers(cell, runs=runs, seed=seed)
     except ValueError as error:
         raise UsageError(f"--simulate: {error}", hint="the formulas need no --simulate") from None
     times_ns = sorted(1e9 * made.times)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from crosswind.metrics import METRICS
 from crosswind.models.situation import Situation
 
+MOST_PACKETS, _FEWEST_PACKETS = 50_000, 1_000  # a quarter of a second, and a few milliseconds
+_PACKETS_OF_ALL = 2_500_000
+
 
 @dataclass(frozen=True)
 class Model:
@@ -17,7 +20,7 @@ class Model:
         metric: what it predicts (crosswind.metrics), as a mean. assumptions, valid_range: where it holds, in words.
         applies: whether it says anything about a cell's workload. predicted: its number, in the metric's unit; raises
             ValueError where the formula has none. violated: which assumptions a cell breaks, in words.
-        is_slow: whether a prediction takes longer than a moment.
+        simulated: its number from so many simulated packets, where there are such: a prediction then takes its time.
         without_loss: what is predicted of a path without loss, and how that is said, where the formula has no number.
     """
 
@@ -31,12 +34,22 @@ class Model:
     predicted: Callable[[Situation], float]
     violated: Callable[[Situation], list[str]]
     without_loss: Callable[[Situation], tuple[float | None, str]] | None = None
-    is_slow: bool = False
+    simulated: Callable[[Situation, int], float] | None = None
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a prediction takes longer than a moment."""
+        return self.simulated is not None
 
     @property
     def unit(self) -> str:
         """The unit of what it predicts."""
         return METRICS[self.metric].unit.name
+
+
+def packets_of_each(cells: int) -> int:
+    """How many packets a prediction for each of some cells may simulate: all of them in some ten seconds."""
+    return min(MOST_PACKETS, max(_FEWEST_PACKETS, _PACKETS_OF_ALL // cells))
 
 
 def of_transfers(cell: Situation) -> bool:

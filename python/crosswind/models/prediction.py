@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crosswind.models.model import Model
+from crosswind.models.model import MOST_PACKETS, Model
 from crosswind.models.registry import model_named
 from crosswind.models.situation import Situation, situation
 
@@ -36,22 +36,25 @@ class Prediction:
     notes: tuple[str, ...]
 
 
-def predict(name: str, parameters: Mapping[str, Any], *, measured_rtt_ns: float | None = None) -> Prediction | None:
+def predict(
+    name: str, parameters: Mapping[str, Any], *, measured_rtt_ns: float | None = None, packets: int = MOST_PACKETS
+) -> Prediction | None:
     """The prediction of one model for one cell, or None when the model does not apply to the workload.
 
     Args:   name: as of `model_named`. parameters: the cell (docs/cell-protocol.md).
             measured_rtt_ns: smallest round trip seen in the cell, used where the path has no delay.
+            packets: how many to simulate, by a model that simulates.
     Raises: KeyError for an unknown name.
     """
-    return predict_situation(name, situation(parameters, measured_rtt_ns))
+    return predict_situation(name, situation(parameters, measured_rtt_ns), packets=packets)
 
 
-def predict_situation(name: str, cell: Situation) -> Prediction | None:
+def predict_situation(name: str, cell: Situation, *, packets: int = MOST_PACKETS) -> Prediction | None:
     """As `predict`, for a cell in the models' terms."""
     model = model_named(name)
     if not model.applies(cell):
         return None
-    uncapped, violated, notes = _formula(model, cell)
+    uncapped, violated, notes = _formula(model, cell, packets)
     value, more = _capped(model, cell, uncapped)
     return Prediction(
         model=model.name,
@@ -68,12 +71,13 @@ def predict_situation(name: str, cell: Situation) -> Prediction | None:
     )
 
 
-def _formula(model: Model, cell: Situation) -> tuple[float | None, list[str], list[str]]:
+def _formula(model: Model, cell: Situation, packets: int) -> tuple[float | None, list[str], list[str]]:
     """The formula's own number, what it breaks, and why there is none."""
     if model.without_loss is not None and cell.loss == 0:
         return None, [], []
     try:
-        return model.predicted(cell), model.violated(cell), []
+        number = model.simulated(cell, packets) if model.simulated else model.predicted(cell)
+        return number, model.violated(cell), []
     except ValueError as error:
         return None, [], [str(error)]
 

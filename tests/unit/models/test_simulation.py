@@ -4,6 +4,8 @@ import math
 
 import pytest
 
+from crosswind.models import predict_situation
+from crosswind.models.model import packets_of_each
 from crosswind.models.simulated import simulated_transfers
 from crosswind.models.simulation import simulate
 from crosswind.models.simulation.congestion import Cubic, Reno
@@ -161,7 +163,16 @@ def test_one_transfer_has_no_standard_error() -> None:
 
 def test_where_nothing_is_left_to_chance_one_transfer_is_simulated() -> None:
     assert simulated_transfers(lossy(5_000, 0.0)).times.size == 1
-    assert simulated_transfers(lossy(144_800, 0.01)).times.size == 100  # 10,000 packets
+    assert simulated_transfers(lossy(144_800, 0.01), packets=10_000).times.size == 100
+
+
+def test_the_cells_of_a_run_share_what_is_simulated() -> None:
+    assert packets_of_each(1) == packets_of_each(50) == 50_000
+    assert packets_of_each(400) == 6_250
+    assert packets_of_each(1_000_000) == 1_000
+    few, many = (predict_situation("simulated", lossy(64_000, 0.05), packets=packets) for packets in (1_000, 10_000))
+    runs = [simulated_transfers(lossy(64_000, 0.05), packets=packets).mean_s for packets in (1_000, 10_000)]
+    assert [few.value, many.value] == pytest.approx([1e9 * mean for mean in runs])
 
 
 @pytest.mark.parametrize("size", [None, 0])
