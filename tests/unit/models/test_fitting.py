@@ -136,6 +136,16 @@ def test_a_cell_with_one_repetition_is_as_uncertain_as_the_others_usually_are() 
     assert (Measured(own.cells, tuple(times[:1] for times in own.seconds)).errors == 0.1).all()
 
 
+def test_a_lucky_cell_has_the_weight_of_its_like() -> None:
+    # One cell's repetitions are all the same: its own error is 0, but not what cells like it are known to.
+    own = measured("power-law", 0.3)
+    lucky = replace(own, seconds=(np.full(10, own.seconds[0].min()), *own.seconds[1:]))
+    assert lucky.errors[0] == 0
+    assert lucky.usual_errors[0] > 0.5 * own.usual_errors[0]
+    few = lucky.chosen(np.arange(9))
+    assert few.usual_errors.tolist() == pytest.approx([np.median(few.errors)] * 9)
+
+
 def test_a_fit_to_simulated_times_does_not_look_at_the_measured_ones() -> None:
     levels = [(size, loss) for size in (15_000, 64_000, 100_000) for loss in (0.02, 0.05, 0.1)]
     runs = [transfers(index, *level) for index, level in enumerate(levels)]

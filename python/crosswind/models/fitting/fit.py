@@ -13,11 +13,13 @@ SCATTER = 0.05
 """How far cells are taken to lie from any formula, relatively: without it, the best known cells alone would decide."""
 RESAMPLES = 199
 _COARSE, _FEW_STEPS = 1e-4, 50  # of fits to resampled cells, which scatter by far more than that
+_SMALLEST_ERROR = 1e-3
+_FEWEST_FOR_USUAL = 20  # cells
 _SHORTEST_S = 1e-9  # in place of a time below 0, which some coefficients within their bounds would give
 METHOD = (
     "Bounded least squares on the logarithm of the cells' mean times, weighted by 1/(s² + 0.05²), s the relative "
-    f"standard error of the mean. Intervals: percentiles of {RESAMPLES} fits to resampled cells, whose repetitions are "
-    "resampled too."
+    "standard error that means have at such a size, loss, rate and round trip. Intervals: percentiles of "
+    f"{RESAMPLES} fits to resampled cells, whose repetitions are resampled too."
 )
 
 
@@ -48,6 +50,20 @@ class Measured:
         ]
         usual = float(np.nanmedian(known)) if not np.all(np.isnan(known)) else 0.1
         return np.where(np.isnan(known), usual, known)
+
+    @property
+    def usual_errors(self) -> Array:
+        """The relative standard error that cells like each have, shape (n,): a power law fitted to `errors`.
+
+        A cell that happened to have no slow transfer has a low mean and a small error of its own. Weights by that would
+        let such cells decide.
+        """
+        own, path = np.log(np.maximum(self.errors, _SMALLEST_ERROR)), self.cells.path
+        if len(self) < _FEWEST_FOR_USUAL:
+            return np.full(len(self), np.exp(np.median(own)))
+        known = (path.segments, path.loss, path.serialisation, path.rtt + path.serialisation)
+        rows = np.column_stack([np.ones(len(self)), *(np.log(column) for column in known)])
+        return np.asarray(np.exp(rows @ np.linalg.lstsq(rows, own)[0]))
 
     def chosen(self, index: npt.NDArray[np.int64]) -> "Measured":
         """Some of the cells, in any order and as often as wanted."""
@@ -80,7 +96,7 @@ def fit(form: Form, measured: Measured, *, seed: int = 1, intervals: bool = True
     if len(measured) <= len(form.coefficients):
         raise ValueError(f"{form.name} has {len(form.coefficients)} coefficients and {len(measured)} cells")
     logs = np.log(measured.means)
-    weights = 1 / np.hypot(measured.errors, SCATTER)
+    weights = 1 / np.hypot(measured.usual_errors, SCATTER)
     start = np.array([coefficient.start for coefficient in form.coefficients])
     values = _solve(form, measured.cells, logs, weights, start)
     limits = _limits(form, measured, weights, values, seed) if intervals else None
