@@ -24,6 +24,7 @@ from crosswind.report import (
     write_parquet,
 )
 from crosswind.report.charts.distributions import CURVE_POINTS, curve, distribution
+from crosswind.report.charts.fits import fit_charts
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, panel_factors, roles_of
 from crosswind.report.files import whole
@@ -395,6 +396,22 @@ def test_fitted_coefficients_stand_beside_the_published_ones() -> None:
     for said in ("<h2>Table II</h2>", "A note.", "gnuplot", "CAIA, table II", "Rao &amp; Wu 1988", "The single curves"):
         assert said in text
     assert "1kB · b" in render_text(result)
+
+
+def test_fitted_coefficients_are_drawn_beside_the_published_ones() -> None:
+    (fit,) = analyse(grid(2, 5, fits=[FIT])).fits
+    b, c = fit_charts(fit).charts
+    assert (b.caption, c.caption) == ("Table II: b", "Table II: c")
+    (drawn,) = c.specification["datasets"].values()
+    points = {(point["source"], point["level"]): point for point in drawn}
+    assert set(points) == {("measured", "1kB"), ("measured", "2kB"), ("published", "1kB")}
+    ours = points["measured", "2kB"]
+    assert (ours["value"], ours["low"], ours["high"]) == (fit.rows[1].c.value, fit.rows[1].c.low, fit.rows[1].c.high)
+    assert points["published", "1kB"]["value"] == 30
+    assert c.notes == ("Measured with 95 % interval. Hollow: published.",)
+    # A coefficient at a single level has nothing to be compared with.
+    (alone,) = analyse(grid(1, 5, fits=[FIT])).fits
+    assert fit_charts(alone).charts == []
 
 
 def test_a_refused_coefficient_is_a_dash_with_its_reason_below() -> None:

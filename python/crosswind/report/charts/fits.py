@@ -11,6 +11,7 @@ from crosswind.report.charts.style import PALETTE, Specification, inline, is_log
 from crosswind.report.text.format import factor_name, three_digits
 
 _OURS, _PUBLISHED = "measured", "published"
+_COLOURS = {_OURS: PALETTE[0], _PUBLISHED: PALETTE[1]}
 _HEIGHT = 260
 
 
@@ -38,7 +39,9 @@ def _charts(fit: Fit, key: str) -> list[Chart]:
         return []
     unit = f", {fit.unit}" if key == "b" else ""
     refused = [row.level or "all" for row in fit.rows if _of(row, key).value is None]
-    notes = f"{_OURS.capitalize()} with 95 % interval. Hollow: published."
+    notes = f"{_OURS.capitalize()} with 95 % interval."
+    if any(one.source == _PUBLISHED for one in found):
+        notes += " Hollow: published."
     if refused:
         notes += f" Without a measured one: {', '.join(refused)}."
     levels = [row.level or "all" for row in fit.rows]
@@ -70,7 +73,8 @@ def _drawing(found: Sequence[_Coefficient], levels: Sequence[str], by: str, titl
     axis = {"tickCount": 5} | ({"format": "~g"} if log else {})
     title += ", log scale" if log else ""
     y = alt.Y("value:Q", title=title, scale=scale, axis=axis)
-    colours = alt.Scale(domain=[_OURS, _PUBLISHED], range=[PALETTE[0], PALETTE[1]])
+    sources = [source for source in _COLOURS if any(one.source == source for one in found)]
+    colours = alt.Scale(domain=sources, range=[_COLOURS[source] for source in sources])
     base = alt.Chart(inline(found)).encode(
         x=alt.X("level:O", title=by, sort=list(levels), axis=alt.Axis(labelAngle=0)),
         color=alt.Color("source:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
