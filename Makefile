@@ -153,7 +153,7 @@ coverage: $(DEV)/.locked
 
 # The runs of transfer-time, transfer-time-held-out and queue-size, as docs/transfer-time.md says they were made.
 figures: $(DEV)/.locked
-	PYTHONPATH=python $(DEV)/bin/python packaging/figures.py docs/transfer-time.png $(RUNS)
+	PYTHONPATH=python $(DEV)/bin/python packaging/figures.py docs/transfer-time.svg $(RUNS)
 
 lock: $(DEV)/.locked
 	packaging/lock

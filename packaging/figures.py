@@ -1,6 +1,6 @@
 """The figures and fits of some runs as one picture, for a page of the documentation.
 
-    packaging/figures.py docs/transfer-time.png RUN...
+    packaging/figures.py docs/transfer-time.svg RUN...
 
 What is drawn and how is the report's (crosswind.report.charts): this only sets the charts side by side.
 """
@@ -22,6 +22,7 @@ from crosswind.report.files import whole
 COLUMNS, WIDTH, HEIGHT = 3, 300, 190
 CONFIG = {
     "background": "white",
+    "aria": False,  # labels of every mark, which a page does not see in a picture
     "view": {"stroke": None},
     "axis": {"gridColor": "#e4e4e4", "titleFontWeight": 600},
     "legend": {"columns": 4, "symbolStrokeWidth": 2, "padding": 0, "offset": 4},
@@ -31,13 +32,13 @@ CONFIG = {
 def main() -> int:
     """Returns the exit status."""
     if len(sys.argv) < 3:
-        print("error: no picture, or no run\nhint: packaging/figures.py PICTURE.png RUN...", file=sys.stderr)
+        print("error: no picture, or no run\nhint: packaging/figures.py PICTURE.svg RUN...", file=sys.stderr)
         return 2
     picture, *runs = map(Path, sys.argv[1:])
     try:
         charts = [chart for run in runs for chart in charts_of(run)]
         with whole(picture) as part:
-            part.write_bytes(vl_convert.vegalite_to_png(side_by_side(charts), scale=1))
+            part.write_text(vl_convert.vegalite_to_svg(side_by_side(charts)), encoding="utf-8")
     except CrosswindError as error:
         print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
         return 2
