@@ -8,6 +8,7 @@ from cells import adhoc, checked, only_cell, only_item
 from crosswind.catalog import catalog, is_datagram
 from crosswind.errors import StudyError
 from crosswind.study.design import Study
+from crosswind.study.files import load_study
 
 STREAM = "tcp tls http1 https1 h2c http2 http3 websocket wss quic webtransport socketio-websocket socketio-webtransport"
 DATAGRAM = "udp quic-datagram webtransport-datagram"
@@ -246,6 +247,17 @@ def test_a_key_beside_a_preset_overrides_it() -> None:
         "delay_ns": 35_000_000, "loss": 0.01, "rate_bps": 8_000_000, "queue": {"packets": 50}, "count": "ip",
     }  # fmt: skip
     assert path_of("lan", 'rate = "unlimited"')["forward"]["queue"] is None
+
+
+def test_what_is_set_beside_a_preset_is_said_and_a_preset_that_changes_nothing_is_refused() -> None:
+    text = PRESET.format('"4g"', 'rate = "1mbit"\nforward.delay = "1ms"')
+    (note,) = Study.from_toml(text, name="s").preset_notes.values()
+    assert note.startswith("Preset 4g: 85ms each way, 9mbit with a queue of 112.5kB both ways. ")
+    assert note.endswith(" The study itself sets path.forward.delay and path.rate.")
+    with pytest.raises(StudyError, match=r"path.preset changes nothing: path.delay, path.rate, path.queue are set"):
+        Study.from_toml(PRESET.format('"4g"', 'rate = "1mbit"\nqueue = "9p"\ndelay = "1ms"'), name="s")
+    with pytest.raises(StudyError, match=r"--set path.preset=4g: path.preset changes nothing"):
+        load_study("queue-size").with_overrides({"path.preset": "4g"})
 
 
 def test_presets_are_levels_of_a_factor() -> None:

@@ -59,8 +59,8 @@ def _print_design(console: Console, study: Study, checked: tuple[CheckedCell, ..
         console.print(f"factor       {key} = {', '.join(texts)}")
     console.print(f"plan         {_size(study, checked)}")
     console.print(f"seed         {study.seed}")
-    for preset in study.presets.values():
-        console.print(f"preset       {preset.name}: {preset.text()}")
+    for note in study.preset_notes.values():
+        console.print(note)
     if study.models:
         console.print(f"models       {', '.join(study.models)}")
     if study.published:

@@ -32,7 +32,7 @@ from crosswind.study.presentation import (
     fits_of,
     published_of,
 )
-from crosswind.study.presets import PRESETS, Preset
+from crosswind.study.presets import PRESETS, overridden_of
 from crosswind.study.toml_text import write_toml
 from crosswind.units import shown
 
@@ -197,10 +197,13 @@ class Study:
         return tuple(self.table.report.notes)
 
     @property
-    def presets(self) -> dict[str, Preset]:
-        """The named networks among the levels, by name."""
-        levels = [level for part in self.parts for level in part.settings.get("path.preset", Values()).levels]
-        return {level.text: PRESETS[level.text] for level in levels}
+    def preset_notes(self) -> dict[str, str]:
+        """Of each named network among the levels, what it sets and where its numbers are from, by name."""
+        overridden: dict[str, dict[str, None]] = {}
+        for part in self.parts:
+            for level in part.settings.get("path.preset", Values()).levels:
+                overridden.setdefault(level.text, {}).update(dict.fromkeys(overridden_of(part.settings)))
+        return {name: PRESETS[name].note(tuple(own)) for name, own in overridden.items()}
 
     @property
     def budget(self) -> dict[str, Level]:

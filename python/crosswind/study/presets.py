@@ -4,10 +4,13 @@ A preset stands for a kind of access network, not for one that was measured here
 and more from place to place and from hour to hour.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from crosswind.units import Queue, format_duration, format_queue, format_rate
+
+SETTINGS = ("delay", "rate", "queue")
+"""What a preset sets in both directions."""
 
 MS = 1_000_000
 MBIT = 1_000_000
@@ -39,9 +42,10 @@ class Preset:
         own = self.forward if direction == "forward" else self.reverse
         return {"delay": own.delay_ns, "rate": own.rate_bps, "queue": own.queue}
 
-    def note(self) -> str:
-        """Its name, numbers and source as a remark."""
-        return f"Preset {self.name}: {self.text()}. {self.source[:1].upper()}{self.source[1:]}."
+    def note(self, overridden: Sequence[str] = ()) -> str:
+        """Its name, numbers and source as a remark. Args: overridden: keys that the study sets itself."""
+        own = f" The study itself sets {' and '.join(overridden)}." if overridden else ""
+        return f"Preset {self.name}: {self.text()}. {self.source[:1].upper()}{self.source[1:]}.{own}"
 
     def text(self) -> str:
         """Its numbers in words."""
@@ -51,6 +55,18 @@ class Preset:
         if self.forward == self.reverse:
             return f"{delay}, {_link(self.forward)} both ways"
         return f"{delay}, {_link(self.reverse)} down, {_link(self.forward)} up"
+
+
+def overridden_of(keys: Container[str]) -> tuple[str, ...]:
+    """What some keys of a study set of what a preset would: `path.delay`, or `path.forward.delay` for one direction."""
+    found = []
+    for name in SETTINGS:
+        one_way = [f"path.{direction}.{name}" for direction in ("forward", "reverse")]
+        if f"path.{name}" in keys or all(key in keys for key in one_way):
+            found.append(f"path.{name}")
+        else:
+            found += [key for key in one_way if key in keys]
+    return tuple(found)
 
 
 def _link(direction: PresetDirection) -> str:
