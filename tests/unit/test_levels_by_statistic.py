@@ -84,9 +84,9 @@ def test_medians_need_fewer_repetitions_than_means_where_losses_delay_exchanges(
     assert "an interval of a mean where losses delay exchanges" in found.difference.reason
     median = found.by("median")
     assert median is not None
-    assert median.difference.reason == (
-        "an interval of a difference of the median where losses delay exchanges needs 10 repetitions, there are 8: 2 "
-        "more"
+    assert median.difference.low is not None
+    assert median.ratio.reason == (
+        "an interval of a ratio of the median where losses delay exchanges needs 20 repetitions, there are 8: 12 more"
     )
 
 

@@ -210,7 +210,7 @@ def test_a_mean_that_losses_delay_takes_the_repetitions_that_a_comparison_within
         made = repetitions(list(means_ms), transport="tcp", each=100)
         return [replace(one, parameters={**one.parameters, "path": lost}) for one in made]
 
-    found = compared(lossy(BASE_MS), lossy(SHIFTED), "mean(rtt) worse by 1%", "median(rtt) worse by 1%")
+    found = compared(lossy(BASE_MS), lossy(SHIFTED), "mean(rtt) worse by 1%", "median(rtt) worse by 1ms")
     mean, median = change(found), change(found, statistic="median")
     assert (mean.verdict, mean.needed, mean.ratio.low, mean.p) == ("cannot tell", 20, None, None)
     assert mean.reason is not None

@@ -7,6 +7,7 @@ import functools
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def _asset(name: str) -> str:
 @functools.cache
 def _library() -> str:
     """Vega, Vega-Lite and vega-embed as one script. Making it takes seconds, so that the user's cache keeps it."""
-    place = cache_directory() / f"charts-{vl_convert.__version__}.js"
+    place = cache_directory() / f"charts-{version('vl-convert-python')}.js"
     with suppress(OSError):
         return place.read_text(encoding="utf-8")
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")

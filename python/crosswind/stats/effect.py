@@ -27,7 +27,7 @@ from crosswind.stats.design import (
     repetition_quantile_shortage,
 )
 from crosswind.stats.estimate import EXACT, Array, Estimate, TooFewSamples, exactly, without_interval
-from crosswind.stats.linearised import NO_SPREAD, Linearised, limits, mean_of, method_of, resampled_t
+from crosswind.stats.linearised import NO_SPREAD, Linearised, limits, mean_of, method_of
 from crosswind.stats.mean import trimmed_mean_of
 from crosswind.stats.permutation import MAX_PERMUTED, permutation_p
 from crosswind.stats.units import Key, Units
@@ -103,7 +103,7 @@ class Effect:
         if self.linear is None or self.design.tail is LIGHT.tail:
             return p
         # The larger of the two p-values belongs to the wider of the two limits.
-        drawn = resampled_t(self.linear)
+        drawn = self.linear.resampled_t
         beyond = int(np.sum(drawn >= t) if above else np.sum(drawn <= -t))
         return max(p, (beyond + 1) / (drawn.size + 1))
 
@@ -183,35 +183,36 @@ def _effect(reference: Side, other: Side, statistic: Statistic, *, is_ratio: boo
         for units, side in ((a, reference), (b, other))
     ]
     value, n = own[1].value - own[0].value, own[0].n + own[1].n
-    needs = _Needs(reference.design.joined(other.design), statistic)
+    needs = _Needs(reference.design.joined(other.design), statistic, is_ratio)
     if pairs is not None:
         if own[0].units != own[1].units:
             raise TooFewSamples("in a repetition of one of the cells no exchange succeeded")
-        return _of_one(Linearised(value, own[1].parts - own[0].parts, n), needs, PAIRED, is_ratio)
+        return _of_one(Linearised(value, own[1].parts - own[0].parts, n), needs, PAIRED)
     random = [of for of, side in zip(own, (reference, other), strict=True) if not side.exact]
     if len(random) == 2:
-        return _unpaired(own[0], own[1], needs, is_ratio)
+        return _unpaired(own[0], own[1], needs)
     if not random:
         return Effect(value, None, 0.0, 1.0, n, 1, needs.design, EXACT, is_ratio)
     sign = 1.0 if other.exact is False else -1.0
-    return _of_one(Linearised(value, sign * random[0].parts, random[0].n), needs, CONSTANT, is_ratio, n)
+    return _of_one(Linearised(value, sign * random[0].parts, random[0].n), needs, CONSTANT, n)
 
 
 @dataclass(frozen=True)
 class _Needs:
-    """What is compared, in which design."""
+    """What is compared, in which design, and on which scale."""
 
     design: Design
     statistic: Statistic
+    is_ratio: bool
 
     def shortage(self, units: int, n: int) -> Shortage | None:
         """What the interval lacks. Args: units: repetitions, or pairs of them. n: values in these."""
         if isinstance(self.statistic, str):
             return mean_shortage(self.design, units, n)
-        return repetition_quantile_shortage(self.design, self.statistic, units)
+        return repetition_quantile_shortage(self.design, self.statistic, units, is_ratio=self.is_ratio)
 
 
-def _of_one(linear: Linearised, needs: _Needs, how: str, is_ratio: bool, n: int | None = None) -> Effect:
+def _of_one(linear: Linearised, needs: _Needs, how: str, n: int | None = None) -> Effect:
     """An effect whose error is that of one set of contributions."""
     of_one_cell = linear.n if how == CONSTANT else linear.n // 2
     short = needs.shortage(linear.units, of_one_cell)
@@ -227,13 +228,13 @@ def _of_one(linear: Linearised, needs: _Needs, how: str, is_ratio: bool, n: int 
         linear.units,
         needs.design,
         how,
-        is_ratio,
+        needs.is_ratio,
         shortage,
         None if short is None else short.needed,
     )
 
 
-def _unpaired(a: Linearised, b: Linearised, needs: _Needs, is_ratio: bool) -> Effect:
+def _unpaired(a: Linearised, b: Linearised, needs: _Needs) -> Effect:
     error, fewest = math.hypot(a.error, b.error), min(a.units, b.units)
     smaller = a if a.units <= b.units else b
     short = needs.shortage(fewest, smaller.n)
@@ -249,7 +250,7 @@ def _unpaired(a: Linearised, b: Linearised, needs: _Needs, is_ratio: bool) -> Ef
         units=fewest,
         design=needs.design,
         how=WELCH,
-        is_ratio=is_ratio,
+        is_ratio=needs.is_ratio,
         shortage=shortage,
         needed=None if short is None else short.needed,
         sides=(a.value + a.parts, b.value + b.parts),

@@ -57,6 +57,20 @@ class Linearised:
         error = float(np.sqrt(squares / (units * (units - 1))))
         return error if error > 1e-14 * scale else 0.0
 
+    @functools.cached_property
+    def resampled_t(self) -> Array:
+        """(statistic - value) / error of resamples, shape (RESAMPLES,), unlimited where a resample shows no error.
+
+        The same number of units gives the same resamples.
+        """
+        parts = self.parts / (np.abs(self.parts).max() or 1.0)
+        units = parts.size
+        shift, square = (_weights(units) @ np.stack([parts, parts**2], axis=1) / units).T
+        error = np.sqrt(np.maximum(square - shift**2, 0.0) / (units - 1))
+        known = error > 1e-12
+        unlimited = np.where(shift == 0, 0.0, np.copysign(np.inf, shift))
+        return np.asarray(np.divide(shift, error, out=unlimited, where=known))
+
     @property
     def freedom(self) -> int:
         """Degrees of freedom of the error."""
@@ -88,7 +102,7 @@ def limits(of: Linearised, design: Design, level: float) -> tuple[float, float]:
     if design.tail is Tail.LIGHT or not 1 < of.units <= MAX_RESAMPLED or of.error == 0:
         return low, high
     tail = (1 - level) / 2
-    below, above = (float(t) for t in np.quantile(resampled_t(of), [tail, 1 - tail], method="inverted_cdf"))
+    below, above = (float(t) for t in np.quantile(of.resampled_t, [tail, 1 - tail], method="inverted_cdf"))
     return min(low, of.value - above * of.error), max(high, of.value - below * of.error)
 
 
@@ -100,20 +114,6 @@ def lower_limit(of: Linearised, level: float) -> float:
 def method_of(design: Design) -> str:
     """How `limits` are made in a design."""
     return STUDENT if design.tail is Tail.LIGHT else WIDER
-
-
-def resampled_t(of: Linearised) -> Array:
-    """(statistic - value) / error of resamples, shape (RESAMPLES,); the same number of units gives the same
-    resamples."""
-    parts = of.parts / (np.abs(of.parts).max() or 1.0)
-    units = parts.size
-    weights = _weights(units)
-    shift, square = (weights @ column / units for column in (parts, parts**2))
-    error = np.sqrt(np.maximum(square - shift**2, 0.0) / (units - 1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.asarray(shift / error)
-    t[error <= 1e-12] = np.sign(shift[error <= 1e-12]) * np.inf
-    return np.nan_to_num(t, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
 @functools.lru_cache(maxsize=4)

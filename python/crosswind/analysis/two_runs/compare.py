@@ -133,7 +133,7 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         measured = measure(pair, metric, statistic)
     except TooFewSamples as error:
         return _without(metric, statistic, error.message)
-    effect, unit = measured.ratio or measured.difference, metric.unit.name
+    effect, unit = measured.shown, metric.unit.name
     is_same = effect.error == 0 and effect.value == 0
     reason = None if is_same else effect.shortage
     verdict: Verdict = "no difference shown" if reason is None else "cannot tell"

@@ -15,7 +15,8 @@ from enum import Enum
 from crosswind.analysis.summaries import LOST, metric_named, statistics_of
 from crosswind.analysis.two_runs.effects import Measured, larger_is_worse
 from crosswind.metrics import METRICS, SHARE, Metric
-from crosswind.stats.effect import EXACT, Effect
+from crosswind.stats import EXACT
+from crosswind.stats.effect import Effect
 from crosswind.stats.sample_size import MOST, repetitions_needed
 
 ALPHA = 0.05

@@ -52,6 +52,11 @@ class Measured:
             return None
         return ratio(self.a, self.b, self.statistic)
 
+    @property
+    def shown(self) -> Effect:
+        """The ratio, or where that does not exist or has no interval, the difference."""
+        return self.difference if self.ratio is None or self.ratio.shortage is not None else self.ratio
+
     def _no_surer_than_independent(self, effect: Effect) -> Effect:
         if not self.metric.is_share or effect.how == EXACT or effect.units < MIN_UNITS:
             return effect

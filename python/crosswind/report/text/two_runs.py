@@ -106,8 +106,9 @@ def _print_metric(console: Console, name: str, cells: Sequence[CommonCell]) -> N
 
 
 def scaled(change: MetricChange) -> tuple[Change, bool]:
-    """The ratio where there is one, else the difference; and which of them it is."""
-    return (change.ratio, True) if change.ratio.value is not None else (change.difference, False)
+    """The ratio, else the difference, whichever has an interval; and which of them it is."""
+    has_interval = change.ratio.low is not None or change.difference.low is None
+    return (change.ratio, True) if change.ratio.value is not None and has_interval else (change.difference, False)
 
 
 def units_text(change: MetricChange) -> str:
