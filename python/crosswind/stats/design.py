@@ -30,7 +30,8 @@ MESSAGES_BEYOND = 5
 DELAYED_UNITS = 5
 DELAYED_RATIO_UNITS = 20
 """Of a difference and of a ratio of such quantiles where something delays exchanges at random: repetitions. With
-messages that are alike (ICC 0.2), the ratio of LN2 and of mix covers 87 to 93 % of cases below 20, 92 to 95 % from there.
+messages that are alike (ICC 0.2), the ratio of LN2 and of mix covers 87 to 93 % of cases below 20, and 92 to 95 % from
+there.
 """
 
 
