@@ -109,6 +109,20 @@ def test_exact_cells_stay_exact_however_few_messages_they_have() -> None:
     assert (median.ratio.value, median.verdict) == (pytest.approx(2), "larger")
 
 
+def test_medians_that_are_the_same_in_every_repetition_are_no_want_of_repetitions() -> None:
+    made = [
+        one
+        for cell in (0, 1)
+        for one in runs(
+            cell, [echoes([20 * MS] * 12 + [900 * MS] * at) for at in range(cell, cell + 6)], {"n": str(cell)}
+        )
+    ]
+    median = rtt(analyse(record(*made)).comparisons).by("median")
+    assert median is not None
+    assert (median.difference.value, median.p, median.verdict) == (0, None, "no difference shown")
+    assert median.difference.reason == "the repetitions do not differ at all, so that nothing shows how sure this is"
+
+
 def test_a_repetition_in_which_all_timed_out_is_no_traceback() -> None:
     made = cells()
     made[-1] = runs(1, [echoes([None] * 20)] * UNITS, made[-1].levels, parameters=made[-1].parameters)[-1]

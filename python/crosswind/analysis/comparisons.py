@@ -24,6 +24,7 @@ from crosswind.stats import (
     refused,
     unpaired_shift,
 )
+from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import PAIRED, Effect, Statistic
 
 ALPHA = 0.05
@@ -124,7 +125,7 @@ def _by_statistic(
         ratio=_interval(lambda: estimate_of(ratio(reference, other, statistic), unit="1", level=level), n, level, "1"),
         p=None if made is None else made.p,
         p_adjusted=None,
-        verdict=_exact_verdict(effect) if effect.is_exact else "not enough repetitions",
+        verdict=_exact_verdict(effect) if effect.is_exact else _untested_verdict(made),
     )
 
 
@@ -163,6 +164,12 @@ def _delta(reference: Side, other: Side, level: float) -> Estimate:
     if reference.exact or other.exact:
         raise TooFewSamples("one of the cells is exact: compare the values")
     return cliffs_delta(a.means, b.means, n=a.n + b.n, level=level)
+
+
+def _untested_verdict(made: Effect | None) -> str:
+    """What there is to say without a test: where all repetitions are the same in both cells, no more of them help."""
+    is_same = made is not None and made.units >= MIN_UNITS and made.error == 0 and made.value == 0
+    return "no difference shown" if is_same else "not enough repetitions"
 
 
 def _exact_verdict(effect: Interval) -> str:
