@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from crosswind.metrics import METRICS
 from crosswind.models.situation import Situation
 
-MOST_PACKETS, _FEWEST_PACKETS = 50_000, 1_000  # a quarter of a second, and a few milliseconds
-_PACKETS_OF_ALL = 2_500_000
+MOST_PACKETS, _FEWEST_PACKETS = 50_000, 1_000  # up to half a second, and ten milliseconds
+_PACKETS_OF_ALL = 1_000_000
 
 
 @dataclass(frozen=True)
