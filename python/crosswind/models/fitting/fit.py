@@ -1,4 +1,8 @@
-"""One fit: bounded least squares on the logarithm of mean times, each weighted by how well it is known."""
+"""One fit: bounded, on the logarithm of mean times, each weighted by how well means like it are known.
+
+Repetitions of all cells share their seeds, so that with few transfers whole groups of cells may have been lucky: large
+residuals count less than by their squares.
+"""
 
 from dataclasses import dataclass
 
@@ -17,9 +21,9 @@ _SMALLEST_ERROR = 1e-3
 _FEWEST_FOR_USUAL = 20  # cells
 _SHORTEST_S = 1e-9  # in place of a time below 0, which some coefficients within their bounds would give
 METHOD = (
-    "Bounded least squares on the logarithm of the cells' mean times, weighted by 1/(s² + 0.05²), s the relative "
-    "standard error that means have at such a size, loss, rate and round trip. Intervals: percentiles of "
-    f"{RESAMPLES} fits to resampled cells, whose repetitions are resampled too."
+    "Bounded fits to the logarithm of the cells' mean times, by squares of small residuals and the size of large ones "
+    "(soft L1), in units of √(s² + 0.05²), s the relative standard error that means have at such a size, loss, rate "
+    f"and round trip. Intervals: percentiles of {RESAMPLES} fits to resampled cells, whose repetitions are resampled too."
 )
 
 
@@ -116,6 +120,7 @@ def _solve(form: Form, cells: Cells, logs: Array, weights: Array, start: Array, 
         residuals,
         np.clip(start, low + 1e-9, high - 1e-9),
         bounds=(low, high),
+        loss="soft_l1",
         x_scale=np.maximum(np.abs([c.start for c in form.coefficients]), 0.1),
         ftol=_COARSE if quick else 1e-8,
         xtol=_COARSE if quick else 1e-8,
