@@ -47,8 +47,8 @@ class Coefficients:
 
 
 FITTED: Mapping[str, Coefficients] = {
-    "reno": Coefficients(growth=0.598, timeout_window=2.422, timeout_power=3.595, tail=0.235),
-    "cubic": Coefficients(growth=0.227, timeout_window=1.797, timeout_power=3.019, tail=0.887),
+    "reno": Coefficients(growth=0.603, timeout_window=2.422, timeout_power=3.571, tail=0.240),
+    "cubic": Coefficients(growth=0.226, timeout_window=1.954, timeout_power=3.578, tail=0.912),
 }
 """By congestion control: fitted to simulated transfers under the profiles `freebsd-8` and `linux`.
 
