@@ -149,11 +149,9 @@ def test_transfer_time_is_the_whole_of_table_1() -> None:
     }
     assert len(study) == 360
     times = Counter((cell.levels["workload.size"] == "20MB", study.repetitions_of(cell)) for cell in study.cells())
-    # 20MB: 12 cells without loss and 12 slow ones 3 times, the others 5. The rest: 60 without loss 3 times; with 2 and
-    # 5 % loss at 30 and 100 ms 15 kB 280 times at 6 Mbit/s and 60 at 25, 256 kB and 1 MB 60 times at both.
-    assert times == {
-        (True, 3): 24, (True, 5): 36, (False, 3): 60, (False, 20): 216, (False, 60): 4 + 16, (False, 280): 4,
-    }  # fmt: skip
+    # 20MB: the 12 slow cells, from 5 % loss at 100 ms, 3 times, the others 5. With 0, 2 and 5 % loss at 30 and 100 ms,
+    # 15 kB 280 times at 6 Mbit/s and 60 at 25, 256 kB and 1 MB 60 times at both. The rest 20 times.
+    assert times == {(True, 3): 12, (True, 5): 48, (False, 280): 6, (False, 60): 6 + 24, (False, 20): 264}
     for cell in checked(study):
         forward, reverse = losses(cell)
         assert forward == reverse
