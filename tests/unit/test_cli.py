@@ -594,14 +594,14 @@ def test_clean_removes_a_damaged_run_only_by_name(crosswind: Crosswind, four_run
 def test_a_listing_fits_a_narrow_terminal(tmp_path: Path) -> None:
     name = "transfer-time-held-out-20261120T221328Z"
     new_run(tmp_path / name, name="transfer-time-held-out").close()
-    console = Console(width=80, file=StringIO(), highlight=False, markup=False)
+    console = Console(width=70, file=StringIO(), highlight=False, markup=False)
     print_runs(console, tmp_path, list_runs(tmp_path))
     assert isinstance(console.file, StringIO)
     head, row = console.file.getvalue().splitlines()
     # What the run's name says already is left out.
     assert head.split() == ["run", "status", "runs", "size"]
     assert row.split()[:3] == [name, "died", "0/2"]
-    assert len(row) <= 80
+    assert len(row) <= 70
 
 
 def test_sizes_are_written_with_three_digits() -> None:

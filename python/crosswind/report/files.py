@@ -1,5 +1,6 @@
 """Files that are whole or absent, and what may stand in a file's place: standard output, a pipe, a device."""
 
+import errno
 import os
 import shutil
 import stat
@@ -26,14 +27,14 @@ def whole(path: Path) -> Iterator[Path]:
         BrokenPipeError when nobody reads standard output any more.
     """
     try:
-        with _copied_to(path) if _is_stream(path) else _moved_to(path.resolve()) as part:
+        with _copied_to(path) if _is_stream(path) else _moved_to(_followed(path)) as part:
             yield part
     except BrokenPipeError:
         if path == STANDARD_OUTPUT:
             raise
         raise _refused(path, "nobody reads it any more") from None
-    except (OSError, RuntimeError) as error:
-        raise _refused(path, getattr(error, "strerror", None) or str(error)) from error
+    except OSError as error:
+        raise _refused(path, error.strerror or str(error)) from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -74,6 +75,14 @@ def _copied_to(path: Path) -> Iterator[Path]:
 def _copy(written: BinaryIO, stream: BinaryIO) -> None:
     shutil.copyfileobj(written, stream)
     stream.flush()
+
+
+def _followed(path: Path) -> Path:
+    """Where a path leads, over all links. Raises: OSError where they lead nowhere."""
+    try:
+        return path.resolve()
+    except RuntimeError:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
 
 
 def _is_stream(path: Path) -> bool:
