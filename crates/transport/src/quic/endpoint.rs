@@ -3,6 +3,7 @@
 //! Settings that differ from quinn's defaults, so that a measurement shows the path and not a setting:
 //! - Flow control is not the limit: [`SEND_WINDOW`], the smallest of the windows, holds what is in flight at 100 ms and
 //!   500 Mbit/s, or at 5 ms and 10 Gbit/s. It is more than the 4 MiB that Linux grants TCP by default (tcp(7), `tcp_wmem`).
+//! - No UDP generic segmentation offload on kernels that refuse it for a TUN device (`offload`).
 //! - No idle timeout and no keep-alive: a connection lasts until an end closes it, and sends no packets of its own accord.
 //!
 //! quinn's defaults: cubic, unless the settings name another congestion control; an acknowledgment for every other packet; packets
@@ -13,6 +14,7 @@
 use crate::driver::within;
 use crate::error::{TransportError, failed};
 use crate::quic::handshake::{Handshake, Observed};
+use crate::quic::offload::kernel_splits_datagrams;
 use crate::udp;
 use crate::{Outcome, Phases, Resumption, Settings, SocketReadback};
 use quinn::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
@@ -107,7 +109,8 @@ fn transport(settings: &Settings, side: &str) -> Result<TransportConfig, Transpo
         .datagram_receive_buffer_size(Some(DATAGRAM_RECEIVE_BUFFER))
         .datagram_send_buffer_size(DATAGRAM_SEND_BUFFER)
         .max_idle_timeout(None)
-        .keep_alive_interval(None);
+        .keep_alive_interval(None)
+        .enable_segmentation_offload(kernel_splits_datagrams());
     match congestion_control(settings) {
         "cubic" => config.congestion_controller_factory(Arc::new(CubicConfig::default())),
         "reno" | "newreno" => config.congestion_controller_factory(Arc::new(NewRenoConfig::default())),

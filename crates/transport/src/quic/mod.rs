@@ -3,6 +3,7 @@
 
 pub(crate) mod endpoint;
 mod handshake;
+mod offload;
 
 use crate::error::failed;
 use crate::quic::endpoint::{
