@@ -137,10 +137,7 @@ def _fruitless(run: CellRun) -> bool:
 
 def _counts(runs: Iterable[CellRun]) -> str:
     """`300 x certificate (cannot connect: it has expired), 2 x timeout`."""
-    return ", ".join(
-        f"{failures.count} x {failures.outcome}{f' ({failures.first_error})' if failures.first_error else ''}"
-        for failures in failures_of(runs)
-    )
+    return ", ".join(OutcomeCount(**dict(failures)).text() for failures in failures_of(runs))
 
 
 def _failure(run: CellRun) -> str:

@@ -59,10 +59,10 @@ def command(
         report.write_parquet(report.samples_frame(record), samples)
     if html:
         results.write_page(loaded, made, html)
-    if as_json:
-        click.echo(result.to_json())
-    elif not files:
-        with readers_may_leave():
+    with readers_may_leave():
+        if as_json:
+            click.echo(result.to_json())
+        elif not files:
             report.print_result(result)
     for path in files:
         click.echo(f"wrote {'standard output' if path in printed else path}", err=True)
