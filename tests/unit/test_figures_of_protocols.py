@@ -63,10 +63,10 @@ def test_phases_and_the_exchange_are_stacked() -> None:
     made = opening()
     data = collect(made)
     assert phases_of(data[1]) == [
-        Phase("TCP handshake", 20 * MS, 30),
-        Phase("TLS or QUIC handshake", 22 * MS, 30),
-        Phase("Upgrade", 21 * MS, 30),
-        Phase("Exchange", 20 * MS, 30),
+        Phase("TCP handshake", "handshake_transport", 20 * MS, 30),
+        Phase("TLS or QUIC handshake", "handshake_security", 22 * MS, 30),
+        Phase("Upgrade", "handshake_upgrade", 21 * MS, 30),
+        Phase("Exchange", "rtt", 20 * MS, 30),
     ]
     panels = phase_charts(analyse(made), data)
     assert (len(panels.charts), panels.total) == (1, 1)

@@ -47,7 +47,7 @@ class AskedFigure(_Asked):
     x: str
     series: str | None = None
     models: tuple[str, ...] = ()
-    scale: Literal["linear", "log"] = "linear"
+    scale: Literal["auto", "linear", "log"] = "auto"
     note: Note = None
     cells: frozenset[int]
 

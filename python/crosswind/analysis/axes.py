@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.settings import CellSettings, DirectionSettings
+from crosswind.catalog import KeyType, catalog
 from crosswind.metrics import RATE, SHARE, SIZE, TIME, Unit
 
 
@@ -14,11 +15,13 @@ class Axis:
 
     Attributes:
         title: what it is, without the unit. unit: of the places; None where they only count the levels.
+        is_ordered: whether one level is more than another, so that there is something between them.
         places: cell index to place.
     """
 
     title: str
     unit: str | None
+    is_ordered: bool
     places: dict[int, float]
 
 
@@ -35,18 +38,32 @@ def axis_of(key: str, cells: Sequence[CellData]) -> Axis:
         for cell in cells:
             order.setdefault(cell.levels.get(key, ""), len(order))
         places = {cell.cell: float(order[cell.levels.get(key, "")]) for cell in cells}
-        return Axis(name.replace("_", " "), None, places)
+        return Axis(name.replace("_", " "), None, _is_ordered(key), places)
     unit, label = _UNITS[name]
     title = "round trip of the path (twice the delay each way)" if key == "path.delay" else name
     # To twelve digits: 0.07 in percent is 7, not 7.000000000000001.
     places = {cell: float(f"{number / unit.scales[label]:.12g}") for cell, number in numbers.items()}
-    return Axis(title, label, places)
+    return Axis(title, label, True, places)
+
+
+def _is_ordered(key: str) -> bool:
+    """Whether the values of a key are quantities."""
+    known, (table, _, rest) = catalog(), key.partition(".")
+    groups = {
+        "path": (*known.path.keys, *known.direction_keys),
+        "host": known.host.keys,
+        "workload": tuple(own for workload in known.workloads.values() for own in workload.keys),
+    }
+    name = rest.rpartition(".")[-1]
+    return any(own.study == name and own.type in _QUANTITIES for own in groups.get(table, ()))
 
 
 def losses_of(key: str, cells: Sequence[CellData]) -> dict[int, float]:
     """Loss of some cells, as a fraction, by `path.loss` or the key of one direction."""
     return _numbers(key, cells) or {}
 
+
+_QUANTITIES = (KeyType.INTEGER, KeyType.NUMBER, KeyType.QUEUE)
 
 _UNITS: Mapping[str, tuple[Unit, str]] = {
     "loss": (SHARE, "%"),

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from crosswind.analysis.asked import AskedFigure
 from crosswind.analysis.axes import Axis, axis_of
@@ -18,6 +19,9 @@ from crosswind.analysis.result import (
     PublishedPoint,
 )
 from crosswind.metrics import METRICS
+
+_FAR_APART = 100
+"""How many times its smallest value a figure's largest one is, where its axis is logarithmic."""
 
 
 def figures_of(
@@ -62,13 +66,24 @@ def _figure(
         x=asked.x,
         x_title=axis.title,
         x_unit=axis.unit,
+        x_is_ordered=axis.is_ordered,
         series=asked.series,
-        scale=asked.scale,
+        scale=_scale(asked, [cells[cell.cell] for cell in drawn]),
         note=asked.note,
         points=[_point(cells[cell.cell], asked, places, beside.get(cell.cell, [])) for cell in drawn],
         curves=_curves(asked, drawn, cells, places),
         absent=[cell.cell for cell in own if metric.name not in cells[cell.cell].estimates],
     )
+
+
+def _scale(asked: AskedFigure, cells: Iterable[CellResult]) -> Literal["linear", "log"]:
+    """The scale that a figure asks for, or else a logarithmic one where a linear one would hide its small values."""
+    if asked.scale != "auto":
+        return asked.scale
+    estimates = [cell.estimates[asked.metric] for cell in cells]
+    values = [_estimate(own.mean, own.median)[0].value for own in estimates]
+    known = [value for value in values if value is not None] or [own.smallest for own in estimates]
+    return "log" if known and 0 < min(known) <= max(known) / _FAR_APART else "linear"
 
 
 def _published_points(metric: str, published: Iterable[PublishedComparison]) -> dict[int, list[PublishedPoint]]:

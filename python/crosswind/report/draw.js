@@ -22,10 +22,18 @@ function columns(spec, width, narrow) {
   };
   return [4, 3, 2].find(fits) ?? 1;
 }
-function config(spec, width) {
-  const css = getComputedStyle(document.documentElement);
-  const colour = (name) => css.getPropertyValue(name).trim();
-  const narrow = document.body.clientWidth < 600; // legends side by side would be cut off
+// Legends of more than two lines stand above the drawing, not in its place.
+function height(spec, width) {
+  const narrow = isNarrow(width), lines = legends(spec).map((names) => Math.ceil(names.length / columns(spec, width, narrow)));
+  const most = narrow ? lines.reduce((total, number) => total + number, 0) : Math.max(0, ...lines);
+  return spec.height + 17 * Math.max(0, most - 2);
+}
+const isNarrow = (width) => width < 560 && document.body.clientWidth < 600; // legends side by side would be cut off
+// How a chart looks in the page, or in a file, which is light whatever the page is.
+const pageColours = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const FILE_COLOURS = { "--ink": "#1c2230", "--soft": "#5b6475", "--line": "#dfe3ea", "--accent": "#0072b2" };
+function config(spec, width, colour = pageColours) {
+  const narrow = isNarrow(width);
   const words = { labelColor: colour("--soft"), titleColor: colour("--ink"), labelFontSize: 12, titleFontSize: 12, titleFontWeight: 600 };
   return {
     background: "transparent", font: getComputedStyle(document.body).fontFamily,
@@ -35,12 +43,58 @@ function config(spec, width) {
       layout: { top: { direction: narrow ? "vertical" : "horizontal" } } },
   };
 }
+// A chart as a file: drawn anew, at a width of its own.
+const FILE_WIDTH = 900;
+async function asView(spec) {
+  const place = document.createElement("div");
+  const own = { ...spec, width: FILE_WIDTH, height: height(spec, FILE_WIDTH), background: "#ffffff", padding: 16 };
+  const options = { config: config(spec, FILE_WIDTH, (name) => FILE_COLOURS[name]), actions: false, renderer: "svg", ast: false };
+  return (await vegaEmbed(place, { ...own, autosize: { type: "fit", contains: "padding" } }, options)).view;
+}
+// The rows that a chart draws. Those without any name only draw lines and margins.
+function asTable(spec) {
+  const rows = Object.values(spec.datasets).flat().filter((row) => Object.values(row).some((value) => typeof value === "string"));
+  const names = [...new Set(rows.flatMap(Object.keys))];
+  const cell = (value) => {
+    const text = String(value ?? "").replaceAll("\n", " · ");
+    return /[",\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [names, ...rows.map((row) => names.map((name) => row[name]))].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
+}
+const FORMATS = {
+  SVG: async (spec) => new Blob([await (await asView(spec)).toSVG()], { type: "image/svg+xml" }),
+  PNG: async (spec) => (await fetch(await (await asView(spec)).toImageURL("png", 2))).blob(),
+  CSV: async (spec) => new Blob([asTable(spec)], { type: "text/csv" }),
+};
+function fileName(figure, format) {
+  const words = [document.querySelector("h1").textContent, figure.closest("section")?.querySelector("h2")?.textContent, figure.querySelector("figcaption")?.textContent];
+  const text = words.filter(Boolean).join(" ").replace(/[^\p{L}\p{N}.%]+/gu, "-").slice(0, 120).replace(/^-+|-+$/g, "");
+  return `${text || "chart"}.${format.toLowerCase()}`;
+}
+async function save(figure, spec, format) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await FORMATS[format](spec));
+  link.download = fileName(figure, format);
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+for (const [id, spec] of Object.entries(specs)) {
+  const figure = document.getElementById(id).closest("figure");
+  const bar = Object.assign(document.createElement("div"), { className: "save" });
+  for (const format of Object.keys(FORMATS)) {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: format, title: `Save this chart as ${format}` });
+    button.addEventListener("click", () => save(figure, spec, format));
+    bar.append(button);
+  }
+  figure.append(bar);
+}
 // Inside a closed fold a chart has no width to fill: it is drawn when the fold opens.
 function draw(again) {
   for (const [id, spec] of Object.entries(specs)) {
     const place = document.getElementById(id);
     if (place.closest("details:not([open])") || (place.childElementCount && !again)) continue;
-    vegaEmbed("#" + id, { ...spec, config: config(spec, place.clientWidth), autosize: { type: "fit", contains: "padding", resize: true } },
+    const width = place.clientWidth;
+    vegaEmbed("#" + id, { ...spec, height: height(spec, width), config: config(spec, width), autosize: { type: "fit", contains: "padding", resize: true } },
       { actions: false, renderer: "svg", ast: false });
   }
 }

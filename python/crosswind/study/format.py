@@ -170,7 +170,9 @@ class FigureTable(Table):
         default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are drawn"
     )
     models: list[str] = Field(default_factory=list, description="models to draw beside the measurement")
-    scale: Literal["linear", "log"] = Field(default="linear", description="of the metric's axis: linear or log")
+    scale: Literal["auto", "linear", "log"] = Field(
+        default="auto", description="of the metric's axis: linear, log, or auto: log where values are 100 times apart"
+    )
     note: str = ""
 
 

@@ -43,8 +43,8 @@ class Figure(ResultModel):
     """A metric over the levels of a factor, as a study asks for it. Values in `unit`.
 
     `x` and `series` are keys. Places along x are numbers of `x_unit`: loss in %, the round trip of `path.delay` in ms,
-    rates in Mbit/s, sizes in bytes; where `x_unit` is null they only count the levels. `scale` is that of the metric.
-    `absent` are cells without a sample, which have no point.
+    rates in Mbit/s, sizes in bytes; where `x_unit` is null they only count the levels. `x_is_ordered`: whether one
+    level is more than another. `scale` is that of the metric. `absent` are cells without a sample, which have no point.
     """
 
     title: str
@@ -53,6 +53,7 @@ class Figure(ResultModel):
     x: str
     x_title: str
     x_unit: str | None
+    x_is_ordered: bool
     series: str | None
     scale: Literal["linear", "log"]
     note: str | None

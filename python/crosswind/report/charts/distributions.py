@@ -8,13 +8,13 @@ import numpy as np
 
 from crosswind.analysis import CellData
 from crosswind.metrics import METRICS
+from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Chart, Panels, Roles, roles_of
 from crosswind.report.charts.style import (
     DASHES,
     Specification,
     axis,
     axis_title,
-    colour_by,
     inline,
     is_log,
     scale_type,
@@ -46,13 +46,16 @@ def distribution(name: str, data: Sequence[CellData]) -> Panels:
     low = low * 0.85 if log else low - 0.03 * (high - low)
     scale = alt.Scale(type=scale_type(log=log), domain=[low, high], nice=False, zero=False)
     x = alt.X("x:Q", title=axis_title(metric, unit, log=log), scale=scale, axis=axis(log=log))
+    levels = [roles.level(roles.colour, cell.levels) for cell in drawn]
+    colour = Colours(cell.levels for cell in data).by("colour", roles.colour, levels)
+    dash = _dash(roles, drawn)
     panels: dict[str, list[CellData]] = {}
     for cell in drawn:
         panels.setdefault(roles.panel(cell.levels), []).append(cell)
     charts = []
     for caption, members in list(panels.items())[:MAX_PANELS]:
         steps = [step for cell in members for step in _steps(cell, name, roles, divisor)]
-        charts.append(Chart(caption, _drawing(steps, x, unit, roles, drawn)))
+        charts.append(Chart(caption, _drawing(steps, x, unit, colour, dash)))
     return Panels(charts, len(panels))
 
 
@@ -86,32 +89,35 @@ class _Step:
     dash: str
     x: float
     y: float
+    n: int
 
 
 def _steps(cell: CellData, name: str, roles: Roles, divisor: float) -> list[_Step]:
     values, shares = curve(cell.samples[name].values)
+    n = cell.samples[name].values.size
     colour, dash = roles.level(roles.colour, cell.levels), roles.level(roles.dash, cell.levels)
     return [
-        _Step(colour, dash, round(float(value) / divisor, 6), round(100 * float(share), 3))
+        _Step(colour, dash, round(float(value) / divisor, 6), round(100 * float(share), 3), n)
         for value, share in zip(values, shares, strict=True)
     ]
 
 
-def _drawing(steps: Sequence[_Step], x: alt.X, unit: str, roles: Roles, cells: Sequence[CellData]) -> Specification:
-    """One panel. Args: cells: of all panels, so that each colour and dash means the same in all."""
+def _drawing(steps: Sequence[_Step], x: alt.X, unit: str, colour: alt.Color, dash: alt.StrokeDash) -> Specification:
+    """One panel. Args: colour, dash: of all panels, so that each means the same in all."""
     drawing = (
         alt.Chart(inline(steps))
         .mark_line(interpolate="step-after", strokeWidth=1.8, clip=True)
         .encode(
             x=x,
             y=alt.Y("y:Q", title="share of samples, %", scale=alt.Scale(domain=[0, 100])),
-            color=colour_by(roles.colour, [roles.level(roles.colour, cell.levels) for cell in cells]),
-            strokeDash=_dash(roles, cells),
+            color=colour,
+            strokeDash=dash,
             tooltip=[
                 alt.Tooltip("colour:N"),
                 alt.Tooltip("dash:N"),
                 alt.Tooltip("x:Q", title=unit),
                 alt.Tooltip("y:Q", title="%"),
+                alt.Tooltip("n:Q"),
             ],
             order=alt.Order("y:Q"),
         )

@@ -8,13 +8,15 @@ import altair as alt
 
 from crosswind.analysis.result import Figure, FigurePoint, Result
 from crosswind.metrics import METRICS
+from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import Chart
-from crosswind.report.charts.style import PALETTE, dash_by_model, inline, scale_type, specification
-from crosswind.report.text.format import count_of, factor_name, interval, observed, quantity, scale_of
+from crosswind.report.charts.style import dash_by_model, inline, scale_type, specification
+from crosswind.report.text.format import count_of, interval, observed, quantity, scale_of
 
 _MAX_TICKS = 9  # up to so many places along the axis each has its tick
 _LOWEST_SHARE = 1 / 20  # of its value, to which a logarithmic axis shows an interval that goes to 0 or below
 _ONE_SERIES = "all"
+_STRAIGHT = 60  # characters of all labels together that stand beside each other; longer ones are turned
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class _CurvePoint:
 def figure_charts(result: Result) -> list[Chart]:
     """A chart for each figure of a result."""
     invalid = {cell.cell for cell in result.cells if not cell.valid}
-    return [_chart(figure, invalid) for figure in result.figures]
+    colours = Colours(cell.levels for cell in result.cells)
+    return [_chart(figure, invalid, colours) for figure in result.figures]
 
 
 @dataclass(frozen=True)
@@ -75,25 +78,33 @@ class _Drawn:
         return cls(marks, curves, unit)
 
 
-def _chart(figure: Figure, invalid: set[int]) -> Chart:
+def _chart(figure: Figure, invalid: set[int], colours: Colours) -> Chart:
     drawn = _Drawn.of(figure, invalid)
-    x, y, colour = _x(figure), _y(figure, drawn.unit), _colour(figure)
-    layers = _mark_layers(drawn.marks, x, y, colour)
+    series = list(dict.fromkeys(point.series or _ONE_SERIES for point in figure.points))
+    x, y = _x(figure), _y(figure, drawn.unit)
+    colour = colours.by("series", figure.series, series)
+    layers = _mark_layers(figure, drawn.marks, x, y, colour)
     if drawn.curves:
         layers.insert(0, _curve_layer(drawn.curves, x, y, colour))
     return Chart(figure.title, specification(alt.layer(*layers), 360), _notes(figure, invalid))
 
 
-def _mark_layers(marks: Sequence[_Mark], x: alt.X, y: alt.Y, colour: alt.Color) -> list[Any]:
-    """Estimates with their intervals, samples where there are too few, crosses on invalid cells, published numbers."""
+def _mark_layers(figure: Figure, marks: Sequence[_Mark], x: alt.X, y: alt.Y, colour: alt.Color) -> list[Any]:
+    """Estimates with their intervals, samples where there are too few, crosses on invalid cells, published numbers.
+
+    Only levels that have an order are joined by a line; those without one stand beside each other.
+    """
     base = alt.Chart(inline(marks)).encode(x=x, color=colour)
+    if not figure.x_is_ordered:
+        base = base.encode(xOffset=alt.XOffset("series:N", sort=list(dict.fromkeys(mark.series for mark in marks))))
     kinds = ("estimate", "sample", "published")
     estimate, sample, published = (base.transform_filter(f"datum.kind == '{kind}'") for kind in kinds)
     doubtful = estimate.transform_filter("datum.doubtful")
     tips = [alt.Tooltip(f"{key}:N") for key in ("series", "at", "estimate", "n", "method")]
     published_tips = [alt.Tooltip(f"{key}:N") for key in ("source", "series", "at", "estimate")]
+    lines = [estimate.mark_line(strokeWidth=1.2, opacity=0.8).encode(y=y)] if figure.x_is_ordered else []
     return [
-        estimate.mark_line(strokeWidth=1.2, opacity=0.8).encode(y=y),
+        *lines,
         estimate.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2="high:Q"),
         sample.mark_point(size=28, filled=True, opacity=0.45).encode(y=y, tooltip=tips),
         estimate.mark_point(size=52, filled=True, opacity=1).encode(y=y, tooltip=tips),
@@ -155,7 +166,8 @@ def _place(figure: Figure, point: FigurePoint) -> float | str:
 def _x(figure: Figure) -> alt.X:
     if figure.x_unit is None:
         order = [text for _, text in sorted({(point.x, point.x_text) for point in figure.points})]
-        return alt.X("x:O", title=figure.x_title, sort=order, axis=alt.Axis(labelAngle=0))
+        angle = 0 if len(order) * max(map(len, order)) <= _STRAIGHT else -40
+        return alt.X("x:O", title=figure.x_title, sort=order, axis=alt.Axis(labelAngle=angle, labelLimit=0))
     places = sorted({point.x for point in figure.points})
     log = figure.x_unit == "bytes"
     axis: dict[str, Any] = {"labelOverlap": True} | ({"format": "~s"} if log else {})
@@ -169,16 +181,6 @@ def _y(figure: Figure, unit: str) -> alt.Y:
     title = ", ".join(filter(None, (METRICS[figure.metric].title.lower(), unit, "log scale" if log else "")))
     scale = alt.Scale(type=scale_type(log=log), nice=True, zero=not log)
     return alt.Y("value:Q", title=title, scale=scale, axis={"tickCount": 5} | ({"format": "~g"} if log else {}))
-
-
-def _colour(figure: Figure) -> alt.Color:
-    domain = list(dict.fromkeys(point.series or _ONE_SERIES for point in figure.points))
-    legend = alt.Legend(title=factor_name(figure.series) if figure.series else None, orient="top")
-    return alt.Color(
-        "series:N",
-        scale=alt.Scale(domain=domain, range=[PALETTE[index % len(PALETTE)] for index in range(len(domain))]),
-        legend=legend if len(domain) > 1 else None,
-    )
 
 
 def _notes(figure: Figure, invalid: set[int]) -> tuple[str, ...]:

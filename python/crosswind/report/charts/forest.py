@@ -9,6 +9,7 @@ from crosswind.analysis.result import EquivalenceClaim, Interval, LevelCompariso
 from crosswind.analysis.result.comparisons import MEAN
 from crosswind.metrics import METRICS, Metric
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, Chart, Panels
+from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import GREY, PALETTE, Specification, inline, scale_type, specification
 from crosswind.report.tables.comparisons import largest
 from crosswind.report.text.format import factor_name, interval, levels, plural_of, scale_of
@@ -119,14 +120,15 @@ def _row(name: str, effect: Interval, divisor: float, verdict: str, statistic: s
 
 def _drawing(rows: Sequence[ForestRow], title: str, around: tuple[float, float], *, log: bool) -> Specification:
     """Args: around: the margin around no effect, shaded where it has a width."""
-    shown = [_within(row) for row in rows] if log else list(rows)
+    labels = row_labels(row.comparison for row in rows)
+    shown = [replace(_within(row) if log else row, comparison=labels[row.comparison]) for row in rows]
     verdicts = list(dict.fromkeys(row.verdict for row in shown))
     statistics = list(dict.fromkeys(row.statistic for row in shown))
     colours = alt.Scale(domain=verdicts, range=[_COLOURS.get(verdict, _OTHER) for verdict in verdicts])
     scale = alt.Scale(type=scale_type(log=log), zero=False, nice=False, padding=12)
     axis = alt.Axis(format="~g", labelOverlap=True, tickCount=6)
     base = alt.Chart(inline(shown)).encode(
-        y=alt.Y("comparison:N", title=None, sort=None, axis=alt.Axis(labelLimit=230, grid=False)),
+        y=alt.Y("comparison:N", title=None, sort=None, axis=row_axis()),
         color=alt.Color("verdict:N", scale=colours, legend=alt.Legend(title=None, orient="top", columns=2)),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("comparison", "statistic", "effect", "n", "verdict")],
     )
@@ -137,8 +139,9 @@ def _drawing(rows: Sequence[ForestRow], title: str, around: tuple[float, float],
         base.mark_rule(strokeWidth=2.2).encode(x=alt.X("low:Q", title=title, scale=scale, axis=axis), x2="high:Q"),
         base.mark_point(size=70, filled=True, opacity=1).encode(x=x, shape=_shapes(statistics)),
     ]
-    height = 22 * len(dict.fromkeys(row.comparison for row in shown)) + 8 * (len(statistics) > 1) * len(shown)
-    return specification(alt.layer(*_margin(around, log=log), *layers), 70 + height)
+    each_px = 22 + 8 * len(statistics) if len(statistics) > 1 else 0
+    height = rows_height(labels.values(), each_px=each_px)
+    return specification(alt.layer(*_margin(around, log=log), *layers), height)
 
 
 def _shapes(statistics: Sequence[str]) -> alt.Shape:

@@ -8,6 +8,7 @@ import altair as alt
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Interval, MetricEstimates, Result
 from crosswind.metrics import METRICS
+from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.distributions import MIN_SAMPLES
 from crosswind.report.charts.panels import (
     MAX_BARS,
@@ -20,7 +21,8 @@ from crosswind.report.charts.panels import (
     roles_of,
     row_levels,
 )
-from crosswind.report.charts.style import axis, axis_title, colour_by, inline, is_log, scale_type, specification
+from crosswind.report.charts.rows import row_axis, row_labels, rows_height
+from crosswind.report.charts.style import axis, axis_title, inline, is_log, scale_type, specification
 from crosswind.report.text.format import levels
 from crosswind.stats.estimate import Array
 
@@ -48,17 +50,22 @@ def intervals(name: str, result: Result, data: Sequence[CellData], most: int = M
     if len(panels) > 1:
         scale.domain = [min(known) / divisor, max(known) / divisor]
     along = _Along(axis_title(metric, unit, log=log), scale, axis(log=log))
+    colours, roles = Colours(cell.levels for cell in result.cells), roles_of(cell.levels for cell in cells)
     charts = []
     for caption, members in panels[:MAX_PANELS]:
         own = row_levels(members, factors)
-        colour = roles_of(own.values()).colour
+        names = {cell.cell: levels(own[cell.cell]) + ("" if cell.valid else " ✗") for cell in members}
+        labels = row_labels(names.values())
         marks = []
         for cell in members:
-            level = own[cell.cell].get(colour, "all") if colour else "all"
-            label = levels(own[cell.cell]) + ("" if cell.valid else " ✗")
-            marks += _marks(label, level, cell.estimates[name], few.get(cell.cell), divisor)
-        drawing = _drawing(marks, along, colour_by(colour, [mark.colour for mark in marks], narrow=True))
-        charts.append(Chart(caption, specification(drawing, 70 + 22 * len(members))))
+            label = labels[names[cell.cell]]
+            marks += _marks(
+                label, roles.level(roles.colour, cell.levels), cell.estimates[name], few.get(cell.cell), divisor
+            )
+        by = colours.by("colour", roles.colour, [mark.colour for mark in marks], labelled=True)
+        charts.append(
+            Chart(caption, specification(_drawing(marks, along, by), rows_height(labels.values(), frame_px=50)))
+        )
     return Panels(charts, len(panels))
 
 
@@ -108,9 +115,7 @@ def _marks(cell: str, colour: str, estimates: MetricEstimates, few: Array | None
 def _drawing(marks: Sequence[_Mark], along: _Along, colour: alt.Color) -> alt.LayerChart | alt.FacetChart:
     # Named, because a cell without a mean is missing from the layers that are drawn first.
     order = list(dict.fromkeys(mark.cell for mark in marks))
-    base = alt.Chart(inline(marks)).encode(
-        y=alt.Y("cell:N", title=None, sort=order, axis=alt.Axis(labelLimit=230, grid=False)), color=colour
-    )
+    base = alt.Chart(inline(marks)).encode(y=alt.Y("cell:N", title=None, sort=order, axis=row_axis()), color=colour)
     x, low = along.of("value"), along.of("low")
     numbers = [alt.Tooltip(f"{key}:Q") for key in ("value", "low", "high", "n")]
     tips = [alt.Tooltip("cell:N"), alt.Tooltip("kind:N"), *numbers, alt.Tooltip("method:N")]

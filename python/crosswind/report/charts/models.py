@@ -10,10 +10,10 @@ from crosswind.analysis import CellData
 from crosswind.analysis.result import CellResult, Result
 from crosswind.metrics import METRICS
 from crosswind.models import model_named, predict_situation, situation
+from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Chart, Panels
 from crosswind.report.charts.style import (
     GREY,
-    PALETTE,
     Specification,
     dash_by_model,
     inline,
@@ -21,7 +21,7 @@ from crosswind.report.charts.style import (
     scale_type,
     specification,
 )
-from crosswind.report.text.format import factor_name
+from crosswind.report.text.format import factor_name, interval, observed
 
 _METRIC = METRICS["goodput"]
 _CURVE_POINTS = 40
@@ -38,6 +38,8 @@ class _Point:
     value: float
     low: float
     high: float
+    estimate: str
+    n: int
 
 
 @dataclass(frozen=True)
@@ -64,20 +66,23 @@ def goodput_by_loss(result: Result, data: Sequence[CellData], models: Sequence[s
     for cell in cells:
         panels.setdefault(_caption(cell), []).append(cell)
     lossy = [(caption, members) for caption, members in panels.items() if any(losses[cell.cell] for cell in members)]
+    colours = Colours(cell.levels for cell in result.cells)
     charts = []
     for caption, members in lossy[:MAX_PANELS]:
         divisor, unit = _METRIC.unit.scale_for([max(_centre(cell) for cell in members)])
         curves = _curves(members, by_cell[members[0].cell], losses, names, divisor)
         points = [_point(cell, losses[cell.cell], divisor) for cell in members]
-        charts.append(Chart(caption, _drawing(points, curves, unit)))
+        charts.append(Chart(caption, _drawing(points, curves, unit, colours)))
     return Panels(charts, len(lossy))
 
 
 def _point(cell: CellResult, loss: float, divisor: float) -> _Point:
-    mean, value = cell.estimates[_METRIC.name].mean, _centre(cell)
+    found, value = cell.estimates[_METRIC.name], _centre(cell)
+    mean = found.mean
     low, high = max(mean.low or value, value * _LOWEST_SHARE), mean.high or value
     name = cell.levels.get(_COLOUR_FACTOR, "measured")
-    return _Point(100 * loss, name, value / divisor, low / divisor, high / divisor)
+    text = observed((found.smallest, found.largest), divisor) if mean.value is None else interval(mean, divisor)
+    return _Point(100 * loss, name, value / divisor, low / divisor, high / divisor, text, mean.n)
 
 
 def _centre(cell: CellResult) -> float:
@@ -104,7 +109,7 @@ def _curves(
     return predicted
 
 
-def _drawing(points: Sequence[_Point], curves: Sequence[_Predicted], unit: str) -> Specification:
+def _drawing(points: Sequence[_Point], curves: Sequence[_Predicted], unit: str, colours: Colours) -> Specification:
     drawn = [*(point.value for point in points), *(predicted.value for predicted in curves)]
     values = [value for value in drawn if value > 0]
     log = is_log(min(values), max(values), _METRIC.axis)
@@ -112,15 +117,13 @@ def _drawing(points: Sequence[_Point], curves: Sequence[_Predicted], unit: str) 
     scale = alt.Scale(type=scale_type(log=log), nice=True)
     x = alt.X("loss:Q", title="loss, %", scale=alt.Scale(nice=False, padding=12))
     y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="~g", tickCount=5))
-    names = list(dict.fromkeys(point.measured for point in points))
-    colours = alt.Scale(domain=names, range=PALETTE[: len(names)])
-    colour = alt.Color("measured:N", scale=colours, legend=alt.Legend(title="measured", orient="top"))
+    colour = colours.by("measured", _COLOUR_FACTOR, [point.measured for point in points])
     measured = alt.Chart(inline(points)).encode(x=x, color=colour)
     layers = [
         measured.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q"), y2="high:Q"),
         measured.mark_line(strokeWidth=1.2, opacity=0.8).encode(y=y),
         measured.mark_point(size=60, filled=True, opacity=1).encode(
-            y=y, tooltip=["measured:N", "loss:Q", "value:Q", "low:Q", "high:Q"]
+            y=y, tooltip=["measured:N", "loss:Q", "estimate:N", "n:Q"]
         ),
     ]
     if curves:

@@ -1,11 +1,12 @@
 """Charts, and which of them a page draws."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from crosswind.analysis.result import CellResult
-from crosswind.report.charts.style import DASHES, PALETTE, Specification
+from crosswind.report.charts.style import DASHES, LOG_SPREAD, PALETTE, Specification
 from crosswind.report.text.format import factor_name
 
 MAX_PANELS = 12
@@ -85,6 +86,30 @@ def panel_factors(cells: Sequence[Mapping[str, str]], most: int) -> tuple[str, .
         if max(sizes.values()) <= most:
             break
         chosen.append(key)
+    return tuple(key for key in varied if key in chosen)
+
+
+def separating(cells: Sequence[CellResult], sizes: Mapping[int, float], most: int) -> tuple[str, ...]:
+    """The factors of `panel_factors`, and those that part cells whose bars would be too small beside others.
+
+    Args: sizes: of each cell's bar, by the cell's index. A bar has no logarithmic axis: beyond LOG_SPREAD it vanishes.
+    """
+    chosen = panel_factors([cell.levels for cell in cells], most)
+    found = {key: len({cell.levels.get(key) for cell in cells}) for cell in cells for key in cell.levels}
+    varied = [key for key, number_of in found.items() if number_of > 1]
+
+    def worst(factors: tuple[str, ...]) -> float:
+        panels: dict[tuple[str | None, ...], list[float]] = {}
+        for cell in cells:
+            panels.setdefault(tuple(cell.levels.get(key) for key in factors), []).append(sizes[cell.cell])
+        return max(max(own) / min(own) if min(own) > 0 else math.inf for own in panels.values())
+
+    while worst(chosen) > LOG_SPREAD:
+        others = [(*chosen, key) for key in varied if key not in chosen]
+        best = min(others, key=worst, default=chosen)
+        if len(best) >= len(varied) or worst(best) > worst(chosen) / 2:
+            break
+        chosen = best
     return tuple(key for key in varied if key in chosen)
 
 

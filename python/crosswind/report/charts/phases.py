@@ -1,6 +1,6 @@
 """How long the phases of setting a connection up take, stacked: transport, security, upgrade, and its exchange."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import altair as alt
@@ -16,20 +16,22 @@ from crosswind.report.charts.panels import (
     Chart,
     Panels,
     into_panels,
-    panel_factors,
     row_levels,
+    separating,
 )
-from crosswind.report.charts.style import PALETTE, Specification, inline, specification
-from crosswind.report.text.format import count_range, levels
+from crosswind.report.charts.rows import row_axis, row_labels, rows_height
+from crosswind.report.charts.style import LOG_SPREAD, PALETTE, Specification, inline, specification
+from crosswind.report.text.format import NOTHING, count_range, interval, levels
 
 _EXCHANGE = "Exchange"
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A phase of a cell's connections: its mean, ns, and how many connections that is of."""
+    """A phase of a cell's connections: its metric, its mean, ns, and how many connections that is of."""
 
     title: str
+    metric: str
     mean_ns: float
     n: int
 
@@ -37,25 +39,40 @@ class Phase:
 def phase_charts(result: Result, data: Sequence[CellData]) -> Panels:
     """A bar for each cell that opens a connection for every exchange, of the means of its phases.
 
-    Connections alone, or a connection and the exchange on it. More than MAX_BARS cells are divided into panels of one
-    scale.
+    Connections alone, or a connection and the exchange on it. Cells that are many, or whose times are far apart, are
+    divided into panels; these have one scale where their times allow it.
     """
     by_cell = {cell.cell: cell for cell in data}
     phases = {cell.cell: phases_of(by_cell[cell.cell]) for cell in result.cells}
     cells = [cell for cell in result.cells if phases[cell.cell]]
     if not cells:
         return NO_PANELS
-    totals = [sum(phase.mean_ns for phase in phases[cell.cell]) for cell in cells]
-    divisor, unit = TIME.scale_for(totals)
-    factors = panel_factors([cell.levels for cell in cells], MAX_BARS)
+    totals = {cell.cell: sum(phase.mean_ns for phase in phases[cell.cell]) for cell in cells}
+    factors = separating(cells, totals, MAX_BARS)
     panels = into_panels(cells, factors)
-    scale = alt.Scale(domain=[0, max(totals) / divisor], nice=True)
+    longest = [max(totals[cell.cell] for cell in members) for _, members in panels]
+    share_scale = max(longest) <= LOG_SPREAD * min(longest)
     charts = []
-    for caption, members in panels[:MAX_PANELS]:
-        own = row_levels(members, factors)
-        bars = [bar for cell in members for bar in _bars(cell, levels(own[cell.cell]), phases[cell.cell], divisor)]
-        charts.append(Chart(caption, _drawing(bars, f"mean, {unit}", scale, len(members)), _notes(bars)))
+    for (caption, members), own_longest in list(zip(panels, longest, strict=True))[:MAX_PANELS]:
+        end = max(longest) if share_scale else own_longest
+        charts.append(_chart(caption, members, row_levels(members, factors), phases, end))
     return Panels(charts, len(panels))
+
+
+def _chart(
+    caption: str,
+    cells: Sequence[CellResult],
+    own: Mapping[int, Mapping[str, str]],
+    phases: Mapping[int, Sequence[Phase]],
+    end_ns: float,
+) -> Chart:
+    """One panel. Args: own: the levels that name each cell. end_ns: where its axis ends."""
+    divisor, unit = TIME.scale_for([end_ns])
+    names = {cell.cell: levels(own[cell.cell]) + ("" if cell.valid else " ✗") for cell in cells}
+    labels = row_labels(names.values())
+    bars = [bar for cell in cells for bar in _bars(cell, labels[names[cell.cell]], phases[cell.cell], divisor)]
+    scale = alt.Scale(domain=[0, end_ns / divisor], nice=True)
+    return Chart(caption, _drawing(bars, f"mean, {unit}", scale), _notes(bars))
 
 
 def phases_of(cell: CellData) -> list[Phase]:
@@ -64,10 +81,11 @@ def phases_of(cell: CellData) -> list[Phase]:
     if kind not in ("connect", "echo") or not cell.settings.opens_for_each:
         return []
     wanted = {metric.title: metric.name for metric in phases_of_metric("connect")}
-    found = [(title, cell.samples[name].values) for title, name in wanted.items() if name in cell.samples]
+    found = [(title, name) for title, name in wanted.items() if name in cell.samples]
     if found and kind == "echo" and "rtt" in cell.samples:
-        found.append((_EXCHANGE, cell.samples["rtt"].values))
-    return [Phase(title, float(values.mean()), int(values.size)) for title, values in found]
+        found.append((_EXCHANGE, "rtt"))
+    samples = ((title, name, cell.samples[name].values) for title, name in found)
+    return [Phase(title, name, float(values.mean()), int(values.size)) for title, name, values in samples]
 
 
 def _titles() -> list[str]:
@@ -85,16 +103,21 @@ class _Bar:
     phase: str
     order: int
     mean: float
+    estimate: str
     n: int
 
 
-def _bars(cell: CellResult, cell_name: str, phases: Sequence[Phase], divisor: float) -> list[_Bar]:
-    name = cell_name + ("" if cell.valid else " ✗")
+def _bars(cell: CellResult, label: str, phases: Sequence[Phase], divisor: float) -> list[_Bar]:
     order = {title: index for index, title in enumerate(_titles())}
-    return [_Bar(name, phase.title, order[phase.title], phase.mean_ns / divisor, phase.n) for phase in phases]
+    bars = []
+    for phase in phases:
+        estimates = cell.estimates.get(phase.metric)
+        mean = NOTHING if estimates is None else interval(estimates.mean, divisor)
+        bars.append(_Bar(label, phase.title, order[phase.title], phase.mean_ns / divisor, mean, phase.n))
+    return bars
 
 
-def _drawing(bars: Sequence[_Bar], title: str, scale: alt.Scale, cells: int) -> Specification:
+def _drawing(bars: Sequence[_Bar], title: str, scale: alt.Scale) -> Specification:
     shown = {bar.phase for bar in bars}
     colours = {phase: colour for phase, colour in zip(_titles(), PALETTE, strict=False) if phase in shown}
     colour_scale = alt.Scale(domain=list(colours), range=list(colours.values()))
@@ -104,16 +127,16 @@ def _drawing(bars: Sequence[_Bar], title: str, scale: alt.Scale, cells: int) -> 
         alt.Chart(inline(bars))
         .mark_bar()
         .encode(
-            y=alt.Y("cell:N", title=None, sort=None, axis=alt.Axis(labelLimit=230, grid=False)),
+            y=alt.Y("cell:N", title=None, sort=None, axis=row_axis()),
             x=alt.X("mean:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6)),
             color=alt.Color(
                 "phase:N", scale=colour_scale, legend=alt.Legend(title=None, orient="top", columns=columns)
             ),
             order=alt.Order("order:Q"),
-            tooltip=[alt.Tooltip("cell:N"), alt.Tooltip("phase:N"), alt.Tooltip("mean:Q"), alt.Tooltip("n:Q")],
+            tooltip=[alt.Tooltip(f"{name}:N") for name in ("cell", "phase", "estimate", "n")],
         )
     )
-    return specification(drawing, 70 + 22 * cells)
+    return specification(drawing, rows_height(bar.cell for bar in bars))
 
 
 def _notes(bars: Sequence[_Bar]) -> tuple[str, ...]:

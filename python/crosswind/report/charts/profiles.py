@@ -1,7 +1,7 @@
 """Where the processor time of client and server went, as stacked bars."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import altair as alt
 
@@ -19,6 +19,7 @@ from crosswind.report.charts.panels import (
     panel_factors,
     row_levels,
 )
+from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import PALETTE, Specification, inline, specification
 from crosswind.report.tables.profiles import hosts_of, parts_of
 from crosswind.report.text.format import count_range, levels, percent
@@ -38,9 +39,9 @@ def profile_charts(result: Result, data: Sequence[CellData]) -> Panels:
     charts = []
     for caption, members in panels[:MAX_PANELS]:
         own = row_levels(members, factors)
-        bars = [
-            bar for cell in members for bar in _bars(cell, levels(own[cell.cell]), parts, divisor * messages[cell.cell])
-        ]
+        labels = row_labels(name for cell in members for name in _bar_names(cell, own[cell.cell]).values())
+        bars = [bar for cell in members for bar in _bars(cell, own[cell.cell], parts, divisor * messages[cell.cell])]
+        bars = [replace(bar, bar=labels[bar.bar]) for bar in bars]
         charts.append(Chart(caption, _drawing(bars, parts, unit), _notes(members)))
     return Panels(charts, len(panels))
 
@@ -57,15 +58,20 @@ class _Bar:
     share: str
 
 
-def _bars(cell: CellResult, cell_name: str, parts: Sequence[str], divisor: float) -> list[_Bar]:
+def _bar_names(cell: CellResult, own: Mapping[str, str]) -> dict[str, str]:
+    """The name of the bar of each host. Args: own: the levels that name the cell."""
     mark = "" if cell.valid else " ✗"
-    bars = []
+    return {host: f"{levels(own)} · {host}{mark}" for host in hosts_of(cell)}
+
+
+def _bars(cell: CellResult, own: Mapping[str, str], parts: Sequence[str], divisor: float) -> list[_Bar]:
+    names, bars = _bar_names(cell, own), []
     for name, host in hosts_of(cell).items():
         total = sum(host.parts.values()) or 1
         for part, count in host.parts.items():
             if count:
                 time, share = host.cpu_ns / divisor * count / total, percent(count / total)
-                bars.append(_Bar(f"{cell_name} · {name}{mark}", host.samples, part, parts.index(part), time, share))
+                bars.append(_Bar(names[name], host.samples, part, parts.index(part), time, share))
     return bars
 
 
@@ -75,14 +81,14 @@ def _drawing(bars: Sequence[_Bar], parts: Sequence[str], unit: str) -> Specifica
         alt.Chart(inline(bars))
         .mark_bar()
         .encode(
-            y=alt.Y("bar:N", title=None, sort=None, axis=alt.Axis(labelLimit=230, grid=False)),
+            y=alt.Y("bar:N", title=None, sort=None, axis=row_axis()),
             x=alt.X("time:Q", title=f"processor time of a message, {unit}", axis=alt.Axis(tickCount=6)),
             color=alt.Color("part:N", scale=colours, legend=alt.Legend(title=None, orient="top", columns=4)),
             order=alt.Order("order:Q"),
             tooltip=[alt.Tooltip(f"{name}:N") for name in ("bar", "part", "share", "n")] + [alt.Tooltip("time:Q")],
         )
     )
-    return specification(drawing, 90 + 20 * len({bar.bar for bar in bars}))
+    return specification(drawing, rows_height((bar.bar for bar in bars), frame_px=90))
 
 
 def _notes(cells: Sequence[CellResult]) -> tuple[str, ...]:

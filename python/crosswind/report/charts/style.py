@@ -1,7 +1,7 @@
 """What charts have in common: colours, axes, and their form as one view that a page can wrap and shrink.
 
-Colours are Okabe and Ito's, which colour-blind readers can distinguish, the blue lightened to show on a dark page too.
-A second factor is told apart by dashes.
+The first eight colours are Okabe and Ito's, which colour-blind readers can distinguish, the blue lightened to show on a
+dark page too; the others are for factors with many levels. A second factor is told apart by dashes.
 """
 
 import json
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import altair as alt
 
 from crosswind.metrics import Axis, Metric
-from crosswind.report.text.format import factor_name
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -19,13 +18,14 @@ if TYPE_CHECKING:
 Specification = dict[str, Any]
 """A chart in Vega-Lite's JSON."""
 
-PALETTE = ["#2A82C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D"]
+PALETTE = [
+    "#2A82C4", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#A6761D",
+    "#7B5EA7", "#8A9A2B", "#B5304A", "#2FA8A0", "#5C6BC0", "#B0795A", "#4E8F3A", "#C05FC9",
+]  # fmt: skip
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 GREY = "#888888"
 LOG_SPREAD = 20
 """How many times the smallest value the largest is, beyond which an axis is logarithmic."""
-_SHORT = 8
-"""Characters of names of which four stand in one line of a narrow legend."""
 
 
 def is_log(low: float, high: float, kind: Axis = Axis.AUTOMATIC) -> bool:
@@ -48,17 +48,6 @@ def scale_type(*, log: bool) -> Literal["log", "linear"]:
 def axis(*, log: bool) -> alt.Axis:
     """An axis of some six ticks."""
     return alt.Axis(labelOverlap=True, format="~g", tickCount=6) if log else alt.Axis(tickCount=6)
-
-
-def colour_by(factor: str | None, names: Iterable[str], *, narrow: bool = False) -> alt.Color:
-    """The colour of the field `colour`: one for each name, with a legend where a factor gives the names.
-
-    Args: narrow: where labels leave the drawing little room, to which long names in columns would not keep.
-    """
-    domain = list(dict.fromkeys(names))
-    columns = 2 if narrow and max(map(len, domain), default=0) > _SHORT else alt.Undefined
-    legend = alt.Legend(title=factor_name(factor), orient="top", columns=columns) if factor else None
-    return alt.Color("colour:N", scale=alt.Scale(domain=domain, range=PALETTE[: len(domain)]), legend=legend)
 
 
 def dash_by_model(titles: Iterable[str]) -> alt.StrokeDash:

@@ -1,0 +1,52 @@
+"""Rows of a chart that has one for each cell: labels in lines short enough for a narrow page, and room for them."""
+
+from collections.abc import Iterable, Mapping
+
+import altair as alt
+
+LINE = 30
+"""Characters of a line of a label."""
+_SEPARATOR = " · "
+_LINE_PX = 14
+_BETWEEN_PX = 8
+_FRAME_PX = 70
+"""Height of what is above and below the rows: legend and axis."""
+
+
+def row_labels(texts: Iterable[str]) -> Mapping[str, str]:
+    """Each text as the label of its row: broken into lines between levels; what is longer loses its middle.
+
+    Two texts that would have one label then keep all their characters.
+    """
+    known = list(dict.fromkeys(texts))
+    short = {text: _in_lines(text) for text in known}
+    labels = list(short.values())
+    return {text: label if labels.count(label) == 1 else text for text, label in short.items()}
+
+
+def _in_lines(text: str) -> str:
+    lines: list[str] = []
+    for word in map(_shortened, text.split(_SEPARATOR)):
+        if lines and len(lines[-1]) + len(_SEPARATOR) + len(word) <= LINE:
+            lines[-1] += _SEPARATOR + word
+        else:
+            lines.append(word)
+    return "\n".join(lines)
+
+
+def _shortened(word: str) -> str:
+    """A word without its middle: what distinguishes names stands at their ends."""
+    kept = LINE // 2
+    return word if len(word) <= LINE else f"{word[: kept - 1]}…{word[-kept:]}"
+
+
+def row_axis() -> alt.Axis:
+    """The axis of the rows, whose labels have several lines."""
+    return alt.Axis(labelExpr="split(datum.label, '\\n')", labelLimit=0, labelLineHeight=_LINE_PX, grid=False)
+
+
+def rows_height(labels: Iterable[str], *, frame_px: int = _FRAME_PX, each_px: int = 0) -> int:
+    """The height of a chart, px. Args: labels: of its rows. each_px: what a row needs at least."""
+    shown = list(dict.fromkeys(labels))
+    lines = max((label.count("\n") + 1 for label in shown), default=1)
+    return frame_px + max(_LINE_PX * lines + _BETWEEN_PX, each_px) * len(shown)

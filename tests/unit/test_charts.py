@@ -1,0 +1,139 @@
+"""What charts draw: colours, labels, axes, lines and what a reader sees beside a mark."""
+
+import pytest
+
+from crosswind.analysis import analyse, collect
+from crosswind.analysis.axes import axis_of
+from crosswind.report.charts.colours import Colours
+from crosswind.report.charts.figures import figure_charts
+from crosswind.report.charts.intervals import intervals
+from crosswind.report.charts.panels import separating
+from crosswind.report.charts.phases import phase_charts
+from crosswind.report.charts.rows import LINE, row_labels, rows_height
+from crosswind.report.charts.style import PALETTE
+from records import MS, echoes, parted, path, record, runs
+
+TRANSPORTS = ("tcp", "quic", "websocket")
+
+
+def by_transport(**changes):
+    """Twenty times as long over each further transport, at two losses; five repetitions a cell."""
+    cells = [(transport, loss) for transport in TRANSPORTS for loss in ("0%", "2%")]
+    made = []
+    for index, (transport, loss) in enumerate(cells):
+        rtts = [20 ** TRANSPORTS.index(transport) * MS + 1000 * (at * 37 % 100) for at in range(100)]
+        levels = {"workload.transport": transport, "path.loss": loss}
+        workload = {"kind": "echo", "transport": transport}
+        parameters = {"path": path(loss=float(loss[0]) / 100), "workload": workload}
+        made += runs(index, [echoes(part) for part in parted(rtts, 5)], levels, parameters=parameters)
+    return record(*made, **changes)
+
+
+def figure(x: str, series: str | None, **changes) -> dict:
+    return {"title": "A", "metric": "rtt", "x": x, "series": series, "models": [], "note": "", "scale": "auto",
+            "cells": list(range(6))} | changes  # fmt: skip
+
+
+def drawn(asked: dict):
+    """The only figure of a run, as its specification."""
+    (chart,) = figure_charts(analyse(by_transport(figures=[asked])))
+    return chart.specification
+
+
+def marks(specification: dict) -> list[str]:
+    return [layer["mark"]["type"] for layer in specification["layer"]]
+
+
+def scale_of(specification: dict, channel: str) -> dict:
+    return next(layer["encoding"][channel]["scale"] for layer in specification["layer"] if channel in layer["encoding"])
+
+
+def test_a_level_has_one_colour_in_all_charts() -> None:
+    of_levels = dict(zip(TRANSPORTS, PALETTE, strict=False))
+    made = by_transport(figures=[figure("path.loss", "workload.transport", cells=[2, 3, 4, 5])])
+    result = analyse(made)
+    (one,) = figure_charts(result)
+    scale = scale_of(one.specification, "color")
+    assert dict(zip(scale["domain"], scale["range"], strict=True)) == {name: of_levels[name] for name in TRANSPORTS[1:]}
+    panels = intervals("rtt", result, collect(made), most=2)
+    for chart in panels.charts:
+        own = scale_of(chart.specification, "color")
+        assert dict(zip(own["domain"], own["range"], strict=True)) == {name: of_levels[name] for name in own["domain"]}
+
+
+def test_names_that_are_no_levels_are_told_apart() -> None:
+    colours = Colours([{"workload.transport": name} for name in TRANSPORTS])
+    assert colours.range_of("workload.transport", ["websocket"]) == [PALETTE[2]]
+    assert colours.range_of("workload.transport", ["websocket · kept", "websocket · new"]) == PALETTE[:2]
+    assert len(set(PALETTE)) == 16
+
+
+def test_only_levels_with_an_order_are_joined_by_a_line() -> None:
+    ordered = drawn(figure("path.loss", "workload.transport"))
+    unordered = drawn(figure("workload.transport", "path.loss"))
+    assert "line" in marks(ordered)
+    assert "line" not in marks(unordered)
+    assert all("xOffset" in layer["encoding"] for layer in unordered["layer"] if "x" in layer["encoding"])
+
+
+@pytest.mark.parametrize(
+    ("key", "is_ordered"),
+    [("path.queue", True), ("path.forward.queue", True), ("workload.streams", True), ("path.rate", True),
+     ("workload.transport", False), ("host.congestion_control", False), ("host.kernel", False), ("part", False),
+     ("path.count", False), ("workload.connection", False)],
+)  # fmt: skip
+def test_what_is_ordered_follows_from_the_catalogue(key: str, is_ordered: bool) -> None:
+    assert axis_of(key, []).is_ordered is is_ordered
+
+
+def test_an_axis_is_logarithmic_where_values_are_a_hundred_times_apart() -> None:
+    everything = figure("path.loss", "workload.transport")
+    assert scale_of(drawn(everything), "y")["type"] == "log"
+    assert scale_of(drawn(everything | {"cells": [0, 1, 2, 3]}), "y")["type"] == "linear"
+    assert scale_of(drawn(everything | {"scale": "linear"}), "y")["type"] == "linear"
+
+
+def test_a_label_keeps_what_distinguishes_it() -> None:
+    long = [f"a-program-with-a-very-long-name-{end}" for end in ("one", "two")]
+    texts = [f"{name} · socketio-webtransport · 10ms · 5%" for name in long]
+    labels = row_labels(texts)
+    assert list(labels) == texts
+    assert len(set(labels.values())) == 2
+    assert [label.split("\n")[1:] for label in labels.values()] == [["socketio-webtransport · 10ms", "5%"]] * 2
+    assert all(len(line) <= LINE for label in labels.values() for line in label.split("\n"))
+    assert [label.split("\n")[0][-4:] for label in labels.values()] == ["-one", "-two"]
+
+
+def test_labels_that_would_be_equal_keep_all_their_characters() -> None:
+    texts = [f"the-same-beginning-{middle}-and-the-same-end" for middle in ("this", "that")]
+    assert row_labels(texts) == {text: text for text in texts}
+
+
+def test_a_chart_has_room_for_the_lines_of_its_labels() -> None:
+    assert rows_height(["a", "b"], frame_px=50) == 50 + 2 * 22
+    assert rows_height(["a\nb", "c"], frame_px=50) == 50 + 2 * 36
+    assert rows_height([], frame_px=50) == 50
+
+
+def test_cells_whose_bars_would_vanish_beside_others_have_panels_of_their_own() -> None:
+    result = analyse(by_transport())
+    sizes = {cell.cell: cell.estimates["rtt"].mean.value or 0.0 for cell in result.cells}
+    assert separating(result.cells, sizes, most=40) == ("workload.transport",)
+    assert separating(result.cells[:4], sizes, most=40) == ()
+
+
+def test_every_mark_of_a_figure_says_its_n_and_its_interval() -> None:
+    made = drawn(figure("path.loss", "workload.transport"))
+    points = [layer for layer in made["layer"] if layer["mark"]["type"] == "point" and "tooltip" in layer["encoding"]]
+    assert points
+    fields = [{tip["field"] for tip in layer["encoding"]["tooltip"]} for layer in points]
+    assert all("estimate" in own for own in fields)
+    rows = [row for table in made["datasets"].values() for row in table if row.get("kind") == "estimate"]
+    assert len(rows) == 6
+    assert all(row["n"] == 100 for row in rows)
+    assert {row["estimate"] for row in rows} >= {"mean 1.0495 [1.0475, 1.0515] ms", "mean 1.050 (at least 1.048) ms"}
+
+
+def test_connections_without_phases_have_no_chart() -> None:
+    made = by_transport()
+    assert phase_charts(analyse(made), collect(made)).charts == []
