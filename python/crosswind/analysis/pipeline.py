@@ -12,6 +12,7 @@ from crosswind.analysis.asked import asked_of
 from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.claims import claims_of
 from crosswind.analysis.comparisons import compare_levels
+from crosswind.analysis.conditions import conditions_of
 from crosswind.analysis.equivalences import equivalences_of
 from crosswind.analysis.estimates import estimates_of
 from crosswind.analysis.figures import figures_of
@@ -58,6 +59,7 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
         complete=complete,
         planned=record.planned,
         executed=executed,
+        conditions=conditions_of(record, data),
         cells=cells,
         comparisons=compare_levels(data, level=level, statistics=record.compare_by),
         published=published,

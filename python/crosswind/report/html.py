@@ -18,6 +18,7 @@ from crosswind.analysis.result import Result
 from crosswind.cache import cache_directory
 from crosswind.errors import DiskError
 from crosswind.record import RunRecord
+from crosswind.report.diagram import conditions_html
 from crosswind.report.files import write_text
 from crosswind.report.markup import Markup, escaped
 from crosswind.report.page import sections_of
@@ -38,6 +39,7 @@ def render(record: RunRecord, result: Result, *, data: Sequence[CellData] | None
     page = Markup()
     parts = [
         page.head(result),
+        *([conditions_html(result.conditions)] if result.conditions else []),
         *(page.section(section) for section in sections_of(record, result, cells)),
         page.notes(result),
         page.provenance(result),

@@ -3,7 +3,7 @@
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from crosswind.analysis.result import Result
 from crosswind.report.charts.panels import Chart, Panels
@@ -15,6 +15,8 @@ from crosswind.report.text.headline import Trust, sentences, verdict
 
 _SCROLLING_ROWS = 30  # a longer table scrolls in its place
 _OPEN_PANELS = 4  # panels of a kind that are shown at once; the rest is folded away
+_OF_MACHINE = ("sysctls.", "machine.congestion_control")
+_MACHINE_TITLE = "Network settings of the machine itself: the hosts of a cell have their own, named above"
 _CLASSES = {Kind.NAME: "word", Kind.WORD: "word", Kind.SENTENCE: "word long"}
 
 
@@ -61,9 +63,12 @@ class Markup:
 
     def provenance(self, result: Result) -> str:
         """Where the numbers come from, and the study as it was run."""
-        pairs = "".join(f"<dt>{escaped(key)}</dt><dd>{escaped(value)}</dd>" for key, value in _flat(result.provenance))
+        flat = _flat(result.provenance)
+        of_machine = [pair for pair in flat if pair[0].startswith(_OF_MACHINE)]
+        pairs = terms_html(pair for pair in flat if pair not in of_machine)
         design = escaped(json.dumps(result.design, indent=2, ensure_ascii=False, default=str))
-        return _section("Provenance", f"<dl>{pairs}</dl>{_fold('The study', f'<pre>{design}</pre>')}")
+        kernel = _fold(_MACHINE_TITLE, terms_html(of_machine)) if of_machine else ""
+        return _section("Provenance", f"{pairs}{kernel}{_fold('The study', f'<pre>{design}</pre>')}")
 
     def _panels(self, panels: Panels) -> str:
         """The first panels, the rest folded away, and how many there are that are not drawn."""
@@ -88,6 +93,12 @@ class Markup:
             notes = "".join(f'<p class="foot">{escaped(note)}</p>' for note in chart.notes)
             figures.append(f'<figure>{caption}<div class="chart" id="{place}"></div>{notes}</figure>')
         return f'<div class="charts">{"".join(figures)}</div>' if figures else ""
+
+
+def terms_html(pairs: Iterable[tuple[str, str]]) -> str:
+    """A list of terms and what each is."""
+    terms = "".join(f"<dt>{escaped(term)}</dt><dd>{escaped(text)}</dd>" for term, text in pairs)
+    return f"<dl>{terms}</dl>"
 
 
 def _section(title: str, content: str) -> str:

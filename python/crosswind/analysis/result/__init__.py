@@ -1,7 +1,7 @@
 """What a run's result is made of: the objects of `crosswind.result/1` (docs/result.md).
 
 Result -> CellResult -> MetricEstimates -> Interval
-       -> ClaimResult, LevelComparison, EquivalenceClaim, PublishedComparison, Figure, Fit, ClientProgram
+       -> Conditions, ClaimResult, LevelComparison, EquivalenceClaim, PublishedComparison, Figure, Fit, ClientProgram
 """
 
 from crosswind.analysis.result.cells import (
@@ -25,6 +25,7 @@ from crosswind.analysis.result.comparisons import (
     PublishedComparison,
     StatisticComparison,
 )
+from crosswind.analysis.result.conditions import Condition, Conditions, PathConditions
 from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEstimates
 from crosswind.analysis.result.figures import Figure, FigureCurve, FigurePoint, PublishedPoint
 from crosswind.analysis.result.fits import Fit, FitCurve, FitRow, PublishedFit
@@ -40,6 +41,8 @@ __all__ = [
     "ClaimVerdict",
     "ClientProgram",
     "Clock",
+    "Condition",
+    "Conditions",
     "DelayError",
     "Diagnostics",
     "Direction",
@@ -61,6 +64,7 @@ __all__ = [
     "MetricEstimates",
     "ModelErrors",
     "ModelPrediction",
+    "PathConditions",
     "Profile",
     "ProgramFunction",
     "ProgramProblem",

@@ -11,6 +11,7 @@ from pydantic import Field
 from crosswind.analysis.result.cells import CellResult
 from crosswind.analysis.result.claims import ClaimResult
 from crosswind.analysis.result.comparisons import EquivalenceClaim, LevelComparison, PublishedComparison
+from crosswind.analysis.result.conditions import Conditions
 from crosswind.analysis.result.estimates import ResultModel
 from crosswind.analysis.result.figures import Figure
 from crosswind.analysis.result.fits import Fit
@@ -31,6 +32,7 @@ class Result(ResultModel):
     complete: bool
     planned: int
     executed: int
+    conditions: Conditions | None = None
     cells: list[CellResult]
     comparisons: list[LevelComparison]
     published: list[PublishedComparison]

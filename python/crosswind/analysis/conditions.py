@@ -1,0 +1,124 @@
+"""Under which conditions a run measured, read from its cells as they were sent to crosswind-cell."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from crosswind.analysis.cells import CellData
+from crosswind.analysis.result.conditions import Condition, Conditions, PathConditions
+from crosswind.catalog import Key, KeyType, Unit, catalog
+from crosswind.record import RunRecord
+from crosswind.units import Queue, format_duration, format_probability, format_queue, format_rate, format_size
+
+_CHOSEN_ELSEWHERE = ("clock", "kernel")
+"""Host settings that conditions have a place of their own for."""
+
+
+def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | None:
+    """What was the same in all cells and what differed; None for a run without cells."""
+    if not data:
+        return None
+    parameters = [cell.parameters for cell in data]
+    kernels = (run.finished.versions.kernel for cell in data for run in cell.runs if run.finished is not None)
+    repetitions = [len(cell.runs) for cell in data]
+    return Conditions(
+        path=_path([own.get("path") or {} for own in parameters]),
+        hosts=_hosts([own.get("host") or {} for own in parameters]),
+        workload=_workload([own.get("workload") or {} for own in parameters]),
+        clocks=list(dict.fromkeys(run.clock for cell in data for run in cell.runs)),
+        kernels=list(dict.fromkeys(filter(None, kernels))),
+        repetitions=(min(repetitions), max(repetitions)),
+        started=_text_or_none(record.provenance.get("started")),
+        machine=_machine(record.provenance.get("machine") or {}),
+    )
+
+
+def _path(paths: Sequence[Mapping[str, Any]]) -> list[PathConditions]:
+    """Both directions, as one where every cell has the same in both."""
+    keys = catalog().direction_keys
+    forward, reverse = ([own.get(way) or {} for own in paths] for way in ("forward", "reverse"))
+    if forward == reverse:
+        return [PathConditions(direction="each way", settings=_settings(keys, forward))]
+    return [
+        PathConditions(direction="client to server", settings=_settings(keys, forward)),
+        PathConditions(direction="server to client", settings=_settings(keys, reverse)),
+    ]
+
+
+def _hosts(hosts: Sequence[Mapping[str, Any]]) -> list[Condition]:
+    """The settings of hosts that some cell sets, by itself or by its profile: the others are the kernel's own."""
+    keys = [key for key in catalog().host.keys if key.name not in _CHOSEN_ELSEWHERE]
+    return _settings(keys, hosts, absent="the kernel's own")
+
+
+def _workload(workloads: Sequence[Mapping[str, Any]]) -> list[Condition]:
+    """The kind of workload, its transport, and what differs from its defaults or between cells."""
+    kinds = list(dict.fromkeys(str(own.get("kind")) for own in workloads))
+    keys = {key.name: key for kind in kinds for key in _keys_of_workload(kind) if key.default_help is None}
+    kind = Condition(name="kind", values=kinds, is_factor=len(kinds) > 1)
+    return [kind, *_settings(list(keys.values()), workloads, always=("transport",))]
+
+
+def _keys_of_workload(kind: str) -> Iterable[Key]:
+    known = catalog().workloads.get(kind)
+    return known.keys if known else ()
+
+
+def _settings(
+    keys: Sequence[Key], groups: Sequence[Mapping[str, Any]], *, absent: str | None = None, always: Sequence[str] = ()
+) -> list[Condition]:
+    """The settings that do something in some cell, by the catalogue's names.
+
+    Args: groups: of each cell. absent: what a setting is that was not set, of which None leaves out those that are
+        their defaults everywhere. always: keys that are named whatever their values are.
+    """
+    found = []
+    for key in keys:
+        own = [group.get(key.name) for group in groups if absent or key.name in group]
+        defaults = [None] if absent else [None, key.default]
+        if key.name not in always and all(value in defaults for value in own):
+            continue
+        numbers = [value for value in own if isinstance(value, int | float)]
+        ordered: Sequence[Any] = sorted(numbers) if len(numbers) == len(own) else own
+        texts = list(dict.fromkeys(absent if absent and value is None else _text(key, value) for value in ordered))
+        found.append(Condition(name=key.study.replace("_", " "), values=texts, is_factor=len(texts) > 1))
+    return found
+
+
+def _text(key: Key, value: Any) -> str:
+    """A value of a cell as a study writes it."""
+    if key.type is KeyType.QUEUE:
+        return "unlimited" if value is None else format_queue(_queue(value))
+    if value is None:
+        return "unlimited" if key.unit is Unit.BITS_PER_SECOND else "none"
+    if key.unit in _BY_UNIT:
+        return _BY_UNIT[key.unit](value)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_BY_UNIT: Mapping[Unit | None, Callable[[Any], str]] = {
+    Unit.NANOSECONDS: lambda value: format_duration(round(value)),
+    Unit.BITS_PER_SECOND: lambda value: format_rate(round(value)),
+    Unit.BYTES: lambda value: format_size(round(value)),
+    Unit.PROBABILITY: lambda value: format_probability(Decimal(repr(value))),
+}
+
+
+def _queue(value: Mapping[str, Any]) -> Queue:
+    return Queue(packets=value.get("packets"), size_bytes=value.get("bytes"))
+
+
+def _machine(machine: Mapping[str, Any]) -> str | None:
+    """The machine in words: its processors, and whether it shows that it is a virtual one."""
+    cpus, model = machine.get("cpus"), machine.get("cpu_model")
+    if not cpus:
+        return None
+    words = f"{cpus} processor{'' if cpus == 1 else 's'}{f' ({model})' if model else ''}"
+    return f"virtual machine, {words}" if machine.get("virtualisation") else words
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,40 @@
+"""Under which conditions a run measured: its path, its hosts, its clock, its extent, its machine."""
+
+from typing import Literal
+
+from crosswind.analysis.result.estimates import ResultModel
+
+
+class Condition(ResultModel):
+    """A setting and the values that it had, as a study writes them: numbers by size, others in the order of the cells.
+
+    `is_factor`: whether cells differ in it.
+    """
+
+    name: str
+    values: list[str]
+    is_factor: bool
+
+
+class PathConditions(ResultModel):
+    """One direction of the path, or both where they are alike: its elements, as far as they do anything."""
+
+    direction: Literal["each way", "client to server", "server to client"]
+    settings: list[Condition]
+
+
+class Conditions(ResultModel):
+    """What was the same in a run and what was varied. `hosts`: the settings of client and server that were set.
+
+    `clocks`: "real", "virtual" or both. `kernels`: Linux's versions, of the hosts. `repetitions`: of the cells, the
+    least and the most. `machine`: in words; what is not known of it is left out. `started`: in UTC.
+    """
+
+    path: list[PathConditions]
+    hosts: list[Condition]
+    workload: list[Condition]
+    clocks: list[Literal["real", "virtual"]]
+    kernels: list[str]
+    repetitions: tuple[int, int]
+    started: str | None
+    machine: str | None

@@ -1,0 +1,80 @@
+"""Under which conditions a run measured, in a few lines of words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from crosswind.analysis.result import Condition, Conditions
+from crosswind.report.text.format import count_of
+
+MOST_VALUES = 6
+"""Values of a setting that are named one by one; of more, the first and the last, and how many there are."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: what it is about, and what there is to say."""
+
+    about: str
+    text: str
+
+
+def condition_lines(conditions: Conditions) -> list[Line]:
+    """Path, workload, hosts, clock, and extent, a line each; of the path one for each direction that differs."""
+    alone = len(conditions.path) == 1
+    path = [Line("Path" if alone else f"Path, {way.direction}", path_text(way.settings)) for way in conditions.path]
+    path = [Line(line.about, f"{line.text}, each way") for line in path] if alone else path
+    return [
+        *path,
+        Line("Workload", _workload_text(conditions.workload)),
+        Line("Hosts", f"{settings_text(conditions.hosts)}; else the kernel's defaults"),
+        Line("Clock", clock_text(conditions)),
+        Line("Extent", extent_text(conditions)),
+    ]
+
+
+def _workload_text(settings: Sequence[Condition]) -> str:
+    kind, *others = settings
+    return ", ".join(filter(None, (values_text(kind), settings_text(others))))
+
+
+def path_text(settings: Sequence[Condition]) -> str:
+    """One direction in words."""
+    return settings_text(settings) if settings else "no loss, no delay, unlimited rate"
+
+
+def settings_text(settings: Sequence[Condition]) -> str:
+    """Settings with their values: "delay 10ms, loss 0%, 5% or 15%"."""
+    return ", ".join(f"{setting.name} {values_text(setting)}" for setting in settings)
+
+
+def values_text(setting: Condition) -> str:
+    """The values of one setting; of many, the first and the last."""
+    values = setting.values
+    if len(values) > MOST_VALUES:
+        return f"{values[0]} … {values[-1]} ({len(values)} values)"
+    return values[0] if len(values) == 1 else f"{', '.join(values[:-1])} or {values[-1]}"
+
+
+def clock_text(conditions: Conditions) -> str:
+    """The clocks, and the kernels of the hosts."""
+    names = {"real": "the machine's clock", "virtual": "virtual time"}
+    kernels = f"Linux {' and '.join(conditions.kernels)}" if conditions.kernels else ""
+    return ", ".join(filter(None, (" and ".join(names[clock] for clock in conditions.clocks), kernels)))
+
+
+def extent_text(conditions: Conditions) -> str:
+    """How often each cell was run, when, and on what machine."""
+    fewest, most = conditions.repetitions
+    times = count_of(most, "repetition") if fewest == most else f"{fewest} to {most} repetitions"
+    return ", ".join(filter(None, (f"{times} of each cell", _date(conditions.started), conditions.machine)))
+
+
+def _date(started: str | None) -> str | None:
+    """When a run started, to the minute, in UTC."""
+    if started is None:
+        return None
+    try:
+        return datetime.fromisoformat(started).strftime("%Y-%m-%d %H:%M UTC")
+    except ValueError:
+        return started
