@@ -12,6 +12,7 @@ keys are the study's, and so are its errors.
 """
 
 import atexit
+import contextlib
 import os
 import selectors
 import tempfile
@@ -197,22 +198,21 @@ class _Templates:
         with self._lock:
             template = self._booted.pop(key, None)
             if template is not None:
-                try:
-                    process = start(template)
-                except EngineError:
-                    # Somebody ended it since it was last used.
-                    template.close()
-                else:
-                    self._booted[key] = template
-                    return process
-            template = Template(kernel, binary)
-            try:
-                process = start(template)
-            except BaseException:
-                template.close()
-                raise
-            self._booted[key] = template
-            return process
+                with contextlib.suppress(EngineError):  # Somebody ended it since it was last used.
+                    return self._started(key, template, start)
+            return self._started(key, Template(kernel, binary), start)
+
+    def _started(
+        self, key: tuple[Path, Path], template: Template, start: Callable[[Template], CellProcess]
+    ) -> CellProcess:
+        """Keeps the template for the next cell where it started this one, and else ends it."""
+        try:
+            process = start(template)
+        except BaseException:
+            template.close()
+            raise
+        self._booted[key] = template
+        return process
 
     def close(self) -> None:
         """Ends them."""
