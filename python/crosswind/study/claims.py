@@ -12,10 +12,11 @@ from typing import Any
 
 from crosswind.metrics import METRICS
 from crosswind.study.cells import Cell, Where, meaning_of, where_of
-from crosswind.study.format import ClaimTable, StudyDocument
+from crosswind.study.format import StudyDocument
 from crosswind.study.levels import text_of
 from crosswind.study.parts import Part
 from crosswind.study.presentation import PublishedError, check_factors, check_metric, indices_of, margin_of
+from crosswind.study.report_tables import ClaimTable
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 

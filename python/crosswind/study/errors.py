@@ -15,8 +15,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from crosswind.errors import StudyError
-from crosswind.study.format import StudyDocument, Table, table_of
+from crosswind.study.format import StudyDocument, table_of
 from crosswind.study.levels import did_you_mean
+from crosswind.study.report_tables import Table
 from crosswind.study.toml_text import Location, key_lines, line_of
 from crosswind.units import UnitError, shown
 

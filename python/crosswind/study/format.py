@@ -1,42 +1,27 @@
 """The study file's format: every table and key, its kind and its help, as pydantic models.
 
-The keys of `[path]`, `[host]`, `[workload]` and `[budget]` are the catalogue's (`keys.py`); the tables of the design
-and of its presentation stand here. Validation, the JSON Schema and the error messages come from these models.
+The keys of `[path]`, `[host]`, `[workload]` and `[budget]` are the catalogue's (`keys.py`), the tables of what a
+report shows are in `report_tables.py`; those of the design stand here. Validation, the JSON Schema and the error
+messages come from these models.
 """
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, create_model
+from pydantic import Field, GetCoreSchemaHandler, create_model
 from pydantic_core import CoreSchema
 
 from crosswind.study.keys import SETTINGS, budget_settings, section_of
 from crosswind.study.levels import Values
-
-Level = str | int | float | bool
-Where = dict[str, Level]
-Bound = str | int | float
-StatisticName = Literal["mean", "trimmed_mean", "median", "p95", "p99"]
-RuleName = Literal[
-    "value",
-    "ratio",
-    "difference",
-    "equivalent",
-    "differs",
-    "rises",
-    "falls",
-    "power-law",
-    "slope",
-    "model",
-    "model-error",
-]
-
-
-class Table(BaseModel):
-    """A table of the file: unknown keys are errors, and nothing is converted silently."""
-
-    # Deferred: only the model of the whole document is ever built, the inner ones as parts of it.
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+from crosswind.study.report_tables import (
+    ClaimTable,
+    EquivalenceTable,
+    FigureTable,
+    FitTable,
+    PublishedTable,
+    Table,
+    Where,
+)
 
 
 class SettingsTable(Table):
@@ -137,114 +122,6 @@ class PartTable(Table):
     path: Path = Field(default_factory=PathTable)
     host: Host = Field(default_factory=HostTable)
     workload: Workload = Field(default_factory=WorkloadTable)
-
-
-class PublishedTable(Table):
-    """One published number, shown beside the measured one."""
-
-    source: str = Field(description="the document and its table")
-    metric: str = Field(description="rtt, total, response, connect, request, reply, transfer_time, goodput, ...")
-    unit: str = Field(description="unit of mean, sd and ci: ns, us, ms, s, bit/s, kbit/s, Mbit/s, Gbit/s")
-    levels: Where = Field(
-        default_factory=dict, description="dotted keys (or part) and the value each has in the cells it belongs to"
-    )
-    mean: float
-    sd: float | None = None
-    ci: float | None = Field(default=None, description="half width of the published interval")
-    n: int | None = None
-    inferred: bool = Field(default=False, description="not printed as a number in the source")
-    functions: dict[str, float] | None = Field(
-        default=None, description="parts of the mean by function, as a profile in the source has them; in its unit"
-    )
-    note: str = ""
-
-
-class FigureTable(Table):
-    """One figure of the report: a metric over the levels of a factor."""
-
-    title: str = Field(description="shown above the figure")
-    metric: str = Field(description="what is drawn, as of a published number")
-    x: str = Field(description="dotted key of the factor along the axis")
-    series: str | None = Field(default=None, description="dotted key of the factor that has a line for each level")
-    where: Where = Field(
-        default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are drawn"
-    )
-    models: list[str] = Field(default_factory=list, description="models to draw beside the measurement")
-    scale: Literal["auto", "linear", "log"] = Field(
-        default="auto", description="of the metric's axis: linear, log, or auto: log where values are 100 times apart"
-    )
-    note: str = ""
-
-
-class FitPublishedTable(Table):
-    """The published coefficients of one fitted curve."""
-
-    source: str = Field(description="the document and its table")
-    level: str | int | float | bool = Field(description="the level of `by` they belong to")
-    a: float | None = None
-    b: float | None = None
-    c: float | None = None
-    note: str = ""
-
-
-class FitTable(Table):
-    """One curve that is fitted to the cells, with a result for each level of a factor."""
-
-    title: str = Field(description="shown above the results")
-    model: Literal["caia-exponential"] = Field(description="caia-exponential: t = a + b e^(c p), p the loss")
-    metric: str = Field(description="what is fitted, as of a published number")
-    x: str = Field(description="dotted key of the factor along the curve: path.loss, or that of one direction")
-    by: str = Field(description="dotted key of the factor that has a result for each level")
-    over: str = Field(description="dotted key of the factor whose levels are fitted one by one, and then averaged")
-    where: Where = Field(
-        default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are fitted"
-    )
-    note: str = ""
-    published: list[FitPublishedTable] = Field(default_factory=list)
-
-
-class EquivalenceTable(Table):
-    """One claim that the levels of a factor make no difference that matters, tested for every two of them."""
-
-    title: str = Field(description="shown above the results")
-    metric: str = Field(description="what is compared, as of a published number")
-    statistic: StatisticName = Field(default="mean", description="what is compared of it")
-    factor: str = Field(description="dotted key of the factor whose levels are compared, two at a time")
-    margin: str = Field(
-        description="the smallest difference that matters: 5ms, 100kbit/s; 25% is from 1/1.25 to 1.25 times, "
-        "and of a share 25 percentage points"
-    )
-    where: Where = Field(
-        default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are compared"
-    )
-    note: str = ""
-
-
-class ClaimTable(Table):
-    """One statement of a document, which the data decide by a rule: it holds, it does not, or they cannot tell."""
-
-    says: str = Field(description="the statement, as one sentence")
-    source: str = Field(default="", description="the document and its place that makes it")
-    metric: str = Field(description="what is measured, as of a published number")
-    statistic: StatisticName = Field(default="mean", description="what is compared of it")
-    rule: RuleName = Field(
-        description="what has to lie within at_least and at_most, or within the margin, for the statement to hold"
-    )
-    factor: str | None = Field(default=None, description="dotted key of the factor whose levels are compared, or part")
-    compare: list[Level] = Field(
-        default_factory=list, description="levels of the factor, the reference first; without it all of them"
-    )
-    model: str | None = Field(default=None, description="of the rules model and model-error: the model that predicts")
-    at_least: Bound | None = Field(default=None, description="the least that the statement allows")
-    at_most: Bound | None = Field(default=None, description="the most that the statement allows")
-    margin: str | None = Field(
-        default=None,
-        description="of equivalent and differs: the smallest difference that matters, as of an equivalence",
-    )
-    where: Where = Field(
-        default_factory=dict, description="dotted keys (or part) and the value each has in the cells it is about"
-    )
-    note: str = ""
 
 
 class StudyDocument(Table):

@@ -13,10 +13,11 @@ from typing import Any
 from crosswind.metrics import METRICS, SHARE, TIME, Unit
 from crosswind.study.cells import Cell, Where, meaning_of, where_of
 from crosswind.study.errors import DesignError
-from crosswind.study.format import EquivalenceTable, FigureTable, FitTable, PublishedTable, StudyDocument
+from crosswind.study.format import StudyDocument
 from crosswind.study.keys import KINDS
 from crosswind.study.levels import did_you_mean, text_of
 from crosswind.study.parts import Part
+from crosswind.study.report_tables import EquivalenceTable, FigureTable, FitTable, PublishedTable
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
