@@ -97,7 +97,7 @@ def plausible(draw: st.DrawFn) -> dict[str, object]:
         "path.backend": ["tun", "direct", ["tun", "direct"]],
         "path.forward.loss": ["1%", ["2%", "3%"]],
         "host.congestion_control": ["reno", ["reno", "cubic"]],
-        "path.preset": ["lan", ["localhost", "wan"]],
+        "path.network": ["lan", ["localhost", "wan"]],
         "workload.transport": ["tcp", "udp", ["tcp", "udp"], *catalog().transports, ["https1", "http3"]],
         "workload.size": [1, "64kB", [1, "66kB"], 200],
         "workload.resumption": ["session", ["none", "0-rtt"]],

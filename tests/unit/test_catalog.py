@@ -45,7 +45,7 @@ def test_a_default_and_the_ends_of_a_range_can_be_written_in_a_study(key: Key) -
 
 def test_a_study_has_every_key_of_the_catalogue() -> None:
     known = catalog()
-    expected = {"path.preset", "workload.kind"}
+    expected = {"path.network", "workload.kind"}
     expected |= {f"path.{key.study}" for key in (*known.path.keys, *known.direction_keys)}
     expected |= {f"path.{way}.{key.study}" for way in ("forward", "reverse") for key in known.direction_keys}
     expected |= {f"host.{key.study}" for key in known.host.keys}

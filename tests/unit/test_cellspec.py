@@ -169,7 +169,7 @@ EARLIER = [
         },
     ),
     (
-        adhoc("transfer", size="1MB", direction="download", path__preset="wan"),
+        adhoc("transfer", size="1MB", direction="download", path__network="wan"),
         {
             "path": {
                 "backend": "tun",

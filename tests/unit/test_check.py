@@ -33,7 +33,7 @@ def refused(wanted: Study) -> StudyError:
 REFUSED = [
     ('[path]\nmtu = 1279\nfamily = "ipv6"', "4: path.mtu 1279 is not between 1280 and 65535"),
     ('[path]\nbackend = "direct"\nloss = "1%"', "4: path.backend "),
-    ('[path]\nbackend = "direct"\npreset = "lan"', "4: path.backend "),
+    ('[path]\nbackend = "direct"\nnetwork = "lan"', "4: path.backend "),
     ('transport = "udp"\nsize = 65508', "4: workload.size 65508 "),
     ('transport = "udp"\nsize = 65528\n[path]\nfamily = "ipv6"', "4: workload.size 65528 "),
     ('transport = "quic-datagram"\nsize = "1200B"', "4: workload.size (1200B) "),
@@ -102,8 +102,10 @@ def test_the_largest_datagrams_fit() -> None:
 
 
 def test_a_path_without_an_emulator_has_no_distance() -> None:
-    assert only_cell("echo", path__backend="direct", path__preset="localhost").parameters["path"]["backend"] == "direct"
-    assert "direct" in refused(adhoc("echo", path__backend="direct", path__preset="lan")).message
+    assert (
+        only_cell("echo", path__backend="direct", path__network="localhost").parameters["path"]["backend"] == "direct"
+    )
+    assert "direct" in refused(adhoc("echo", path__backend="direct", path__network="lan")).message
 
 
 @pytest.fixture
@@ -128,7 +130,7 @@ def refusal(key: str | None, message: str, hint: str | None = None, kind: str = 
 @pytest.mark.parametrize(
     ("text", "key", "message"),
     [
-        # A key of both directions, of one, of a preset, and of nobody.
+        # A key of both directions, of one, of a network, and of nobody.
         ('[path]\ndelay = "5ms"', "path.forward.delay_ns", ":4: path.delay (5ms) is odd"),
         (
             '[path]\nforward.delay = "5ms"\ndelay = "1ms"',
@@ -136,8 +138,8 @@ def refusal(key: str | None, message: str, hint: str | None = None, kind: str = 
             ":4: path.forward.delay (5ms) is odd",
         ),
         ('[path]\nforward.delay = "5ms"\ndelay = "1ms"', "path.reverse.delay_ns", ":5: path.delay (1ms) is odd"),
-        ('[path]\npreset = "lan"', "path.reverse.queue", ":4: path.preset (lan) is odd"),
-        ('[path]\npreset = "lan"\nqueue = "9p"', "path.reverse.queue", ":5: path.queue (9p) is odd"),
+        ('[path]\nnetwork = "lan"', "path.reverse.queue", ":4: path.network (lan) is odd"),
+        ('[path]\nnetwork = "lan"\nqueue = "9p"', "path.reverse.queue", ":5: path.queue (9p) is odd"),
         ('[path]\nloss = "1%"', "path.reverse.rate_bps", ":3: path.rate is odd"),
         ('[host]\nmin_rto = "1s"', "host.min_rto_ns", ":4: host.min_rto (1s) is odd"),
         ('[budget]\nstarvation = "1%"', "budget.starvation", ":4: budget.starvation (1%) is odd"),

@@ -28,25 +28,6 @@ Crosswind = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def crosswind(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Crosswind:
-    """Runs a command line in an empty directory: (exit status, standard output, standard error)."""
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-    monkeypatch.setenv("NO_COLOR", "1")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            main(arguments)
-        out, err = capfd.readouterr()
-        assert isinstance(caught.value.code, int)
-        return caught.value.code, out, err
-
-    return run
-
-
-@pytest.fixture
 def use_cell(
     fake_cell: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[[str], None]:
@@ -607,3 +588,17 @@ def test_a_listing_fits_a_narrow_terminal(tmp_path: Path) -> None:
 def test_sizes_are_written_with_three_digits() -> None:
     texts = [size_text(size) for size in (0, 999, 1000, 1234, 99_949, 999_499, 999_500, 12_345_678, 5e12)]
     assert texts == ["0 B", "999 B", "1.00 kB", "1.23 kB", "99.9 kB", "999 kB", "1.00 MB", "12.3 MB", "5.00 TB"]
+
+
+def test_a_run_of_the_time_of_presets_can_still_be_reported(
+    crosswind: Crosswind, use_cell: Callable[[str], None]
+) -> None:
+    use_cell("finish()")
+    assert crosswind("run", "echo", "--network", "lan,wan", "--messages", "60", "--output", "old")[0] == 0
+    for file in (Path("old/manifest.json"), Path("old/plan.jsonl"), *Path("old/cells").glob("*/result.json")):
+        file.write_text(file.read_text(encoding="utf-8").replace("path.network", "path.preset"), encoding="utf-8")
+    status, out, _ = crosswind("report", "old", "--json")
+    assert status == 0
+    assert [cell["levels"] for cell in json.loads(out)["cells"]] == [{"path.preset": "lan"}, {"path.preset": "wan"}]
+    assert crosswind("report", "old", "--html", "old.html")[0] == 0
+    assert crosswind("runs", "--details", ".")[0] == 0

@@ -18,7 +18,7 @@ def test_figures_and_fits_know_their_cells_by_meaning() -> None:
     assert shown["figures"] == [
         {
             "title": "Time by loss", "metric": "total", "x": "path.loss", "series": "workload.size",
-            "where": {"path.rate": "1mbit"}, "models": ["caia"], "scale": "linear", "note": "", "cells": [0, 1, 4, 5],
+            "where": {"path.rate": "1mbit"}, "models": ["caia"], "scale": "auto", "note": "", "cells": [0, 1, 4, 5],
         },
         {
             "title": "Nothing varies", "metric": "rtt", "x": "path.mtu", "where": {}, "models": [], "scale": "log",

@@ -357,15 +357,16 @@ def test_multiplexing_and_its_transports() -> None:
 
 def test_websocket_or_http_on_the_articles_networks() -> None:
     study = load_study("websocket-or-http")
-    assert study.factors["path.preset"] == ("localhost", "lan", "wan", "hsdpa+")
+    assert study.factors["path.network"] == ("localhost", "lan", "wan", "hsdpa+")
     assert study.factors["workload.connection"] == ("new", "kept")
     assert study.factors["workload.direction"] == ("upload", "download")
     assert study.factors["workload.size"] == ("1", "1kB", "10kB", "100kB")
     large = [cell for cell in study.cells() if cell.part == "large"]
     assert {cell.settings["workload.size"].value for cell in large} == {10_000_000}
     notes = presentation(study)["notes"]
-    assert sum(note.startswith("Preset ") for note in notes) == 4
-    assert any(note.startswith("Preset wan: 20ms each way, 20mbit with a queue of 250kB down, 5mbit") for note in notes)
+    assert sum(note.startswith("Network ") for note in notes) == 4
+    (wan,) = [note for note in notes if note.startswith("Network wan ")]
+    assert "sets path.delay = 20ms, path.forward.rate = 5mbit, path.reverse.rate = 20mbit, " in wan
 
 
 def test_client_profile_is_profiled_without_an_emulator() -> None:

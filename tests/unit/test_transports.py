@@ -8,7 +8,6 @@ from cells import adhoc, checked, only_cell, only_item
 from crosswind.catalog import catalog, is_datagram
 from crosswind.errors import StudyError
 from crosswind.study.design import Study
-from crosswind.study.files import load_study
 
 STREAM = "tcp tls http1 https1 h2c http2 http3 websocket wss quic webtransport socketio-websocket socketio-webtransport"
 DATAGRAM = "udp quic-datagram webtransport-datagram"
@@ -217,52 +216,3 @@ def test_deadlines_of_new_workloads() -> None:
     assert 250 * 10**9 < paced.deadline_ns < 300 * 10**9
     pages = only_cell("page", transport="http3", count=2, timeout="10s")
     assert pages.deadline_ns == 60 * 10**9
-
-
-PRESET = '[path]\npreset = {}\n{}\n[workload]\nkind = "echo"\n'
-
-
-def path_of(preset: str, more: str = "") -> dict[str, Any]:
-    (cell,) = checked(Study.from_toml(PRESET.format(f'"{preset}"', more), name="s"))
-    return dict(cell.parameters["path"])
-
-
-def test_a_preset_gives_both_directions() -> None:
-    usual = {"loss": 0.0, "count": "ip"}
-    assert path_of("localhost")["forward"] == usual | {"delay_ns": 0, "rate_bps": None, "queue": None}
-    wan = path_of("wan")
-    # 100 ms of each link: 5 Mbit/s up, 20 Mbit/s down
-    assert wan["forward"] == usual | {"delay_ns": 20_000_000, "rate_bps": 5_000_000, "queue": {"bytes": 62_500}}
-    assert wan["reverse"] == usual | {"delay_ns": 20_000_000, "rate_bps": 20_000_000, "queue": {"bytes": 250_000}}
-    # Never less than ten full packets: 100 ms of 384 kbit/s would be 4800 bytes.
-    assert path_of("dsl")["forward"]["queue"] == {"bytes": 15_000}
-
-
-def test_a_key_beside_a_preset_overrides_it() -> None:
-    both = path_of("hsdpa+", 'loss = "1%"\nqueue = "50p"\nforward.delay = "1ms"')
-    assert both["forward"] == {
-        "delay_ns": 1_000_000, "loss": 0.01, "rate_bps": 2_000_000, "queue": {"packets": 50}, "count": "ip",
-    }  # fmt: skip
-    assert both["reverse"] == {
-        "delay_ns": 35_000_000, "loss": 0.01, "rate_bps": 8_000_000, "queue": {"packets": 50}, "count": "ip",
-    }  # fmt: skip
-    assert path_of("lan", 'rate = "unlimited"')["forward"]["queue"] is None
-
-
-def test_what_is_set_beside_a_preset_is_said_and_a_preset_that_changes_nothing_is_refused() -> None:
-    text = PRESET.format('"4g"', 'rate = "1mbit"\nforward.delay = "1ms"')
-    (note,) = Study.from_toml(text, name="s").preset_notes.values()
-    assert note.startswith("Preset 4g: 85ms each way, 9mbit with a queue of 112.5kB both ways. ")
-    assert note.endswith(" The study itself sets path.forward.delay and path.rate.")
-    with pytest.raises(StudyError, match=r"path.preset changes nothing: path.delay, path.rate, path.queue are set"):
-        Study.from_toml(PRESET.format('"4g"', 'rate = "1mbit"\nqueue = "9p"\ndelay = "1ms"'), name="s")
-    with pytest.raises(StudyError, match=r"--set path.preset=4g: path.preset changes nothing"):
-        load_study("queue-size").with_overrides({"path.preset": "4g"})
-
-
-def test_presets_are_levels_of_a_factor() -> None:
-    study = Study.from_toml(PRESET.format('["localhost", "lan", "wan", "hsdpa+"]', ""), name="s")
-    assert study.factors == {"path.preset": ("localhost", "lan", "wan", "hsdpa+")}
-    paths = [cell.parameters["path"] for cell in checked(study)]
-    rtts = [path["forward"]["delay_ns"] + path["reverse"]["delay_ns"] for path in paths]
-    assert rtts == [0, 500_000, 40_000_000, 70_000_000]

@@ -1,7 +1,7 @@
 """What crosswind-cell refuses, in the words of whoever wrote the study: place, key, value, levels.
 
 crosswind-cell blames a key of the cell, as `workload.size_bytes` or `path.forward.delay_ns`. The study may have set it
-as `path.delay`, for both directions, or by a preset.
+as `path.delay`, for both directions, or by a network with a name.
 """
 
 import re

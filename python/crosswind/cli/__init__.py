@@ -25,6 +25,7 @@ from crosswind.errors import CrosswindError
 _COMMANDS = {
     "run": "Run a study, or one made of options, and report.",
     "studies": "List the built-in studies.",
+    "networks": "List the networks with a name, their numbers and sources.",
     "show": "Show a study: its factors, its cells, how long it takes.",
     "plan": "Show what a run would take, and run nothing.",
     "predict": "Show what the models predict for a path, and run nothing.",
@@ -84,8 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except CrosswindError as error:
         status = _complain(error.message, error.hint, error.exit_code)
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "crosswind"
-        status = _complain(error.format_message(), f"`{where} --help` lists what there is", 2)
+        status = _complain(*_usage_problem(error), 2)
     except click.ClickException as error:
         status = _complain(error.format_message(), None, error.exit_code)
     except (KeyboardInterrupt, click.Abort):
@@ -103,6 +103,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         else:
             status = _complain(*_unexpected(error), 1)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+_RENAMED_OPTIONS = {"--preset": "--network"}
+
+
+def _usage_problem(error: click.UsageError) -> tuple[str, str]:
+    """What is wrong with a command line, and what to do about it."""
+    if isinstance(error, click.NoSuchOption) and error.option_name in _RENAMED_OPTIONS:
+        return error.message, f"{error.option_name} is called {_RENAMED_OPTIONS[error.option_name]} now"
+    where = error.ctx.command_path if error.ctx else "crosswind"
+    return error.format_message(), f"`{where} --help` lists what there is"
 
 
 def _complain(message: str, hint: str | None, status: int) -> int:

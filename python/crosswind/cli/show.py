@@ -59,7 +59,7 @@ def _print_design(console: Console, study: Study, checked: tuple[CheckedCell, ..
         console.print(f"factor       {key} = {', '.join(texts)}")
     console.print(f"plan         {_size(study, checked)}")
     console.print(f"seed         {study.seed}")
-    for note in study.preset_notes.values():
+    for note in study.network_notes:
         console.print(note)
     if study.models:
         console.print(f"models       {', '.join(study.models)}")

@@ -160,5 +160,5 @@ def presentation(study: Study) -> dict[str, Any]:
         "claims": [claim.as_dict(cells) for claim in study.claims],
         "models": list(study.models),
         "compare_by": list(study.compare_by),
-        "notes": [*study.notes, *study.preset_notes.values()],
+        "notes": [*study.notes, *study.network_notes],
     }

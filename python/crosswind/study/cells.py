@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from crosswind.study.errors import CellError
 from crosswind.study.format import StudyDocument
-from crosswind.study.keys import KINDS
+from crosswind.study.keys import KINDS, renamed
 from crosswind.study.levels import Level, Value, did_you_mean, text_of
 from crosswind.study.parts import Part
 from crosswind.study.toml_text import Location
@@ -77,7 +77,7 @@ def meaning_of(key: str, raw: object, place: Location, parts: Sequence[str]) -> 
             raise CellError(place, f"there is no part {shown(raw)}", hint)
         return str(raw)
     if key not in KINDS:
-        raise CellError(place, f"there is no key {shown(key)}", did_you_mean(key, KINDS))
+        raise CellError(place, f"there is no key {shown(key)}", renamed(key) or did_you_mean(key, KINDS))
     try:
         return KINDS[key].level(raw).value
     except UnitError as error:

@@ -18,7 +18,8 @@ from crosswind.study.claims import Claim, claims_of
 from crosswind.study.errors import CellError, DesignError, Origin, read_document, read_toml
 from crosswind.study.format import StudyDocument, set_keys
 from crosswind.study.keys import KINDS
-from crosswind.study.levels import Level, Values, text_of
+from crosswind.study.levels import Level, text_of
+from crosswind.study.network_use import network_notes
 from crosswind.study.overrides import override
 from crosswind.study.parts import Part, parts_of
 from crosswind.study.precision import Precision, looks_of, most_repetitions, precisions_of
@@ -32,7 +33,6 @@ from crosswind.study.presentation import (
     fits_of,
     published_of,
 )
-from crosswind.study.presets import PRESETS, overridden_of
 from crosswind.study.toml_text import write_toml
 from crosswind.units import shown
 
@@ -197,13 +197,9 @@ class Study:
         return tuple(self.table.report.notes)
 
     @property
-    def preset_notes(self) -> dict[str, str]:
-        """Of each named network among the levels, what it sets and where its numbers are from, by name."""
-        overridden: dict[str, dict[str, None]] = {}
-        for part in self.parts:
-            for level in part.settings.get("path.preset", Values()).levels:
-                overridden.setdefault(level.text, {}).update(dict.fromkeys(overridden_of(part.settings)))
-        return {name: PRESETS[name].note(tuple(own)) for name, own in overridden.items()}
+    def network_notes(self) -> tuple[str, ...]:
+        """Of each named network, what it sets key by key, what the study sets itself, and the source of its numbers."""
+        return network_notes({part.name: part.settings for part in self.parts})
 
     @property
     def budget(self) -> dict[str, Level]:

@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 
 from crosswind.errors import StudyError
 from crosswind.study.format import StudyDocument, table_of
+from crosswind.study.keys import KINDS, renamed
 from crosswind.study.levels import did_you_mean
 from crosswind.study.report_tables import Table
 from crosswind.study.toml_text import Location, key_lines, line_of
@@ -150,7 +151,7 @@ def _error_of(detail: ErrorDetails, document: Mapping[str, Any], origin: Origin)
     if kind == "extra_forbidden":
         known = _known_keys(location[:-1])
         what = "unknown table" if isinstance(detail["input"], Mapping) else "unknown key"
-        return origin.error(document, location, what, did_you_mean(str(location[-1]), known))
+        return origin.error(document, location, what, _hint_of_unknown(location, known))
     if kind == "missing":
         return origin.error(document, location, "is missing", f"write {location[-1]} = ...")
     if kind in {"model_type", "dict_type"}:
@@ -160,6 +161,17 @@ def _error_of(detail: ErrorDetails, document: Mapping[str, Any], origin: Origin)
     location = _existing(document, location)
     hint = _HINTS.get(kind, detail["msg"].replace("Input should", "it should"))
     return origin.error(document, location, f"{shown(_value_at(document, location))} is wrong", hint)
+
+
+def _hint_of_unknown(location: Location, known: Sequence[str]) -> str:
+    """A key's new name, the table that it belongs in, or the closest of those that stand there."""
+    words = [step for step in location if isinstance(step, str)]
+    if words[:1] == ["part"]:
+        words = words[1:]
+    home = next((key for key in KINDS if len(words) == 1 and key.partition(".")[2] == words[0]), None)
+    if home is not None and words[0] not in known:
+        return f"{words[0]} belongs under [{home.partition('.')[0]}]"
+    return renamed(".".join(words)) or did_you_mean(str(location[-1]), known)
 
 
 def _known_keys(location: Sequence[str | int]) -> list[str]:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from crosswind.catalog import Key, KeyType, catalog
 from crosswind.study.kinds import Kind, choice, kind_of
-from crosswind.study.presets import PRESETS
+from crosswind.study.networks import NETWORKS
 
 _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 DIRECTIONS = tuple(_DIRECTIONS)
+
+LISTED_NETWORKS = "a network with a name, as 4g (`crosswind networks` lists them)"
 
 WORKLOAD_KINDS = tuple(catalog().workloads)
 """What `workload.kind` may be."""
@@ -20,12 +22,15 @@ WORKLOAD_KINDS = tuple(catalog().workloads)
 # must stay, or an old study with an old seed would get another plan. Keys that it does not name follow as the
 # catalogue has them.
 _NUMBERED_FIRST = {
-    "path": "backend family mtu preset delay loss rate queue count",
+    "path": "backend family mtu network delay loss rate queue count",
     "host": "profile congestion_control nodelay sack timestamps window_scaling tail_loss_probe slow_start_after_idle "
     "send_buffer receive_buffer initial_window min_rto",
     "workload": "kind transport resumption polling payload size messages mode rate connection stream streams duration "
     "direction count html_size scripts_size scripts images_size images request_size client server connections timeout",
 }
+
+
+_RENAMED = {"path.preset": "path.network"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,11 @@ class Setting:
 def section_of(key: str) -> str:
     """The table of a dotted key: `path.forward` of `path.forward.loss`."""
     return key.rpartition(".")[0]
+
+
+def renamed(key: str) -> str | None:
+    """What to write where a key had another name in an earlier version; None where it had not."""
+    return f"{key} is called {_RENAMED[key]} now" if key in _RENAMED else None
 
 
 def workload_keys(kind: str) -> Mapping[str, Key]:
@@ -70,10 +80,10 @@ def budget_settings() -> tuple[Setting, ...]:
 
 def _path_settings() -> Iterator[Setting]:
     known = catalog()
-    text = f"a network with a name ({', '.join(PRESETS)}); any key set beside it overrides it"
-    preset = Setting("path.preset", choice(PRESETS), text)
+    text = f"{LISTED_NETWORKS}; any key set beside it overrides it"
+    network = Setting("path.network", choice(NETWORKS, what="network", listed="`crosswind networks` lists them"), text)
     both = _settings("path", known.direction_keys, note=", in each direction")
-    yield from _ordered("path", [*_settings("path", known.path.keys), preset, *both])
+    yield from _ordered("path", [*_settings("path", known.path.keys), network, *both])
     for direction, note in _DIRECTIONS.items():
         yield from _ordered("path", _settings(f"path.{direction}", known.direction_keys, note=f", {note}"))
 

@@ -93,9 +93,11 @@ def kind_of(keys: Sequence[Key]) -> Kind:
     return replace(make(widest), can_vary=all(key.varies for key in keys))
 
 
-def choice(names: Iterable[str], *, can_vary: bool = True) -> Kind:
-    """One of some words."""
+def choice(names: Iterable[str], *, can_vary: bool = True, what: str = "", listed: str = "") -> Kind:
+    """One of some words. Args: what, listed: of words too many for a message, what each is, and what lists them."""
     names = tuple(names)
+    if what:
+        return _named(names, what, listed, can_vary=can_vary)
 
     def parse(raw: object) -> str:
         if isinstance(raw, str) and raw in names:
@@ -103,6 +105,17 @@ def choice(names: Iterable[str], *, can_vary: bool = True) -> Kind:
         if isinstance(raw, str):
             raise UnitError(f"{shown(raw)} is not one of {', '.join(names)}", hint=did_you_mean(raw, names))
         raise UnitError(f"{shown(raw)} is not a word", hint="one of " + ", ".join(names))
+
+    return Kind(parse, {"enum": list(names)}, f'"{names[0]}"', can_vary=can_vary)
+
+
+def _named(names: tuple[str, ...], what: str, listed: str, *, can_vary: bool) -> Kind:
+    def parse(raw: object) -> str:
+        if isinstance(raw, str) and raw in names:
+            return raw
+        close = did_you_mean(raw, names) if isinstance(raw, str) else ""
+        hint = f"{close} ({listed})" if close.startswith("did you mean") else listed
+        raise UnitError(f"{shown(raw)} is no {what}", hint=hint)
 
     return Kind(parse, {"enum": list(names)}, f'"{names[0]}"', can_vary=can_vary)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from crosswind.errors import StudyError
 from crosswind.study.format import BudgetTable, StudyTable
-from crosswind.study.keys import DIRECTIONS, KINDS
+from crosswind.study.keys import DIRECTIONS, KINDS, renamed
 from crosswind.study.levels import did_you_mean
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
@@ -63,7 +63,7 @@ def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location
 
 def _check(key: str, known: Any, label: str) -> None:
     if key not in known:
-        raise StudyError(f"{label}: there is no key {shown(key)}", hint=did_you_mean(key, known))
+        raise StudyError(f"{label}: there is no key {shown(key)}", hint=renamed(key) or did_you_mean(key, known))
 
 
 def _has(table: Any, words: list[str]) -> bool:

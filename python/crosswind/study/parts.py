@@ -14,7 +14,7 @@ from crosswind.study.format import PartTable, StudyDocument, set_keys
 from crosswind.study.keys import DIRECTIONS, KINDS, default_transport, direction_keys, workload_keys
 from crosswind.study.kinds import kind_of
 from crosswind.study.levels import Values
-from crosswind.study.presets import SETTINGS, overridden_of
+from crosswind.study.network_use import network_uses
 from crosswind.study.resolve import sources_of
 from crosswind.study.toml_text import Location
 from crosswind.units import UnitError
@@ -89,7 +89,7 @@ def _part(base: Mapping[str, Values], table: PartTable | None, place: Location) 
     _refuse_wrong_values(part)
     _refuse_missing_keys(part)
     _refuse_idle_keys(part)
-    _refuse_idle_preset(part)
+    _refuse_idle_network(part)
     return part
 
 
@@ -149,12 +149,12 @@ def _refuse_idle_keys(part: Part) -> None:
             )
 
 
-def _refuse_idle_preset(part: Part) -> None:
-    """Refuses a preset of which nothing is left."""
-    overridden = overridden_of(part.settings)
-    if "path.preset" in part.settings and overridden == tuple(f"path.{name}" for name in SETTINGS):
-        message = f"path.preset changes nothing: {', '.join(overridden)} are set beside it"
-        raise CellError(part.locations["path.preset"], message, "leave one of them away, or the preset")
+def _refuse_idle_network(part: Part) -> None:
+    """Refuses a network of which nothing is left."""
+    for use in network_uses(part.settings):
+        if not use.applied:
+            message = f"path.network changes nothing: {', '.join(use.own)} are set beside {use.name}"
+            raise CellError(part.locations["path.network"], message, "leave one of them away, or the network")
 
 
 def _refuse_idle_key(part: Part, dotted: str, key: Key, keys: Mapping[str, Key], groups: tuple[str, ...]) -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 from crosswind.catalog import Carrier, Key, KeyType, Transport, Unit, catalog
 from crosswind.study.claims import RULES, Rule
 from crosswind.study.keys import SETTINGS, direction_keys, workload_keys
+from crosswind.study.networks import NETWORKS
+from crosswind.study.networks.network import numbers_of
 from crosswind.units import format_duration, format_probability, format_rate, format_size
 
 _SECTION = re.compile(r"(<!-- catalogue: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -92,8 +94,21 @@ def rule_table() -> str:
     return _table(("`rule`", "what has to lie in the range", "levels in `compare`", "the range is"), rows)
 
 
+def network_table() -> str:
+    """The networks with a name."""
+    rows = []
+    for network in NETWORKS.values():
+        rtt, down, up, queues, loss = numbers_of(network)
+        rate = down if down == up else f"{down} / {up}"
+        rows.append((f"`{network.name}`", network.what, rtt, rate, queues, loss, network.own_source))
+    return _table(
+        ("`network`", "stands for", "round trip", "down / up", "queue down / up", "loss each way", "numbers from"), rows
+    )
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "path": path_table,
+    "networks": network_table,
     "host": host_table,
     "workloads": workload_table,
     "keys": key_table,

@@ -1,6 +1,6 @@
 """What the settings of a cell come to: a value for each key of crosswind-cell, and the key of the study it is from.
 
-A direction's own key counts before the path's, and that before the preset's. A key that has an effect only beside a
+A direction's own key counts before the path's, and that before the network's. A key that has an effect only beside a
 value of another (the queue of a link that has a rate) is left out of the cells in which it has none. Whether the rest
 can be together, crosswind-cell says.
 """
@@ -12,7 +12,7 @@ from functools import cache
 from crosswind.catalog import Key, catalog
 from crosswind.study.keys import DIRECTIONS
 from crosswind.study.levels import Level, Value
-from crosswind.study.presets import PRESETS
+from crosswind.study.networks import NETWORKS
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def resolve(settings: Mapping[str, Level]) -> dict[str, tuple[Resolved, ...]]:
 def sources_of(group: str, name: str) -> tuple[str, ...]:
     """The dotted keys of a study that can set a key of a group, by its name in a study; what counts first is first."""
     if group in {f"path.{direction}" for direction in DIRECTIONS}:
-        return (f"{group}.{name}", f"path.{name}", "path.preset")
+        return (f"{group}.{name}", f"path.{name}", "path.network")
     return (f"{group}.{name}",)
 
 
@@ -63,9 +63,9 @@ def _given(group: str, key: Key, settings: Mapping[str, Level]) -> Resolved | No
         level = settings.get(source)
         if level is None:
             continue
-        if source != "path.preset":
+        if source != "path.network":
             return Resolved(key, level.value, source)
-        values = PRESETS[str(level.value)].values(group.rpartition(".")[2])
+        values = NETWORKS[str(level.value)].direction(group.rpartition(".")[2]).settings
         if key.study in values:
             return Resolved(key, values[key.study], source)
     return None

@@ -1,0 +1,115 @@
+"""What a named network comes to in a study: the keys that it sets there, and those that the study sets itself."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from crosswind.study.keys import DIRECTIONS, direction_keys
+from crosswind.study.levels import Level, Values
+from crosswind.study.networks import NETWORKS, Network
+from crosswind.study.networks.network import merged, text_of
+from crosswind.study.resolve import resolve
+
+
+@dataclass(frozen=True)
+class NetworkUse:
+    """What one network does to one part of a study.
+
+    Attributes: applied: every key that it sets and its text, as ("path.forward.rate", "5mbit"). own: the keys of a
+        network that the study sets itself. when: the levels for which it is so, where others make a difference.
+    """
+
+    name: str
+    applied: tuple[tuple[str, str], ...]
+    own: tuple[str, ...]
+    when: str = ""
+
+    @property
+    def text(self) -> str:
+        """A sentence."""
+        sets = _listed([f"{key} = {text}" for key, text in self.applied]) or "nothing"
+        own = f"; the study itself sets {_listed(self.own)}" if self.own else ""
+        when = f" where {self.when}" if self.when else ""
+        return f"sets {sets}{when}{own}"
+
+
+def network_uses(settings: Mapping[str, Values]) -> tuple[NetworkUse, ...]:
+    """What each network of a part does there; one that does different things at different levels is there repeatedly.
+
+    Args: settings: the part's, by dotted key.
+    """
+    uses = []
+    for level in settings.get("path.network", Values()).levels:
+        texts: dict[tuple[tuple[str, str], ...], list[str]] = {}
+        for chosen, text in _combinations({**settings, "path.network": Values((level,))}):
+            texts.setdefault(_applied(chosen), []).append(text)
+        own = _own(level.text, settings)
+        effects = [applied for applied in texts if applied] or [()]
+        for applied in effects:
+            when = " or ".join(texts[applied]) if len(texts) > 1 else ""
+            uses.append(NetworkUse(level.text, applied, own, when))
+    return tuple(uses)
+
+
+def network_notes(parts: Mapping[str, Mapping[str, Values]]) -> tuple[str, ...]:
+    """A remark on each network of a study. Args: parts: the settings of each part, by its name."""
+    uses: dict[str, dict[NetworkUse, list[str]]] = {}
+    for part, settings in parts.items():
+        for use in network_uses(settings):
+            uses.setdefault(use.name, {}).setdefault(use, []).append(part)
+    return tuple(_note(NETWORKS[name], by_use) for name, by_use in uses.items())
+
+
+def _note(network: Network, by_use: Mapping[NetworkUse, list[str]]) -> str:
+    """Args: by_use: for each thing that the network does, the parts in which it does that."""
+    wheres = [f"in {_listed(parts)} it " if len(by_use) > 1 and all(parts) else "" for parts in by_use.values()]
+    said = "; ".join(f"{where}{use.text}" for where, use in zip(wheres, by_use, strict=True))
+    keys = {key.rpartition(".")[2] for use in by_use for key, _ in use.applied}
+    return f"Network {network.name} ({network.what}) {said}. Numbers: {network.source(keys)}."
+
+
+def _combinations(settings: Mapping[str, Values]) -> Iterator[tuple[dict[str, Level], str]]:
+    """The combinations of levels that decide what has an effect, and each in words."""
+    conditions = {key.only_with.key for key in direction_keys().values() if key.only_with is not None}
+    names = {name for name, key in direction_keys().items() if key.name in conditions}
+    deciding = {f"{group}.{name}" for group in ("path", *_GROUPS) for name in names}
+    levels = {key: values.levels if key in deciding else values.levels[:1] for key, values in settings.items()}
+    factors = [key for key in levels if len(levels[key]) > 1]
+    for combination in itertools.product(*levels.values()):
+        chosen = dict(zip(levels, combination, strict=True))
+        yield chosen, " and ".join(f"{key} = {chosen[key].text}" for key in factors)
+
+
+_GROUPS = tuple(f"path.{direction}" for direction in DIRECTIONS)
+
+
+def _applied(chosen: Mapping[str, Level]) -> tuple[tuple[str, str], ...]:
+    groups = resolve(chosen)
+    network = NETWORKS[chosen["path.network"].text]
+    both = {
+        direction: {
+            given.key.study: text_of(given.key.study, network.direction(direction).settings[given.key.study])
+            for given in groups[f"path.{direction}"]
+            if given.source == "path.network"
+        }
+        for direction in DIRECTIONS
+    }
+    order = list(network.forward.settings)
+    keys = sorted(merged(both).items(), key=lambda item: order.index(item[0].rpartition(".")[2]))
+    return tuple((f"path.{key}", text) for key, text in keys)
+
+
+def _own(name: str, settings: Mapping[str, Values]) -> tuple[str, ...]:
+    """What a study sets of what a network would: `path.delay`, or `path.forward.delay` for one direction."""
+    found = []
+    for key in dict.fromkeys(key for way in DIRECTIONS for key in NETWORKS[name].direction(way).settings):
+        one_way = [f"{group}.{key}" for group in _GROUPS]
+        if f"path.{key}" in settings or all(dotted in settings for dotted in one_way):
+            found.append(f"path.{key}")
+        else:
+            found += [dotted for dotted in one_way if dotted in settings]
+    return tuple(found)
+
+
+def _listed(words: list[str] | tuple[str, ...]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

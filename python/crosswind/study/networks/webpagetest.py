@@ -1,0 +1,33 @@
+"""The connectivity profiles of WebPageTest: `www/settings/connectivity.ini.sample` of its repository, and its 4G.
+
+Its own shaping loses nothing (`plr=0` in every profile). webpagetest.org has another 3GSlow than the repository: 400
+kbit/s and 400 ms, which the repository calls 3G_EM.
+"""
+
+from crosswind.study.networks.network import KBIT, MBIT, ROUND_QUEUE, Network, Source, network
+
+_FILE = "connectivity.ini.sample of its repository"
+
+
+def _profile(name: str, title: str, rtt_ms: float, down: int, up: int, *, source: str | None = None) -> Network:
+    where = Source("delay, rate", source or _FILE)
+    return network(name, f"WebPageTest, {title}", where, ROUND_QUEUE, rtt_ms=rtt_ms, rates=(down, up))
+
+
+WEBPAGETEST = (
+    _profile("wpt-cable", "Cable", 28, 5 * MBIT, 1 * MBIT),
+    _profile("wpt-dsl", "DSL", 50, 1500 * KBIT, 384 * KBIT),
+    _profile("wpt-fios", "FIOS", 4, 20 * MBIT, 5 * MBIT),
+    _profile("wpt-dial", "Dial", 120, 49 * KBIT, 30 * KBIT),
+    _profile("wpt-lte", "LTE", 70, 12 * MBIT, 12 * MBIT),
+    _profile(
+        "wpt-4g", "4G", 170, 9 * MBIT, 9 * MBIT,
+        source="as others cite webpagetest.org; the sample in its repository has none",
+    ),
+    _profile("wpt-3g", "3G", 300, 1600 * KBIT, 768 * KBIT),
+    _profile("wpt-3g-fast", "3GFast", 150, 1600 * KBIT, 768 * KBIT),
+    _profile("wpt-3g-slow", "3GSlow", 200, 780 * KBIT, 330 * KBIT),
+    _profile("wpt-3g-em", "3G_EM", 400, 400 * KBIT, 400 * KBIT),
+    _profile("wpt-edge", "Edge", 840, 240 * KBIT, 200 * KBIT),
+    _profile("wpt-2g", "2G", 800, 280 * KBIT, 256 * KBIT),
+)  # fmt: skip

@@ -1,0 +1,245 @@
+"""Networks with a name: what each sets, what a study says of it, and how they are listed."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cells import checked
+from crosswind.errors import StudyError
+from crosswind.study.design import Study
+from crosswind.study.files import load_study
+from crosswind.study.networks import NETWORKS
+from crosswind.study.networks.network import ROUND_QUEUE
+from study_texts import ECHO, study
+
+NETWORK = '[path]\nnetwork = {}\n{}\n[workload]\nkind = "echo"\n'
+
+
+def path_of(network: str, more: str = "") -> dict[str, Any]:
+    (cell,) = checked(Study.from_toml(NETWORK.format(f'"{network}"', more), name="s"))
+    return dict(cell.parameters["path"])
+
+
+def note_of(network: str, more: str = "") -> str:
+    (note,) = Study.from_toml(NETWORK.format(network, more), name="s").network_notes
+    return note
+
+
+# Round trip in ms; down and up in kbit/s. From WebPageTest's connectivity.ini.sample, Chrome's NetworkManager.ts (its
+# targets) and Firefox's throttling/profiles.js (K = 1024 bit/s), typed here a second time.
+FROM_THEIR_FILES = {
+    "wpt-cable": (28, 5000, 1000), "wpt-dsl": (50, 1500, 384), "wpt-fios": (4, 20_000, 5000), "wpt-dial": (120, 49, 30),
+    "wpt-lte": (70, 12_000, 12_000), "wpt-4g": (170, 9000, 9000), "wpt-3g": (300, 1600, 768),
+    "wpt-3g-fast": (150, 1600, 768), "wpt-3g-slow": (200, 780, 330), "wpt-3g-em": (400, 400, 400),
+    "wpt-edge": (840, 240, 200), "wpt-2g": (800, 280, 256),
+    "chrome-3g": (400, 500, 500), "chrome-slow-4g": (150, 1600, 750), "chrome-fast-4g": (60, 9000, 1500),
+    "firefox-gprs": (500, 51.2, 20.48), "firefox-2g": (300, 256, 51.2), "firefox-good-2g": (150, 460.8, 153.6),
+    "firefox-3g": (100, 768, 256), "firefox-good-3g": (40, 1572.864, 768), "firefox-4g": (20, 4194.304, 3145.728),
+    "firefox-dsl": (5, 2097.152, 1048.576), "firefox-wifi": (2, 31_457.28, 15_728.64),
+}  # fmt: skip
+
+
+def test_the_profiles_of_other_tools_are_theirs() -> None:
+    prefixes = ("wpt-", "chrome-", "firefox-")
+    found = {
+        name: (
+            (network.forward.delay_ns + network.reverse.delay_ns) / 1e6,
+            (network.reverse.rate_bps or 0) / 1000,
+            (network.forward.rate_bps or 0) / 1000,
+        )
+        for name, network in NETWORKS.items()
+        if name.startswith(prefixes)
+    }
+    assert found == FROM_THEIR_FILES
+
+
+def test_the_networks_that_were_asked_for_are_there() -> None:
+    asked = "lan wifi wifi-lossy dsl cable fibre 2g 3g hspa 4g 5g satellite-geo satellite-leo transatlantic thesis-lo"
+    assert set(asked.split()) | {"localhost", "wan", "hsdpa+"} <= NETWORKS.keys()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_number_of_a_network_has_a_source(name: str) -> None:
+    network = NETWORKS[name]
+    sourced = [key for source in network.sources for key in source.of.split(", ")]
+    assert sorted(sourced) == sorted({*network.forward.settings, *network.reverse.settings})
+    assert all(source.text and not source.text.endswith(".") for source in network.sources)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_keys_of_a_network_say_the_same_as_its_name(name: str) -> None:
+    keys = "\n".join(f'{key} = "{text}"' for key, text in NETWORKS[name].keys.items())
+    (written,) = checked(study(f"[path]\n{keys}\n{ECHO}"))
+    assert dict(written.parameters["path"]) == path_of(name)
+
+
+def test_a_network_gives_both_directions() -> None:
+    usual = {"loss": 0.0, "count": "ip"}
+    assert path_of("localhost")["forward"] == usual | {"delay_ns": 0, "rate_bps": None, "queue": None}
+    wan = path_of("wan")
+    # 100 ms of each link: 5 Mbit/s up, 20 Mbit/s down
+    assert wan["forward"] == usual | {"delay_ns": 20_000_000, "rate_bps": 5_000_000, "queue": {"bytes": 62_500}}
+    assert wan["reverse"] == usual | {"delay_ns": 20_000_000, "rate_bps": 20_000_000, "queue": {"bytes": 250_000}}
+    # Never less than ten full packets: 100 ms of 384 kbit/s would be 4800 bytes.
+    assert path_of("dsl")["forward"]["queue"] == {"bytes": 15_000}
+    assert ROUND_QUEUE in NETWORKS["dsl"].sources
+
+
+def test_a_network_may_lose_packets() -> None:
+    assert [path_of("wifi-lossy")[way]["loss"] for way in ("forward", "reverse")] == [0.02, 0.02]
+    assert path_of("thesis-lo")["reverse"] == {
+        "delay_ns": 0, "loss": 0.1, "rate_bps": None, "queue": None, "count": "ip",
+    }  # fmt: skip
+    assert path_of("thesis-lo", 'loss = "20%"')["forward"]["loss"] == 0.2
+    lossy = path_of("thesis-lo", 'forward.loss = "0%"')
+    assert (lossy["forward"]["loss"], lossy["reverse"]["loss"]) == (0.0, 0.1)
+
+
+def test_a_key_beside_a_network_overrides_it() -> None:
+    both = path_of("hsdpa+", 'loss = "1%"\nqueue = "50p"\nforward.delay = "1ms"')
+    assert both["forward"] == {
+        "delay_ns": 1_000_000, "loss": 0.01, "rate_bps": 2_000_000, "queue": {"packets": 50}, "count": "ip",
+    }  # fmt: skip
+    assert both["reverse"] == {
+        "delay_ns": 35_000_000, "loss": 0.01, "rate_bps": 8_000_000, "queue": {"packets": 50}, "count": "ip",
+    }  # fmt: skip
+    assert path_of("lan", 'rate = "unlimited"')["forward"]["queue"] is None
+    # A machine without a link has no queue; the link that a study gives it has the usual one.
+    assert path_of("localhost", 'rate = "1mbit"')["forward"]["queue"] == {"packets": 1000}
+
+
+def test_a_note_says_key_by_key_what_was_applied_and_what_the_study_sets() -> None:
+    assert note_of('"4g"') == (
+        "Network 4g (a mobile network of the fourth generation) sets path.delay = 85ms, path.rate = 9mbit and "
+        "path.queue = 112.5kB. Numbers: delay, rate: WebPageTest's 4G (wpt-4g); queue: a round number: what the link "
+        "carries in 100 ms, and at least ten packets."
+    )
+    some = note_of('"4g"', 'rate = "1mbit"\nqueue = "9p"\nforward.delay = "1ms"')
+    assert (
+        " sets path.reverse.delay = 85ms; the study itself sets path.forward.delay, path.rate and path.queue. " in some
+    )
+    # The queue is the study's: where the network's is from is of no interest.
+    assert "Numbers: delay, rate: " in some
+    assert "round" not in some
+    assert " path.delay = 0ms, path.rate = unlimited and path.loss = 10%. " in note_of('"thesis-lo"')
+
+
+def test_a_note_tells_levels_apart_where_they_decide_what_has_an_effect() -> None:
+    note = note_of('"4g"', 'rate = ["1mbit", "unlimited"]')
+    assert (
+        "sets path.delay = 85ms and path.queue = 112.5kB where path.rate = 1mbit; the study itself sets path.rate"
+        in note
+    )
+    assert "sets path.delay = 85ms where path.rate = unlimited; the study itself sets path.rate" in note
+
+
+def test_a_note_tells_parts_apart_that_set_different_keys() -> None:
+    text = """
+[path]
+network = "lan"
+[[part]]
+name = "own"
+path.delay = "1ms"
+workload.kind = "echo"
+[[part]]
+name = "other"
+workload.kind = "echo"
+"""
+    (note,) = study(text).network_notes
+    assert "in own it sets path.rate = 100mbit and path.queue = 250kB; the study itself sets path.delay; " in note
+    assert "in other it sets path.delay = 250us, path.rate = 100mbit and path.queue = 250kB. " in note
+
+
+@pytest.mark.parametrize(
+    ("network", "more", "message"),
+    [
+        ('"4g"', 'rate = "1mbit"\nqueue = "9p"\ndelay = "1ms"', "path.delay, path.rate, path.queue are set beside 4g"),
+        # Without a rate a queue has no effect, so that nothing of the network is left.
+        ('"4g"', 'rate = "unlimited"\ndelay = "1ms"', "path.delay, path.rate are set beside 4g"),
+        ('["wifi-lossy", "lan"]', 'rate = "1mbit"\nqueue = "9p"\ndelay = "1ms"', "path.queue are set beside lan"),
+        ('"localhost"', 'forward.rate = "1mbit"\nreverse.rate = "1mbit"\ndelay = "1ms"', "set beside localhost"),
+    ],
+)
+def test_a_network_that_changes_nothing_is_refused(network: str, more: str, message: str) -> None:
+    with pytest.raises(StudyError, match=f"^s:2: path.network changes nothing: .*{message}"):
+        Study.from_toml(NETWORK.format(network, more), name="s")
+
+
+def test_a_network_from_the_command_line_is_refused_in_its_words() -> None:
+    with pytest.raises(StudyError, match=r"--set path.network=4g: path.network changes nothing"):
+        load_study("queue-size").with_overrides({"path.network": "4g"})
+    with pytest.raises(StudyError, match=r'--set path.network=5gg: path.network: "5gg" is no network') as caught:
+        load_study("quickstart").with_overrides({"path.network": "5gg"})
+    assert caught.value.hint == 'did you mean "5g"? (`crosswind networks` lists them)'
+
+
+def test_networks_are_levels_of_a_factor() -> None:
+    found = Study.from_toml(NETWORK.format('["localhost", "lan", "wan", "hsdpa+"]', ""), name="s")
+    assert found.factors == {"path.network": ("localhost", "lan", "wan", "hsdpa+")}
+    paths = [cell.parameters["path"] for cell in checked(found)]
+    rtts = [path["forward"]["delay_ns"] + path["reverse"]["delay_ns"] for path in paths]
+    assert rtts == [0, 500_000, 40_000_000, 70_000_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('[path]\npreset = "4g"', "path.preset is called path.network now"),
+        ('[[part]]\nname = "x"\n[part.path]\npreset = "4g"', "path.preset is called path.network now"),
+        ('[[repetitions]]\nat_most = 1\nwhere = { "path.preset" = "4g" }', "path.preset is called path.network now"),
+        ('[quick]\n"path.preset" = "4g"', "path.preset is called path.network now"),
+        ('[path]\nnetwork = "chrome-slow-3g"', 'did you mean "chrome-slow-4g"? (`crosswind networks` lists them)'),
+        ('[path]\nnetwork = "teleport"', "`crosswind networks` lists them"),
+        ("[path]\nnetwork = 4", "`crosswind networks` lists them"),
+        ("[path]\nnetwork = []", "a list is a factor and needs at least one level"),
+    ],
+)
+def test_a_wrong_network_has_a_hint(text: str, hint: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        study(ECHO + text)
+    assert caught.value.hint == hint
+
+
+def test_a_key_outside_its_table_is_told_where_it_belongs() -> None:
+    with pytest.raises(StudyError, match=r"my.toml:1: network: unknown key") as caught:
+        study('network = "4g"\n' + ECHO)
+    assert caught.value.hint == "network belongs under [path]"
+
+
+Crosswind = Callable[..., tuple[int, str, str]]
+
+
+def test_the_old_option_names_the_new_one(crosswind: Crosswind) -> None:
+    status, out, err = crosswind("run", "echo", "--preset", "4g")
+    assert (status, out) == (2, "")
+    assert err == "error: No such option '--preset'.\nhint: --preset is called --network now\n"
+
+
+def test_networks_are_listed_with_numbers_and_sources(crosswind: Crosswind) -> None:
+    status, out, _ = crosswind("networks")
+    assert status == 0
+    assert all(f"\n{name} " in out for name in NETWORKS)
+    assert "connectivity.ini.sample" in out
+
+
+def test_one_network_is_shown_with_the_keys_of_a_study(crosswind: Crosswind) -> None:
+    status, out, _ = crosswind("networks", "cable")
+    assert status == 0
+    keys = out[out.index("[path]") :]
+    found = study(keys + ECHO)
+    assert checked(found)[0].parameters["path"] == path_of("cable")
+    status, out, err = crosswind("networks", "cabel")
+    assert (status, out) == (2, "")
+    assert err == 'error: there is no network "cabel"\nhint: did you mean "cable"? `crosswind networks` lists them\n'
+
+
+def test_networks_as_json(crosswind: Crosswind) -> None:
+    every = json.loads(crosswind("networks", "--json")[1])
+    assert every["schema"] == "crosswind.networks/1"
+    assert [network["name"] for network in every["networks"]] == list(NETWORKS)
+    (lossy,) = json.loads(crosswind("networks", "wifi-lossy", "--json")[1])["networks"]
+    direction = {"delay_ns": 10_000_000, "rate_bps": 10_000_000, "queue_bytes": 125_000, "loss": 0.02}
+    assert lossy["forward"] == lossy["reverse"] == direction
+    assert lossy["keys"] == {"delay": "10ms", "rate": "10mbit", "queue": "125kB", "loss": "2%"}
