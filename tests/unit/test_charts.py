@@ -11,6 +11,7 @@ from crosswind.report.charts.panels import separating
 from crosswind.report.charts.phases import phase_charts
 from crosswind.report.charts.rows import LINE, row_labels, rows_height
 from crosswind.report.charts.style import PALETTE
+from crosswind.report.text.format import levels
 from records import MS, echoes, parted, path, record, runs
 
 TRANSPORTS = ("tcp", "quic", "websocket")
@@ -102,6 +103,11 @@ def test_a_label_keeps_what_distinguishes_it() -> None:
     assert [label.split("\n")[1:] for label in labels.values()] == [["socketio-webtransport · 10ms", "5%"]] * 2
     assert all(len(line) <= LINE for label in labels.values() for line in label.split("\n"))
     assert [label.split("\n")[0][-4:] for label in labels.values()] == ["-one", "-two"]
+
+
+def test_a_level_that_says_nothing_by_itself_has_its_factors_name() -> None:
+    of_cell = {"path.loss": "5%", "host.window_scaling": "false", "workload.streams": "8", "workload.transport": "tcp"}
+    assert levels(of_cell) == "5% · window scaling off · streams 8 · tcp"
 
 
 def test_labels_that_would_be_equal_keep_all_their_characters() -> None:

@@ -40,7 +40,7 @@ def axis_of(key: str, cells: Sequence[CellData]) -> Axis:
         places = {cell.cell: float(order[cell.levels.get(key, "")]) for cell in cells}
         return Axis(name.replace("_", " "), None, _is_ordered(key), places)
     unit, label = _UNITS[name]
-    title = "round trip of the path (twice the delay each way)" if key == "path.delay" else name
+    title = "round trip of the path" if key == "path.delay" else name
     # To twelve digits: 0.07 in percent is 7, not 7.000000000000001.
     places = {cell: float(f"{number / unit.scales[label]:.12g}") for cell, number in numbers.items()}
     return Axis(title, label, True, places)

@@ -51,15 +51,20 @@ async function asView(spec) {
   const options = { config: config(spec, FILE_WIDTH, (name) => FILE_COLOURS[name]), actions: false, renderer: "svg", ast: false };
   return (await vegaEmbed(place, { ...own, autosize: { type: "fit", contains: "padding" } }, options)).view;
 }
+// What each column of a chart's rows is, with its unit, where an axis says so.
+function titles(spec) {
+  const channels = [spec, ...(spec.layer ?? [])].flatMap((view) => Object.values(view.encoding ?? {}));
+  return Object.fromEntries(channels.filter(({ field, title }) => field && title).map(({ field, title }) => [field, title.replace(/, log scale$/, "")]));
+}
 // The rows that a chart draws. Those without any name only draw lines and margins.
 function asTable(spec) {
   const rows = Object.values(spec.datasets).flat().filter((row) => Object.values(row).some((value) => typeof value === "string"));
-  const names = [...new Set(rows.flatMap(Object.keys))];
+  const names = [...new Set(rows.flatMap(Object.keys))], heads = titles(spec);
   const cell = (value) => {
     const text = String(value ?? "").replaceAll("\n", " · ");
     return /[",\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
-  return [names, ...rows.map((row) => names.map((name) => row[name]))].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
+  return [names.map((name) => heads[name] ?? name), ...rows.map((row) => names.map((name) => row[name]))].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
 }
 const FORMATS = {
   SVG: async (spec) => new Blob([await (await asView(spec)).toSVG()], { type: "image/svg+xml" }),

@@ -180,5 +180,17 @@ def factor_names(factors: Iterable[str]) -> dict[str, str]:
 
 
 def levels(of_cell: Mapping[str, str]) -> str:
-    """A cell in words: "tcp · 5%"; "the only cell" without factors."""
-    return " · ".join(of_cell.values()) or "the only cell"
+    """A cell in words: "tcp · 5%"; "the only cell" without factors.
+
+    A number without a unit, and on and off, say nothing without the name of their factor.
+    """
+    return " · ".join(_level(key, value) for key, value in of_cell.items()) or "the only cell"
+
+
+def _level(key: str, value: str) -> str:
+    if value in _SWITCHES:
+        return f"{factor_name(key)} {_SWITCHES[value]}"
+    return f"{factor_name(key)} {value}" if value.isdecimal() else value
+
+
+_SWITCHES = {"true": "on", "false": "off"}
