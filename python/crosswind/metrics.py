@@ -237,6 +237,17 @@ _ALL_METRICS = (
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL_METRICS}
 """Every metric by name, in the order of reports."""
 
+LOST = Metric(
+    "lost", "Exchanges that did not succeed", SHARE, "Of all exchanges, those that timed out or failed.", "",
+    is_share=True,
+)  # fmt: skip
+"""Of every workload with exchanges, beside its metrics: without it, a run that loses its slow exchanges looks fast."""
+
+
+def metric_named(name: str) -> Metric | None:
+    """A metric by name, LOST too; None where there is none."""
+    return LOST if name == LOST.name else METRICS.get(name)
+
 
 @dataclass(frozen=True)
 class Statistic:

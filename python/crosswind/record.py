@@ -132,6 +132,7 @@ class RunRecord:
             `margin` is as written, `bound` its number: in the metric's unit, or of a ratio what is above 1.
         precision: what intervals were to be narrowed to, as the manifest has it; None where nothing was asked.
         claims: statements of documents that a rule decides, as `crosswind.study.claims.Claim.as_dict` gives them.
+        questions: what the study is run for, as `crosswind.study.questions.Question.as_dict` gives them.
     """
 
     study: dict[str, Any]
@@ -149,3 +150,4 @@ class RunRecord:
     precision: dict[str, Any] | None = None
     compare_by: tuple[str, ...] = ("median",)
     claims: list[dict[str, Any]] = field(default_factory=list)
+    questions: list[dict[str, Any]] = field(default_factory=list)

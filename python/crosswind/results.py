@@ -18,7 +18,7 @@ def analyse(run: Run) -> Result:
 
     Raises: StoreError when a result cannot be read.
     """
-    return analysis.analyse(run.record())
+    return report.worded(analysis.analyse(run.record()))
 
 
 def write_html(run: Run, path: Path | str | None = None) -> Path:
@@ -42,7 +42,7 @@ def analysed(run: Run) -> Analysed:
     """The run's record, and its analysis. Raises: StoreError."""
     record = run.record()
     data = analysis.collect(record)
-    return Analysed(record, data, analysis.analyse(record, data=data))
+    return Analysed(record, data, report.worded(analysis.analyse(record, data=data)))
 
 
 def write_page(run: Run, made: Analysed, path: Path | None = None) -> Path:

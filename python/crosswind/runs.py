@@ -1,6 +1,7 @@
 """Runs as programs and notebooks have them: what `crosswind.run`, `resume` and `load` return.
 
     run = crosswind.load("crosswind-runs/quickstart-20260101T000000Z")
+    run.answers()      # the answers to what the study asks
     run.samples()      # every sample, a row each
     run.estimates()    # every statistic of every metric of every cell, with its interval
     run.compare()      # levels of each factor beside its first one
@@ -74,6 +75,18 @@ class Run(stored.Run):
         compared = comparisons_frame(self._compared_by(statistics).comparisons)
         return compared.filter(pl.col("statistic").is_in(statistics))
 
+    def answers(self) -> "pl.DataFrame":
+        """The answers to the questions that the study declares, a row for each case.
+
+        Returns: `asks`, the `sentence` that answers it and its `answer` (yes, no, mixed, cannot tell); of each case its
+            `verdict`, both levels with their values, the `effect` with its limits, `repetitions`, and how many would be
+            `needed` to decide it.
+        Raises: StoreError when a table cannot be read.
+        """
+        from crosswind.report import answers_frame
+
+        return answers_frame(self._result)
+
     def claims(self) -> "pl.DataFrame":
         """The verdict on every statement that the study checks: `verdict`, `says`, `source`, and the `sentence` on it.
 
@@ -120,8 +133,9 @@ class Run(stored.Run):
     @cached_property
     def _result(self) -> "Result":
         from crosswind.analysis import analyse
+        from crosswind.report import worded
 
-        return analyse(self._record, data=self._data)
+        return worded(analyse(self._record, data=self._data))
 
 
 def load(directory: Path | str) -> Run:

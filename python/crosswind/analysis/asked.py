@@ -1,4 +1,4 @@
-"""What a study asks its report to show: published numbers, figures, fits and claims.
+"""What a study asks its report to show: published numbers, figures, fits, claims and questions.
 
 A record holds them as the plan's manifest does (crosswind.study.presentation); this module alone reads that JSON.
 `cells` are the indices of the cells that each of them is about.
@@ -96,7 +96,7 @@ class AskedEquivalence(_Asked):
 
 
 class AskedLevel(_Asked):
-    """A level that a claim compares, and the cells that have it."""
+    """A level that a claim or a question compares, and the cells that have it."""
 
     level: Level
     cells: frozenset[int]
@@ -121,6 +121,27 @@ class AskedClaim(_Asked):
     cells: frozenset[int]
 
 
+class AskedQuestion(_Asked):
+    """A question of a study; crosswind.study.questions says what its fields mean.
+
+    `margin` is as written, `bound` its number: in the metric's unit, or of a ratio what is above 1.
+    """
+
+    asks: str
+    metric: str
+    statistic: str
+    factor: str
+    compare: tuple[AskedLevel, ...]
+    yes: Literal["less", "more", "different", "same"]
+    is_ratio: bool
+    margin: str | None = None
+    bound: float | None = None
+    figure: str | None = None
+    note: Note = None
+    where: dict[str, Level] = {}
+    cells: frozenset[int]
+
+
 class Asked(_Asked):
     """All that a study asks for."""
 
@@ -129,6 +150,7 @@ class Asked(_Asked):
     fits: tuple[AskedFit, ...]
     equivalences: tuple[AskedEquivalence, ...]
     claims: tuple[AskedClaim, ...]
+    questions: tuple[AskedQuestion, ...]
 
 
 def asked_of(record: RunRecord) -> Asked:
@@ -139,4 +161,5 @@ def asked_of(record: RunRecord) -> Asked:
         "fits": record.fits,
         "equivalences": record.equivalences,
         "claims": record.claims,
+        "questions": record.questions,
     })  # fmt: skip

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from crosswind.analysis.designs import design_of
-from crosswind.analysis.samples import read_samples, shortest_round_trip
+from crosswind.analysis.samples import key_of, read_samples, shortest_round_trip
 from crosswind.analysis.settings import CellSettings, without_loss
-from crosswind.metrics import METRICS
+from crosswind.metrics import LOST, METRICS
 from crosswind.record import CellRun, RunRecord
 from crosswind.stats import Share, Side, TooFewSamples, Units
 
@@ -43,6 +44,8 @@ class CellData:
 
     def side(self, name: str) -> Side:
         """One of its metrics, as comparisons take it. Raises: TooFewSamples where it has none."""
+        if name == LOST.name:
+            return Side(self.failed, exact=self.is_exact)
         if name not in self.samples:
             raise TooFewSamples("a cell has no such value")
         return Side(self.samples[name], design_of(METRICS[name], self.settings), self.is_exact)
@@ -56,6 +59,16 @@ class CellData:
             return None
         failed = [int((outcome != "ok").sum()) for outcome in rows]
         return Share.of(failed, ended, exact=self.is_exact)
+
+    @property
+    def failed(self) -> Units:
+        """Of each of its exchanges whether it failed, 1 or 0. Raises: TooFewSamples without one."""
+        runs = [run for run in self.runs if run.samples.height]
+        if not runs:
+            raise TooFewSamples("no repetition has a value")
+        flags = [(run.samples["outcome"] != "ok").fill_null(value=True).to_numpy() for run in runs]
+        repetitions = np.repeat([run.repetition for run in runs], [each.size for each in flags])
+        return Units.of(np.concatenate(flags), repetitions, keys=[key_of(run) for run in runs])
 
     @cached_property
     def outcomes(self) -> dict[str, int]:

@@ -6,9 +6,9 @@ from typing import Any
 
 from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.precision import AskedPrecision, AskedTarget, shortage_of
-from crosswind.analysis.summaries import Summaries, metric_named, summaries_of
+from crosswind.analysis.summaries import Summaries, summaries_of
 from crosswind.analysis.two_runs.matching import match_cells
-from crosswind.metrics import METRICS
+from crosswind.metrics import METRICS, metric_named
 from crosswind.record import CellRun, RunRecord
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.sample_size import FEWEST, repetitions_for_width, spread_limits

@@ -1,7 +1,7 @@
 """From a run's record to its result: estimates for each cell, comparisons, models and published numbers beside them.
 
     record -> samples of each cell -> estimates
-           -> comparisons, equivalences, claims, models, published numbers, figures, fits -> Result
+           -> answers, comparisons, equivalences, claims, models, published numbers, figures, fits -> Result
 
 Nothing here starts a process or reads a clock, and every interval is seeded: the same record gives the same result.
 """
@@ -24,6 +24,7 @@ from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.profiles import profile_of
 from crosswind.analysis.programs import program_of
 from crosswind.analysis.published import compare_published
+from crosswind.analysis.questions import answers_of
 from crosswind.analysis.result import CellResult, Interval, Result
 from crosswind.analysis.trust import (
     clock_of,
@@ -55,6 +56,7 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
     return Result(
         study=record.name,
         title=record.title,
+        answers=answers_of(asked.questions, data),
         valid=bool(cells) and all(cell.valid for cell in cells),
         complete=complete,
         planned=record.planned,

@@ -11,15 +11,9 @@ from typing import Literal
 import numpy as np
 
 from crosswind.analysis.cells import CellData
-from crosswind.metrics import METRICS, RATE, SHARE, STATISTICS, Metric, Per
+from crosswind.metrics import LOST, RATE, STATISTICS, Metric, Per
 from crosswind.record import CellRun
 from crosswind.stats.estimate import Array, TooFewSamples
-
-LOST = Metric(
-    "lost", "Exchanges that did not succeed", SHARE, "Of all exchanges, those that timed out or failed.", "",
-    is_share=True,
-)  # fmt: skip
-"""Of every workload with exchanges, beside its metrics: without it, a run that loses its slow exchanges looks fast."""
 
 SHARE_STATISTIC = "share"
 """The name of the mean of a metric whose values are 0 or 1."""
@@ -51,11 +45,6 @@ class Summaries:
         """Those of some repetitions, in the order of `keys`."""
         places = [self.keys.index(key) for key in keys]
         return Summaries(tuple(keys), self.values[places], self.n, self.failed, self.exact)
-
-
-def metric_named(name: str) -> Metric | None:
-    """A metric by name, LOST too; None where there is none."""
-    return LOST if name == LOST.name else METRICS.get(name)
 
 
 def statistics_of(metric: Metric) -> tuple[str, ...]:

@@ -88,9 +88,8 @@ def status_of(found: "RunComparison", *, require_answer: bool) -> int:
 
 def _compared(run_a: Path, run_b: Path, metrics: tuple[str, ...], fail_if: tuple[str, ...]) -> "RunComparison":
     """Raises: UsageError for a metric or condition that means nothing; StoreError for runs that cannot be compared."""
-    from crosswind.analysis.summaries import LOST, metric_named
     from crosswind.analysis.two_runs.compare import compare_runs
-    from crosswind.metrics import METRICS
+    from crosswind.metrics import LOST, METRICS, metric_named
     from crosswind.stats.estimate import TooFewSamples
     from crosswind.store.run import load
     from crosswind.study.levels import did_you_mean

@@ -158,6 +158,7 @@ def presentation(study: Study) -> dict[str, Any]:
         "fits": [fit.as_dict(cells) for fit in study.fits],
         "equivalences": [claim.as_dict(cells) for claim in study.equivalences],
         "claims": [claim.as_dict(cells) for claim in study.claims],
+        "questions": [question.as_dict(cells) for question in study.questions],
         "models": list(study.models),
         "compare_by": list(study.compare_by),
         "notes": [*study.notes, *study.network_notes],

@@ -5,10 +5,11 @@ from typing import Any, NoReturn
 
 from crosswind.cell.check import CheckedCell
 from crosswind.errors import StudyError
-from crosswind.metrics import METRICS, Place
+from crosswind.metrics import Place, metric_named
 from crosswind.study.claims import Claim
 from crosswind.study.design import Study
 from crosswind.study.presentation import Equivalence, Figure, Fit, Published
+from crosswind.study.questions import Question
 from crosswind.study.toml_text import Location
 
 _HINT = 'run on the real clock (host.clock = "real"; `crosswind doctor` says what that takes), or leave it out'
@@ -28,7 +29,8 @@ def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: 
     if profile:
         raise StudyError(f"--cpu-profile: {_reason('a profile', virtual, len(checked))}", hint=_HINT)
     for location, asked in _asked(study, checked):
-        metric = METRICS[asked["metric"]]
+        metric = metric_named(asked["metric"])
+        assert metric is not None  # The study was checked.
         concerned = virtual.intersection(asked["cells"])
         if metric.place is Place.PROCESSOR and concerned:
             _refuse(study, (*location, "metric"), metric.name, concerned, len(checked))
@@ -37,12 +39,13 @@ def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: 
 def _asked(study: Study, checked: Sequence[CheckedCell]) -> Iterator[tuple[Location, dict[str, Any]]]:
     """Whatever names a metric and the cells in which it is wanted, with its place in the study."""
     cells = [cell.cell for cell in checked]
-    tables: dict[str, Sequence[Published | Figure | Fit | Equivalence | Claim]] = {
+    tables: dict[str, Sequence[Published | Figure | Fit | Equivalence | Claim | Question]] = {
         "published": study.published,
         "figure": study.figures,
         "fit": study.fits,
         "equivalence": study.equivalences,
         "claim": study.claims,
+        "question": study.questions,
     }
     for name, asked in tables.items():
         for number, table in enumerate(asked):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crosswind.report.export import (
+        answers_frame,
         claims_frame,
         comparisons_frame,
         estimates_frame,
@@ -17,21 +18,28 @@ if TYPE_CHECKING:
         write_parquet,
     )
     from crosswind.report.html import write_html
+    from crosswind.report.text.answers import worded
     from crosswind.report.text.terminal import print_result
 
 __all__ = [
+    "answers_frame",
     "claims_frame",
     "comparisons_frame",
     "estimates_frame",
     "print_result",
     "samples_frame",
+    "worded",
     "write_csv",
     "write_html",
     "write_json",
     "write_parquet",
 ]
 
-_MODULES = dict.fromkeys(__all__, "export") | {"print_result": "text.terminal", "write_html": "html"}
+_MODULES = dict.fromkeys(__all__, "export") | {
+    "print_result": "text.terminal",
+    "worded": "text.answers",
+    "write_html": "html",
+}
 
 
 def __getattr__(name: str) -> object:

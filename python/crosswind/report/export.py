@@ -5,12 +5,13 @@ from pathlib import Path
 
 import polars as pl
 
-from crosswind.analysis.result import Interval, LevelComparison, Result
+from crosswind.analysis.result import AnswerCase, Interval, LevelComparison, Result
 from crosswind.analysis.result.comparisons import MEAN
 from crosswind.analysis.settings import CellSettings
 from crosswind.metrics import METRICS, STATISTICS, Per
 from crosswind.record import RunRecord
 from crosswind.report.files import whole, write_text
+from crosswind.report.text.answers import answer_sentence, worded
 from crosswind.report.text.claims import claim_sentence
 from crosswind.report.text.format import levels
 
@@ -39,6 +40,15 @@ _COMPARISON_COLUMNS: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("ratio", "ratio_low", "ratio_high", "cliffs_delta", "p", "p_adjusted"), pl.Float64),
     "verdict": pl.String,
     **dict.fromkeys(("reference_cell", "other_cell"), pl.Int64),
+}
+_ANSWER_COLUMNS: dict[str, type[pl.DataType]] = {
+    **dict.fromkeys(
+        ("asks", "sentence", "answer", "case", "verdict", "metric", "statistic", "scale", "unit"), pl.String
+    ),
+    **dict.fromkeys(("reference", "other"), pl.String),
+    **dict.fromkeys(("reference_value", "other_value", "effect", "effect_low", "effect_high"), pl.Float64),
+    **dict.fromkeys(("p_yes", "p_no"), pl.Float64),
+    **dict.fromkeys(("repetitions", "needed"), pl.Int64),
 }
 _CLAIM_COLUMNS = ("verdict", "says", "source", "metric", "rule", "sentence")
 
@@ -112,6 +122,46 @@ def comparisons_frame(comparisons: Sequence[LevelComparison]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_COMPARISON_COLUMNS)
 
 
+def answers_frame(result: Result) -> pl.DataFrame:
+    """One row for each case of each question; one for a question without cases, whose numbers are null.
+
+    Columns: asks, sentence and answer (of the question), case (its other levels), verdict (of the case), metric,
+    statistic, scale and unit of the effect, reference and other (levels), reference_value and other_value in the
+    metric's unit, effect with its limits, p_yes and p_no (Holm), repetitions, needed (repetitions that would decide).
+    """
+    rows = [
+        {
+            "asks": answer.asks,
+            "sentence": answer_sentence(answer),
+            "answer": answer.verdict,
+            "metric": answer.metric,
+            "statistic": answer.statistic,
+            "scale": answer.scale,
+            "unit": answer.unit,
+            **of_case,
+        }
+        for answer in result.answers
+        for of_case in ([_of_case(case) for case in answer.cases] or [{"verdict": "cannot tell"}])
+    ]
+    return pl.DataFrame(rows, schema=_ANSWER_COLUMNS)
+
+
+def _of_case(case: AnswerCase) -> dict[str, object]:
+    return {
+        "case": levels(case.fixed) if case.fixed else "",
+        "verdict": case.verdict,
+        "reference": case.reference.level,
+        "other": case.other.level,
+        "reference_value": case.reference.value.value,
+        "other_value": case.other.value.value,
+        **_limited("effect", case.effect),
+        "p_yes": case.p_yes,
+        "p_no": case.p_no,
+        "repetitions": case.pairs,
+        "needed": case.needed,
+    }
+
+
 def claims_frame(result: Result) -> pl.DataFrame:
     """One row for each claim of a study: verdict, says, source, metric, rule, sentence."""
     rows = [
@@ -148,7 +198,7 @@ def _limited(name: str, estimate: Interval) -> dict[str, float | None]:
 
 def write_json(result: Result, path: Path) -> None:
     """The result as `crosswind.result/1`. Raises: DiskError."""
-    write_text(path, result.to_json() + "\n")
+    write_text(path, worded(result).to_json() + "\n")
 
 
 def write_csv(result: Result, path: Path) -> None:

@@ -5,11 +5,14 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from crosswind.analysis.result import Result
+from crosswind.analysis.result import Answer, Result
+from crosswind.report.charts.answers import answer_chart
 from crosswind.report.charts.panels import Chart, Panels
 from crosswind.report.charts.style import Specification
 from crosswind.report.page import Section
+from crosswind.report.tables.answers import answer_table
 from crosswind.report.tables.table import Column, Kind, Shown, Table
+from crosswind.report.text.answers import answer_sentence
 from crosswind.report.text.format import EXACT, NOT_MEASURED
 from crosswind.report.text.headline import Trust, sentences, verdict
 
@@ -35,16 +38,32 @@ class Markup:
         """Title, whether to trust it, and what it says."""
         found = verdict(result)
         lines = [*sentences(result), *result.warnings]
-        return self.header(result.title, f"Crosswind study {result.study}", (found.trust, found.sentence), lines)
+        answers = "".join(self._answer(answer, result) for answer in result.answers)
+        return self.header(
+            result.title, f"Crosswind study {result.study}", (found.trust, found.sentence), lines, first=answers
+        )
 
-    def header(self, title: str, below: str, found: tuple[Trust, str], lines: Sequence[str]) -> str:
-        """The head of a page. Args: found: whether to trust it, and a sentence that says so."""
+    def header(self, title: str, below: str, found: tuple[Trust, str], lines: Sequence[str], *, first: str = "") -> str:
+        """The head of a page. Args: found: whether to trust it, and why. first: what stands before the lines."""
         items = "".join(f"<li>{escaped(line)}</li>" for line in lines)
         return (
             f"<header><h1>{escaped(title)}</h1><p>{escaped(below)}</p></header>\n"
             f'<div class="banner {found[0].value}">{escaped(found[1])}</div>\n'
-            f'<ul class="headline">{items}</ul>'
+            f'{first}<ul class="headline">{items}</ul>'
         )
+
+    def _answer(self, answer: Answer, result: Result) -> str:
+        """A question, its answer, the figure that shows it, and its cases."""
+        chart, table = answer_chart(answer, result), answer_table(answer)
+        verdict_word, _, rest = answer_sentence(answer).partition(":")
+        parts = [
+            f"<h2>{escaped(answer.asks)}</h2>",
+            f'<p class="answer"><strong>{escaped(verdict_word)}</strong>:{escaped(rest)}</p>',
+            f'<p class="help">{_with_code(escaped(answer.note))}</p>' if answer.note else "",
+            self._charts([chart]) if chart else "",
+            _fold(f"The {len(answer.cases)} cases", _table(table)) if table else "",
+        ]
+        return f'<section class="question {answer.verdict.replace(" ", "-")}">{"".join(parts)}</section>\n'
 
     def section(self, section: Section) -> str:
         """A section: its heading, what its numbers are, its charts, how to read them, its tables."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
+from crosswind.report.charts.answers import figures_of_answers
 from crosswind.report.charts.distributions import CURVE_POINTS, distribution, drawn_cells
 from crosswind.report.charts.figures import figure_charts
 from crosswind.report.charts.fits import fit_charts
@@ -85,7 +86,8 @@ def _sections(record: RunRecord, result: Result, data: Sequence[CellData]) -> It
             charts = [draw(record, result, data) for draw in makers_above]
             yield from _with_folds(tables, charts)
 
-    figures = figure_charts(result)
+    beside = figures_of_answers(result)
+    figures = [chart for chart in figure_charts(result) if chart.caption not in beside]
     yield Section("Figures", [Panels(figures, len(figures))])
     yield from of_tables(BEFORE_METRICS)
     yield Section("Setting connections up, by phase", [phase_charts(result, data)])

@@ -4,8 +4,8 @@ numbers."""
 from collections.abc import Iterator
 from pathlib import Path
 
-from crosswind.analysis.summaries import metric_named
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
+from crosswind.metrics import metric_named
 from crosswind.report.charts.forest import ForestRow, ratio_forest
 from crosswind.report.charts.panels import MAX_BARS, Chart, Panels
 from crosswind.report.files import write_text

@@ -33,6 +33,7 @@ from crosswind.study.presentation import (
     fits_of,
     published_of,
 )
+from crosswind.study.questions import Question, check_cells, questions_of
 from crosswind.study.toml_text import write_toml
 from crosswind.units import shown
 
@@ -59,6 +60,7 @@ class Study:
     fits: tuple[Fit, ...] = field(repr=False)
     equivalences: tuple[Equivalence, ...] = field(repr=False)
     claims: tuple[Claim, ...] = field(repr=False)
+    questions: tuple[Question, ...] = field(repr=False)
     origin: Origin = field(repr=False)
 
     @classmethod
@@ -82,11 +84,16 @@ class Study:
             published = published_of(table, parts)
             figures, fits = figures_of(table, parts), fits_of(table, parts)
             equivalences, claims = equivalences_of(table, parts), claims_of(table, parts)
+            questions = questions_of(table, parts)
+            # Levels that were set anew may leave a question without cells, of which the report says so.
+            if questions and not origin.options:
+                check_cells(questions, tuple(cells_of(parts)))
         except DesignError as problem:
             raise origin.error(document, problem.location, problem.message, problem.hint) from None
         return cls(
-            name, document, table, parts, limits, precisions, published, figures, fits, equivalences, claims, origin
-        )
+            name, document, table, parts, limits, precisions, published, figures, fits, equivalences, claims, questions,
+            origin,
+        )  # fmt: skip
 
     @classmethod
     def from_toml(cls, text: str, *, name: str, file: str | None = None) -> "Study":
@@ -244,7 +251,8 @@ class Study:
         return cls.from_document(document, name=str(data.get("name") or "study"))
 
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of all that is measured: not titles, notes, figures, fits, claims."""
+        """SHA-256, in hexadecimal, of all that is measured: not titles, notes, figures, fits, claims,
+        questions."""
         measured = {"schema": SCHEMA} | {key: self.document[key] for key in _MEASURING_TABLES if key in self.document}
         text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()

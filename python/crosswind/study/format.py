@@ -19,6 +19,7 @@ from crosswind.study.report_tables import (
     FigureTable,
     FitTable,
     PublishedTable,
+    QuestionTable,
     Table,
     Where,
 )
@@ -139,6 +140,7 @@ class StudyDocument(Table):
     part: list[PartTable] = Field(default_factory=list)
     repetitions: list[RepetitionsTable] = Field(default_factory=list)
     precision: list[PrecisionTable] = Field(default_factory=list)
+    question: list[QuestionTable] = Field(default_factory=list)
     published: list[PublishedTable] = Field(default_factory=list)
     figure: list[FigureTable] = Field(default_factory=list)
     fit: list[FitTable] = Field(default_factory=list)

@@ -136,3 +136,35 @@ class ClaimTable(Table):
         default_factory=dict, description="dotted keys (or part) and the value each has in the cells it is about"
     )
     note: str = ""
+
+
+class QuestionTable(Table):
+    """One question that the study is run for, which its report answers first: yes, no, or that nobody can tell yet."""
+
+    asks: str = Field(description="the question, as one sentence that ends with ?")
+    metric: str = Field(description="what is compared, as of a published number; or lost, the share of exchanges lost")
+    statistic: Literal["mean", "trimmed_mean", "median", "p95", "p99", "share"] = Field(
+        default="mean", description="what is compared of it; of a share of exchanges, share"
+    )
+    factor: str = Field(description="dotted key of the factor whose levels are compared, or part")
+    compare: list[Level] = Field(
+        description="levels of the factor: the reference first, then the one or the ones that are compared with it"
+    )
+    yes: Literal["less", "more", "different", "same"] | None = Field(
+        default=None,
+        description="what a level has to be beside the reference for the answer to be yes; without it what is better: "
+        "more of a rate, less of anything else",
+    )
+    scale: Literal["ratio", "difference"] | None = Field(
+        default=None, description="how the answer says it; without it, as the margin, else ratio where there can be one"
+    )
+    margin: str | None = Field(
+        default=None, description="the smallest difference that matters, as of an equivalence; same needs one"
+    )
+    where: Where = Field(
+        default_factory=dict, description="dotted keys (or part) and the value each has in the cells that are compared"
+    )
+    figure: str | None = Field(
+        default=None, description="title of the figure that shows it; without it one is drawn of what is compared"
+    )
+    note: str = ""

@@ -1,9 +1,11 @@
 """What a run's result is made of: the objects of `crosswind.result/1` (docs/result.md).
 
-Result -> CellResult -> MetricEstimates -> Interval
+Result -> Answer -> AnswerCase -> Interval
+       -> CellResult -> MetricEstimates -> Interval
        -> Conditions, ClaimResult, LevelComparison, EquivalenceClaim, PublishedComparison, Figure, Fit, ClientProgram
 """
 
+from crosswind.analysis.result.answers import Answer, AnswerCase, AnswerSide, AnswerVerdict, CaseVerdict
 from crosswind.analysis.result.cells import (
     CellResult,
     Clock,
@@ -35,6 +37,11 @@ from crosswind.analysis.result.result import SCHEMA, Result, schema_text
 
 __all__ = [
     "SCHEMA",
+    "Answer",
+    "AnswerCase",
+    "AnswerSide",
+    "AnswerVerdict",
+    "CaseVerdict",
     "CellResult",
     "ClaimPart",
     "ClaimResult",

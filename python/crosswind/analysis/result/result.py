@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from crosswind.analysis.result.answers import Answer
 from crosswind.analysis.result.cells import CellResult
 from crosswind.analysis.result.claims import ClaimResult
 from crosswind.analysis.result.comparisons import EquivalenceClaim, LevelComparison, PublishedComparison
@@ -28,6 +29,7 @@ class Result(ResultModel):
     schema_: Literal["crosswind.result/1"] = Field(default="crosswind.result/1", alias="schema")
     study: str
     title: str
+    answers: list[Answer] = Field(default=[])
     valid: bool
     complete: bool
     planned: int

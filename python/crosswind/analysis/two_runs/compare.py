@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from crosswind.analysis.cells import CellData, collect
-from crosswind.analysis.summaries import LOST, metric_named, statistics_of
+from crosswind.analysis.summaries import statistics_of
 from crosswind.analysis.trust import reason_of
 from crosswind.analysis.two_runs.conditions import ALPHA, POWER, Condition
 from crosswind.analysis.two_runs.effects import (
@@ -26,7 +26,7 @@ from crosswind.analysis.two_runs.result import (
     Verdict,
 )
 from crosswind.analysis.two_runs.surroundings import clocks_of, differing_surroundings
-from crosswind.metrics import METRICS, Metric
+from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import RunRecord
 from crosswind.stats import EXACT, estimate_of, holm
 from crosswind.stats.design import MIN_UNITS

@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from crosswind.analysis.summaries import LOST, metric_named, statistics_of
+from crosswind.analysis.summaries import statistics_of
 from crosswind.analysis.two_runs.effects import Measured, larger_is_worse
-from crosswind.metrics import METRICS, SHARE, Metric
+from crosswind.metrics import LOST, METRICS, SHARE, Metric, metric_named
 from crosswind.stats import EXACT
 from crosswind.stats.effect import Effect
 from crosswind.stats.sample_size import MOST, repetitions_needed

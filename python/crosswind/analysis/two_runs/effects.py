@@ -14,11 +14,10 @@ import numpy as np
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic
-from crosswind.analysis.samples import key_of
-from crosswind.analysis.summaries import LOST, SHARE_STATISTIC
+from crosswind.analysis.summaries import SHARE_STATISTIC
 from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
-from crosswind.metrics import RATE, Metric, Per
+from crosswind.metrics import LOST, RATE, Metric, Per
 from crosswind.stats import EXACT, Side, TooFewSamples, Units, difference, estimate_of, pairs_of, ratio
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import Effect, Statistic, statistic_of
@@ -107,7 +106,7 @@ def failed_of(cell: CellData, metric: Metric) -> int:
 def _side(cell: CellData, metric: Metric) -> Side:
     """A metric of a cell. Raises: TooFewSamples where it has none."""
     if metric is LOST:
-        return Side(_lost(cell), exact=cell.is_exact)
+        return cell.side(metric.name)
     if metric.name not in cell.samples:
         raise TooFewSamples("no repetition has a value")
     side, failed = cell.side(metric.name), _failed(cell, metric)
@@ -115,16 +114,6 @@ def _side(cell: CellData, metric: Metric) -> Side:
         return side
     held = np.array([failed.get(repetition, 0) for repetition, _ in side.units.keys], dtype=np.int64)
     return replace(side, units=replace(side.units, censored=held))
-
-
-def _lost(cell: CellData) -> Units:
-    """Whether each exchange failed, 1 or 0. Raises: TooFewSamples without one."""
-    runs = [run for run in cell.runs if run.samples.height]
-    if not runs:
-        raise TooFewSamples("no repetition has a value")
-    flags = [(run.samples["outcome"] != "ok").fill_null(value=True).to_numpy() for run in runs]
-    repetitions = np.repeat([run.repetition for run in runs], [each.size for each in flags])
-    return Units.of(np.concatenate(flags), repetitions, keys=[key_of(run) for run in runs])
 
 
 def _failed(cell: CellData, metric: Metric) -> dict[int, int]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from crosswind.analysis.summaries import metric_named
 from crosswind.analysis.two_runs.result import CommonCell, MetricChange, RunComparison
+from crosswind.metrics import metric_named
 from crosswind.report.tables.table import Table, names, numbers, sentences
 from crosswind.report.text.format import levels, number, p_value, scale_of
 from crosswind.report.text.two_runs import change_text, notes_on, scaled, units_text, verdict_text

@@ -7,7 +7,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from crosswind.analysis.summaries import metric_named
 from crosswind.analysis.two_runs.result import (
     AskedCondition,
     Change,
@@ -18,6 +17,7 @@ from crosswind.analysis.two_runs.result import (
     RunComparison,
     RunSide,
 )
+from crosswind.metrics import metric_named
 from crosswind.report.text.format import MINUS, NOTHING, count_of, levels, listed, number, scale_of
 
 _SHOWN_DIFFERENCES = 12

@@ -1,0 +1,136 @@
+"""What decides a question: of each case whether the answer is shown to be yes, to be no, or neither.
+
+Yes and no are two claims about the effect of a case, and each has to be shown: less than the reference is a yes, not
+less the no to it. With a margin the place between them is the smallest effect that matters. Both claims are tested
+two-sided, that is each at half of 5 %, as a 95 % interval that lies on one side; and corrected by Holm's method over
+all cases of all questions, since a study declares them together.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crosswind.analysis.asked import AskedQuestion
+from crosswind.analysis.result import AnswerCase, CaseVerdict
+from crosswind.stats import EXACT, holm
+from crosswind.stats.beyond import beyond
+from crosswind.stats.design import MIN_UNITS
+from crosswind.stats.effect import Effect
+from crosswind.stats.sample_size import repetitions_needed
+
+ALPHA = 0.05
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two cells that answer a question: what the result has of them, and their effect as far as there is one.
+
+    Attributes: size: of the two numbers, in the effect's unit; 1 for a ratio.
+    """
+
+    question: AskedQuestion
+    made: AnswerCase
+    effect: Effect | None
+    size: float
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether both cells come out the same every time."""
+        return self.effect is not None and self.effect.how == EXACT
+
+    @property
+    def margin(self) -> float:
+        """The margin on the scale of effects, on which a ratio is a logarithm; 0 without one."""
+        bound = self.question.bound or 0.0
+        return math.log1p(bound) if self.question.is_ratio else bound
+
+
+@dataclass(frozen=True)
+class _Claims:
+    """Two-sided p-values of the two claims that answer a question: each is small where its claim is shown."""
+
+    yes: float
+    no: float
+
+    @property
+    def verdict(self) -> CaseVerdict:
+        if self.yes < ALPHA:
+            return "yes"
+        return "no" if self.no < ALPHA else "cannot tell"
+
+
+def decided(cases: Sequence[Case]) -> list[AnswerCase]:
+    """With p-values and verdicts. What is exact needs no test; what cannot be tested stays open."""
+    claims = {number: made for number, case in enumerate(cases) if (made := _claims(case)) is not None}
+    tested = {number: made for number, made in claims.items() if not cases[number].is_exact}
+    corrected = _corrected(tested)
+    undecided = sum(made.verdict == "cannot tell" for made in corrected.values())
+    return [
+        _with_verdict(case, claims.get(number), corrected.get(number), undecided) for number, case in enumerate(cases)
+    ]
+
+
+def _corrected(tested: dict[int, _Claims]) -> dict[int, _Claims]:
+    """By Holm's method, each kind of claim by itself: of a case only one of them can be right."""
+    yes, no = holm([made.yes for made in tested.values()]), holm([made.no for made in tested.values()])
+    return {number: _Claims(*both) for number, both in zip(tested, zip(yes, no, strict=True), strict=True)}
+
+
+def _with_verdict(case: Case, made: _Claims | None, corrected: _Claims | None, undecided: int) -> AnswerCase:
+    final = corrected or made
+    verdict = "cannot tell" if final is None else final.verdict
+    update: dict[str, object] = {"verdict": verdict}
+    if corrected is not None:
+        update |= {"p_yes": corrected.yes, "p_no": corrected.no}
+    if verdict == "cannot tell":
+        update["needed"] = _needed(case, max(undecided, 1), is_tested=made is not None)
+    return case.made.model_copy(update=update)
+
+
+def _claims(case: Case) -> _Claims | None:
+    """What speaks against the answer being yes, and against its being no; None where there is no test.
+
+    Numbers that are equal every time are not less, not more and not different: a no to each of these.
+    """
+    effect, margin, yes = case.effect, case.margin, case.question.yes
+    if effect is None:
+        return None
+    lower, upper = beyond(effect, -margin, size=case.size), beyond(effect, margin, size=case.size)
+    if lower is None or upper is None:
+        return None
+    if yes == "less":
+        return _two_sided(lower.below, min(lower.above, lower.at))
+    if yes == "more":
+        return _two_sided(upper.above, min(upper.below, upper.at))
+    apart = min(upper.above, lower.below)
+    near = max(lower.above, upper.below) if margin > 0 else upper.at
+    return _two_sided(apart, near) if yes == "different" else _two_sided(near, apart)
+
+
+def _two_sided(yes: float, no: float) -> _Claims:
+    return _Claims(min(1.0, 2 * yes), min(1.0, 2 * no))
+
+
+def _needed(case: Case, tests: int, *, is_tested: bool) -> int | None:
+    """Repetitions of each cell with which a test would probably decide, if the effect is what it seems to be.
+
+    None where no number would, or nothing is known of it. Args: tests: that are corrected for.
+    """
+    effect, margin = case.effect, case.margin
+    if effect is None or case.is_exact:
+        return None
+    alpha = ALPHA / tests
+    fewest = max(effect.needed or 0, MIN_UNITS)
+    if case.made.constant:
+        return max(fewest, math.ceil(math.log2(2 / alpha)))
+    if effect.units < 2:
+        return fewest
+    if effect.error == 0 or (not is_tested and effect.shortage is not None and effect.needed is None):
+        return None
+    if case.question.yes in ("less", "more"):
+        distance = abs(effect.value - (-margin if case.question.yes == "less" else margin))
+    else:
+        distance = abs(abs(effect.value) - margin)
+    found = repetitions_needed(effect.spread, distance, alpha=alpha)
+    return None if found is None else max(fewest, found)

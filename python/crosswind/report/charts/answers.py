@@ -1,0 +1,100 @@
+"""What shows a question's answer: the levels that it compares, each with its interval."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Result
+from crosswind.report.charts.figures import figure_charts
+from crosswind.report.charts.panels import Chart
+from crosswind.report.charts.style import axis, colour_by, inline, is_log, scale_type, specification
+from crosswind.report.text.answers import place_name
+from crosswind.report.text.effects import metric_of_answer, value_text, what_of
+from crosswind.report.text.format import interval
+
+MAX_CASES = 12
+"""Cases that are drawn; the table has all."""
+
+
+def answer_chart(answer: Answer, result: Result) -> Chart | None:
+    """The figure that the study names for an answer, else one of what is compared; None where nothing has a number."""
+    named = [figure for figure in result.figures if figure.title == answer.figure]
+    if named:
+        (chart,) = figure_charts(result.model_copy(update={"figures": named[:1]}))
+        return chart
+    return _drawn(answer)
+
+
+def figures_of_answers(result: Result) -> set[str]:
+    """The titles of the figures that stand beside an answer."""
+    return {answer.figure for answer in result.answers if answer.figure is not None}
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """A level in a case: its number with both ends of its interval, which a value without one shares with itself."""
+
+    row: str
+    colour: str
+    value: float
+    low: float
+    high: float
+    estimate: str
+    repetitions: int
+
+
+def _drawn(answer: Answer) -> Chart | None:
+    shown = answer.cases[:MAX_CASES]
+    sides = [(case, side) for case in shown for side in (case.reference, case.other) if side.value.value is not None]
+    known = [end for _, side in sides for end in side.value.limits or ()]
+    if not known:
+        return None
+    metric = metric_of_answer(answer)
+    divisor, unit = metric.unit.scale_for(known)
+    marks = _marks(answer, sides, divisor, unit)
+    log = is_log(min(known), max(known), metric.axis)
+    title = ", ".join(filter(None, (what_of(answer), unit, "log scale" if log else "")))
+    scale = alt.Scale(type=scale_type(log=log), zero=False, nice=True)
+    x = alt.X("value:Q", title=title, scale=scale, axis=axis(log=log))
+    rows = list(dict.fromkeys(mark.row for mark in marks))
+    base = alt.Chart(inline(marks)).encode(
+        y=alt.Y("row:N", title=None, sort=rows, axis=alt.Axis(labelLimit=230, grid=False)),
+        color=colour_by(answer.factor, (mark.colour for mark in marks), narrow=True),
+        tooltip=[alt.Tooltip(f"{field}:N") for field in ("row", "estimate", "repetitions")],
+    )
+    drawing = alt.layer(
+        base.mark_rule(strokeWidth=2.2).encode(
+            x=alt.X("low:Q", title=title, scale=scale, axis=axis(log=log)), x2="high:Q"
+        ),
+        base.mark_point(size=80, filled=True, opacity=1).encode(x=x),
+    )
+    left = len(answer.cases) - len(shown)
+    notes = (f"{left} more cases are in the table.",) if left else ()
+    return Chart("", specification(drawing, 70 + 24 * len(rows)), (_how_to_read(sides), *notes))
+
+
+def _marks(answer: Answer, sides: Sequence[tuple[AnswerCase, AnswerSide]], divisor: float, unit: str) -> list[_Mark]:
+    marks = []
+    for case, side in sides:
+        low, high = side.value.limits or (side.value.value, side.value.value)
+        if side.value.spread is not None and not side.value.is_whole:
+            low, high = side.value.spread
+        value, least, most = (float(f"{(end or 0.0) / divisor:.6g}") for end in (side.value.value, low, high))
+        text = f"{interval(side.value, divisor)} {unit}" if side.value.is_whole else value_text(answer, side)
+        row = " · ".join(filter(None, (side.level, place_name(answer, case))))
+        marks.append(_Mark(row, side.level, value, least, most, text, side.value.units))
+    return list({mark.row: mark for mark in marks}.values())
+
+
+def _how_to_read(sides: Sequence[tuple[AnswerCase, AnswerSide]]) -> str:
+    values = [side.value for _, side in sides]
+    if all(value.is_exact for value in values):
+        return "Every number is exact."
+    if all(value.is_whole or value.is_exact for value in values):
+        return "Dot and line: the number and its 95 % interval."
+    if not any(value.is_whole for value in values):
+        return "Dot and line: the number, and the range of the repetitions' own, which are too few for an interval."
+    return (
+        "Dot and line: the number and its 95 % interval; where there are too few repetitions for one, their own range."
+    )

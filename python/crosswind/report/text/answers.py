@@ -1,0 +1,205 @@
+"""A question's answer in one sentence, made by rule from its numbers."""
+
+from collections.abc import Sequence
+
+from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Result
+from crosswind.metrics import STATISTICS, Per
+from crosswind.report.text.effects import (
+    FEW,
+    clause,
+    effect_scale,
+    margin_words,
+    metric_of_answer,
+    named_level,
+    number_of_ratio,
+    value_text,
+    what_of,
+    with_level,
+)
+from crosswind.report.text.format import count, count_of, count_range, number, percent
+
+VERDICTS = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "mixed": "It depends"}
+
+_MOST_NAMED = 4
+"""Cases that a sentence names."""
+_MOST_REPETITIONS = 10_000
+"""Beyond that many, a sentence gives no number of repetitions."""
+
+
+def worded(result: Result) -> Result:
+    """A result whose answers have their sentences."""
+    answers = [answer.model_copy(update={"sentence": answer_sentence(answer)}) for answer in result.answers]
+    return result.model_copy(update={"answers": answers})
+
+
+def answer_sentence(answer: Answer) -> str:
+    """The verdict, what was measured, from how many repetitions, and what would decide where nothing is decided."""
+    if not answer.cases:
+        return f"Cannot tell: {answer.reason}."
+    return f"{_one(answer, answer.cases[0])}." if len(answer.cases) == 1 else f"{_several(answer)}."
+
+
+def case_name(answer: Answer, case: AnswerCase) -> str:
+    """In what a case differs from the others: "delay 15ms", "delay 15ms, quic"; empty for the only one."""
+    is_one_of_several = len({other.other.level for other in answer.cases}) > 1
+    level = named_level(answer.factor, case.other.level) if is_one_of_several else ""
+    return ", ".join(filter(None, (place_name(answer, case), level)))
+
+
+def place_name(answer: Answer, case: AnswerCase) -> str:
+    """The levels, but for those that are compared, in which a case differs from the others of its question."""
+    varied = [key for key in case.fixed if len({other.fixed.get(key) for other in answer.cases}) > 1]
+    return ", ".join(named_level(key, case.fixed[key]) for key in varied)
+
+
+def _one(answer: Answer, case: AnswerCase) -> str:
+    """Of the only case of a question."""
+    sides = (case.other, case.reference)
+    missing = [side for side in sides if side.value.value is None and side.value.low is None]
+    if missing:
+        return f"Cannot tell: {_why_missing(answer, missing)}"
+    values = " and ".join(f"{value_text(answer, side)} {with_level(answer, side.level)}" for side in sides)
+    if case.effect.value is None:
+        return f"Cannot tell: {case.effect.reason}; the {what_of(answer)} is {values}"
+    if case.pairs < FEW and not case.effect.is_exact:
+        few = count_of(case.pairs, "repetition")
+        return f"Cannot tell from {few}: the {what_of(answer)} is {values}; {_would_take(case)}"
+    said = f"{VERDICTS[case.verdict]}: the {what_of(answer)} {clause(answer, case)}"
+    said += f"{margin_words(answer, case)}{_extent(case)}{_failed(answer, case)}"
+    return said + (_more([case]) if case.verdict == "cannot tell" else "")
+
+
+def _why_missing(answer: Answer, sides: Sequence[AnswerSide]) -> str:
+    """Why levels have no number, each reason once; whose it is where it is one level's."""
+    reasons = dict.fromkeys(side.value.reason or "it has no value" for side in sides)
+    if len(sides) > 1 and len(reasons) == 1:
+        return next(iter(reasons))
+    return "; ".join(f"{side.value.reason} {with_level(answer, side.level)}" for side in sides)
+
+
+def _extent(case: AnswerCase) -> str:
+    """From how many repetitions: ", 30 repetitions each", ", both are exact"."""
+    if case.effect.is_exact:
+        return "; both are exact"
+    if case.constant:
+        most = percent(case.exceptions_at_most)
+        return (
+            f" in all {count(case.pairs)} repetitions; at most {most} of repetitions may differ, with 95 % confidence"
+        )
+    sides = [side.value for side in (case.other, case.reference)]
+    few = "" if case.effect.is_whole else ", too few for an interval"
+    if any(side.is_exact for side in sides):
+        return f"; one is exact, the other from {count_of(case.pairs, 'repetition')}{few}"
+    if sides[0].units == sides[1].units:
+        return f", {count_of(sides[0].units, 'repetition')} each{few}"
+    return f", {count(sides[0].units)} and {count(sides[1].units)} repetitions{few}"
+
+
+def _failed(answer: Answer, case: AnswerCase) -> str:
+    """Exchanges that a mean is without."""
+    is_of_successes = metric_of_answer(answer).per is Per.EXCHANGE and STATISTICS[answer.statistic].quantile is None
+    failed = [side for side in (case.other, case.reference) if side.failed]
+    if not failed or not is_of_successes:
+        return ""
+    named = " and ".join(f"{count(side.failed)} {with_level(answer, side.level)}" for side in failed)
+    return f", without the exchanges that failed ({named})"
+
+
+def _more(cases: Sequence[AnswerCase]) -> str:
+    """How many more repetitions would decide what is not decided."""
+    open_ = [case for case in cases if case.verdict == "cannot tell"]
+    where = "where it cannot tell, " if len(cases) > len(open_) else ""
+    known = [case.needed - case.pairs for case in open_ if case.needed is not None and case.pairs]
+    endless = any(case.needed is None and case.p_yes is not None for case in open_)
+    if not known and not endless:
+        return ""
+    most = max(known, default=0)
+    if endless or most > _MOST_REPETITIONS:
+        return f"; {where}a difference this small would take more than {count(_MOST_REPETITIONS)} repetitions"
+    if most <= 0:
+        return f"; {where}this would be enough by itself, but not among all that the study asks together"
+    return f"; {where}about {count(rounded(most))} more would"
+
+
+def _would_take(case: AnswerCase) -> str:
+    if case.needed is None:
+        return "nothing shows how many it would take"
+    if case.needed > _MOST_REPETITIONS:
+        return f"it would take more than {count(_MOST_REPETITIONS)}"
+    is_known = case.pairs > 1 and case.needed > FEW
+    return (
+        f"it would take about {count(rounded(case.needed))}" if is_known else f"it takes {count(case.needed)} at least"
+    )
+
+
+def rounded(repetitions: int) -> int:
+    """A number of repetitions as exactly as it is known: up to 20 all digits, then the next 5, 10, 50, ..."""
+    step = 1
+    for limit, of_limit in ((20, 5), (50, 10), (200, 50), (1000, 100), (5000, 1000)):
+        if repetitions > limit:
+            step = of_limit
+    return -(-repetitions // step) * step
+
+
+def _several(answer: Answer) -> str:
+    """Of a question with several cases: how many of each verdict, and from where to where the effect goes."""
+    cases = answer.cases
+    few = max(case.pairs for case in cases) < FEW and not any(case.effect.is_exact for case in cases)
+    head = _counts(answer)
+    if few:
+        head = head.replace(
+            "Cannot tell", f"Cannot tell from {count_of(max(case.pairs for case in cases), 'repetition')}", 1
+        )
+    known = [case for case in cases if case.effect.value is not None]
+    if not known:
+        reasons = dict.fromkeys(case.effect.reason or "there is no value" for case in cases)
+        return f"{head}: {'; '.join(reasons)}"
+    others = list(dict.fromkeys(case.other.level for case in known))
+    reference = with_level(answer, known[0].reference.level)
+    names = " or ".join(
+        with_level(answer, level) if not at else named_level(answer.factor, level) for at, level in enumerate(others)
+    )
+    said = f"{head}: the {what_of(answer)} {names} {_range(answer, known)} {reference}"
+    return said + _extent_of_all(known) + (_more(cases) if not few else _would_take_all(cases))
+
+
+def _range(answer: Answer, cases: Sequence[AnswerCase]) -> str:
+    """From the smallest effect to the largest."""
+    values = [case.effect.value for case in cases if case.effect.value is not None]
+    if answer.scale == "ratio":
+        low, high = number_of_ratio(min(values)), number_of_ratio(max(values))
+        return f"is {low if low == high else f'{low} to {high}'} times that"
+    divisor, unit = effect_scale(answer, *(case.effect for case in cases))
+    low, high = (f"{number(end, divisor)}" for end in (min(values), max(values)))
+    return f"differs by {low if low == high else f'{low} to {high}'} {unit} from that"
+
+
+def _counts(answer: Answer) -> str:
+    """How many cases have which verdict, the cases by name where they are few."""
+    groups = {
+        verdict: [case for case in answer.cases if case.verdict == verdict] for verdict in ("yes", "no", "cannot tell")
+    }
+    total = len(answer.cases)
+    found = {verdict: group for verdict, group in groups.items() if group}
+    if len(found) == 1:
+        (verdict,) = found
+        return f"{VERDICTS[verdict]}, in {'both' if total == 2 else f'all {count(total)}'} cases"
+    parts: list[str] = []
+    for verdict, group in found.items():
+        names = f" ({'; '.join(case_name(answer, case) for case in group)})" if total <= _MOST_NAMED else ""
+        of = f"in {count(len(group))} of {count(total)} cases" if not parts else f"in {count(len(group))}"
+        word = VERDICTS[verdict] if not parts else VERDICTS[verdict].lower()
+        parts.append(f"{word} {of}{names}")
+    return ", ".join(parts)
+
+
+def _extent_of_all(cases: Sequence[AnswerCase]) -> str:
+    if all(case.effect.is_exact for case in cases):
+        return "; all are exact"
+    units = sorted({case.pairs for case in cases if not case.effect.is_exact})
+    return f", {count_range(units)} repetition{'' if units[-1] == 1 else 's'} each"
+
+
+def _would_take_all(cases: Sequence[AnswerCase]) -> str:
+    worst = max(cases, key=lambda case: case.needed or 0)
+    return f"; {_would_take(worst)}"

@@ -1,0 +1,138 @@
+"""The words of answers: levels, what is compared, and by how much two levels differ."""
+
+from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Interval
+from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, metric_named
+from crosswind.report.text.format import EXACT, factor_name, interval, number, scale_of
+
+FEW = 3
+"""Repetitions below which a number has no interval, whatever it is."""
+
+_BY_NAME = ("transport", "congestion_control", "preset", "network", "part", "client")
+"""Last words of the keys whose levels are names that say by themselves what they are."""
+
+_SMALLEST_RATIO = 0.1
+"""Below it a ratio is read better the other way round."""
+
+
+def named_level(key: str, level: str) -> str:
+    """A level as a sentence names it: "http3", "loss 5%", "window scaling true"."""
+    return level if key.rsplit(".", 1)[-1] in _BY_NAME else f"{factor_name(key)} {level}"
+
+
+def with_level(answer: Answer, level: str) -> str:
+    """How a sentence says that cells have a level: "with http3", "in websocket-client"."""
+    return f"{'in' if answer.factor == 'part' else 'with'} {named_level(answer.factor, level)}"
+
+
+def what_of(answer: Answer) -> str:
+    """What is compared: "median page load time"; of a share its name alone."""
+    metric = metric_of_answer(answer)
+    title = metric.title if metric.title[1:2].isupper() else metric.title[:1].lower() + metric.title[1:]
+    if metric.name not in METRICS:
+        return "share of exchanges that failed"
+    return title if metric.unit is SHARE else f"{STATISTICS[answer.statistic].heading} {title}"
+
+
+def effect_text(answer: Answer, effect: Interval) -> str:
+    """An effect with its interval: "0.91 [0.84, 0.98]", "−3.1 [−3.4, −2.8] ms"."""
+    if answer.scale == "ratio":
+        return interval(effect)
+    divisor, unit = effect_scale(answer, effect)
+    return f"{interval(effect, divisor)} {unit}".rstrip()
+
+
+def value_text(answer: Answer, side: AnswerSide) -> str:
+    """What was measured of one level, with its unit; of few repetitions from the smallest to the largest."""
+    divisor, unit = scale_of([side.value.value], metric_of_answer(answer).unit.name)
+    ends = side.value.spread
+    if side.value.value is None:
+        return f"over {number(side.value.low, divisor)} {unit}".rstrip() if side.value.low is not None else "no value"
+    if ends is not None and side.value.units < FEW and number(ends[0], divisor) != number(ends[1], divisor):
+        return f"{number(ends[0], divisor)} to {number(ends[1], divisor)} {unit}".rstrip()
+    resolution = None if side.value.low is None or side.value.high is None else side.value.high - side.value.low
+    if side.value.is_exact:
+        resolution = 3e-6 * abs(side.value.value)
+    return f"{number(side.value.value, divisor, resolution=resolution)} {unit}".rstrip()
+
+
+def clause(answer: Answer, case: AnswerCase) -> str:
+    """By how much the levels of a case differ, in words."""
+    other, reference = (with_level(answer, side.level) for side in (case.other, case.reference))
+    values = f"({value_text(answer, case.other)} against {value_text(answer, case.reference)})"
+    effect = case.effect
+    value = effect.value or 0.0
+    is_same = value == (1.0 if answer.scale == "ratio" else 0.0)
+    if is_same and (case.constant or effect.is_exact):
+        return f"{other} is the same as {reference} ({value_text(answer, case.other)})"
+    if answer.scale == "difference":
+        return f"{other} {_differs(answer, effect)} {reference} {values}"
+    if 0 < value < _SMALLEST_RATIO:
+        turned = f"({value_text(answer, case.reference)} against {value_text(answer, case.other)})"
+        return f"{reference} is {_bare(interval(_inverse(effect)))} times that {other} {turned}"
+    return f"{other} is {_bare(interval(effect))} times that {reference} {values}"
+
+
+def _differs(answer: Answer, effect: Interval) -> str:
+    """A difference: "is 3.1 ms [2.8, 3.4] lower than"; with its sign where its interval has both."""
+    divisor, unit = effect_scale(answer, effect)
+    value = effect.value or 0.0
+    if effect.low is not None and effect.high is not None and effect.low <= 0 <= effect.high:
+        return f"differs by {_bare(interval(effect, divisor))} {unit} from that"
+    sign = -1.0 if value < 0 else 1.0
+    low, high = (effect.low, effect.high) if value >= 0 else (effect.high, effect.low)
+    turned = effect.model_copy(
+        update={
+            "value": sign * value,
+            "low": None if low is None else sign * low,
+            "high": None if high is None else sign * high,
+        }
+    )
+    return f"is {_bare(interval(turned, divisor))} {unit} {'lower' if value < 0 else 'higher'} than"
+
+
+def _bare(text: str) -> str:
+    """An estimate without what the rest of the sentence says of it."""
+    exact = text.removesuffix(f" {EXACT}")
+    return f"exactly {exact}" if exact != text else text.replace(" (no interval)", "")
+
+
+def margin_words(answer: Answer, case: AnswerCase) -> str:
+    """What the effect is beside the smallest one that matters."""
+    if answer.margin is None or answer.bound is None or case.effect.value is None:
+        return ""
+    if case.verdict == "cannot tell":
+        return f", where {answer.margin} would matter"
+    bound = 1 + answer.bound if answer.scale == "ratio" else answer.bound
+    value = case.effect.value
+    least = 1 / bound if answer.scale == "ratio" else -bound
+    near = least < value < bound
+    return f", {'less' if near else 'more'} than the {answer.margin} that matters"
+
+
+def number_of_ratio(value: float) -> str:
+    """A ratio with three digits; near 1 four, for the third may hide that it is not 1."""
+    return f"{value:#.{4 if 0.95 < value < 1.05 else 3}g}".rstrip(".")
+
+
+def effect_scale(answer: Answer, *effects: Interval) -> tuple[float, str]:
+    """The divisor and the unit of differences; of shares percentage points."""
+    if answer.unit == "1":
+        return 0.01, "percentage points"
+    ends = [end for effect in effects for end in (effect.value, effect.low, effect.high) if end is not None]
+    return scale_of([max(ends, key=abs, default=None)], answer.unit)
+
+
+def _inverse(effect: Interval) -> Interval:
+    def turned(end: float | None) -> float | None:
+        return None if not end else 1 / end
+
+    return effect.model_copy(
+        update={"value": turned(effect.value), "low": turned(effect.high), "high": turned(effect.low)}
+    )
+
+
+def metric_of_answer(answer: Answer) -> Metric:
+    """The metric that an answer is about."""
+    metric = metric_named(answer.metric)
+    assert metric is not None  # The study was checked.
+    return metric

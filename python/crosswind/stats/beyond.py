@@ -1,0 +1,71 @@
+"""On which side of a place an effect lies, with a p-value of each.
+
+A question such as "is it less?" has a place of its own: no effect, or the smallest one that matters. Both answers are
+claims about that place, and each has to be shown.
+
+Where the effect is the same in every repetition, nothing spreads and a mean cannot be tested. What n repetitions
+without an exception show is that most repetitions are like them: if half of them were not, n in a row would have a
+chance of 0.5^n (the sign test; Arbuthnot 1710). `share_limit` says how many may be different.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from crosswind.stats.design import MIN_UNITS
+from crosswind.stats.effect import CONSTANT, PAIRED, Effect
+from crosswind.stats.estimate import EXACT, check_level
+
+_ROUNDING = 1e-12
+"""Of the size of what is compared: what rounding leaves of numbers that are the same."""
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """P-values, one-sided. above: of the effect being at a place or below it, small where it is clearly above; below:
+    likewise. at: of it being anywhere but at the place, small where it is just there every time."""
+
+    above: float
+    below: float
+    at: float = 1.0
+
+
+def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
+    """On which side of a place an effect lies; None where the design does not support a test.
+
+    Where an interval is supported, by the same distributions as the interval, so that both say the same. Where there
+    are too few repetitions for one, no effect at all can still be tested, whatever the tail: two equal cells of one
+    block may change places.
+
+    Args: size: of the two numbers that are compared, in the effect's unit; 1 for a ratio.
+    """
+    if effect.how == EXACT or is_constant(effect, size=size):
+        wrong, over = (0.0 if effect.how == EXACT else 0.5**effect.units), effect.value - place
+        if abs(over) <= _ROUNDING * abs(size):
+            return Beyond(1.0, 1.0, wrong)
+        return Beyond(wrong, 1.0) if over > 0 else Beyond(1.0, wrong)
+    if effect.shortage is None:
+        return Beyond(effect.p_at_most(place), effect.p_at_least(place))
+    if place != 0 or effect.units < MIN_UNITS or effect.error == 0:
+        return None
+    t = effect.value / effect.error
+    return Beyond(float(special.stdtr(effect.freedom, -t)), float(special.stdtr(effect.freedom, t)))
+
+
+def is_constant(effect: Effect, *, size: float) -> bool:
+    """Whether an effect is the same in every one of at least two repetitions, but for rounding. Args: as `beyond`."""
+    if effect.how not in (PAIRED, CONSTANT) or effect.linear is None or effect.units < 2:
+        return False
+    return float(np.abs(effect.linear.parts).max()) <= _ROUNDING * abs(size)
+
+
+def without_rounding(effect: Effect, *, size: float) -> Effect:
+    """An effect that is the same every time, and none at all but for rounding, as none. Args: as `beyond`."""
+    every_time = effect.how == EXACT or is_constant(effect, size=size)
+    return replace(effect, value=0.0) if every_time and abs(effect.value) <= _ROUNDING * abs(size) else effect
+
+
+def share_limit(units: int, *, level: float = 0.95) -> float:
+    """The largest share of repetitions that may be different, where none of some was (exact binomial, one-sided)."""
+    return float(1 - (1 - check_level(level)) ** (1 / units))
