@@ -166,7 +166,7 @@ def test_tables_say_exact_in_the_place_of_an_interval_and_of_p() -> None:
     (comparisons,) = comparison_tables(result)
     assert comparisons.rows[0][-2:] == ["exact", "larger"]
     text = " ".join(render(result, width=100).split())
-    assert "2.000 times that with 10ms; both are exact." in text
+    assert "Median round-trip time: 20.00 ms (delay 10ms) to 40.00 ms (delay 20ms) in 2 cells." in text
 
 
 def test_the_page_draws_exact_cells_beside_others() -> None:
@@ -182,10 +182,10 @@ def test_the_run_says_which_clock_its_cells_had() -> None:
     virtual = run(0, echoes(NOISY), end=VIRTUAL_END)
     said = sentences(analyse(record(virtual)))
     clock = "Clock: virtual, on Linux 6.12.90; processor time and waits for processors are not measured there."
-    assert said[1] == clock
+    assert said[2] == clock
     assert not any(sentence.startswith("Exact") for sentence in said)
     said = sentences(analyse(record(exact(0, [MS]), *noisy(1, NOISY))))
-    assert said[2] == "Exact: 1 of 2 cells, where nothing is left to chance and no repetition would differ."
+    assert said[3] == "Exact: 1 of 2 cells, where nothing is left to chance and no repetition would differ."
 
 
 def test_a_cell_without_a_result_has_the_clock_that_it_was_asked_to_have() -> None:

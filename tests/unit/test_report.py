@@ -56,12 +56,13 @@ def lines(text: str) -> list[str]:
 
 def test_terminal_text() -> None:
     text = lines(render_text(analyse(two_cells()), width=80))
-    assert text[:5] == [
+    assert text[:6] == [
         "A title",
         "✓ Every packet is accounted for, and emulation kept its budget in every cell.",
+        "  Median round-trip time: 20.049 ms (loss 0%) to 20.055 ms (loss 5%) in 2",
+        "    cells.",
         "  2 cells, 10 repetitions, 200 exchanges, 10 of them lost (timeout 10).",
         "  Clock: real.",
-        "  Round-trip time: no difference shown between levels of loss.",
     ]
     start = text.index("Round-trip time, ms")
     assert re.sub(" +", " ", text[start + 1]) == "loss n median [95 %] mean of successes [95 %]"
@@ -236,6 +237,7 @@ def test_verdict_and_sentences() -> None:
     assert verdict(analyse(record())).trust is Trust.BAD
     assert verdict(analyse(record(run(0, echoes([MS] * 20))))).trust is Trust.GOOD
     assert sentences(analyse(record(run(0, echoes([MS] * 20))))) == [
+        "Median round-trip time: 1.000 ms in 1 repetition.",
         "1 cell, 1 repetition, 20 exchanges, 0 of them lost.",
         "Clock: real.",
     ]

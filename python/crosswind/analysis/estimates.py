@@ -56,7 +56,8 @@ def _estimate(data: CellData, metric: Metric, units: Units, statistic: Statistic
     if statistic.quantile is not None:
         return quantile_interval(units, statistic.quantile, unit=unit, level=level)
     if statistic.is_trimmed:
-        return trimmed_mean_interval(units, unit=unit, design=design_of(metric, data.settings), level=level)
+        trimmed = trimmed_mean_interval(units, unit=unit, design=design_of(metric, data.settings), level=level)
+        return within_nature(trimmed, metric)
     return _mean(data, metric, units, level)
 
 
@@ -65,10 +66,19 @@ def _mean(data: CellData, metric: Metric, units: Units, level: float) -> Estimat
     if metric.is_share:
         return share_interval(Share.of_units(units), level=level)
     mean = mean_interval(units, unit=metric.unit.name, design=design_of(metric, data.settings), level=level)
-    if metric.unit is SHARE and mean.low is not None and mean.high is not None:
-        # Student's t does not know that a share ends at 0 and 1.
-        return replace(mean, low=max(0.0, mean.low), high=min(1.0, mean.high))
-    return mean
+    return within_nature(mean, metric)
+
+
+def within_nature(made: Estimate, metric: Metric) -> Estimate:
+    """An estimate whose limits are numbers that the metric can have: Student's t does not know that a time ends at 0.
+
+    The truth is one of these numbers, so that the interval encloses it as often as before. A lower limit alone that
+    says nothing is left out.
+    """
+    if made.low is None or not (metric.unit is SHARE or metric.is_positive):
+        return made
+    high = made.high if made.high is None or metric.unit is not SHARE else min(1.0, made.high)
+    return replace(made, low=None if high is None and made.low <= 0 else max(0.0, made.low), high=high)
 
 
 def _exact_value(units: Units, statistic: Statistic) -> float:

@@ -11,7 +11,7 @@ from crosswind.analysis.asked import AskedQuestion
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic, other_levels
 from crosswind.analysis.decisions import LEVEL, Case, decided
-from crosswind.analysis.estimates import estimates_of
+from crosswind.analysis.estimates import estimates_of, within_nature
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, AnswerVerdict, CaseVerdict, Interval
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.stats import TooFewSamples, difference, estimate_of, ratio, refused, share_interval
@@ -102,7 +102,8 @@ def _value(cell: CellData, metric: Metric, statistic: str) -> Interval:
         alone = replace(cell, samples={metric.name: cell.samples[metric.name]})
         return estimates_of(alone, level=LEVEL)[metric.name].statistic(statistic)
     side = cell.side(metric.name)
-    return Interval.of(repetition_quantile_interval(side.units, compared, unit=metric.unit.name, design=side.design))
+    made = repetition_quantile_interval(side.units, compared, unit=metric.unit.name, design=side.design)
+    return Interval.of(within_nature(made, metric))
 
 
 def _answer(question: AskedQuestion, cases: list[AnswerCase], data: Sequence[CellData]) -> Answer:

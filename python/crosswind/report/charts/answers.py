@@ -1,14 +1,16 @@
 """What shows a question's answer: the levels that it compares, each with its interval."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import altair as alt
 
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Result
+from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.figures import figure_charts
 from crosswind.report.charts.panels import Chart
-from crosswind.report.charts.style import axis, colour_by, inline, is_log, scale_type, specification
+from crosswind.report.charts.rows import row_axis, row_labels, rows_height
+from crosswind.report.charts.style import axis, inline, is_log, scale_type, specification
 from crosswind.report.text.answers import place_name
 from crosswind.report.text.effects import metric_of_answer, value_text, what_of
 from crosswind.report.text.format import interval
@@ -23,7 +25,7 @@ def answer_chart(answer: Answer, result: Result) -> Chart | None:
     if named:
         (chart,) = figure_charts(result.model_copy(update={"figures": named[:1]}))
         return chart
-    return _drawn(answer)
+    return _drawn(answer, Colours(cell.levels for cell in result.cells))
 
 
 def figures_of_answers(result: Result) -> set[str]:
@@ -44,7 +46,7 @@ class _Mark:
     repetitions: int
 
 
-def _drawn(answer: Answer) -> Chart | None:
+def _drawn(answer: Answer, colours: Colours) -> Chart | None:
     shown = answer.cases[:MAX_CASES]
     sides = [(case, side) for case in shown for side in (case.reference, case.other) if side.value.value is not None]
     known = [end for _, side in sides for end in side.value.limits or ()]
@@ -59,8 +61,8 @@ def _drawn(answer: Answer) -> Chart | None:
     x = alt.X("value:Q", title=title, scale=scale, axis=axis(log=log))
     rows = list(dict.fromkeys(mark.row for mark in marks))
     base = alt.Chart(inline(marks)).encode(
-        y=alt.Y("row:N", title=None, sort=rows, axis=alt.Axis(labelLimit=230, grid=False)),
-        color=colour_by(answer.factor, (mark.colour for mark in marks), narrow=True),
+        y=alt.Y("row:N", title=None, sort=rows, axis=row_axis()),
+        color=colours.by("colour", answer.factor, (mark.colour for mark in marks)),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("row", "estimate", "repetitions")],
     )
     drawing = alt.layer(
@@ -71,7 +73,7 @@ def _drawn(answer: Answer) -> Chart | None:
     )
     left = len(answer.cases) - len(shown)
     notes = (f"{left} more cases are in the table.",) if left else ()
-    return Chart("", specification(drawing, 70 + 24 * len(rows)), (_how_to_read(sides), *notes))
+    return Chart("", specification(drawing, rows_height(rows)), (_how_to_read(sides), *notes))
 
 
 def _marks(answer: Answer, sides: Sequence[tuple[AnswerCase, AnswerSide]], divisor: float, unit: str) -> list[_Mark]:
@@ -84,7 +86,8 @@ def _marks(answer: Answer, sides: Sequence[tuple[AnswerCase, AnswerSide]], divis
         text = f"{interval(side.value, divisor)} {unit}" if side.value.is_whole else value_text(answer, side)
         row = " · ".join(filter(None, (side.level, place_name(answer, case))))
         marks.append(_Mark(row, side.level, value, least, most, text, side.value.units))
-    return list({mark.row: mark for mark in marks}.values())
+    labels = row_labels(mark.row for mark in marks)
+    return list({mark.row: replace(mark, row=labels[mark.row]) for mark in marks}.values())
 
 
 def _how_to_read(sides: Sequence[tuple[AnswerCase, AnswerSide]]) -> str:

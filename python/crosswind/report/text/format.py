@@ -53,8 +53,8 @@ def interval(estimate: "Interval | None", divisor: float = 1.0) -> str:
     """An estimate with its limits: "20.11 [20.09, 20.14]"; or what there is of them.
 
     An exact one: "20.0064 exact". With a bound alone: "20.11 (at least 19.87)". Without an interval the smallest and
-    the largest of the repetitions' values: "20.11 (19.9 … 20.3, no interval)". Of exchanges that timed out: "over 5
-    000".
+    the largest of the repetitions' values: "20.11 (19.9 to 20.3)". Of exchanges that timed out:
+    "over 5 000".
     """
     if estimate is None:
         return NOTHING
@@ -79,7 +79,7 @@ def _spread(estimate: "Interval", divisor: float) -> str:
         return "no interval"
     if ends[0] == ends[1]:
         return f"in all {estimate.units} repetitions"
-    return f"{number(ends[0], divisor)} … {number(ends[1], divisor)}, no interval"
+    return f"{number(ends[0], divisor)} to {number(ends[1], divisor)}"
 
 
 def bound(estimate: "Interval", divisor: float = 1.0) -> str:

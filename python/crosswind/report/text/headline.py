@@ -1,16 +1,13 @@
 """What a run says, in a few sentences: all computed from the result, none chosen by hand."""
 
-import math
 from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
 
-from crosswind.analysis.result import EquivalenceClaim, LevelComparison, Result
-from crosswind.metrics import METRICS
+from crosswind.analysis.result import EquivalenceClaim, Result
 from crosswind.report.text.claims import VERDICTS
-from crosswind.report.text.format import count, count_of, factor_name, levels, number, quantity
-
-_MAX_DIFFERENCES = 4
+from crosswind.report.text.exploration import exploration
+from crosswind.report.text.format import count, count_of, factor_name, levels, quantity
 
 
 class Trust(Enum):
@@ -48,8 +45,12 @@ def verdict(result: Result) -> Verdict:
 
 
 def sentences(result: Result) -> list[str]:
-    """The run in sentences: its extent and its clock, what came of claims and equivalences, the largest differences."""
-    return [_extent(result), *_clock(result), *_claims(result), *_equivalences(result), *_differences(result)]
+    """The run in sentences: its extent and its clock, what came of claims and equivalences.
+
+    Of a run without a question before them what it shows by itself: estimates, and how what people choose compares.
+    """
+    found = [] if result.answers else exploration(result)
+    return [*found, _extent(result), *_clock(result), *_claims(result), *_equivalences(result)]
 
 
 def tally(claim: EquivalenceClaim) -> str:
@@ -114,52 +115,3 @@ def _claims(result: Result) -> list[str]:
 def _equivalences(result: Result) -> list[str]:
     """What came of each claim of equivalence."""
     return [f"{claim.title}{'' if claim.title.endswith('?') else ':'} {tally(claim)}." for claim in result.equivalences]
-
-
-def _differences(result: Result) -> list[str]:
-    """The largest ratio for each factor and metric, and how many comparisons of it showed nothing."""
-    families: dict[tuple[str, str], list[LevelComparison]] = {}
-    for comparison in result.comparisons:
-        families.setdefault((comparison.metric, comparison.factor), []).append(comparison)
-    found = [_family(metric, factor, family) for (metric, factor), family in families.items()]
-    found.sort(key=lambda family: -family[0])
-    return [text for _, text in found[:_MAX_DIFFERENCES]]
-
-
-def _family(metric: str, factor: str, family: list[LevelComparison]) -> tuple[float, str]:
-    """How large the largest difference of a family is (of the logarithms), and a sentence on it."""
-    title, name = METRICS[metric].title, factor_name(factor)
-    shown = [comparison for comparison in family if _is_shown(comparison)]
-    if not shown:
-        if all(comparison.verdict == "not enough repetitions" for comparison in family):
-            return 0.0, f"{title}: too few repetitions to compare levels of {name}."
-        if all(comparison.verdict == "equal" for comparison in family):
-            return 0.0, f"{title}: equal at all levels of {name}, exactly."
-        return 0.0, f"{title}: no difference shown between levels of {name}."
-    top = max(shown, key=_log_ratio)
-    text = f"{title} with {name} {top.other} is {_ratio(top)}"
-    if len(family) > 1:
-        text += f" {len(shown)} of {len(family)} comparisons of {name} show a difference."
-    return _log_ratio(top), text
-
-
-def _is_shown(comparison: LevelComparison) -> bool:
-    return comparison.verdict in ("larger", "smaller") and bool(comparison.ratio.value)
-
-
-def _log_ratio(comparison: LevelComparison) -> float:
-    return abs(math.log(comparison.ratio.value or 1.0))
-
-
-def _ratio(comparison: LevelComparison) -> str:
-    """A ratio in words, with where it was found and its interval."""
-    ratio = comparison.ratio
-    half = (ratio.high - ratio.low) / 2 if ratio.low is not None and ratio.high is not None else None
-    value, low, high = (number(part, resolution=half) for part in (ratio.value, ratio.low, ratio.high))
-    where = ", ".join(f"{factor_name(key)} {level}" for key, level in comparison.fixed.items())
-    at = f" (at {where})" if where else ""
-    if ratio.is_exact:
-        return f"{value} times that with {comparison.reference}{at}; both are exact."
-    if half is None:
-        return f"{value} times that with {comparison.reference}{at}; too few repetitions for an interval."
-    return f"{value} times that with {comparison.reference}{at}; 95 % interval {low} to {high}."

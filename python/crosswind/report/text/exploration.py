@@ -1,0 +1,156 @@
+"""What a run says that no question was declared for: its estimates, and how what people choose compares.
+
+People choose a transport or a congestion control, and suffer a loss or a delay. That a long path takes longer than a
+short one is no finding, so that levels of the path and of the sizes are not compared here.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from crosswind.analysis.result import CellResult, Interval, LevelComparison, Result, StatisticComparison
+from crosswind.analysis.result.comparisons import MEAN
+from crosswind.metrics import METRICS, STATISTICS, Metric, Place
+from crosswind.report.text.effects import named_level, number_of_ratio
+from crosswind.report.text.format import count, count_of, factor_name, interval, number, scale_of
+
+MOST_COMPARED = 4
+"""Sentences that compare levels."""
+MOST_METRICS = 2
+"""Metrics whose estimates are named."""
+
+_CHOSEN = (
+    "transport", "client", "server", "connection", "resumption", "polling", "payload", "mode", "stream", "streams",
+    "direction", "connections",
+)  # fmt: skip
+"""Keys of a workload whose levels people choose. All of a host they choose too."""
+_MEDIAN = "median"
+
+
+def is_chosen(factor: str) -> bool:
+    """Whether people choose the levels of a factor, by its key."""
+    table, _, name = factor.partition(".")
+    return table == "host" or (table == "workload" and name in _CHOSEN) or factor in ("path.family", "path.backend")
+
+
+def exploration(result: Result) -> list[str]:
+    """Estimates in sentences, and of each factor that is chosen how its levels compare, by the main metrics."""
+    return [*_estimates(result), *_compared(result)]
+
+
+def _estimates(result: Result) -> list[str]:
+    """Of each main metric the estimate of the only cell, or the smallest and the largest among all cells."""
+    found = []
+    for name in _main_metrics(result):
+        cells = [cell for cell in result.cells if name in cell.estimates]
+        statistic = _MEDIAN if METRICS[name].has_quantiles else MEAN
+        known = [
+            (cell, made) for cell in cells if _place(made := cell.estimates[name].statistic(statistic)) is not None
+        ]
+        if known:
+            found.append(f"{_what(METRICS[name], statistic)}: {_range(METRICS[name], known)}.")
+    return found[:MOST_METRICS]
+
+
+def _range(metric: Metric, known: Sequence[tuple[CellResult, Interval]]) -> str:
+    divisor, unit = scale_of([_place(made) for _, made in known], metric.unit.name)
+    if len(known) == 1:
+        return _only(known[0][1], divisor, unit)
+    varied = [key for key in known[0][0].levels if len({cell.levels.get(key) for cell, _ in known}) > 1]
+    ordered = sorted(known, key=lambda pair: _place(pair[1]) or 0.0)
+    ends = [(cell, made, *scale_of([_place(made)], metric.unit.name)) for cell, made in (ordered[0], ordered[-1])]
+    low, high = (f"{_short(made, by)} {label} ({_named(cell.levels, varied)})" for cell, made, by, label in ends)
+    return f"{low} to {high} in {count_of(len(known), 'cell')}"
+
+
+def _only(made: Interval, divisor: float, unit: str) -> str:
+    """The estimate of a run with one cell; of few repetitions from the smallest to the largest."""
+    if made.spread is not None and made.spread[0] != made.spread[1]:
+        low, high = (number(end, divisor) for end in made.spread)
+        return f"{low} to {high} {unit} in {count_of(made.units, 'repetition')}"
+    if made.value is not None and made.low is None and made.high is None and not made.is_exact:
+        return f"{number(made.value, divisor)} {unit} in {count_of(made.units, 'repetition')}"
+    return f"{interval(made, divisor)} {unit}".rstrip()
+
+
+def _named(of_cell: Mapping[str, str], keys: Iterable[str]) -> str:
+    return ", ".join(named_level(key, of_cell[key]) for key in keys if key in of_cell)
+
+
+def _place(made: Interval) -> float | None:
+    """Where an estimate stands among others: its value; of an exchange that timed out its timeout."""
+    return made.low if made.value is None else made.value
+
+
+def _short(made: Interval, divisor: float) -> str:
+    if made.value is None:
+        return f"over {number(made.low, divisor)}"
+    half = (made.high - made.low) / 2 if made.low is not None and made.high is not None else None
+    return number(made.value, divisor, resolution=half or None)
+
+
+def _main_metrics(result: Result) -> list[str]:
+    """The metrics by which levels are compared, in the order of reports."""
+    own = [name for name in METRICS if any(name in cell.estimates for cell in result.cells)]
+    compared = [name for name in own if METRICS[name].compared_in]
+    # Setting a connection up is what some workloads are about, and a detail of the others.
+    return [name for name in compared if METRICS[name].place is Place.MAIN] or compared
+
+
+def _compared(result: Result) -> list[str]:
+    """How the levels of each chosen factor compare."""
+    families: dict[tuple[str, str], list[LevelComparison]] = {}
+    for comparison in result.comparisons:
+        if is_chosen(comparison.factor):
+            families.setdefault((comparison.factor, comparison.metric), []).append(comparison)
+    found = [sentence for (factor, name), family in families.items() if (sentence := _family(factor, name, family))]
+    return found[:MOST_COMPARED]
+
+
+def _family(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
+    """How the levels of a factor compare by a metric; empty where there is no ratio."""
+    statistic = _MEDIAN if any(_has(comparison, _MEDIAN) for comparison in family) else MEAN
+    made = [(comparison, found) for comparison in family if (found := comparison.by(statistic)) and found.ratio.value]
+    if not made:
+        return ""
+    what, reference = _what(METRICS[name], statistic), named_level(factor, made[0][0].reference)
+    if len(made) == 1:
+        ((comparison, found),) = made
+        at = f" (at {_named(comparison.fixed, comparison.fixed)})" if comparison.fixed else ""
+        effect = interval(found.ratio).replace(" exact", ", exactly,").replace(" (no interval)", "")
+        other = named_level(factor, comparison.other)
+        return f"{what} with {other} is {effect} times that with {reference}{at}; {_said([found])}."
+    ordered = sorted(made, key=lambda pair: pair[1].ratio.value or 0.0)
+    several = len({comparison.other for comparison, _ in made}) > 1
+    low, high = (_end(factor, *pair, several=several) for pair in (ordered[0], ordered[-1]))
+    subject = f"by {factor_name(factor)}" if several else f"with {named_level(factor, made[0][0].other)}"
+    return f"{what} {subject}: {low} to {high} times that with {reference}; {_said([found for _, found in made])}."
+
+
+def _has(comparison: LevelComparison, statistic: str) -> bool:
+    found = comparison.by(statistic)
+    return found is not None and found.ratio.value is not None
+
+
+def _end(factor: str, comparison: LevelComparison, made: StatisticComparison, *, several: bool) -> str:
+    """The smallest or the largest ratio, and where it is."""
+    level = [named_level(factor, comparison.other)] if several else []
+    where = ", ".join([*level, *([f"at {_named(comparison.fixed, comparison.fixed)}"] if comparison.fixed else [])])
+    return f"{number_of_ratio(made.ratio.value or math.nan)}{f' ({where})' if where else ''}"
+
+
+def _said(made: Sequence[StatisticComparison]) -> str:
+    """What some comparisons show, in words: nothing was declared before the run, so that they explore."""
+    shown = sum(found.verdict in ("larger", "smaller") for found in made)
+    if all(found.verdict == "not enough repetitions" for found in made):
+        return "too few repetitions to say whether that is a difference"
+    if all(found.verdict == "equal" for found in made):
+        return "exactly equal"
+    if len(made) == 1:
+        return f"{'a' if shown else 'no'} difference is shown (exploratory)"
+    return f"{count(shown)} of {count(len(made))} comparisons show a difference (exploratory)"
+
+
+def _what(metric: Metric, statistic: str) -> str:
+    title = metric.title if metric.title[1:2].isupper() else metric.title[:1].lower() + metric.title[1:]
+    name = STATISTICS[statistic].heading
+    return f"{name[:1].upper()}{name[1:]} {title}"
