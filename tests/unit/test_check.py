@@ -181,3 +181,33 @@ def test_what_no_crosswind_cell_says_is_an_error_of_the_program(
     assert "make install" in (caught.value.hint or "")
     with pytest.raises(EngineError, match="cannot run /nowhere"):
         check_study(study(ECHO), binary=Path("/nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("made", "message", "hint"),
+    [
+        (
+            Study.adhoc("transfer", {}, flags={"workload.size": "--size"}),
+            "command line: workload.size is missing",
+            "a transfer has a size or a duration; --size sets it",
+        ),
+        (
+            study('[workload]\nkind = "transfer"\n'),
+            "my.toml:1: workload.size is missing",
+            "a transfer has a size or a duration; size under [workload] sets it",
+        ),
+        (
+            study(ECHO).with_overrides({"path.mtu": "576", "path.family": "ipv6"}, flags={"path.mtu": "--mtu"}),
+            "--mtu 576: path.mtu 576 is not between 1280 and 65535",
+            "every host has to take 1280 bytes of IPv6 (RFC 8200)",
+        ),
+        (
+            study(ECHO).with_overrides({"path.mtu": "576", "path.family": "ipv6"}),
+            "--set path.mtu=576: path.mtu 576 is not between 1280 and 65535",
+            "every host has to take 1280 bytes of IPv6 (RFC 8200)",
+        ),
+    ],
+)
+def test_a_refusal_names_the_option_or_what_would_set_the_key(made: Study, message: str, hint: str) -> None:
+    said = refused(made)
+    assert (said.message, said.hint) == (message, hint)

@@ -65,5 +65,3 @@ def test_quick() -> None:
     assert len(read) == 4
     assert read.factors["path.loss"] == ("0%", "5%")
     assert next(read.cells()).settings["workload.messages"].value == 1
-    with pytest.raises(StudyError, match="no quick variant"):
-        study(PARTS).quick()

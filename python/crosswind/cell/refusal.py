@@ -49,7 +49,18 @@ def refusal_error(study: Study, cells: Sequence[Cell], refusals: Mapping[int, Re
     hint = None if refusal.hint is None else _in_words_of_the_study(refusal.hint, cell)
     part = next(part for part in study.parts if part.name == cell.part)
     location = () if source is None else _location(part, source)
+    is_set = source is None or source in part.locations or source.removeprefix("budget.") in study.budget
+    if source is not None and not is_set:
+        hint = "; ".join(filter(None, [hint, _how_to_set(source, study)]))
     return study.origin.error(study.document, location, message, hint)
+
+
+def _how_to_set(source: str, study: Study) -> str:
+    """How a key is set that nobody has set."""
+    if source in study.origin.flags:
+        return f"{study.origin.flags[source]} sets it"
+    table, _, key = source.rpartition(".")
+    return f"{key} under [{table}] sets it"
 
 
 def _location(part: Part, source: str) -> tuple[str | int, ...]:

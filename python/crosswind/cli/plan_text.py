@@ -35,6 +35,7 @@ def print_plan(console: Console, planned: PlannedRuns, costs: PlanCosts | None, 
     facts = [("plan", f"{len(cells)} cells, {_repetitions(planned)}, {len(planned.runs)} runs")]
     facts += [("precision", text) for text in precision_facts(study)]
     facts += [("factor", f"{key} = {', '.join(texts)}") for key, texts in study.factors.items()]
+    facts += [("excluded", exclusion.text) for exclusion in study.exclusions]
     facts += [("seed", str(study.seed)), ("checked", checked), *_clocks(planned)]
     _print_facts(console, facts)
     if costs is None:

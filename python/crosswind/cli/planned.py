@@ -65,6 +65,7 @@ def as_dict(planned: PlannedRuns, costs: PlanCosts | None, *, checked: str, orde
         "repetitions": study.repetitions,
         "runs": len(planned.runs),
         "factors": {key: list(texts) for key, texts in study.factors.items()},
+        "excluded": [exclusion.as_dict() for exclusion in study.exclusions],
         "checked": checked,
         "total": None if costs is None else asdict(costs),
         "cells": [

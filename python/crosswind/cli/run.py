@@ -76,8 +76,8 @@ def command(
 ) -> int:
     """Run a study, or one made of options, and report.
 
-    STUDY is a built-in study (`crosswind studies`), FILE a study file, KIND one of echo, transfer, connect, multiplex,
-    page, program.
+    STUDY is a built-in study (`crosswind studies`), FILE a study file (- for standard input), KIND one of echo,
+    transfer, connect, multiplex, page, program.
     """
     given = chosen(settings)
     design = {"study.repetitions": repetitions, "study.repetitions_max": repetitions_max, "study.seed": seed}
@@ -136,6 +136,8 @@ def study_from(
         given = {}
     else:
         study = load_study(name)
+        if quick and study.quick_without_table is not None:
+            click.echo(f"quick: {study.quick_without_table}", err=True)
         study = study.quick() if quick else study
     # Before the overrides, one of which may say how often a cell is run at most for its precision.
     study = study.with_precision(precision) if precision is not None else study
@@ -143,7 +145,7 @@ def study_from(
     if twice:
         raise UsageError(f"{twice[0]} is set by {options()[twice[0]]} and by --set", hint="leave one of them away")
     both = {**given, **overrides}
-    return study.with_overrides(both) if both else study
+    return study.with_overrides(both, flags={key: options()[key] for key in given}) if both else study
 
 
 def _directory_to_resume(place: str, output: Path | None, asked: Mapping[str, bool]) -> Path | None:

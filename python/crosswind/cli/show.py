@@ -36,9 +36,10 @@ def command(study: str, quick: bool, toml: bool) -> None:
     console.print()
     checked = _checked(chosen)
     _print_design(console, chosen, checked)
-    if loaded.table.quick and not quick:
+    if not quick:
         variant = loaded.quick()
-        console.print(f"quick        {_size(variant, _checked(variant))}")
+        text = loaded.quick_without_table or _size(variant, _checked(variant))
+        console.print(f"quick        {text}")
     console.print()
     _print_cells(console, chosen, checked)
     console.print()
@@ -57,6 +58,8 @@ def _checked(study: Study) -> tuple[CheckedCell, ...] | None:
 def _print_design(console: Console, study: Study, checked: tuple[CheckedCell, ...] | None) -> None:
     for key, texts in study.factors.items():
         console.print(f"factor       {key} = {', '.join(texts)}")
+    for exclusion in study.exclusions:
+        console.print(f"excluded     {exclusion.text}")
     console.print(f"plan         {_size(study, checked)}")
     console.print(f"seed         {study.seed}")
     for note in study.network_notes:

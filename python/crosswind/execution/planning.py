@@ -161,5 +161,5 @@ def presentation(study: Study) -> dict[str, Any]:
         "questions": [question.as_dict(cells) for question in study.questions],
         "models": list(study.models),
         "compare_by": list(study.compare_by),
-        "notes": [*study.notes, *study.network_notes],
+        "notes": [*study.notes, *study.network_notes, *(f"Excluded: {table.text}." for table in study.exclusions)],
     }

@@ -6,7 +6,7 @@ Every key written as a list is a factor; the cells of a part are the product of 
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crosswind.study.errors import CellError
 from crosswind.study.format import StudyDocument
@@ -92,8 +92,14 @@ def limits_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Repetitio
     )
 
 
-def cells_of(parts: tuple[Part, ...]) -> Iterator[Cell]:
-    """Every cell of every part, indexed from 0."""
+def cells_of(parts: tuple[Part, ...], excluded: Sequence[Where] = ()) -> Iterator[Cell]:
+    """Every cell of every part, indexed from 0. Args: excluded: combinations that are no cells."""
+    kept = (cell for cell in combinations_of(parts) if not any(where.matches(cell) for where in excluded))
+    return (replace(cell, index=index) for index, cell in enumerate(kept)) if excluded else kept
+
+
+def combinations_of(parts: tuple[Part, ...]) -> Iterator[Cell]:
+    """Every combination of the levels of every part as a cell, indexed from 0."""
     index = 0
     for part in parts:
         for combination in itertools.product(*(values.levels for values in part.settings.values())):

@@ -14,8 +14,10 @@ from typing import Any
 
 from crosswind.errors import StudyError
 from crosswind.study.cells import Cell, RepetitionLimit, cells_of, limits_of
+from crosswind.study.census import census_of, repetitions_of, without_idle
 from crosswind.study.claims import Claim, claims_of
-from crosswind.study.errors import CellError, DesignError, Origin, read_document, read_toml
+from crosswind.study.errors import DesignError, Origin, read_document, read_toml
+from crosswind.study.exclusions import Exclusion, exclusions_of, wheres_of
 from crosswind.study.format import StudyDocument, set_keys
 from crosswind.study.keys import KINDS
 from crosswind.study.levels import Level, text_of
@@ -38,8 +40,9 @@ from crosswind.study.toml_text import write_toml
 from crosswind.units import shown
 
 SCHEMA = "crosswind.study/1"
-MAX_RUNS = 1_000_000
-_MEASURING_TABLES = ("path", "host", "workload", "part", "study", "repetitions", "precision", "budget")
+QUICK_REPETITIONS = 2
+"""Of the quick variant of a study that has no `[quick]`: the fewest that show whether repetitions differ."""
+_MEASURING_TABLES = ("path", "host", "workload", "part", "study", "exclude", "repetitions", "precision", "budget")
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Study:
     document: Mapping[str, Any] = field(repr=False)
     table: StudyDocument = field(repr=False)
     parts: tuple[Part, ...] = field(repr=False)
+    exclusions: tuple[Exclusion, ...] = field(repr=False)
     limits: tuple[RepetitionLimit, ...] = field(repr=False)
     precisions: tuple[Precision, ...] = field(repr=False)
     published: tuple[Published, ...] = field(repr=False)
@@ -62,6 +66,7 @@ class Study:
     claims: tuple[Claim, ...] = field(repr=False)
     questions: tuple[Question, ...] = field(repr=False)
     origin: Origin = field(repr=False)
+    size: int = field(repr=False)
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], *, name: str, origin: Origin | None = None) -> "Study":
@@ -72,15 +77,12 @@ class Study:
             parts = parts_of(table)
             limits = limits_of(table, parts)
             precisions = precisions_of(table, parts)
-            idle = _check_cells(table, parts, limits, precisions)
-            if idle and origin.options:
-                # Levels were set anew: a limit on what is not there any more is no mistake, and no part of the design.
-                return cls.from_document(_without_limits(document, idle), name=name, origin=origin)
-            if idle:
-                first = min(idle)
-                levels = ", ".join(f"{key} = {text}" for key, text in limits[first].where.texts.items())
-                hint = "write levels of this study, or leave the table away"
-                raise CellError(("repetitions", first, "where"), f"no cell has {levels}", hint)
+            census = census_of(table, parts, wheres_of(table, parts), limits, precisions)
+            if census.idle and origin.options:
+                # Levels were set anew: a table for what is not there any more is no mistake, and no part of the design.
+                return cls.from_document(without_idle(document, census.idle), name=name, origin=origin)
+            census.refuse_idle(table)
+            exclusions = exclusions_of(table, parts, census.excluded)
             published = published_of(table, parts)
             figures, fits = figures_of(table, parts), fits_of(table, parts)
             equivalences, claims = equivalences_of(table, parts), claims_of(table, parts)
@@ -91,8 +93,8 @@ class Study:
         except DesignError as problem:
             raise origin.error(document, problem.location, problem.message, problem.hint) from None
         return cls(
-            name, document, table, parts, limits, precisions, published, figures, fits, equivalences, claims, questions,
-            origin,
+            name, document, table, parts, exclusions, limits, precisions, published, figures, fits, equivalences,
+            claims, questions, origin, census.cells,
         )  # fmt: skip
 
     @classmethod
@@ -115,18 +117,23 @@ class Study:
         """
         labels = {key: f"{(flags or {}).get(key, key)} {text_of(value)}" for key, value in options.items()}
         document: dict[str, Any] = {"title": f"{kind} from the command line", "workload": {"kind": kind}}
-        return _overridden(document, options, Origin("command line"), labels, name=kind)
+        return _overridden(document, options, Origin("command line", flags=flags or {}), labels, name=kind)
 
-    def with_overrides(self, overrides: Mapping[str, object]) -> "Study":
+    def with_overrides(self, overrides: Mapping[str, object], *, flags: Mapping[str, str] | None = None) -> "Study":
         """This study with some keys set anew, as by `--set`.
 
         A key of path, host or workload is set in the study and in every part that sets it; `part.NAME.workload.size`
         sets one part's. `path.loss` replaces what `[path.forward]` and `[path.reverse]` say of loss. In a string a
         comma parts the levels of a factor; an argument list is split as a shell does.
 
-        Raises: StudyError, naming `--set`.
+        Args:   flags: for keys that were set by an option of their own, that option.
+        Raises: StudyError, naming `--set` or the option.
         """
-        labels = {key: f"--set {key}={text_of(value)}" for key, value in overrides.items()}
+        flags = flags or {}
+        labels = {
+            key: f"{flags[key]} {text_of(value)}" if key in flags else f"--set {key}={text_of(value)}"
+            for key, value in overrides.items()
+        }
         return _overridden(self.document, overrides, self.origin, labels, name=self.name)
 
     def with_precision(self, target: str) -> "Study":
@@ -136,15 +143,33 @@ class Study:
         return Study.from_document(document, name=self.name, origin=replace(self.origin, options=options))
 
     def quick(self) -> "Study":
-        """The variant for a first look, from `[quick]`. Raises: StudyError when the study has none."""
-        if not self.table.quick:
-            raise StudyError(
-                f"{self.origin.file}: this study has no quick variant",
-                hint="add a [quick] table, or leave --quick away",
-            )
-        labels = {key: f'{self.origin.where(("quick", key))}: quick "{key}"' for key in self.table.quick}
+        """The variant for a first look, from `[quick]`; without one, with few repetitions, which a note says."""
         document = {key: value for key, value in self.document.items() if key != "quick"}
+        if not self.table.quick:
+            return self._with_few_repetitions(document)
+        labels = {key: f'{self.origin.where(("quick", key))}: quick "{key}"' for key in self.table.quick}
         return _overridden(document, self.table.quick, self.origin, labels, name=self.name)
+
+    @property
+    def quick_without_table(self) -> str | None:
+        """What `--quick` does to a study that has no `[quick]`, in one sentence; None where it has one."""
+        if self.table.quick:
+            return None
+        if self.repetitions <= QUICK_REPETITIONS and not self.precisions:
+            few = "one repetition" if self.repetitions == 1 else f"{self.repetitions} repetitions"
+            return f"the study has no [quick] table and {few} of each cell, so that --quick changes nothing"
+        times = f"each cell runs {'once' if self.repetitions == 1 else 'twice'}"
+        asked = ", whatever [[precision]] asks for" if self.precisions else ""
+        return f"the study has no [quick] table, so that {times}{asked}"
+
+    def _with_few_repetitions(self, document: Mapping[str, Any]) -> "Study":
+        given = {key: value for key, value in document.get("study", {}).items() if key != "repetitions_max"}
+        report = document.get("report", {})
+        changed = {key: value for key, value in document.items() if key != "precision"} | {
+            "study": {**given, "repetitions": min(self.repetitions, QUICK_REPETITIONS)},
+            "report": {**report, "notes": [*report.get("notes", ()), f"Quick variant: {self.quick_without_table}."]},
+        }
+        return Study.from_document(changed, name=self.name, origin=self.origin)
 
     @property
     def title(self) -> str:
@@ -164,7 +189,7 @@ class Study:
     def repetitions_of(self, cell: Cell) -> int:
         """How often this cell is run: `repetitions`, or the least of its limits; with a precision, before a look."""
         looks = self.looks_of(cell)
-        return looks[0] if looks else _repetitions_of(cell, self.repetitions, self.limits)
+        return looks[0] if looks else repetitions_of(cell, self.repetitions, self.limits)
 
     def looks_of(self, cell: Cell) -> tuple[int, ...]:
         """After how many repetitions it is decided whether this cell goes on; empty without a precision."""
@@ -223,14 +248,18 @@ class Study:
         for part in self.parts:
             for key, texts in part.factors.items():
                 merged.setdefault(key, {}).update(dict.fromkeys(texts))
-        return found | {key: tuple(merged[key]) for key in KINDS if key in merged}
+        found |= {key: tuple(merged[key]) for key in KINDS if key in merged}
+        if not self.exclusions:
+            return found
+        left = {(key, text) for cell in self.cells() for key, text in cell.levels.items()}
+        return {key: tuple(text for text in texts if (key, text) in left) for key, texts in found.items()}
 
     def cells(self) -> Iterator[Cell]:
         """Every cell, in the order of its index."""
-        return cells_of(self.parts)
+        return cells_of(self.parts, [exclusion.where for exclusion in self.exclusions])
 
     def __len__(self) -> int:
-        return sum(map(len, self.parts))
+        return self.size
 
     def to_toml(self) -> str:
         """The study as a file that reads back to the same study."""
@@ -256,37 +285,6 @@ class Study:
         measured = {"schema": SCHEMA} | {key: self.document[key] for key in _MEASURING_TABLES if key in self.document}
         text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def _check_cells(
-    table: StudyDocument,
-    parts: tuple[Part, ...],
-    limits: tuple[RepetitionLimit, ...],
-    precisions: tuple[Precision, ...],
-) -> set[int]:
-    """Makes every cell once. Returns which limits hold for none. Raises: CellError."""
-    runs = 0
-    idle = set(range(len(limits)))
-    for cell in cells_of(parts):
-        runs += _repetitions_of(cell, most_repetitions(table) if precisions else table.study.repetitions, limits)
-        idle -= {number for number in idle if limits[number].where.matches(cell)}
-    if runs > MAX_RUNS:
-        raise CellError(
-            ("study", "repetitions"),
-            f"study.repetitions: the study has {runs:,} runs",
-            f"at most {MAX_RUNS:,}; take fewer repetitions or levels",
-        )
-    return idle
-
-
-def _repetitions_of(cell: Cell, repetitions: int, limits: tuple[RepetitionLimit, ...]) -> int:
-    return min([repetitions, *(limit.at_most for limit in limits if limit.where.matches(cell))])
-
-
-def _without_limits(document: Mapping[str, Any], idle: set[int]) -> dict[str, Any]:
-    kept = [table for number, table in enumerate(document["repetitions"]) if number not in idle]
-    others = {key: value for key, value in document.items() if key != "repetitions"}
-    return others | ({"repetitions": kept} if kept else {})
 
 
 def _overridden(

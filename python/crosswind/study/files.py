@@ -1,5 +1,6 @@
-"""Where studies are found: in a file, or among the built-in ones."""
+"""Where studies are found: in a file, on standard input, or among the built-in ones."""
 
+import sys
 from pathlib import Path
 
 from crosswind.errors import StudyError
@@ -8,11 +9,17 @@ from crosswind.study.levels import did_you_mean
 from crosswind.units import shown
 
 MAX_FILE_BYTES = 1_000_000
+STANDARD_INPUT = "-"
 _BUILTIN = Path(__file__).parents[1] / "studies"
 
 
 def load_study(name_or_path: str) -> Study:
-    """The study of a file, else the built-in study of that name. Raises: StudyError with the closest names."""
+    """The study of a file (`-` is standard input), else the built-in study of that name.
+
+    Raises: StudyError with the closest names.
+    """
+    if name_or_path == STANDARD_INPUT:
+        return Study.from_toml(_standard_input(), name="stdin", file="standard input")
     path = Path(name_or_path)
     if _is_file(path):
         return Study.from_toml(_read_text(path), name=path.stem, file=name_or_path)
@@ -59,10 +66,27 @@ def _read_text(path: Path) -> str:
     return decode(data, str(path))
 
 
+def _standard_input() -> str:
+    """What is on standard input. Raises: StudyError when there is nothing."""
+    hint = "crosswind run - < my-study.toml"
+    if sys.stdin is None or sys.stdin.isatty():
+        raise StudyError("standard input: a terminal has no study", hint=hint)
+    try:
+        # One byte more than a study may have tells that it is too long.
+        data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise StudyError(f"standard input: cannot be read: {error.strerror}") from error
+    if not data.strip():
+        raise StudyError("standard input: there is no study", hint=hint)
+    return decode(data, "standard input")
+
+
 def decode(data: bytes, file: str) -> str:
     """The text of a study file's bytes. Raises: StudyError when it is too long or not UTF-8."""
     if len(data) > MAX_FILE_BYTES:
-        raise StudyError(f"{file}: {len(data):,} bytes are too many for a study", hint=f"at most {MAX_FILE_BYTES:,}")
+        raise StudyError(
+            f"{file}: more than {MAX_FILE_BYTES:,} bytes are too many for a study", hint="a study is a short text"
+        )
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

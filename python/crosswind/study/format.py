@@ -100,6 +100,13 @@ class RepetitionsTable(Table):
     at_most: int = Field(ge=1, le=100_000, description="how often these cells are run at most")
 
 
+class ExcludeTable(Table):
+    """Combinations of levels that are no cells of the study, because they are impossible or not wanted."""
+
+    where: Where = Field(min_length=1, description="dotted keys (or part) and the value each has in these combinations")
+    reason: str = Field(default="", description="why, shown in the plan and in the report")
+
+
 class PrecisionTable(Table):
     """How narrow an interval is to be: cells are run until it is, or until `study.repetitions_max`."""
 
@@ -136,8 +143,12 @@ class StudyDocument(Table):
     study: StudyTable = Field(default_factory=StudyTable)
     budget: Budget = Field(default_factory=BudgetTable)
     report: ReportTable = Field(default_factory=ReportTable)
-    quick: dict[str, Any] = Field(default_factory=dict, description="dotted keys and their values in the quick variant")
+    quick: dict[str, Any] = Field(
+        default_factory=dict,
+        description="dotted keys and their values in the quick variant; without it, each cell runs twice at most",
+    )
     part: list[PartTable] = Field(default_factory=list)
+    exclude: list[ExcludeTable] = Field(default_factory=list)
     repetitions: list[RepetitionsTable] = Field(default_factory=list)
     precision: list[PrecisionTable] = Field(default_factory=list)
     question: list[QuestionTable] = Field(default_factory=list)
