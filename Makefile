@@ -30,7 +30,7 @@ help:
 	@echo "make fuzz        the parsers, with random and malformed input"
 	@echo "make advisories  known vulnerabilities of dependencies (network)"
 	@echo "make catalog     what a cell can be, as crosswind-cell describes it: for the Python package and docs/study.md"
-	@echo "make reference   the tables of docs/result.md and the schema of results"
+	@echo "make reference   the tables of docs/result.md, the schema of results, the commands of docs/cli.md"
 	@echo "make coverage    how often the intervals enclose the truth, by simulation, for docs/statistics.md; TRIALS=2000"
 	@echo "make figures     the picture of docs/transfer-time.md, from RUNS=\"transfer-time-... transfer-time-held-out-... queue-size-...\""
 	@echo "make lock        the lock files, from pyproject.toml (network)"
@@ -145,6 +145,7 @@ $(CELL): $(RUST_SOURCES)
 # What the documentation says of results; a test says whether it is current.
 reference: $(DEV)/.locked
 	PYTHONPATH=python $(DEV)/bin/python -m crosswind.report.reference docs/result.md docs/result.schema.json
+	PYTHONPATH=python $(DEV)/bin/python -m crosswind.cli.reference docs/cli.md
 
 # Some minutes on an idle machine. Every process has one thread, and there is one for each processor.
 TRIALS ?= 2000

@@ -1,0 +1,104 @@
+"""The section "Every command and option" of docs/cli.md, made from the commands themselves.
+
+    python -m crosswind.cli.reference docs/cli.md
+
+writes it anew between its markers. The rest of the page is written by hand.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from crosswind.cli import cli
+from crosswind.cli.settings import options
+
+_SECTION = re.compile(r"(<!-- commands -->\n).*(<!-- end of commands -->)", re.DOTALL)
+
+
+def with_commands(page: str) -> str:
+    """A page with the section between its markers written anew."""
+    return _SECTION.sub(lambda found: f"{found[1]}{section()}{found[2]}", page)
+
+
+def section() -> str:
+    """Every command with its arguments and options, and the options that set a study's keys."""
+    parts = [_part("crosswind", cli, f"`crosswind COMMAND`: {_first_sentence(cli)}")]
+    for name in command_names():
+        command = command_of(name)
+        parts.append(_part(f"crosswind {name}", command, _first_sentence(command)))
+    settings = [_row(option) for option in _options(command_of("run")) if _is_setting(option)]
+    head = "Each sets a key of a study; a comma parts the levels of a factor. They are options of `run` and `plan`."
+    parts.append(f"#### Options that set a key\n{head}\n\n{_table(settings)}")
+    return "\n".join(parts)
+
+
+def command_names() -> list[str]:
+    """Every command."""
+    return cli.list_commands(click.Context(cli))
+
+
+def command_of(name: str) -> click.Command:
+    """The command of a name."""
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    return command
+
+
+def option_names() -> set[str]:
+    """Every option of every command, as it is typed."""
+    commands = [cli, *map(command_of, command_names())]
+    return {name for command in commands for option in _options(command) for name in option.opts}
+
+
+def _part(title: str, command: click.Command, text: str) -> str:
+    arguments = [_argument(parameter) for parameter in command.params if isinstance(parameter, click.Argument)]
+    own = [_row(option) for option in _options(command) if not _is_setting(option) and not _is_common(option, command)]
+    settings = "\nand the options that set a key, below.\n" if any(map(_is_setting, _options(command))) else ""
+    usage = " ".join([title, *arguments])
+    table = f"\n{_table(own)}" if own else ""
+    return f"#### `{usage}`\n{text}\n{table}{settings}"
+
+
+def _options(command: click.Command) -> Iterator[click.Option]:
+    """Its options, with those that click adds."""
+    context = click.Context(command, help_option_names=["-h", "--help"])
+    return (parameter for parameter in command.get_params(context) if isinstance(parameter, click.Option))
+
+
+def _is_common(option: click.Option, command: click.Command) -> bool:
+    """Whether it is an option that every command has, which is said once."""
+    return "--help" in option.opts and command is not cli
+
+
+def _is_setting(option: click.Option) -> bool:
+    return option.name in {key.replace(".", "__") for key in options()}
+
+
+def _argument(argument: click.Argument) -> str:
+    return argument.make_metavar(click.Context(click.Command("x")))
+
+
+def _row(option: click.Option) -> tuple[str, str]:
+    context = click.Context(click.Command("x"))
+    is_number = option.metavar is None and isinstance(option.type, click.types.IntParamType)
+    value = "" if option.is_flag else " N" if is_number else f" {option.make_metavar(context)}"
+    default = f" Default: {option.default}." if option.show_default is True and option.default is not None else ""
+    return ", ".join(f"`{name}{value}`" for name in option.opts), f"{(option.help or '').strip()}{default}"
+
+
+def _first_sentence(command: click.Command) -> str:
+    text = " ".join((command.help or "").split("\n\n")[0].split())
+    return text if text.endswith((".", "?")) else f"{text}."
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    lines = [("option", "meaning"), ("---", "---"), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+if __name__ == "__main__":
+    file = Path(sys.argv[1])
+    file.write_text(with_commands(file.read_text(encoding="utf-8")), encoding="utf-8")
