@@ -19,6 +19,8 @@ BUILT_CELL = ROOT / "target" / "release" / "crosswind-cell"
 
 # A test must never pick up whatever crosswind-cell happens to lie on PATH.
 os.environ.setdefault("CROSSWIND_CELL", str(BUILT_CELL))
+# Nor does a test learn from what others took, or teach the user's forecasts.
+os.environ["CROSSWIND_DURATIONS"] = "off"
 REAL_CELL = Path(os.environ["CROSSWIND_CELL"])  # whatever a test sets in its place later
 
 

@@ -16,6 +16,7 @@ from crosswind.cli.planned import PlannedRuns, as_dict
 from crosswind.cli.run import study_from
 from crosswind.cli.settings import chosen, parse_set, setting_options
 from crosswind.errors import EngineError, UsageError
+from crosswind.execution.durations import read_durations
 from crosswind.execution.planning import plan_costs, refuse_unknown_models
 from crosswind.execution.unmeasured import refuse_unmeasured
 from crosswind.study.design import Study
@@ -72,7 +73,8 @@ def command(
     plan = Plan.of(wanted)
     checked, remark = _checked(wanted)
     planned = PlannedRuns.of(plan, checked)
-    costs = plan_costs(plan, checked, packets=packets, capture=capture) if checked else None
+    learned = read_durations()
+    costs = plan_costs(plan, checked, packets=packets, capture=capture, learned=learned) if checked else None
     needed = needed_for(wanted, checked, pilot) if pilot is not None else []
     seconds = seconds_of_a_repetition(pilot) if pilot is not None else {}
     if as_json:

@@ -17,13 +17,20 @@ from crosswind.study.cells import Cell
 _LONGEST = 10
 _MUCH_SHORTER = 3
 """How many times shorter a run has to be in virtual time for a plan to say so."""
-_FOOTNOTE = (
+_COMPUTED = (
     "These forecasts are meant to be right within a factor of two or three. They are computed from the parameters of "
     "the cells alone: from round trips, the rate of the link, TCP's slow start, what loss costs TCP, and 0.06 s of "
-    "set-up for each run. “Side by side” assumes as many runs at a time as {capacity:g} of {processors} processors can "
-    "carry, at most {most}. A run that keeps more than {heavy} of a processor busy, or whose path takes less than 1 ms "
-    "there and back, runs alone, after the others. A run in virtual time takes 0.1 s and 0.11 ms for each packet, "
-    "whatever it waits for."
+    "set-up for each run; a run in virtual time takes 0.1 s and 0.11 ms for each packet, whatever it waits for."
+)
+_LEARNED = (
+    "The totals are learned from what runs took on this machine: a cell that was run before takes as long again, "
+    "another one is computed from its parameters and corrected by what cells of its kind took. The table of cells is "
+    "computed alone."
+)
+_FOOTNOTE = (
+    "“Side by side” assumes as many runs at a time as {capacity:g} of {processors} processors can carry, at most "
+    "{most}. A run that keeps more than {heavy} of a processor busy, or whose path takes less than 1 ms there and "
+    "back, runs alone, after the others."
 )
 
 
@@ -46,7 +53,7 @@ def print_plan(console: Console, planned: PlannedRuns, costs: PlanCosts | None, 
     _print_facts(console, _totals(costs))
     console.print()
     note = _FOOTNOTE.format(capacity=costs.capacity, processors=costs.processors, most=costs.most, heavy=HEAVY)
-    console.print(Text(note, style="dim"))
+    console.print(Text(f"{_LEARNED if costs.learned_from else _COMPUTED} {note}", style="dim"))
 
 
 def _repetitions(planned: PlannedRuns) -> str:
@@ -90,7 +97,16 @@ def _totals(costs: PlanCosts) -> list[tuple[str, str]]:
     ]
     if costs.unknown_runs:
         totals.append(("programs", f"{costs.unknown_runs} runs, taken as 10 s each; what they send is not counted"))
+    totals.append(("forecast", _where_from(costs)))
     return totals
+
+
+def _where_from(costs: PlanCosts) -> str:
+    """Whether the times are learned, and from what."""
+    if not costs.learned_from:
+        return "computed: nothing was learned on this machine yet"
+    sessions = f"{costs.learned_from} run{'' if costs.learned_from == 1 else 's'} on this machine"
+    return f"learned from {sessions}; {costs.measured_runs} of {costs.runs} runs are of cells that were measured"
 
 
 def _print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:

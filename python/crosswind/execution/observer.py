@@ -41,3 +41,50 @@ class Observer:
 
     def run_ended(self) -> None:
         """Nothing more will come."""
+
+
+class Forwarding(Observer):
+    """Hands everything on to another observer; a subclass looks at some of it."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
+        """Handed on."""
+        self._observer.run_started(name, plan, missing)
+
+    def cell_started(self, planned: PlannedCell) -> None:
+        """Handed on."""
+        self._observer.cell_started(planned)
+
+    def cell_event(self, planned: PlannedCell, event: Event) -> None:
+        """Handed on."""
+        self._observer.cell_event(planned, event)
+
+    def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
+        """Handed on."""
+        self._observer.cell_ended(planned, end)
+
+    def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
+        """Handed on."""
+        self._observer.cell_repeated(planned, end)
+
+    def plan_grew(self, added: Sequence[PlannedCell]) -> None:
+        """Handed on."""
+        self._observer.plan_grew(added)
+
+    def precision(self, state: Sequence[CellPrecision]) -> None:
+        """Handed on."""
+        self._observer.precision(state)
+
+    def concurrency(self, now: Concurrency) -> None:
+        """Handed on."""
+        self._observer.concurrency(now)
+
+    def remark(self, text: str) -> None:
+        """Handed on."""
+        self._observer.remark(text)
+
+    def run_ended(self) -> None:
+        """Handed on."""
+        self._observer.run_ended()

@@ -7,21 +7,20 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from crosswind.cell.check import CheckedCell, check_study
 from crosswind.errors import StudyError
 from crosswind.execution.admission import CAPACITY
+from crosswind.execution.durations import MAX_AT_A_TIME, cell_time_of, side_by_side_ns
 from crosswind.execution.unmeasured import refuse_unmeasured
-from crosswind.forecast.cost import Forecast, makespan_ns, virtual_wall_ns
+from crosswind.forecast.cost import Forecast, virtual_wall_ns
+from crosswind.forecast.learned import CellTime, Durations
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan, PlanItem
-
-MAX_AT_A_TIME = 500
-"""Cells that a forecast lets run at a time, at most."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,8 @@ class PlanCosts:
         alone_runs: that run alone. unknown_runs: of programs, whose traffic nobody can forecast. if_virtual_ns: wall
         time of all runs if every one were in virtual time.
         capacity: processors that may be busy by forecast, of `processors`. most: runs at a time.
+        learned_from: runs on this machine that times were learned from, 0: none. measured_runs: of `runs`, those
+            whose very cell was measured there.
     """
 
     serial_ns: int
@@ -49,6 +50,9 @@ class PlanCosts:
     processors: int
     capacity: float
     most: int
+    learned_from: int = 0
+    measured_runs: int = 0
+    runs: int = 0
 
 
 def refuse_unknown_models(study: Study) -> None:
@@ -100,35 +104,61 @@ def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool]) ->
     )
 
 
-def plan_costs(plan: Plan, checked: Sequence[CheckedCell], *, packets: bool, capture: bool) -> PlanCosts:
-    """What a plan is forecast to take on this machine. Args: packets, capture: whether such files are kept."""
+def plan_costs(
+    plan: Plan, checked: Sequence[CheckedCell], *, packets: bool, capture: bool, learned: Durations | None = None
+) -> PlanCosts:
+    """What a plan is forecast to take on this machine.
+
+    Args: packets, capture: whether such files are kept. learned: what runs really took here; None for nothing.
+    """
+    learned = learned or Durations()
     processors = len(os.sched_getaffinity(0))
-    capacity = CAPACITY * processors
     cells = [checked[item.cell.index] for item in runs_of(plan, checked)]
-    runs = [cell.forecast for cell in cells]
-    real = [cell.forecast for cell in cells if not cell.is_virtual]
-    virtual = [cell.forecast for cell in cells if cell.is_virtual]
+    runs = [_LearnedRun.of(cell, learned) for cell in cells]
+    real = [run.forecast for run in runs if not run.cell.is_virtual]
+    virtual = [run.forecast for run in runs if run.cell.is_virtual]
+    real_s = learned.session_s("real", side_by_side_ns(real, virtual=False) / 1e9)
+    virtual_s = learned.session_s("virtual", side_by_side_ns(virtual, virtual=True) / 1e9)
+    if_virtual_s = learned.session_s("virtual", side_by_side_ns([run.if_virtual for run in runs], virtual=True) / 1e9)
     return PlanCosts(
         serial_ns=sum(run.duration_ns for run in real),
-        parallel_ns=makespan_ns(real, capacity=capacity, most=MAX_AT_A_TIME),
+        parallel_ns=round(real_s * 1e9),
         virtual_runs=len(virtual),
-        virtual_ns=_virtual_ns(virtual, processors),
+        virtual_ns=round(virtual_s * 1e9),
         alone_runs=sum(run.runs_alone for run in real),
         unknown_runs=sum(not cell.is_known for cell in cells),
-        if_virtual_ns=_virtual_ns(runs, processors),
-        packets=sum(run.packets for run in runs),
-        bytes=sum(run.bytes for run in runs),
+        if_virtual_ns=round(if_virtual_s * 1e9),
+        packets=sum(cell.forecast.packets for cell in cells),
+        bytes=sum(cell.forecast.bytes for cell in cells),
         disk_bytes=sum(cell.disk_bytes(packets=packets, capture=capture) for cell in cells),
         processors=processors,
-        capacity=capacity,
+        capacity=CAPACITY * processors,
         most=MAX_AT_A_TIME,
+        learned_from=learned.runs,
+        measured_runs=sum(run.is_measured for run in runs),
+        runs=len(runs),
     )
 
 
-def _virtual_ns(runs: Sequence[Forecast], processors: int) -> int:
-    """Wall time of runs in virtual time, one at a time on each processor."""
-    each = [virtual_wall_ns(run) for run in runs]
-    return max(sum(each) // processors, max(each, default=0))
+@dataclass(frozen=True)
+class _LearnedRun:
+    """A run of a cell with what it will take of the machine's time, here and if it were in virtual time."""
+
+    cell: CheckedCell
+    forecast: Forecast
+    if_virtual: Forecast
+    is_measured: bool
+
+    @classmethod
+    def of(cls, cell: CheckedCell, learned: Durations) -> Self:
+        time = cell_time_of(cell.parameters, cell.forecast)
+        seconds, is_measured = learned.cell_s(time)
+        forecast = replace(cell.forecast, duration_ns=round(seconds * 1e9))
+        if cell.is_virtual:
+            return cls(cell, forecast, forecast, is_measured)
+        kind = time.kind.replace("real", "virtual", 1)
+        otherwise, _ = learned.cell_s(CellTime("", kind, virtual_wall_ns(cell.forecast) / 1e9))
+        return cls(cell, forecast, replace(cell.forecast, duration_ns=round(otherwise * 1e9)), is_measured)
 
 
 def precision(study: Study) -> dict[str, Any] | None:

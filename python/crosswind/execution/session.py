@@ -4,6 +4,7 @@
 passes an observer. Nothing here judges what was measured: how often cells are run, a stopping rule may decide.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from typing import Any
 from crosswind.cell.binary import find_binary, used_placeholders
 from crosswind.cell.kernels import find_kernel
 from crosswind.errors import CrosswindError
+from crosswind.execution.durations import Timekeeper
 from crosswind.execution.growth import Growth, StoppingRules
 from crosswind.execution.observer import Observer
 from crosswind.execution.planning import planned_cells, precision, presentation, refuse_unknown_models
@@ -20,7 +22,7 @@ from crosswind.execution.scheduler import Scheduler
 from crosswind.execution.stops import stopped_by_signals
 from crosswind.store.directory import Store
 from crosswind.store.listing import fresh_directory, latest_run
-from crosswind.store.manifest import ClockJump, Manifest, Options, Session
+from crosswind.store.manifest import ClockJump, Manifest, Options, Session, Status
 from crosswind.store.plan import PlannedCell
 from crosswind.store.provenance import command_line, provenance
 from crosswind.store.run import Run
@@ -118,10 +120,13 @@ def execute(
         rule = rules.rule_of(store.manifest) if rules is not None else None
         seed = (store.manifest.precision or {}).get("seed", 0)
         growth = None if rule is None else Growth(store, rule, seed=seed)
-        scheduler = Scheduler(store, find_binary(), progress or Observer(), jobs=jobs, growth=growth)
+        timekeeper = Timekeeper(progress or Observer())
+        scheduler = Scheduler(store, find_binary(), timekeeper, jobs=jobs, growth=growth)
+        began = time.monotonic()
+        status = Status.STOPPED
         try:
             with stopped_by_signals(scheduler.stop):
-                scheduler.run()
+                status = scheduler.run()
         except CrosswindError as error:
             if store.results():
                 error.hint = " · ".join(
@@ -130,6 +135,9 @@ def execute(
             raise
         finally:
             _note_end(store, scheduler.clock_jumps)
+            # A number of cells at a time that was set by hand says nothing of what a plan forecasts.
+            says_something = status is Status.DONE and jobs is None
+            timekeeper.learn(time.monotonic() - began if says_something else None)
     return Run(store)
 
 

@@ -1,0 +1,142 @@
+"""Where it is kept what runs really took, so that `crosswind plan` forecasts better: a file in the user's cache.
+
+It is a help and nothing else: a run never fails for it. Where it is missing or damaged forecasts are computed as if
+nothing had been measured, and the next run begins it anew.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from crosswind.cache import cache_directory
+from crosswind.cell.process import CellEnd
+from crosswind.execution.admission import CAPACITY
+from crosswind.execution.observer import Forwarding, Observer
+from crosswind.forecast.cost import Forecast, makespan_ns, virtual_wall_ns
+from crosswind.forecast.learned import CellTime, Durations, key_of, kind_of
+from crosswind.store.plan import PlannedCell
+
+VARIABLE = "CROSSWIND_DURATIONS"
+OFF = "off"
+
+MAX_AT_A_TIME = 500
+"""Cells that a forecast lets run at a time, at most."""
+
+
+def durations_file() -> Path | None:
+    """Where durations are kept; None where nothing is to be learned."""
+    named = os.environ.get(VARIABLE)
+    if named == OFF:
+        return None
+    return Path(named) if named else cache_directory() / "durations.json"
+
+
+def read_durations() -> Durations:
+    """What was learned on this machine; nothing where the file is missing or damaged."""
+    file = durations_file()
+    try:
+        return Durations() if file is None else Durations.from_json(json.loads(file.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Durations()
+
+
+def learn(change: Callable[[Durations], None]) -> None:
+    """Changes what was learned. Several runs may do so at a time; where the file cannot be written, nothing is."""
+    file = durations_file()
+    if file is None:
+        return
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(file):
+            durations = read_durations()
+            change(durations)
+            part = file.with_name(f"{file.name}.part")
+            part.write_text(json.dumps(durations.as_json(), separators=(",", ":")), encoding="utf-8")
+            part.rename(file)
+    except OSError:
+        return
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    with file.with_name(f"{file.name}.lock").open("a", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def cell_time(planned: PlannedCell) -> CellTime:
+    """What tells a planned repetition's cell from others, and what it is computed to take."""
+    return cell_time_of(planned.parameters, forecast_of(planned))
+
+
+def forecast_of(planned: PlannedCell) -> Forecast:
+    """What a repetition was forecast to take when it was planned."""
+    return Forecast(
+        planned.expected_ns, planned.expected_packets, planned.expected_bytes, planned.expected_load, planned.undelayed
+    )
+
+
+def cell_time_of(parameters: Mapping[str, Any], forecast: Forecast) -> CellTime:
+    """The same of a cell as crosswind-cell takes it."""
+    kind = kind_of(parameters)
+    is_virtual = kind.startswith("virtual ")
+    predicted_ns = virtual_wall_ns(forecast) if is_virtual else forecast.duration_ns
+    return CellTime(key_of(parameters), kind, predicted_ns / 1e9)
+
+
+def side_by_side_ns(runs: Sequence[Forecast], *, virtual: bool) -> int:
+    """Wall time of runs side by side as far as this machine's processors carry them; `duration_ns` is that of each.
+
+    Args: virtual: whether they are in virtual time, where each keeps one processor busy.
+    """
+    processors = len(os.sched_getaffinity(0))
+    if virtual:
+        each = [run.duration_ns for run in runs]
+        return max(sum(each) // processors, max(each, default=0))
+    return makespan_ns(runs, capacity=CAPACITY * processors, most=MAX_AT_A_TIME)
+
+
+class Timekeeper(Forwarding):
+    """Notes how long every repetition of a session took. Args: observer: sees the run go by too."""
+
+    def __init__(self, observer: Observer) -> None:
+        super().__init__(observer)
+        self.taken: list[tuple[PlannedCell, float]] = []
+
+    def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
+        """Notes it, unless the cell failed, whose time says nothing."""
+        self._note(planned, end)
+        super().cell_ended(planned, end)
+
+    def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
+        """Notes an attempt that does not count: it took its time like any other."""
+        self._note(planned, end)
+        super().cell_repeated(planned, end)
+
+    def learn(self, wall_s: float | None) -> None:
+        """Learns from the session. Args: wall_s: what it took; None where that says nothing, as when it was stopped."""
+        taken = [(cell_time(planned), seconds) for planned, seconds in self.taken]
+        if not taken:
+            return
+
+        def change(durations: Durations) -> None:
+            durations.learn_cells(taken)
+            clocks = {cell.clock for cell, _ in taken}
+            if wall_s is not None and len(clocks) == 1:
+                durations.learn_session(clocks.pop(), self._side_by_side_s(), wall_s)
+
+        learn(change)
+
+    def _side_by_side_s(self) -> float:
+        """What the repetitions of the session take side by side, by how long they took: as a plan computes it."""
+        runs = [replace(forecast_of(planned), duration_ns=round(seconds * 1e9)) for planned, seconds in self.taken]
+        return side_by_side_ns(runs, virtual=self.taken[0][0].is_virtual) / 1e9
+
+    def _note(self, planned: PlannedCell, end: CellEnd) -> None:
+        if end.finished is not None:
+            self.taken.append((planned, end.elapsed_ns / 1e9))
