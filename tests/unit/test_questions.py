@@ -1,13 +1,21 @@
 """Questions that a study declares, from its file to the report, on data whose answer is known: both ways."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from crosswind.analysis import analyse
 from crosswind.analysis.result import Answer
-from crosswind.report.text.answers import answer_sentence, rounded
+from crosswind.report import answers_frame, worded
+from crosswind.report.html import render as render_html
+from crosswind.report.tables.answers import answer_table
+from crosswind.report.text.answers import VERDICTS, answer_sentence, rounded
+from crosswind.report.text.terminal import render
 from records import MS, echoes, path, record, runs
 
 FACTOR = "workload.transport"
@@ -138,3 +146,243 @@ def test_how_many_more_repetitions_would_tell() -> None:
 )
 def test_a_number_of_repetitions_is_as_exact_as_it_is_known(repetitions: int, said: int) -> None:
     assert rounded(repetitions) == said
+
+
+LOST = {"metric": "lost", "is_ratio": False}
+
+
+def failing(index: int, level: str, shares: list[int], **levels: str):
+    """Repetitions of ten echoes, of which so many time out."""
+    tables = [echoes([None] * lost + [10 * MS + at] * (10 - lost)) for at, lost in enumerate(shares)]
+    return runs(index, tables, {FACTOR: level, **levels})
+
+
+def test_shares_are_compared_in_percentage_points() -> None:
+    found = answer_of(asked(**LOST, yes="more"), cell(0, 10, "a"), failing(1, "b", [2, 3, 1, 2, 4, 2, 3, 2, 1, 3]))
+    assert (found.verdict, found.cases[0].effect.value) == ("yes", pytest.approx(0.23))
+    said = answer_sentence(found)
+    assert said.startswith(
+        "Yes: the share of exchanges that failed with b is 23 [16, 30] percentage points higher than"
+    )
+    assert said.endswith(" with a (23 % against 0 %), 10 repetitions each.")
+    none = answer_of(asked(**LOST, yes="more"), cell(0, 10, "a"), cell(1, 9, "b"))
+    assert (none.verdict, none.cases[0].constant) == ("no", True)
+
+
+def test_a_mean_is_without_the_exchanges_that_failed_and_says_so() -> None:
+    found = answer_of(asked(), cell(0, 10, "a"), failing(1, "b", [1] * 10))
+    assert ", 10 repetitions each, without the exchanges that failed (10 with b)" in answer_sentence(found)
+    by_median = answer_of(asked(statistic="median"), cell(0, 10, "a"), failing(1, "b", [1] * 10))
+    assert "failed" not in answer_sentence(by_median)
+
+
+def test_a_quantile_needs_its_messages_in_each_repetition() -> None:
+    two = cell(0, 10, "a"), cell(1, 9, "b")
+    found = answer_of(asked(statistic="p95"), *two)
+    assert (found.verdict, found.cases[0].effect.value) == ("cannot tell", None)
+    assert answer_sentence(found) == "Cannot tell: to compare p95, each repetition needs 100 messages, one has 10."
+    rng = np.random.default_rng(1)
+    many = [
+        runs(at, [echoes([round(MS * rng.normal(mean, 0.1)) for _ in range(100)]) for _ in range(6)], {FACTOR: level})
+        for at, (mean, level) in enumerate(((10, "a"), (9, "b")))
+    ]
+    found = answer_of(asked(statistic="p95"), *many)
+    assert found.verdict == "yes"
+    assert answer_sentence(found).startswith("Yes: the p95 round-trip time with b is 0.90")
+
+
+def test_where_nothing_succeeded_nobody_can_tell() -> None:
+    lost = runs(1, [echoes([None] * 5)] * 10, {FACTOR: "b"})
+    found = answer_of(asked(), cell(0, 10, "a"), lost)
+    assert (found.verdict, answer_sentence(found)) == ("cannot tell", "Cannot tell: no exchange succeeded with b.")
+    both = answer_of(asked(), runs(0, [echoes([None] * 5)] * 10, {FACTOR: "a"}), lost)
+    assert answer_sentence(both) == "Cannot tell: no exchange succeeded."
+    failed = runs(1, [None] * 3, {FACTOR: "b"})  # type: ignore[list-item]
+    assert answer_of(asked(), cell(0, 10, "a"), failed).verdict == "cannot tell"
+
+
+def exact(index: int, rtt_ms: float, level: str):
+    """An exact cell over TCP: one repetition that would come out the same every time."""
+    made = runs(index, [echoes([round(rtt_ms * MS)] * 10)], {FACTOR: level})
+    return [replace(one, exact=True) for one in made]
+
+
+@pytest.mark.parametrize(
+    ("other_ms", "fields", "expected", "said"),
+    [
+        (9, {}, "yes", "Yes: the mean round-trip time with b is exactly 0.900000 times that with a (9.00000 ms against "
+         "10.0000 ms); both are exact."),
+        (11, {}, "no", "No: the mean round-trip time with b is exactly 1.10000 times"),
+        (10, {}, "no", "No: the mean round-trip time with b is the same as with a (10.0000 ms); both are exact."),
+        (10, {"yes": "different"}, "no", "No: the mean"),
+        (9.9, {"margin": "5%", "bound": 0.05}, "no", "No: the mean round-trip time with b is exactly 0.990000 times "
+         "that with a (9.90000 ms against 10.0000 ms), less than the 5% that matters; both are exact."),
+        (9.9, {"margin": "5%", "bound": 0.05, "yes": "same"}, "yes", "Yes: the mean"),
+    ],
+)  # fmt: skip
+def test_exact_cells_are_compared_as_numbers(other_ms: float, fields: dict[str, Any], expected: str, said: str) -> None:
+    found = answer_of(asked(**fields), exact(0, 10, "a"), exact(1, other_ms, "b"))
+    (case,) = found.cases
+    assert (found.verdict, case.p_yes, case.p_no, case.needed) == (expected, None, None, None)
+    assert answer_sentence(found).startswith(said)
+
+
+def test_an_exact_cell_beside_a_random_one_is_a_constant() -> None:
+    found = answer_of(asked(), exact(0, 10, "a"), cell(1, 9, "b"))
+    assert found.verdict == "yes"
+    assert answer_sentence(found).endswith("; one is exact, the other from 10 repetitions.")
+
+
+def three_sizes(last_ms: float = 10.0) -> list[Any]:
+    """Three sizes, of which b is faster in two, and as given in the last."""
+    return [
+        cell(2 * at + side, mean, level, **{"workload.size": str(at)})
+        for at, other in enumerate((9.0, 9.2, last_ms))
+        for side, (mean, level) in enumerate(((10.0, "a"), (other, "b")))
+    ]
+
+
+THREE = {"each": {"a": [0, 2, 4], "b": [1, 3, 5]}, "cells": 6}
+
+
+@pytest.mark.parametrize(
+    ("last_ms", "verdict", "said"),
+    [
+        (9.1, "yes", "Yes, in all 3 cases: the mean round-trip time with b is 0.900 to 0.920 times that with a, 10 "
+         "repetitions each."),
+        (12.0, "mixed", "Yes in 2 of 3 cases (size 0; size 1), no in 1 (size 2): the mean round-trip time with b is "
+         "0.900 to 1.20 times that with a, 10 repetitions each."),
+        (9.95, "mixed", "Yes in 2 of 3 cases (size 0; size 1), cannot tell in 1 (size 2): the mean round-trip time "
+         "with b is 0.900 to 0.9950 times that with a, 10 repetitions each; where it cannot tell, about "),
+    ],
+)  # fmt: skip
+def test_of_several_cases_the_answer_counts(last_ms: float, verdict: str, said: str) -> None:
+    found = answer_of(asked(**THREE), *three_sizes(last_ms))
+    assert found.verdict == verdict
+    assert answer_sentence(found).startswith(said)
+    table = answer_table(found)
+    assert table is not None
+    assert [row[0] for row in table.rows] == ["size 0", "size 1", "size 2"]
+    assert table.rows[0][1:4] == ["10.00 ms", "9.00 ms", "0.900 [0.890, 0.910]"]
+    assert table.rows[0][-2] == "yes"
+
+
+def test_several_levels_are_compared_with_the_reference() -> None:
+    question = asked("a", "b", "c", cells=3)
+    found = answer_of(question, cell(0, 10, "a"), cell(1, 9, "b"), cell(2, 11, "c"))
+    assert [(case.other.level, case.verdict) for case in found.cases] == [("b", "yes"), ("c", "no")]
+    assert answer_sentence(found).startswith(
+        "Yes in 1 of 2 cases (b), no in 1 (c): the mean round-trip time with b or c is 0.900 to 1.10 times that with a"
+    )
+
+
+def test_questions_are_corrected_for_each_other() -> None:
+    """What one question answers by itself is not sure enough among forty."""
+    both = cell(0, 10, "a"), cell(1, 9.86, "b")
+    alone = answer_of(asked(), *both)
+    assert alone.verdict == "yes"
+    made = record(*(run for one in both for run in one), questions=[asked()] * 40)
+    together = analyse(made).answers
+    assert {answer.verdict for answer in together} == {"cannot tell"}
+    assert together[0].cases[0].p_yes == pytest.approx(min(1.0, 40 * (alone.cases[0].p_yes or 0)))
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        (asked("a", "c", each={"a": [0], "c": []}), "this run has no cell with workload.transport c"),
+        (asked(cells=0, each={"a": [], "b": []}, where={"path.loss": "9%"}), "this run has no cell with path.loss 9%"),
+        (asked("a", "b", each={"a": [7], "b": [8]}, cells=9), "none of its cells was executed"),
+        (asked(metric="goodput"), "its cells do not have the metric goodput"),
+        (asked("a", "b", each={"a": [0], "b": [2]}, cells=3),
+         "this run has no two cells that differ in workload.transport alone"),
+    ],
+)  # fmt: skip
+def test_what_a_run_does_not_have_is_said(question: dict[str, Any], why: str) -> None:
+    cells = cell(0, 10, "a"), cell(1, 9, "b"), cell(2, 9, "b", **{"workload.size": "5"})
+    made = record(*(run for one in cells for run in one), questions=[question])
+    result = analyse(made)
+    assert (result.answers[0].verdict, result.answers[0].reason) == ("cannot tell", why)
+    said = " ".join(render(result).split())
+    assert f"Not answered by this run: “Is it so?” ({why})." in said
+    assert "Median round-trip time" in said  # what a run without questions says
+    assert why in render_html(made, result)
+
+
+def test_terminal_page_json_and_frame_open_with_the_answer() -> None:
+    question = asked(asks="Is b faster than a?", note="A remark on it.")
+    made = record(*cell(0, 10, "a"), *cell(1, 9, "b"), questions=[question])
+    result = worded(analyse(made))
+    lines = render(result).splitlines()
+    assert lines[2] == "Is b faster than a?"
+    assert lines[3].startswith("  Yes: the mean round-trip time with b is 0.900 [0.890, 0.910] times")
+    page = render_html(made, result)
+    assert page.index("Is b faster than a?") < page.index("<strong>Yes</strong>: the mean") < page.index("2 cells, 20")
+    assert "A remark on it." in page
+    assert page.index('id="chart-0"') < page.index("2 cells, 20")
+    (answer,) = json.loads(result.to_json())["answers"]
+    assert answer["sentence"] == answer_sentence(result.answers[0])
+    frame = answers_frame(result)
+    assert frame.select("asks", "answer", "verdict", "reference", "other", "repetitions").row(0) == (
+        "Is b faster than a?", "yes", "yes", "a", "b", 10,
+    )  # fmt: skip
+    assert frame["effect"].item() == pytest.approx(0.9)
+
+
+def test_the_figure_that_a_study_names_shows_the_answer() -> None:
+    figure = {
+        "title": "By connection",
+        "metric": "rtt",
+        "x": "workload.connection",
+        "series": FACTOR,
+        "cells": [0, 1, 2, 3],
+    }
+    cells = [
+        cell(2 * at + side, mean + at, level, **{"workload.connection": ("kept", "new")[at]})
+        for at in (0, 1)
+        for side, (mean, level) in enumerate(((10, "a"), (9, "b")))
+    ]
+    question = asked(each={"a": [0, 2], "b": [1, 3]}, cells=4, figure="By connection")
+    made = record(*(run for one in cells for run in one), questions=[question], figures=[figure])
+    page = render_html(made, analyse(made))
+    assert page.count("By connection</figcaption>") == 1
+    assert page.index("<figcaption>By connection</figcaption>") < page.index("4 cells, 40")
+
+
+REPETITIONS = st.lists(
+    st.none() | st.lists(st.sampled_from([None, 1, 1, 5, 9]), min_size=1, max_size=12), min_size=1, max_size=5
+)
+QUESTIONS = st.fixed_dictionaries({
+    "yes": st.sampled_from(["less", "more", "different"]),
+    "statistic": st.sampled_from(["mean", "median", "p95", "trimmed_mean"]),
+    "metric": st.sampled_from(["rtt", "lost", "goodput", "head_of_line", "delayed_share"]),
+    "is_ratio": st.booleans(),
+    "bound": st.sampled_from([None, 0.05]),
+})  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(REPETITIONS, REPETITIONS, QUESTIONS)
+def test_whatever_was_measured_a_question_is_answered_in_a_sentence(
+    a: list[list[int | None] | None], b: list[list[int | None] | None], fields: dict[str, Any]
+) -> None:
+    """Round trips of some repetitions of two cells, ms; None: a timeout, or a repetition that failed."""
+    tables = [
+        [None if own is None else echoes([None if rtt is None else rtt * MS for rtt in own]) for own in side]
+        for side in (a, b)
+    ]
+    fields["is_ratio"] = fields["is_ratio"] and fields["metric"] == "rtt"
+    margin = {"margin": "5%"} if fields["bound"] else {}
+    if fields["metric"] != "rtt" and fields["statistic"] != "mean":
+        fields["statistic"] = "mean"
+    question = asked(**fields, **margin)
+    cells = [*runs(0, tables[0], {FACTOR: "a"}), *runs(1, tables[1], {FACTOR: "b"})]
+    result = analyse(record(*cells, questions=[question]))
+    (answer,) = result.answers
+    said = answer_sentence(answer)
+    assert said.endswith(".")
+    assert said.startswith(tuple(VERDICTS.values()))
+    assert "None" not in said
+    assert "nan" not in said
+    assert min(len(a), len(b)) >= 3 or answer.verdict == "cannot tell"
+    assert "Is it so?" in render(result)

@@ -121,7 +121,8 @@ def _needed(case: Case, tests: int, *, is_tested: bool) -> int | None:
     if effect is None or case.is_exact:
         return None
     alpha = ALPHA / tests
-    fewest = max(effect.needed or 0, MIN_UNITS)
+    # That there is an effect at all is tested before an interval is supported (`crosswind.stats.beyond`).
+    fewest = max(effect.needed or 0 if margin else 0, MIN_UNITS)
     if case.made.constant:
         return max(fewest, math.ceil(math.log2(2 / alpha)))
     if effect.units < 2:

@@ -12,7 +12,7 @@ from crosswind.report.charts.style import Specification
 from crosswind.report.page import Section
 from crosswind.report.tables.answers import answer_table
 from crosswind.report.tables.table import Column, Kind, Shown, Table
-from crosswind.report.text.answers import answer_sentence
+from crosswind.report.text.answers import answer_sentence, answered
 from crosswind.report.text.format import EXACT, NOT_MEASURED
 from crosswind.report.text.headline import Trust, sentences, verdict
 
@@ -38,7 +38,7 @@ class Markup:
         """Title, whether to trust it, and what it says."""
         found = verdict(result)
         lines = [*sentences(result), *result.warnings]
-        answers = "".join(self._answer(answer, result) for answer in result.answers)
+        answers = "".join(self._answer(answer, result) for answer in answered(result))
         return self.header(
             result.title, f"Crosswind study {result.study}", (found.trust, found.sentence), lines, first=answers
         )

@@ -16,7 +16,7 @@ from crosswind.report.text.effects import (
     what_of,
     with_level,
 )
-from crosswind.report.text.format import count, count_of, count_range, number, percent
+from crosswind.report.text.format import count, count_of, count_range, percent, three_digits
 
 VERDICTS = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "mixed": "It depends"}
 
@@ -30,6 +30,20 @@ def worded(result: Result) -> Result:
     """A result whose answers have their sentences."""
     answers = [answer.model_copy(update={"sentence": answer_sentence(answer)}) for answer in result.answers]
     return result.model_copy(update={"answers": answers})
+
+
+def answered(result: Result) -> list[Answer]:
+    """The questions of which a run has the cells, as far as they were executed."""
+    return [answer for answer in result.answers if answer.cases]
+
+
+def not_asked(result: Result) -> str | None:
+    """The questions of which a run does not have the cells, as a quick variant may not; None without one."""
+    absent = [answer for answer in result.answers if not answer.cases]
+    if not absent:
+        return None
+    named = "; ".join(f"“{answer.asks}” ({answer.reason})" for answer in absent)
+    return f"Not answered by this run: {named}."
 
 
 def answer_sentence(answer: Answer) -> str:
@@ -160,7 +174,7 @@ def _several(answer: Answer) -> str:
         with_level(answer, level) if not at else named_level(answer.factor, level) for at, level in enumerate(others)
     )
     said = f"{head}: the {what_of(answer)} {names} {_range(answer, known)} {reference}"
-    return said + _extent_of_all(known) + (_more(cases) if not few else _would_take_all(cases))
+    return said + (_would_take_all(cases) if few else _extent_of_all(known) + _more(cases))
 
 
 def _range(answer: Answer, cases: Sequence[AnswerCase]) -> str:
@@ -170,7 +184,9 @@ def _range(answer: Answer, cases: Sequence[AnswerCase]) -> str:
         low, high = number_of_ratio(min(values)), number_of_ratio(max(values))
         return f"is {low if low == high else f'{low} to {high}'} times that"
     divisor, unit = effect_scale(answer, *(case.effect for case in cases))
-    low, high = (f"{number(end, divisor)}" for end in (min(values), max(values)))
+    if not any(values):
+        return "does not differ from that"
+    low, high = (three_digits(end / divisor) for end in (min(values), max(values)))
     return f"differs by {low if low == high else f'{low} to {high}'} {unit} from that"
 
 

@@ -2,7 +2,7 @@
 
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Interval
 from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, metric_named
-from crosswind.report.text.format import EXACT, factor_name, interval, number, scale_of
+from crosswind.report.text.format import EXACT, factor_name, interval, number, percent, scale_of
 
 FEW = 3
 """Repetitions below which a number has no interval, whatever it is."""
@@ -43,7 +43,11 @@ def effect_text(answer: Answer, effect: Interval) -> str:
 
 def value_text(answer: Answer, side: AnswerSide) -> str:
     """What was measured of one level, with its unit; of few repetitions from the smallest to the largest."""
-    divisor, unit = scale_of([side.value.value], metric_of_answer(answer).unit.name)
+    metric = metric_of_answer(answer)
+    if metric.unit is SHARE and not side.value.is_exact:
+        ends = side.value.spread if side.value.units < FEW else None
+        return " to ".join(dict.fromkeys(map(percent, ends or (side.value.value,))))
+    divisor, unit = scale_of([side.value.value], metric.unit.name)
     ends = side.value.spread
     if side.value.value is None:
         return f"over {number(side.value.low, divisor)} {unit}".rstrip() if side.value.low is not None else "no value"
@@ -61,8 +65,7 @@ def clause(answer: Answer, case: AnswerCase) -> str:
     values = f"({value_text(answer, case.other)} against {value_text(answer, case.reference)})"
     effect = case.effect
     value = effect.value or 0.0
-    is_same = value == (1.0 if answer.scale == "ratio" else 0.0)
-    if is_same and (case.constant or effect.is_exact):
+    if _is_same(answer, case):
         return f"{other} is the same as {reference} ({value_text(answer, case.other)})"
     if answer.scale == "difference":
         return f"{other} {_differs(answer, effect)} {reference} {values}"
@@ -70,6 +73,12 @@ def clause(answer: Answer, case: AnswerCase) -> str:
         turned = f"({value_text(answer, case.reference)} against {value_text(answer, case.other)})"
         return f"{reference} is {_bare(interval(_inverse(effect)))} times that {other} {turned}"
     return f"{other} is {_bare(interval(effect))} times that {reference} {values}"
+
+
+def _is_same(answer: Answer, case: AnswerCase) -> bool:
+    """Whether both levels have the same number every time."""
+    every_time = case.constant or case.effect.is_exact
+    return every_time and case.effect.value == (1.0 if answer.scale == "ratio" else 0.0)
 
 
 def _differs(answer: Answer, effect: Interval) -> str:
@@ -105,6 +114,8 @@ def margin_words(answer: Answer, case: AnswerCase) -> str:
     bound = 1 + answer.bound if answer.scale == "ratio" else answer.bound
     value = case.effect.value
     least = 1 / bound if answer.scale == "ratio" else -bound
+    if _is_same(answer, case):
+        return ""
     near = least < value < bound
     return f", {'less' if near else 'more'} than the {answer.margin} that matters"
 

@@ -46,7 +46,7 @@ def number(value: float | None, divisor: float = 1.0, *, resolution: float | Non
 
 def three_digits(value: float | None) -> str:
     """A ratio or a coefficient: three significant digits, or a dash."""
-    return NOTHING if value is None else f"{value:.3g}".replace("-", MINUS)
+    return NOTHING if value is None else f"{value or 0.0:.3g}".replace("-", MINUS)
 
 
 def interval(estimate: "Interval | None", divisor: float = 1.0) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from crosswind.analysis.result import EquivalenceClaim, Result
+from crosswind.report.text.answers import answered, not_asked
 from crosswind.report.text.claims import VERDICTS
 from crosswind.report.text.exploration import exploration
 from crosswind.report.text.format import count, count_of, factor_name, levels, quantity
@@ -49,8 +50,16 @@ def sentences(result: Result) -> list[str]:
 
     Of a run without a question before them what it shows by itself: estimates, and how what people choose compares.
     """
-    found = [] if result.answers else exploration(result)
-    return [*found, _extent(result), *_clock(result), *_claims(result), *_equivalences(result)]
+    found = [] if answered(result) else exploration(result)
+    absent = not_asked(result)
+    return [
+        *found,
+        *([absent] if absent else []),
+        _extent(result),
+        *_clock(result),
+        *_claims(result),
+        *_equivalences(result),
+    ]
 
 
 def tally(claim: EquivalenceClaim) -> str:

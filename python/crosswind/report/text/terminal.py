@@ -10,7 +10,7 @@ from rich.text import Text
 from crosswind.analysis.result import Result
 from crosswind.report.tables import tables_of
 from crosswind.report.tables.table import Kind, Shown, Table
-from crosswind.report.text.answers import answer_sentence
+from crosswind.report.text.answers import answer_sentence, answered
 from crosswind.report.text.claims import claim_sentence
 from crosswind.report.text.format import levels
 from crosswind.report.text.headline import Trust, sentences, verdict
@@ -26,8 +26,9 @@ def print_result(result: Result, console: Console | None = None) -> None:
     found = verdict(result)
     out.print(Text(result.title, style="bold"))
     out.print(Text(f"{_MARKS[found.trust]} {found.sentence}", style=_COLOURS[found.trust]))
-    for answer in result.answers:
-        out.print(Text(answer.asks, style="bold"))
+    for answer in answered(result):
+        for line in textwrap.wrap(answer.asks, out.width):
+            out.print(Text(line, style="bold"))
         _print_wrapped(out, answer_sentence(answer))
     for sentence in (*sentences(result), *map(claim_sentence, result.claims)):
         _print_wrapped(out, sentence)
