@@ -321,7 +321,7 @@ def test_a_plan_says_what_a_run_would_take_and_makes_nothing(
     assert (status, err) == (0, "")
     lines = [line.rstrip() for line in out.splitlines()]
     assert lines[0].startswith("Quick start")
-    assert "plan     6 cells, 2 repetitions, 12 runs" in lines
+    assert "plan     6 cells, 5 repetitions, 30 runs" in lines
     assert "factor   path.loss = 0%, 5%" in lines
     assert (
         "checked  not by crosswind-cell: CROSSWIND_CELL is '/nowhere', which is not a program that can be run" in lines
