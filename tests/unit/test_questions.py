@@ -319,7 +319,7 @@ def test_terminal_page_json_and_frame_open_with_the_answer() -> None:
     page = render_html(made, result)
     assert page.index("Is b faster than a?") < page.index("<strong>Yes</strong>: the mean") < page.index("2 cells, 20")
     assert "A remark on it." in page
-    assert page.index('id="chart-0"') < page.index("2 cells, 20")
+    assert page.index("2 cells, 20") < page.index('id="chart-0"') < page.index("<h2>Round-trip time")
     (answer,) = json.loads(result.to_json())["answers"]
     assert answer["sentence"] == answer_sentence(result.answers[0])
     frame = answers_frame(result)
@@ -346,7 +346,8 @@ def test_the_figure_that_a_study_names_shows_the_answer() -> None:
     made = record(*(run for one in cells for run in one), questions=[question], figures=[figure])
     page = render_html(made, analyse(made))
     assert page.count("By connection</figcaption>") == 1
-    assert page.index("<figcaption>By connection</figcaption>") < page.index("4 cells, 40")
+    assert page.index("By connection</figcaption>") < page.index("<h2>Round-trip time")
+    assert "<h2>Figures</h2>" not in page
 
 
 REPETITIONS = st.lists(

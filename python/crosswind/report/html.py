@@ -40,6 +40,7 @@ def render(record: RunRecord, result: Result, *, data: Sequence[CellData] | None
     parts = [
         page.head(result),
         *([conditions_html(result.conditions)] if result.conditions else []),
+        page.figures_of_answers(result),
         *(page.section(section) for section in sections_of(record, result, cells)),
         page.notes(result),
         page.provenance(result),

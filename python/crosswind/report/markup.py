@@ -38,7 +38,7 @@ class Markup:
         """Title, whether to trust it, and what it says."""
         found = verdict(result)
         lines = [*sentences(result), *result.warnings]
-        answers = "".join(self._answer(answer, result) for answer in answered(result))
+        answers = "".join(_answer(answer) for answer in answered(result))
         return self.header(
             result.title, f"Crosswind study {result.study}", (found.trust, found.sentence), lines, first=answers
         )
@@ -52,18 +52,16 @@ class Markup:
             f'{first}<ul class="headline">{items}</ul>'
         )
 
-    def _answer(self, answer: Answer, result: Result) -> str:
-        """A question, its answer, the figure that shows it, and its cases."""
+    def figures_of_answers(self, result: Result) -> str:
+        """Of each answer the figure that shows it, and its cases."""
+        return "\n".join(self._figure_of(answer, result) for answer in answered(result))
+
+    def _figure_of(self, answer: Answer, result: Result) -> str:
         chart, table = answer_chart(answer, result), answer_table(answer)
-        verdict_word, _, rest = answer_sentence(answer).partition(":")
-        parts = [
-            f"<h2>{escaped(answer.asks)}</h2>",
-            f'<p class="answer"><strong>{escaped(verdict_word)}</strong>:{escaped(rest)}</p>',
-            f'<p class="help">{_with_code(escaped(answer.note))}</p>' if answer.note else "",
-            self._charts([chart]) if chart else "",
-            _fold(f"The {len(answer.cases)} cases", _table(table)) if table else "",
-        ]
-        return f'<section class="question {answer.verdict.replace(" ", "-")}">{"".join(parts)}</section>\n'
+        content = self._charts([chart]) if chart else ""
+        content += _fold(f"The {len(answer.cases)} cases", _table(table)) if table else ""
+        said = f'<p class="help">{escaped(answer_sentence(answer).partition(":")[0])}.</p>'
+        return _section(answer.asks, said + content) if content else ""
 
     def section(self, section: Section) -> str:
         """A section: its heading, what its numbers are, its charts, how to read them, its tables."""
@@ -112,6 +110,16 @@ class Markup:
             notes = "".join(f'<p class="foot">{escaped(note)}</p>' for note in chart.notes)
             figures.append(f'<figure>{caption}<div class="chart" id="{place}"></div>{notes}</figure>')
         return f'<div class="charts">{"".join(figures)}</div>' if figures else ""
+
+
+def _answer(answer: Answer) -> str:
+    """A question and its answer."""
+    said, _, why = answer_sentence(answer).partition(":")
+    note = f'<p class="help">{_with_code(escaped(answer.note))}</p>' if answer.note else ""
+    return (
+        f'<section class="question {answer.verdict.replace(" ", "-")}"><h2>{escaped(answer.asks)}</h2>'
+        f"<p><strong>{escaped(said)}</strong>:{escaped(why)}</p>{note}</section>\n"
+    )
 
 
 def terms_html(pairs: Iterable[tuple[str, str]]) -> str:

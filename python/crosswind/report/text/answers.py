@@ -174,6 +174,7 @@ def _several(answer: Answer) -> str:
         with_level(answer, level) if not at else named_level(answer.factor, level) for at, level in enumerate(others)
     )
     said = f"{head}: the {what_of(answer)} {names} {_range(answer, known)} {reference}"
+    said += f", where {answer.margin} would matter" if answer.margin else ""
     return said + (_would_take_all(cases) if few else _extent_of_all(known) + _more(cases))
 
 
