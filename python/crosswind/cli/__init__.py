@@ -24,6 +24,7 @@ from crosswind.errors import CrosswindError
 
 _COMMANDS = {
     "run": "Run a study, or one made of options, and report.",
+    "init": "Write a study to begin with, from four answers.",
     "studies": "List the built-in studies.",
     "networks": "List the networks with a name, their numbers and sources.",
     "show": "Show a study: its factors, its cells, how long it takes.",

@@ -125,7 +125,7 @@ def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     arrays = {key: value for key, value in table.items() if _is_array_of_tables(value)}
     for key, value in table.items():
         if key not in tables and key not in arrays:
-            yield f"{_key(key)} = {_value(value)}"
+            yield f"{_key(key)} = {write_value(value)}"
     for key, value in tables.items():
         yield from ("", f"[{'.'.join(map(_key, (*path, key)))}]")
         yield from _table(value, (*path, key))
@@ -140,15 +140,16 @@ def _is_array_of_tables(value: object) -> bool:
 
 
 def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _value(key)
+    return key if _BARE_KEY.fullmatch(key) else write_value(key)
 
 
-def _value(value: object) -> str:
+def write_value(value: object) -> str:
+    """A scalar, or a list of them, as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(write_value, value)) + "]"
     # TOML's basic strings escape as JSON's do, except that DEL must be escaped too.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,156 @@
+"""What somebody who begins wants to know, read from a few words: `crosswind init` asks for it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from crosswind.catalog import catalog
+from crosswind.errors import StudyError
+from crosswind.study.keys import KINDS
+from crosswind.study.levels import did_you_mean
+from crosswind.study.networks import NETWORKS
+from crosswind.units import UnitError, parse_duration, parse_probability, parse_size
+
+NOTHING = "nothing"
+_CONGESTION_CONTROLS = ("reno", "cubic", "bbr")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A workload that a study can begin with.
+
+    Attributes: title: what is measured, for a title. asked: the same for somebody who chooses. compare: levels to
+        compare unless something else is asked. bytes: what one exchange carries; of a transfer, at most.
+    """
+
+    title: str
+    asked: str
+    compare: str
+    bytes: int
+
+
+STARTERS: Mapping[str, Kind] = {
+    "echo": Kind("Messages and their answers", "messages that are answered, as of a game or an API", "tcp,quic", 1_000),
+    "transfer": Kind("Transfers", "files that are sent, each on a connection of its own", "tcp,quic", 1_000_000),
+    "page": Kind("Page loads", "web pages with scripts and images", "http2,http3", 636_000),
+    "connect": Kind("Connection set-up", "connections that are set up", "https1,http3", 10_000),
+    "multiplex": Kind("Messages on several streams", "messages on streams side by side", "http2,http3", 200),
+}
+"""What can be measured without a program of one's own, by the kind of workload."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What is compared: a key of a study and its levels; without levels nothing is."""
+
+    key: str = ""
+    levels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What somebody wants to know.
+
+    Attributes: what: a kind of workload, of STARTERS. networks: by name. compare: the factor.
+        target: of a precision, as "5%" or "2ms"; empty where `repetitions` says how often every cell is run.
+    """
+
+    what: str
+    networks: tuple[str, ...]
+    compare: Factor
+    target: str = ""
+    repetitions: int = 0
+
+
+def what_of(text: str) -> str:
+    """A kind of workload. Raises: StudyError."""
+    if text in STARTERS:
+        return text
+    if text in catalog().workloads:
+        message = "a program of your own is described in docs/study.md; its study cannot be made by questions"
+        raise StudyError(f"{text}: {message}", hint=f"one of {', '.join(STARTERS)}")
+    raise StudyError(f'"{text}" is nothing that can be measured here', hint=did_you_mean(text, STARTERS))
+
+
+def networks_of(text: str) -> tuple[str, ...]:
+    """Networks by name, with commas between. Raises: StudyError."""
+    names = _levels(text)
+    for name in names:
+        if name not in NETWORKS:
+            close = did_you_mean(name, NETWORKS)
+            hint = f"{close} " if close.startswith("did you mean") else ""
+            raise StudyError(f'there is no network "{name}"', hint=f"{hint}`crosswind networks` lists them")
+    return names
+
+
+def factor_of(text: str) -> Factor:
+    """What is compared: levels that say by themselves what they are, or KEY=LEVELS, or nothing. Raises: StudyError."""
+    if text.strip() in {"", NOTHING}:
+        return Factor()
+    key, equals, rest = text.partition("=")
+    if equals:
+        return _factor(_key_of(key.strip()), _levels(rest))
+    levels = _levels(text)
+    found = _key_that_takes(levels)
+    if found is None:
+        raise StudyError(
+            f'it is not clear what "{text.strip()}" is',
+            hint="name transports, networks, congestion controls, loss as 0%,2%, delays or sizes; or KEY=LEVELS, as "
+            "path.rate=5mbit,20mbit",
+        )
+    return _factor(found, levels)
+
+
+def _levels(text: str) -> tuple[str, ...]:
+    levels = tuple(piece.strip() for piece in text.split(","))
+    if "" in levels:
+        raise StudyError(f'"{text.strip()}": a name is empty', hint="write names with one comma between")
+    return tuple(dict.fromkeys(levels))
+
+
+def _key_of(word: str) -> str:
+    """A dotted key, or the only one that ends with a word."""
+    matching = [key for key in KINDS if key == word or key.split(".", 1)[1] == word]
+    if len(matching) > 1:
+        raise StudyError(f'"{word}" may be {" or ".join(matching)}', hint="name the key in full")
+    if not matching:
+        known = dict.fromkeys([*(key.split(".", 1)[1] for key in KINDS), *KINDS])
+        raise StudyError(f'there is no key "{word}"', hint=did_you_mean(word, known))
+    return matching[0]
+
+
+def _factor(key: str, levels: tuple[str, ...]) -> Factor:
+    for level in levels:
+        try:
+            KINDS[key].level(level)
+        except UnitError as error:
+            raise StudyError(f"{key}: {error.message}", hint=error.hint) from None
+    if len(levels) < 2 and key != "path.network":
+        raise StudyError(f"{key} = {', '.join(levels)}: one level compares nothing", hint="name two or more")
+    return Factor(key, levels)
+
+
+def _key_that_takes(levels: Sequence[str]) -> str | None:
+    known = {
+        "workload.transport": catalog().transports,
+        "path.network": NETWORKS,
+        "host.congestion_control": _CONGESTION_CONTROLS,
+    }
+    for key, names in known.items():
+        if all(level in names for level in levels):
+            return key
+    for key, parse, mark in (
+        ("path.loss", parse_probability, "%"),
+        ("path.delay", parse_duration, "s"),
+        ("workload.size", parse_size, "B"),
+    ):
+        if all(level.endswith(mark) and _reads(parse, level) for level in levels):
+            return key
+    return None
+
+
+def _reads(parse: Callable[[str], object], text: str) -> bool:
+    try:
+        parse(text)
+    except UnitError:
+        return False
+    return True
