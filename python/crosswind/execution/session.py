@@ -41,13 +41,14 @@ def run(
     rules: StoppingRules,
 ) -> Run:
     """As `crosswind.run`, which describes the arguments. rules: make the stopping rule of a study that needs one."""
+    began = time.monotonic()
     store = start(study, output=output, options=options, command=command, rules=rules)
     if progress and _fell_back(store.plan, study):
         progress.remark(
             "cells run in virtual time, because this machine does not let them make their network: "
             "`crosswind doctor` says why, docs/virtual-time.md what that means"
         )
-    return execute(store, jobs=jobs, progress=progress, rules=rules)
+    return execute(store, jobs=jobs, progress=progress, rules=rules, began=began)
 
 
 def resume(
@@ -110,9 +111,16 @@ def start(
 
 
 def execute(
-    store: Store, *, jobs: int | None = None, progress: Observer | None = None, rules: StoppingRules | None = None
+    store: Store,
+    *,
+    jobs: int | None = None,
+    progress: Observer | None = None,
+    rules: StoppingRules | None = None,
+    began: float | None = None,
 ) -> Run:
     """Runs what the store misses, and what its stopping rule asks for besides, and closes it.
+
+    Args: began: when the session did, by `time.monotonic`; None for now.
 
     Raises: EngineError, DiskError when no cell could run after this one; what was finished is kept.
     """
@@ -122,7 +130,7 @@ def execute(
         growth = None if rule is None else Growth(store, rule, seed=seed)
         timekeeper = Timekeeper(progress or Observer())
         scheduler = Scheduler(store, find_binary(), timekeeper, jobs=jobs, growth=growth)
-        began = time.monotonic()
+        began = time.monotonic() if began is None else began
         status = Status.STOPPED
         try:
             with stopped_by_signals(scheduler.stop):
