@@ -206,6 +206,9 @@ def test_a_key_outside_its_table_is_told_where_it_belongs() -> None:
     with pytest.raises(StudyError, match=r"my.toml:1: network: unknown key") as caught:
         study('network = "4g"\n' + ECHO)
     assert caught.value.hint == "network belongs under [path]"
+    with pytest.raises(StudyError) as caught:
+        study('[[part]]\nname = "x"\nsize = 1\n')
+    assert caught.value.hint == "size belongs under [part.workload]"
 
 
 Crosswind = Callable[..., tuple[int, str, str]]

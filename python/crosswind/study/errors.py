@@ -172,7 +172,8 @@ def _hint_of_unknown(location: Location, known: Sequence[str]) -> str:
         words = words[1:]
     home = next((key for key in KINDS if len(words) == 1 and key.partition(".")[2] == words[0]), None)
     if home is not None and words[0] not in known:
-        return f"{words[0]} belongs under [{home.partition('.')[0]}]"
+        part = "part." if location[0] == "part" else ""
+        return f"{words[0]} belongs under [{part}{home.partition('.')[0]}]"
     return renamed(".".join(words)) or did_you_mean(str(location[-1]), known)
 
 
