@@ -32,12 +32,26 @@ SCALARS = st.one_of(
 )
 VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=3), st.lists(st.lists(SCALARS, max_size=2), max_size=2))
 WORDS = sorted(
-    {word for key in KINDS for word in key.split(".")} | {"name", "levels", "seed", "repetitions", "x y", ""}
+    {word for key in KINDS for word in key.split(".")}
+    | {"name", "levels", "where", "reason", "seed", "repetitions", "x y", ""}
 )
 TABLES = st.recursive(VALUES, lambda inner: st.dictionaries(st.sampled_from(WORDS), inner, max_size=4), max_leaves=12)
 DOCUMENTS = st.dictionaries(
     st.sampled_from(
-        ["title", "path", "host", "workload", "study", "budget", "report", "quick", "part", "published", "other"]
+        [
+            "title",
+            "path",
+            "host",
+            "workload",
+            "study",
+            "budget",
+            "report",
+            "quick",
+            "part",
+            "published",
+            "exclude",
+            "other",
+        ]
     ),
     st.one_of(TABLES, st.lists(TABLES, max_size=3)),
     max_size=6,
@@ -97,7 +111,7 @@ def plausible(draw: st.DrawFn) -> dict[str, object]:
         "path.backend": ["tun", "direct", ["tun", "direct"]],
         "path.forward.loss": ["1%", ["2%", "3%"]],
         "host.congestion_control": ["reno", ["reno", "cubic"]],
-        "path.network": ["lan", ["localhost", "wan"]],
+        "path.network": ["lan", ["localhost", "wan"], ["thesis-lo", "wifi-lossy"]],
         "workload.transport": ["tcp", "udp", ["tcp", "udp"], *catalog().transports, ["https1", "http3"]],
         "workload.size": [1, "64kB", [1, "66kB"], 200],
         "workload.resumption": ["session", ["none", "0-rtt"]],
@@ -168,6 +182,7 @@ def test_any_override(overrides: dict[str, str]) -> None:
 def check_whole(study: Study) -> None:
     """A study that was accepted fits the schema, can be planned, handed to cells, and read back."""
     SCHEMA.validate(study.document)
+    assert all(note.startswith("Network ") for note in study.network_notes)
     plan = Plan.of(study)
     assert len(plan) == len(study) * study.repetitions
     for item in plan.items[:20]:
