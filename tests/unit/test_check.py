@@ -11,6 +11,7 @@ import pytest
 
 from cells import adhoc, checked, only_cell
 from crosswind.cell.check import check_study
+from crosswind.cell.kernels import Kernel
 from crosswind.errors import EngineError, StudyError
 from crosswind.study.design import Study
 
@@ -36,6 +37,14 @@ REFUSED = [
     ('[path]\nbackend = "direct"\nnetwork = "lan"', "4: path.backend "),
     ('transport = "udp"\nsize = 65508', "4: workload.size 65508 "),
     ('transport = "udp"\nsize = 65528\n[path]\nfamily = "ipv6"', "4: workload.size 65528 "),
+    (
+        'transport = "quic"\n[path]\nmtu = 1227',
+        "5: path.mtu 1227 is too small for quic: the first packets of QUIC have 1228",
+    ),
+    (
+        'transport = "webtransport"\n[path]\nmtu = 600\nbackend = "direct"',
+        "5: path.mtu 600 is too small for webtransport",
+    ),
     ('transport = "quic-datagram"\nsize = "1200B"', "4: workload.size (1200B) "),
     ('transport = "http1"\nconnection = "new"\nresumption = "session"', "5: workload.resumption (session) "),
     ('transport = "wss"\nconnection = "new"\nresumption = "0-rtt"', "5: workload.resumption "),
@@ -67,6 +76,57 @@ def test_a_refusal_names_file_line_key_and_value(more: str, message: str) -> Non
 )
 def test_a_refusal_names_the_option(kind: str, options: dict[str, object], message: str) -> None:
     assert refused(adhoc(kind, **options)).message.startswith(message)
+
+
+@pytest.mark.parametrize("mtu", ["1228B", "1280B"])
+def test_quic_fits_where_its_first_datagrams_do(mtu: str) -> None:
+    assert only_cell("echo", transport="quic", path__mtu=mtu)
+    assert only_cell("echo", transport="tcp", path__mtu="600B")
+
+
+PLACEHOLDER = '[workload]\nkind = "program"\nclient = ["curl", "http://{srver}/"]\nserver = ["{cell}"]\n'
+
+
+def test_a_word_that_is_nearly_a_placeholder_is_refused_with_the_one_that_is_meant() -> None:
+    error = refused(study(PLACEHOLDER))
+    assert error.message.startswith("my.toml:3: workload.client ")
+    assert error.message.endswith(" has {srver}, which is no placeholder")
+    assert error.hint is not None
+    assert error.hint.startswith("did you mean {server}?")
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "{server}",
+        "{python}x{cell}",
+        "${srver}",
+        "%{clent}",
+        "{{srver}}",
+        "{name}",
+        "{print $1}",
+        '{"server": 1}',
+        "{1..3}",
+    ],
+)
+def test_other_braces_in_the_arguments_of_programs_stay(argument: str) -> None:
+    assert only_cell("program", client=f"run '{argument}'")
+
+
+def test_a_congestion_control_that_the_kernel_of_virtual_time_lacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = Kernel(Path("linux"), "6.12", "6.12.90", "s", "d", "o", frozenset({"reno", "cubic"}))
+    monkeypatch.setattr("crosswind.cell.check.find_kernel", lambda _series: kernel)
+    monkeypatch.setattr("crosswind.cell.clocks.find_kernel", lambda _series: kernel)
+    wanted = '[host]\nclock = "virtual"\ncongestion_control = ["cubic", "vegas"]\n'
+    error = refused(study(ECHO + wanted))
+    assert error.message == (
+        "my.toml:5: host.congestion_control (vegas): cannot use congestion control vegas: "
+        "the kernel of virtual time (6.12.90) does not offer it (1 of 2 cells)"
+    )
+    assert error.hint == "it offers: cubic reno"
+    silent = Kernel(Path("linux"), "6.12", "6.12.90", "s", "d", "o", None)
+    monkeypatch.setattr("crosswind.cell.check.find_kernel", lambda _series: silent)
+    assert len(checked(study(ECHO + wanted))) == 2
 
 
 def test_what_is_refused_in_some_cells_names_the_levels_that_decide() -> None:

@@ -61,6 +61,16 @@ def test_the_newest_build_of_a_series_is_found_and_the_newest_series_first(build
     assert find_kernel("6.1").name == "6.1-a"
 
 
+def test_a_kernel_says_which_congestion_controls_it_offers(build: Build, tmp_path: Path) -> None:
+    build("6.12", "a")
+    assert find_kernel().congestion_controls is None
+    options = "".join(f"CONFIG_TCP_CONG_{name}=y\n" for name in ("ADVANCED", "CUBIC", "HSTCP"))
+    options += "# CONFIG_TCP_CONG_BBR is not set\n"
+    place = tmp_path / "cache" / "crosswind" / "kernels" / "6.12"
+    (place / ".config").write_text(f'{options}CONFIG_DEFAULT_TCP_CONG="cubic"\n', encoding="utf-8")
+    assert find_kernel().congestion_controls == {"reno", "cubic", "highspeed"}
+
+
 def test_a_package_brings_kernels_and_those_built_here_come_first(build: Build, install: Build, tmp_path: Path) -> None:
     assert installed_kernels() == []
     install("6.12", "theirs")

@@ -7,6 +7,7 @@ use crosswind_host::{Backend, Family, HostConfig, Placement};
 use crosswind_ledger::Budget;
 use crosswind_path::{DirectionConfig, PathConfig};
 use crosswind_settings::{Group, SettingError, describe};
+use crosswind_transport::Carrier;
 use crosswind_workload::{PathFacts, WorkloadConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,8 @@ const MAX_HEARTBEAT_NS: u64 = 60_000_000_000;
 const MIN_MTU: u32 = 576;
 /// RFC 8200: likewise.
 const MIN_MTU_IPV6: u32 = 1280;
+/// RFC 9000, section 14.1: the first datagrams have 1200 bytes, and with them go headers of UDP and IPv4. IPv6 always has room.
+const MIN_MTU_QUIC: u32 = 1200 + 8 + 20;
 /// What the length field of an IP packet holds.
 const MAX_MTU: u32 = 65_535;
 
@@ -206,6 +209,7 @@ impl Cell {
                 "use the backend tun, or no packet records",
             );
         }
+        self.check_mtu()?;
         match &self.output.directory {
             None if self.output.packets || self.output.capture || self.output.qlog => refuse(
                 "output.directory",
@@ -215,6 +219,23 @@ impl Cell {
             Some(directory) if !directory.is_dir() => {
                 let problem = format!("{} is not a directory", directory.display());
                 refuse("output.directory", &problem, "make it first")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses QUIC where its first datagrams do not fit: it would wait for an answer until its timeout.
+    fn check_mtu(&self) -> Result<(), SettingError> {
+        match self.workload.connections() {
+            Some(needs)
+                if needs.transport.features().carrier == Carrier::Quic && self.path.mtu_bytes < MIN_MTU_QUIC =>
+            {
+                let problem = format!(
+                    "{} is too small for {}: the first packets of QUIC have {MIN_MTU_QUIC} bytes",
+                    self.path.mtu_bytes, needs.transport
+                );
+                let hint = format!("raise it to {MIN_MTU_QUIC} or more, or use a transport over TCP");
+                Err(SettingError::new("path.mtu_bytes", problem, hint))
             }
             _ => Ok(()),
         }

@@ -137,6 +137,10 @@ fn impossible_paths_are_refused_by_key() {
     assert_refused(&json!({"path": {"mtu_bytes": 575}}), "path.mtu_bytes", "575 is not between 576 and 65535");
     let mtu = json!({"path": {"mtu_bytes": 1279, "family": "ipv6"}});
     assert_refused(&mtu, "path.mtu_bytes", "1279 is not between 1280 and 65535");
+    let quic =
+        |mtu: u32| json!({"path": {"mtu_bytes": mtu}, "workload": {"kind": "echo", "transport": "webtransport"}});
+    assert_refused(&quic(1227), "path.mtu_bytes", "1227 is too small for webtransport");
+    assert_eq!(filled_in(&quic(1228))["path"]["mtu_bytes"], 1228);
     let direct = json!({"path": {"backend": "direct", "forward": {"loss": 0.1}}});
     assert_refused(&direct, "path.backend", "takes no loss, delay, rate or queue");
 }

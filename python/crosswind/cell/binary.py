@@ -1,5 +1,6 @@
 """The program `crosswind-cell`: where it is, and what placeholders in argument lists stand for on this machine."""
 
+import difflib
 import os
 import re
 import shutil
@@ -12,6 +13,15 @@ from typing import Any
 from crosswind.errors import EngineError
 
 BINARY = "crosswind-cell"
+_ADDRESSES = ("{server}", "{client}")
+"""Placeholders that crosswind-cell fills in itself."""
+
+_WORD_IN_BRACES = re.compile(r"(?<![$%{])\{[A-Za-z_][A-Za-z0-9_]*\}(?!\})")
+"""What may be meant as a placeholder: not ${server} of a shell, %{http_code} of curl, {{server}} of a template."""
+
+_CLOSE = 0.75
+"""How alike a word is to a placeholder that is likely to be meant (difflib's ratio, braces included)."""
+
 REINSTALL = "`make install` builds it for this machine; `crosswind doctor` checks it"
 
 
@@ -45,9 +55,23 @@ def placeholders(binary: Path) -> dict[str, str]:
     return {"{python}": sys.executable or "python3", "{cell}": str(binary.absolute())}
 
 
+def misspelt_placeholder(command: Iterable[str], binary: Path) -> tuple[str, str] | None:
+    """What looks like a placeholder in an argument list and is none, and the one that is likely to be meant.
+
+    Other words in braces stay as they are: scripts, formats and JSON are full of them.
+    """
+    known = [*_ADDRESSES, *placeholders(binary)]
+    for argument in command:
+        for word in _WORD_IN_BRACES.findall(argument):
+            close = difflib.get_close_matches(word, known, n=1, cutoff=_CLOSE)
+            if close and word not in known:
+                return word, close[0]
+    return None
+
+
 def used_placeholders(cells: Iterable[Mapping[str, Any]], binary: Path) -> dict[str, str]:
     """Those of `placeholders` that the programs of some cells name."""
-    arguments = [argument for cell in cells for command in _commands(cell).values() for argument in command]
+    arguments = [argument for cell in cells for command in commands_of(cell).values() for argument in command]
     return {
         name: meaning
         for name, meaning in placeholders(binary).items()
@@ -57,7 +81,7 @@ def used_placeholders(cells: Iterable[Mapping[str, Any]], binary: Path) -> dict[
 
 def filled_in(cell: Mapping[str, Any], binary: Path) -> Mapping[str, Any]:
     """The cell with its programs' placeholders filled in; those for addresses are crosswind-cell's own."""
-    commands = _commands(cell)
+    commands = commands_of(cell)
     if not commands:
         return cell
     known = placeholders(binary)
@@ -65,7 +89,7 @@ def filled_in(cell: Mapping[str, Any], binary: Path) -> Mapping[str, Any]:
     return {**cell, "workload": {**cell["workload"], **filled}}
 
 
-def _commands(cell: Mapping[str, Any]) -> dict[str, list[str]]:
+def commands_of(cell: Mapping[str, Any]) -> dict[str, list[str]]:
     """The argument lists of a cell, by end; none but for the workload `program`."""
     workload = cell.get("workload") or {}
     if workload.get("kind") != "program":

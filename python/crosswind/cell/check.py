@@ -15,8 +15,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from crosswind.catalog import Carrier, catalog
-from crosswind.cell.binary import REINSTALL
+from crosswind.cell.binary import REINSTALL, commands_of, misspelt_placeholder
 from crosswind.cell.clocks import clock_for
+from crosswind.cell.kernels import find_kernel
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
 from crosswind.errors import EngineError
@@ -157,15 +158,49 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
     """
     cells = tuple(study.cells())
     budget = study.budget
-    lines = [json.dumps(_on_its_clock({**cell_json(cell, budget), "id": f"c{cell.index:03d}"})) for cell in cells]
-    answers = _ask(lines, binary)
-    refused = {answer.index: answer for answer in answers if isinstance(answer, _Refused)}
+    asked = [_on_its_clock({**cell_json(cell, budget), "id": f"c{cell.index:03d}"}) for cell in cells]
+    answers = _ask([json.dumps(cell) for cell in asked], binary)
+    refused = {
+        answer.index: Refusal(answer.key, answer.message, answer.hint)
+        for answer in answers
+        if isinstance(answer, _Refused)
+    }
+    for index, cell in enumerate(asked):
+        if index not in refused and (refusal := _misspelt(cell, binary) or _missing_in_guest(cell)) is not None:
+            refused[index] = refusal
     if refused:
-        raise refusal_error(
-            study, cells, {index: Refusal(said.key, said.message, said.hint) for index, said in refused.items()}
-        )
+        raise refusal_error(study, cells, refused)
     checked = [answer for answer in answers if isinstance(answer, _Checked)]
     return tuple(_checked_cell(cell, answer, binary) for cell, answer in zip(cells, checked, strict=True))
+
+
+def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
+    """Why the argument lists of a cell's programs cannot be meant, if so."""
+    for end, command in commands_of(cell).items():
+        if (found := misspelt_placeholder(command, binary)) is not None:
+            word, meant = found
+            hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"
+            return Refusal(f"workload.{end}", f"workload.{end} has {word}, which is no placeholder", hint)
+    return None
+
+
+def _missing_in_guest(cell: Mapping[str, Any]) -> Refusal | None:
+    """What a cell in virtual time asks of its kernel that this does not have, if so.
+
+    Of the machine's own kernel, crosswind-cell says it.
+    """
+    host = cell["host"]
+    wanted = host.get("congestion_control")
+    if host["clock"] != "virtual" or wanted is None:
+        return None
+    kernel = find_kernel(host.get("kernel"))
+    if kernel.congestion_controls is None or wanted in kernel.congestion_controls:
+        return None
+    return Refusal(
+        "host.congestion_control",
+        f"cannot use congestion control {wanted}: the kernel of virtual time ({kernel.release}) does not offer it",
+        f"it offers: {' '.join(sorted(kernel.congestion_controls))}",
+    )
 
 
 def _on_its_clock(cell: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ puts kernels into a directory of the user's; the optional package crosswind-kern
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -18,12 +19,16 @@ PACKAGE = "crosswind-kernel"
 """The package that brings kernels (`make kernel-wheel`)."""
 
 
+_OTHER_NAMES = {"HSTCP": "highspeed"}
+
+
 @dataclass(frozen=True)
 class Kernel:
     """One built kernel.
 
     Attributes: series: as a study names it, 6.12. release: as it calls itself. source: package and version it was built
         from. digest: of all that went into it. origin: the directory or the package that it is in.
+        congestion_controls: that it offers; None where it does not say.
     """
 
     program: Path
@@ -32,6 +37,7 @@ class Kernel:
     source: str
     digest: str
     origin: str
+    congestion_controls: frozenset[str] | None = None
 
     @property
     def name(self) -> str:
@@ -98,10 +104,30 @@ def _read(place: Path, origin: str) -> Kernel | None:
     program = place.resolve() / "linux"
     try:
         facts = json.loads((place / "kernel.json").read_text(encoding="utf-8"))
-        kernel = Kernel(program, facts["series"], facts["release"], facts["source"], facts["digest"], origin)
+        kernel = Kernel(
+            program,
+            facts["series"],
+            facts["release"],
+            facts["source"],
+            facts["digest"],
+            origin,
+            _congestion_controls(place / ".config"),
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return kernel if os.access(program, os.X_OK) else None
+
+
+def _congestion_controls(configuration: Path) -> frozenset[str] | None:
+    """The congestion controls that a kernel was built with; None where its configuration is not beside it."""
+    try:
+        text = configuration.read_text(encoding="utf-8")
+    except OSError:
+        return None
+    options = re.findall(r"^CONFIG_TCP_CONG_([A-Z]+)=y$", text, re.MULTILINE)
+    # Reno is part of TCP itself. Names are those of the options, but for one.
+    names = {"reno", *(_OTHER_NAMES.get(option, option.lower()) for option in options)}
+    return frozenset(names - {"advanced"})
 
 
 def _numbers(series: str) -> tuple[int, ...]:
