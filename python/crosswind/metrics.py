@@ -63,6 +63,8 @@ class Per(Enum):
     """One for each repetition. The formula sums up the samples table of a repetition."""
     MESSAGE = "message"
     """One for each repetition, a mean over its messages. The formula is about what was counted in the repetition."""
+    REPORTED = "reported"
+    """One for each time in a list that the client program of a repetition printed. The formula is about one of them."""
 
 
 class Place(Enum):
@@ -132,7 +134,7 @@ class Metric:
     @property
     def has_quantiles(self) -> bool:
         """Whether a repetition has quantiles of its own: it has many values, and not of 0 and 1 alone."""
-        return self.per is Per.EXCHANGE and not self.is_share
+        return self.per in (Per.EXCHANGE, Per.REPORTED) and not self.is_share
 
     @property
     def is_wait(self) -> bool:
@@ -229,9 +231,16 @@ _ALL_METRICS = (
     Metric("cpu_server", "Server's processor time, a message", TIME,
            "Time that the server's threads ran for each message.",
            "cpu_server_ns / messages", per=Per.MESSAGE, place=Place.PROCESSOR, column="server"),
+    Metric("program_time", "Time of the client program", TIME,
+           "From starting the client program to its end, where it ended with exit status 0.",
+           _ROUND_TRIP, workloads={"program": {}}, is_whole=True, compared_in=("program",)),
+    Metric("client_time", "Time of an exchange, by the client", TIME,
+           "Each of the times that the client program printed.",
+           "1e9 * time_s", per=Per.REPORTED, workloads={"program": {}}, compared_in=("program",)),
     Metric("send_time", "Sending time of a message", TIME,
            "How long the client program says that sending a message took.",
-           "program_ns / program_messages", per=Per.MESSAGE, workloads={"program": {}}, place=Place.PROGRAMS),
+           "program_ns / program_messages", per=Per.MESSAGE, workloads={"program": {}}, place=Place.PROGRAMS,
+           compared_in=("program",)),
 )  # fmt: skip
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL_METRICS}

@@ -67,6 +67,11 @@ def empty_samples() -> pl.DataFrame:
     return pl.DataFrame(schema=SAMPLE_SCHEMA)
 
 
+def output_of_program(key: str, name: str = "client.err") -> str:
+    """Where a run keeps what a program of a repetition printed, within the run's directory."""
+    return f"cells/{key}/{name}"
+
+
 @dataclass(frozen=True)
 class CellRun:
     """One executed repetition of one cell.
@@ -83,8 +88,7 @@ class CellRun:
         beside: most other cells that ran at the same time; None where that is not known.
         samples: its samples table, shape of SAMPLE_SCHEMA; empty when failed or for a program workload.
         objects: its objects table, shape of OBJECT_SCHEMA; empty for all but pages.
-        client_out, client_err: what the client of a program workload printed, empty where that is large, and the end of
-            its standard error.
+        client_out: what the client of a program workload printed on its standard output; of much, the end of it.
     """
 
     key: str
@@ -101,7 +105,6 @@ class CellRun:
     samples: pl.DataFrame = field(default_factory=empty_samples)
     objects: pl.DataFrame = field(default_factory=empty_objects)
     client_out: str = ""
-    client_err: str = ""
 
     @property
     def clock(self) -> Literal["real", "virtual"]:

@@ -40,16 +40,18 @@ def test_a_client_is_profiled_against_our_server(crosswind: Cli) -> None:
     assert crosswind("report", "here").out.count("Client programs") == 1
 
 
-def test_a_run_without_the_library_goes_on_and_says_what_to_install(crosswind: Cli) -> None:
+def test_a_run_without_the_library_fails_and_says_what_to_install(crosswind: Cli) -> None:
     # `-m` looks into the working directory first.
     (crosswind.cwd / "websocket.py").write_text("raise ImportError\n", encoding="utf-8")
     (crosswind.cwd / "peer.toml").write_text(STUDY, encoding="utf-8")
     ended = crosswind("run", "peer.toml", *ANY_FIDELITY, "--json")
-    assert ended.status == 0, ended.err
+    assert ended.status == 1
     (cell,) = ended.json["cells"]
     said = "exit status 2: Python's websocket-client is not installed (pip install websocket-client)"
-    assert cell["warnings"] == [f"the client program ended with {said}"]
-    assert [peer["problem"] for peer in ended.json["peers"]] == cell["warnings"]
+    text = f"the client program ended with {said}"
+    assert [peer["problem"] for peer in ended.json["peers"]] == [text]
+    assert cell["reason"] == f"no run of the client program succeeded: {text} (cells/c000-r00/client.err)"
+    assert f"failed: #1: {text} (cells/c000-r00/client.err)" in ended.err
 
 
 @pytest.mark.parametrize("transport", ["tcp", "websocket"])

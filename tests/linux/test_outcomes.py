@@ -12,15 +12,59 @@ def test_a_cell_without_failures_counts_none(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "program"),
+    ("script", "program", "failed"),
     [
-        ("exit 0", {"exit_code": 0, "signal": None}),
-        ("exit 3", {"exit_code": 3, "signal": None}),
-        ("kill -TERM $$", {"exit_code": None, "signal": 15}),
+        ("exit 0", {"exit_code": 0, "signal": None}, None),
+        ("exit 3", {"exit_code": 3, "signal": None}, ("error", "ended with exit status 3")),
+        ("echo a; echo b >&2; exit 3", {"exit_code": 3, "signal": None}, ("error", "ended with exit status 3: b")),
+        ("echo a; exit 3", {"exit_code": 3, "signal": None}, ("error", "ended with exit status 3: a")),
+        ("kill -TERM $$", {"exit_code": None, "signal": 15}, ("error", "ended with signal 15 (SIGTERM)")),
+        ("echo a; sleep 100", {"exit_code": None, "signal": 15}, ("timeout", "did not end within 0.3 s: a")),
+        (
+            "trap '' TERM; while :; do sleep 1; done",
+            {"exit_code": None, "signal": 9},
+            ("timeout", "did not end within 0.3 s"),
+        ),
     ],
 )
-def test_how_the_client_program_ended_is_a_field_of_the_result(lab: Lab, script: str, program: Object) -> None:
-    result = lab.run({"kind": "program", "client": ["sh", "-c", script]}).result
-    assert result["program"] == program
-    assert result["warnings"] == []
-    assert result["samples"] == {"rows": 0, "ok": 0, "lost": 0, "outcomes": []}
+def test_a_run_of_the_client_is_one_exchange_and_says_how_it_ended(
+    lab: Lab, script: str, program: Object, failed: tuple[str, str] | None
+) -> None:
+    timeout = {"timeout_ns": 300_000_000} if failed and failed[0] == "timeout" else {}
+    ended = lab.run({"kind": "program", "client": ["sh", "-c", script], **timeout})
+    result = ended.result
+    assert (result["program"], result["warnings"]) == (program, [])
+    outcomes = []
+    if failed:
+        outcomes = [{"outcome": failed[0], "count": 1, "first_error": f"the client program {failed[1]}"}]
+    assert result["samples"] == {"rows": 1, "ok": 1 - len(outcomes), "lost": len(outcomes), "outcomes": outcomes}
+    (sample,) = ended.samples().to_dicts()
+    assert sample["outcome"] == (failed[0] if failed else "ok")
+    if sample["outcome"] == "timeout":
+        assert sample["received_ns"] is None
+    else:
+        assert 0 < sample["received_ns"] - sample["sent_ns"] <= result["elapsed_ns"]
+
+
+def test_the_message_has_the_last_words_of_both_programs(lab: Lab) -> None:
+    server = ["sh", "-c", "sleep 0.3; echo address in use >&2; exit 4"]
+    client = ["sh", "-c", "sleep 0.5; echo no answer >&2; exit 3"]
+    result = lab.run({"kind": "program", "client": client, "server": server}).result
+    assert result["samples"]["outcomes"][0]["first_error"] == (
+        "the client program ended with exit status 3: no answer; "
+        "the server program had ended before the client, with exit status 4: address in use"
+    )
+    talking = ["sh", "-c", "echo listening; exec sleep 100"]
+    result = lab.run({"kind": "program", "client": client, "server": talking}).result
+    assert result["samples"]["outcomes"][0]["first_error"] == (
+        "the client program ended with exit status 3: no answer; the server program was still running: listening"
+    )
+
+
+def test_a_server_that_fails_while_the_client_succeeds_is_a_warning(lab: Lab) -> None:
+    server = ["sh", "-c", "sleep 0.3; echo address in use >&2; exit 4"]
+    result = lab.run({"kind": "program", "client": ["sleep", "0.5"], "server": server}).result
+    assert result["samples"]["ok"] == 1
+    assert result["warnings"] == ["the server program had ended before the client, with exit status 4: address in use"]
+    once = lab.run({"kind": "program", "client": ["sleep", "0.5"], "server": ["sleep", "0.3"]}).result
+    assert once["warnings"] == []

@@ -1,4 +1,4 @@
-"""Client programs that report their own functions: times and shares computed by hand; malformed reports are refused."""
+"""Client programs: what they print, by numbers computed by hand; how they ended; what is not understood."""
 
 import json
 from typing import Any
@@ -13,11 +13,11 @@ from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.programs import program_tables, readable
 from crosswind.report.tables.published import published_tables
 from crosswind.report.text.terminal import render
-from records import echoes, empty_samples, finished, record, run
+from records import MS, echoes, finished, record, run, table
 
 PROGRAM = {"workload": {"kind": "program", "client": ["{python}"], "server": None}}
 ENDED = "the client program ended with exit status 2"
-FAILED = {"exit_code": 2, "signal": None}
+LOG = "cells/c000-r00/client.err"
 PUBLISHED = {
     "source": "An article",
     "metric": "send_time",
@@ -35,11 +35,17 @@ def report(seconds: object, messages: int, *functions: tuple[str, int, float], *
     return json.dumps({"seconds": seconds, "messages": messages, "functions": listed, "version": "1.9"} | changes)
 
 
-def program(out: str, *, cell: int = 0, repetition: int = 0, part: str = "slow", err: str = "", **end: Any) -> CellRun:
-    """A repetition whose client printed `out` and `err`. end: how it ended, in its `finished` event."""
-    ended = finished() | {"program": {"exit_code": 0, "signal": None}} | end
-    made = run(cell, empty_samples(), {"part": part}, repetition=repetition, parameters=PROGRAM, end=ended)
-    return CellRun(**{**vars(made), "client_out": out, "client_err": err})
+def program(
+    out: str, *, cell: int = 0, repetition: int = 0, part: str = "slow", said: str | None = None, took_ns: int = 7 * MS
+) -> CellRun:
+    """A repetition whose client printed `out`. said: how it failed; None where it ended well, after `took_ns`."""
+    outcome = "ok" if said is None else "error"
+    failed = [] if said is None else [{"outcome": "error", "count": 1, "first_error": said}]
+    counts = {"rows": 1, "ok": 1 - len(failed), "lost": len(failed), "outcomes": failed}
+    end = finished() | {"program": {"exit_code": 2 * len(failed), "signal": None}, "samples": counts}
+    samples = table(1, connection=[0], sent_ns=[0], received_ns=[took_ns], outcome=[outcome])
+    made = run(cell, samples, {"part": part}, repetition=repetition, parameters=PROGRAM, end=end)
+    return CellRun(**{**vars(made), "client_out": out, "key": f"c{cell:03d}-r{repetition:02d}"})
 
 
 def two_repetitions(**changes: Any) -> Result:
@@ -65,7 +71,7 @@ def test_the_time_of_a_message_is_a_metric_of_one_value_a_repetition() -> None:
     assert (time.unit, time.smallest, time.largest) == ("ns", 2e9, 3e9)
     assert (time.mean.value, time.mean.n) == (2.5e9, 2)
     assert (time.mean.low, time.mean.spread) == (None, (2e9, 3e9))
-    assert metric_tables(result) == {}
+    assert list(metric_tables(result)) == ["program_time"]
     (figure,) = result.published
     assert (figure.theirs, figure.functions) == (4.5e9, {"mask": 4.41e9, "send": 0.045e9})
     assert figure.ratio == pytest.approx(2.5 / 4.5)
@@ -107,64 +113,130 @@ def test_one_repetition_has_no_interval() -> None:
     assert table.headings[3] == "ms a message [95 %]"
 
 
-def test_a_client_that_did_not_run_says_what_is_missing() -> None:
-    err = "error: websocket-client is not installed\nhint: pip install websocket-client\n"
-    runs = [program("", cell=cell, part=part, err=err, program=FAILED) for cell, part in enumerate(("slow", "fast"))]
+def test_the_wall_time_of_a_client_is_a_metric_whatever_it_prints() -> None:
+    runs = [program("hello", repetition=number, took_ns=(5 + number) * MS) for number in range(3)]
+    (cell,) = analyse(record(*runs)).cells
+    time = cell.estimates["program_time"]
+    assert (time.mean.value, time.smallest, time.largest, time.mean.n) == (6 * MS, 5 * MS, 7 * MS, 3)
+    assert (cell.n, cell.lost, cell.valid) == (3, 0, True)
+    assert "cpu_client" not in cell.estimates
+    (whole,) = (title for title in metric_tables(analyse(record(*runs))).values())
+    assert whole.title == "Time of the client program, ms"
+
+
+def test_times_of_exchanges_have_percentiles_and_are_compared() -> None:
+    def times(first_s: float) -> str:
+        return json.dumps({"times_s": [first_s + number / 1000 for number in range(101)]})
+
+    runs = [
+        program(times(0.1 * (1 + cell) + repetition / 1e4), cell=cell, repetition=repetition, part=part)
+        for cell, part in enumerate(("slow", "fast"))
+        for repetition in range(6)
+    ]
     result = analyse(record(*runs))
-    said = f"{ENDED}: websocket-client is not installed (pip install websocket-client)"
-    assert result.valid
-    assert [cell.warnings for cell in result.cells] == [[said], [said]]
-    assert [(peer.messages, peer.time_ns, peer.functions, peer.problem) for peer in result.peers] == [
-        (0, None, [], said)
-    ] * 2
-    (table,) = program_tables(result)
-    assert table.rows[0] == ["slow", "it sent nothing: see below", "0", "–", "–"]
-    assert f"slow, fast: {said}" in table.footnotes
-    assert "pip install" in render(result)
+    time = result.cells[0].estimates["client_time"]
+    assert (time.median.n, time.median.units) == (606, 6)
+    # Of 606 values in steps of 0.1 ms, six a millisecond: places 302.5 and 574.75 from the first, at 100 ms.
+    assert time.median.value == pytest.approx(150.25e6)
+    assert time.p95.value == pytest.approx(195.475e6)
+    compared = {comparison.metric: comparison.difference.value for comparison in result.comparisons}
+    assert compared == {"program_time": 0, "client_time": pytest.approx(100e6)}
+
+
+def test_seconds_and_messages_are_enough() -> None:
+    result = analyse(record(*(program('{"seconds": 4.5, "messages": 50}', repetition=number) for number in range(3))))
+    (cell,) = result.cells
+    assert cell.estimates["send_time"].mean.value == 90e6
+    assert (cell.warnings, result.peers[0].functions, result.peers[0].remarks) == ([], [], [])
+
+
+def test_a_report_may_be_the_last_line_of_what_a_client_prints() -> None:
+    result = analyse(record(program('sending\n{"not": "this"}\n{"seconds": 1, "messages": 2}\n')))
+    assert result.cells[0].estimates["send_time"].smallest == 0.5e9
+    pretty = json.dumps({"seconds": 1, "messages": 4}, indent=2)
+    assert analyse(record(program(pretty))).cells[0].estimates["send_time"].smallest == 0.25e9
 
 
 @pytest.mark.parametrize(
-    ("err", "words"),
+    ("printed", "remark"),
     [
-        ("", ENDED),
-        ("Traceback\n  File x\nValueError: no\n\n", f"{ENDED}: ValueError: no"),
-        ("error: no\x1b[31m\x07\n", f"{ENDED}: no[31m"),
-        ("x" * 1000, f"{ENDED}: {'x' * 200}"),
+        ({"second": 1, "size": 2}, '"second" is not known; did you mean "seconds"?'),
+        ({"seconds": 1, "message": 2}, '"message" is not known; did you mean "messages"?'),
+        ({"seconds": 1, "retries": 2}, '"retries" is not known'),
+        ({"seconds": "1"}, '"seconds" is "1", not a number above 0'),
+        ({"seconds": 0}, '"seconds" is 0, not a number above 0'),
+        ({"seconds": 1, "messages": 1.5}, '"messages" is 1.5, not a whole number above 0'),
+        ({"seconds": 1, "messages": True}, '"messages" is true, not a whole number above 0'),
+        ({"messages": 5}, '"messages" says nothing without "seconds"'),
+        ({"times_s": 1}, '"times_s" is 1, not a list of numbers'),
+        ({"times_s": [1, -1, "x"]}, '2 of 3 entries of "times_s" are no numbers from 0 up: -1'),
+        ({"times_s": [1, None]}, '1 of 2 entries of "times_s" are null: exchanges without an end'),
+        ({"seconds": 1, "functions": 3}, '"functions" is 3, not a list'),
+        ({"seconds": 1, "functions": [{"name": "mask", "calls": 0, "own_s": 1}]},
+         '"functions"[0] is {"name": "mask", "calls": 0, "own_s": 1}; '
+         'it needs a "name", "calls" above 0 and "own_s" from 0 up'),
     ],
-)
-def test_the_last_words_of_any_program(err: str, words: str) -> None:
-    (cell,) = analyse(record(program("", err=err, program=FAILED, warnings=["another"]))).cells
-    assert cell.warnings == [words, "another"]
+)  # fmt: skip
+def test_what_is_not_understood_of_a_report_is_a_warning_with_the_key(printed: object, remark: str) -> None:
+    result = analyse(record(program(json.dumps(printed)), program(json.dumps(printed), repetition=1)))
+    assert result.cells[0].warnings == [f"what the client printed: {remark} (cells/c000-r00/client.out)"]
+    assert (result.peers[0].remarks, result.cells[0].valid) == ([remark], True)
+    json.loads(result.to_json())
 
 
-def test_a_client_that_was_killed_is_a_field_of_the_result() -> None:
-    killed = program("", program={"exit_code": None, "signal": 9}, repetition=1)
-    result = analyse(record(program(report(4.0, 2, ("mask", 2, 3.5))), killed))
-    (peer,) = result.peers
-    text = "the client program ended with signal 9 (SIGKILL)"
-    assert [problem.model_dump() for problem in peer.problems] == [
-        {"repetition": 1, "exit_code": None, "signal": 9, "text": text}
+def test_a_report_that_is_no_json_is_named() -> None:
+    (cell,) = analyse(record(program("{'seconds': 4.5, 'messages': 50}\n"))).cells
+    why = "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
+    assert cell.warnings == [
+        f"what the client printed: {{'seconds': 4.5, 'messages': 50}} is not JSON ({why}) (cells/c000-r00/client.out)"
     ]
-    assert (peer.problem, result.cells[0].warnings) == (text, [text])
-    unknown = analyse(record(program("", program={"exit_code": None, "signal": 99}))).peers[0]
-    assert unknown.problem == "the client program ended with signal 99"
 
 
 @pytest.mark.parametrize(
     "out",
     [
-        "", "PING 10.0.0.1", "[]", "3", "null", '{"seconds": 1}', "[" * 100_000,
-        report(0, 1), report(1, 0), report(-1, 1), report(float("inf"), 1), report(float("nan"), 1), report(1, True),
-        report("1", 1), report(1, 1, functions=None), report(1, 1, functions=[3]),
-        report(1, 1, ("mask", 1, -0.1)), report(1, 1, ("mask", 1, float("nan"))), report(1, 1, ("mask", 0, 0.1)),
+        "", "PING 10.0.0.1", "[]", "3", "null", "[" * 100_000, "{" * 100_000,
+        '{"start": {}, "intervals": [], "end": {}}', '{"status": "ok", "version": "1.2"}',
     ],
 )  # fmt: skip
-def test_what_is_no_report_is_none(out: str) -> None:
+def test_what_a_client_prints_for_others_is_its_own_business(out: str) -> None:
     result = analyse(record(program(out)))
-    assert result.peers == []
-    assert result.cells[0].estimates == {}
+    assert (result.peers, result.cells[0].warnings) == ([], [])
+    assert list(result.cells[0].estimates) == ["program_time"]
     assert program_tables(result) == []
-    json.loads(result.to_json())
+
+
+def test_a_client_that_never_ran_fails_its_cell_and_says_what_is_missing() -> None:
+    said = f"{ENDED}: websocket-client is not installed (pip install websocket-client)"
+    runs = [program("", cell=cell, part=part, said=said) for cell, part in enumerate(("slow", "fast"))]
+    result = analyse(record(*runs))
+    assert not result.valid
+    assert result.cells[0].reason == f"no run of the client program succeeded: {said} ({LOG})"
+    assert [cell.warnings for cell in result.cells] == [[], []]
+    assert [(peer.messages, peer.time_ns, peer.functions, peer.problem) for peer in result.peers] == [
+        (0, None, [], said)
+    ] * 2
+    assert "pip install" in render(result)
+
+
+def test_a_client_that_failed_sometimes_is_a_warning_with_its_last_words_and_a_field_of_the_result() -> None:
+    said = f"{ENDED}: no route to host"
+    good = program(report(4.0, 2, ("mask", 2, 3.5)))
+    result = analyse(record(good, program("", repetition=1, said=said), program("", repetition=2, said=said)))
+    (peer,) = result.peers
+    log = "cells/c000-r01/client.err"
+    assert result.cells[0].warnings == [f"{said} ({log})"]
+    assert (result.cells[0].valid, result.cells[0].lost, peer.problem) == (True, 2, said)
+    assert [problem.model_dump() for problem in peer.problems] == [
+        {"repetition": 1, "exit_code": 2, "signal": None, "text": said, "log": log},
+        {"repetition": 2, "exit_code": 2, "signal": None, "text": said, "log": "cells/c000-r02/client.err"},
+    ]
+
+
+def test_a_run_of_an_earlier_version_says_how_its_client_ended() -> None:
+    end = finished() | {"program": {"exit_code": None, "signal": 9}}
+    (peer,) = analyse(record(run(0, table(0), parameters=PROGRAM, end=end))).peers
+    assert peer.problem == "the client program ended with signal 9"
 
 
 def test_names_and_versions_are_plain_text() -> None:

@@ -375,7 +375,7 @@ def test_lost_exchanges_are_printed_by_cause_with_the_first_error() -> None:
     ends = (
         ended(samples={"rows": 60, "ok": 57, "lost": 3, "outcomes": [lost(3, "timeout")]}),
         ended(samples={"rows": 300, "ok": 0, "lost": 300, "outcomes": [expired]}),
-        ended(samples={"rows": 0, "ok": 0, "lost": 0, "outcomes": []}),
+        ended(samples={"rows": 1, "ok": 1, "lost": 0, "outcomes": []}, program={"exit_code": 0, "signal": None}),
     )
     for item, end in zip(plan, ends, strict=True):
         display.cell_started(item)
@@ -393,19 +393,26 @@ def lost(count: int, outcome: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("exit_code", "signal", "how"), [(3, None, "exit code 3"), (None, 9, "signal 9"), (0, None, None)]
+    ("exit_code", "signal", "outcome", "how"),
+    [(3, None, "error", "exit status 3"), (None, 9, "error", "signal 9"), (None, 15, "timeout", "timeout")],
 )
 def test_a_client_program_that_failed_is_bad_news(
-    still: None, exit_code: int | None, signal: int | None, how: str | None
+    still: None, exit_code: int | None, signal: int | None, outcome: str, how: str
 ) -> None:
+    said = {"outcome": outcome, "count": 1, "first_error": "the client program ended badly: no route to host"}
+    samples = {"rows": 1, "ok": 0, "lost": 1, "outcomes": [said]}
     for display_type in (PlainProgress, LiveProgress):
         out = io.StringIO()
-        display = display_type(Console(file=out, width=80))
+        display = display_type(Console(file=out, width=200))
         display.run_started("mine", [planned(0)], [planned(0)])
         display.cell_started(planned(0))
-        display.cell_ended(planned(0), ended(program={"exit_code": exit_code, "signal": signal}))
-        bad_news = [line for line in out.getvalue().splitlines() if line.startswith("program failed")]
-        assert bad_news == ([f"program failed: loss=0% #1: {how}"] if how else [])
+        end = ended(program={"exit_code": exit_code, "signal": signal}, samples=samples)
+        display.cell_ended(planned(0), end)
+        bad_news = [line for line in out.getvalue().splitlines() if line.startswith("failed")]
+        assert bad_news == [
+            "failed: loss=0% #1: the client program ended badly: no route to host (cells/c000-r00/client.err)"
+        ]
+        assert (f"loss=0% #1: {how}, 1.0 s" in out.getvalue()) == (display_type is PlainProgress)
 
 
 def test_plain_lines_of_many_cells_count_up_to_all() -> None:

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// What a cell asks of its path.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Demand {
-    /// Bound on one exchange; null where a program decides.
+    /// Bound on one exchange.
     pub timeout_ns: Option<u64>,
     /// What the path does to traffic from client to server.
     pub forward: Effect,
@@ -28,7 +28,7 @@ impl Demand {
     pub fn new(path: &PathConfig, workload: &WorkloadConfig) -> Self {
         let needs = workload.connections();
         Self {
-            timeout_ns: needs.map(|needs| needs.timeout.as_nanos() as u64),
+            timeout_ns: workload.timeout().map(|timeout| timeout.as_nanos() as u64),
             forward: path.forward.effect(),
             reverse: path.reverse.effect(),
             traffic: workload.traffic(),

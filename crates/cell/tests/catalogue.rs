@@ -41,7 +41,7 @@ transfer: transport size_bytes duration_ns direction count payload polling conne
 connect: transport count resumption polling connections timeout_ns
 multiplex: transport streams size_bytes messages rate_per_s payload polling timeout_ns
 page: transport count html_bytes scripts_bytes scripts images_bytes images request_bytes connections timeout_ns
-program: client server";
+program: client server timeout_ns";
     let found: Vec<String> =
         groups(&catalogue).iter().map(|(name, keys)| format!("{name}: {}", names(keys, "name").join(" "))).collect();
     assert_eq!(found.join("\n"), expected);

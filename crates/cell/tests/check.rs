@@ -143,7 +143,8 @@ fn early_data_is_part_of_the_demand_and_nothing_is_known_of_a_program() {
     let early = cell(&json!({"kind": "echo", "transport": "quic", "connection": "new", "resumption": "0-rtt"}));
     assert_eq!(demand_of(&early)["early_data"], true);
     let program = demand_of(&cell(&json!({"kind": "program", "client": ["true"]})));
-    assert_eq!((&program["traffic"], &program["timeout_ns"]), (&json!({"pattern": "unknown"}), &Value::Null));
+    let timeout = json!(600_000_000_000_u64);
+    assert_eq!((&program["traffic"], &program["timeout_ns"]), (&json!({"pattern": "unknown"}), &timeout));
 }
 
 /// Whether nothing in a cell is left to chance.

@@ -3,14 +3,17 @@
 use crate::error::{HostError, Result};
 use crate::guest::in_virtual_time;
 use crate::namespace::Namespace;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
+use nix::sys::time::TimeSpec;
 use nix::unistd::Pid;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::os::unix::process::CommandExt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
@@ -112,9 +115,22 @@ impl Programs {
         Ok(ProgramId(self.started.len() - 1))
     }
 
-    /// How a program ended, once it has. Nothing limits how long that takes but the end of this process.
-    pub fn wait(&mut self, program: ProgramId) -> Result<ExitStatus> {
-        self.started[program.0].wait().map_err(|e| HostError::new("cannot wait for a program", e))
+    /// How a program ended, once it has; `None` when it has not after `limit`.
+    pub fn wait(&mut self, program: ProgramId, limit: Duration) -> Result<Option<ExitStatus>> {
+        let failed = |cause| HostError::new("cannot wait for a program", cause);
+        let child = &mut self.started[program.0];
+        let end = descriptor_of(child).map_err(failed)?;
+        let deadline = Instant::now() + limit;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let mut watched = [PollFd::new(end.as_fd(), PollFlags::POLLIN)];
+            match ppoll(&mut watched, Some(TimeSpec::from_duration(left)), None) {
+                Ok(0) => return Ok(None),
+                Ok(_) => return child.wait().map(Some).map_err(failed),
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(failed(error.into())),
+            }
+        }
     }
 
     /// How a program ended, if it has.
@@ -122,15 +138,42 @@ impl Programs {
         self.started[program.0].try_wait().map_err(|e| HostError::new("cannot wait for a program", e))
     }
 
-    /// Asks a program to end (SIGTERM), and waits for at most `grace` until it has.
-    pub fn terminate(&mut self, program: ProgramId, grace: Duration) -> Result<()> {
-        let sent = kill(Pid::from_raw(self.started[program.0].id() as i32), Signal::SIGTERM);
-        let deadline = Instant::now() + grace;
-        while sent.is_ok() && self.try_wait(program)?.is_none() && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(1));
+    /// Asks a program to end (SIGTERM), and ends it after `grace`. Returns how it ended.
+    pub fn terminate(&mut self, program: ProgramId, grace: Duration) -> Result<ExitStatus> {
+        if let Some(status) = self.try_wait(program)? {
+            return Ok(status);
         }
-        Ok(())
+        // It cannot have become another process: nobody has waited for it.
+        let _ = kill(Pid::from_raw(self.started[program.0].id() as i32), Signal::SIGTERM);
+        if let Some(status) = self.wait(program, grace)? {
+            return Ok(status);
+        }
+        let child = &mut self.started[program.0];
+        child.kill().and_then(|()| child.wait()).map_err(|e| HostError::new("cannot end a program", e))
     }
+}
+
+/// How a program ended, in words: "exit status 1", "signal 9 (SIGKILL)".
+pub fn end_in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(number)) => match Signal::try_from(number) {
+            Ok(signal) => format!("signal {number} ({signal})"),
+            Err(_) => format!("signal {number}"),
+        },
+        (None, None) => status.to_string(),
+    }
+}
+
+/// A descriptor that can be read once a child has ended.
+fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
+    // SAFETY: a system call that takes two numbers.
+    let number = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id() as libc::pid_t, 0) };
+    if number < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just opened it, and nothing else has its number.
+    Ok(unsafe { OwnedFd::from_raw_fd(number as RawFd) })
 }
 
 /// Sends the children of the calling thread to a new PID namespace, and starts its first process.
@@ -169,4 +212,16 @@ pub fn be_init() -> ! {
 /// A file for a program's output.
 pub fn output_file(path: &std::path::Path) -> Result<Stdio> {
     File::create(path).map(Stdio::from).map_err(|e| HostError::new(format!("cannot write {}", path.display()), e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_a_status_or_a_signal() {
+        let words = |raw| end_in_words(ExitStatus::from_raw(raw));
+        assert_eq!([words(0), words(7 << 8), words(9)], ["exit status 0", "exit status 7", "signal 9 (SIGKILL)"]);
+        assert_eq!(words(64), "signal 64");
+    }
 }

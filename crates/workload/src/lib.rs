@@ -17,6 +17,7 @@ mod error;
 mod exchange;
 mod flow;
 mod lane;
+mod last_words;
 mod measured;
 mod message;
 mod multiplex;

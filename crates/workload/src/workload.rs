@@ -40,6 +40,11 @@ pub trait Workload: fmt::Debug + Send + Sync {
     /// The connections that it makes; `None` for a workload that brings programs of its own.
     fn connections(&self) -> Option<ConnectionNeeds>;
 
+    /// Bound on one exchange.
+    fn timeout(&self) -> Option<std::time::Duration> {
+        self.connections().map(|needs| needs.timeout)
+    }
+
     /// How many exchanges it makes: rows of the samples.
     fn exchanges(&self) -> u64;
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from crosswind.analysis.programs import report_of
+from crosswind.analysis.client_reports import report_of
 from crosswind.record import CellRun
 
 _COLUMNS = (
@@ -39,6 +39,7 @@ def messages_of(run: CellRun) -> int:
 
 def _row(run: CellRun) -> dict[str, float | None]:
     finished, report = run.finished, report_of(run)
+    workload = run.parameters.get("workload") or {}
     row: dict[str, float | None] = {
         "messages": messages_of(run) or None,
         **_payload(run),
@@ -47,9 +48,10 @@ def _row(run: CellRun) -> dict[str, float | None]:
         carried = finished.traffic.exchanges
         for direction, counted in (("forward", carried.forward), ("reverse", carried.reverse)):
             row |= {f"bytes_{direction}": counted.bytes, f"packets_{direction}": counted.packets}
-    if finished and finished.cpu:
+    # The threads of a cell that runs programs only wait for them.
+    if finished and finished.cpu and workload.get("kind") != "program":
         row |= {"cpu_client_ns": finished.cpu.client_ns, "cpu_server_ns": finished.cpu.server_ns}
-    if report:
+    if report and report.seconds is not None:
         row |= {"program_ns": 1e9 * report.seconds, "program_messages": report.messages}
     return row
 

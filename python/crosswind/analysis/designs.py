@@ -24,7 +24,7 @@ def design_of(metric: Metric, settings: CellSettings) -> Design:
     loss = settings.retransmitted_loss
     if loss == 0 and not settings.is_delayed_at_random:
         return LIGHT
-    rate = settings.delayed_share if metric.per is Per.EXCHANGE and loss > 0 else 1.0
+    rate = settings.delayed_share if metric.per in (Per.EXCHANGE, Per.REPORTED) and loss > 0 else 1.0
     return Design(_tail(metric, loss), rate, is_wait=metric.is_wait)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import polars as pl
 
+from crosswind.analysis.client_reports import report_of
 from crosswind.analysis.counters import counters_of
 from crosswind.analysis.head_of_line import with_recovery
 from crosswind.analysis.settings import CellSettings
@@ -35,6 +36,8 @@ def read_samples(runs: Iterable[CellRun], *, shortest_ns: float | None) -> dict[
             found[metric.name] = _of_repetitions(_summed(metric, rows, len(used)), used)
         elif metric.per is Per.MESSAGE:
             found[metric.name] = _of_repetitions(counted.select(_value(metric)).to_series().to_list(), used)
+        elif metric.per is Per.REPORTED:
+            found[metric.name] = _of_reports(metric, used)
     return {metric.name: found[metric.name] for metric in wanted if found[metric.name].values.size}
 
 
@@ -100,6 +103,18 @@ def _summed(metric: Metric, rows: pl.DataFrame, count: int) -> list[float | None
     """The metric's value in each of `count` repetitions; None for those without samples."""
     values: dict[int, float | None] = dict(rows.group_by("run").agg(_value(metric)).iter_rows())
     return [values.get(run) for run in range(count)]
+
+
+def _of_reports(metric: Metric, used: Sequence[CellRun]) -> Units:
+    """The values of the times that the clients of some repetitions printed, each a list."""
+    times = [report.times_s if (report := report_of(run)) else () for run in used]
+    with_times = [run for run, own in zip(used, times, strict=True) if own]
+    values = pl.DataFrame({"time_s": [time_s for own in times for time_s in own]}, schema={"time_s": pl.Float64})
+    return Units.of(
+        values.select(_value(metric)).to_series().to_numpy(),
+        np.repeat([run.repetition for run in used], [len(own) for own in times]),
+        keys=[key_of(run) for run in with_times],
+    )
 
 
 def _of_repetitions(values: Sequence[float | None], used: Sequence[CellRun]) -> Units:

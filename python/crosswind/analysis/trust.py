@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from crosswind.analysis.programs import program_problems
+from crosswind.analysis.programs import is_program, program_problems, program_remarks
 from crosswind.analysis.result import Clock, DelayError, Direction, FailureCount, Fidelity, Interval, Ledger
-from crosswind.cell.result import DirectionLedger, Finished, OutcomeCount
+from crosswind.cell.result import DirectionLedger, Finished, OutcomeCount, added_up
 from crosswind.record import CellRun
 from crosswind.stats import Share, share_interval
 
@@ -18,7 +18,7 @@ def reason_of(runs: Sequence[CellRun]) -> str | None:
             causes.setdefault(cause, []).append(run.repetition + 1)
     reasons = [f"{_repetitions(numbers)}{cause}" for cause, numbers in causes.items()]
     if not reasons and all(_fruitless(run) for run in runs):
-        reasons.append(f"no exchange succeeded: {_counts(runs)}")
+        reasons.append(_fruitless_text(runs))
     return "; ".join(reasons) or None
 
 
@@ -31,21 +31,17 @@ def clock_of(runs: Sequence[CellRun]) -> tuple[Clock, str | None]:
 def warnings_of(runs: Sequence[CellRun]) -> list[str]:
     """The warnings of a cell, each once."""
     given = [warning for run in runs if run.finished is not None for warning in run.finished.warnings]
-    return list(dict.fromkeys([*program_problems(runs), *_many_failures(runs), *given]))
+    if is_program(runs[0]):
+        # Where none succeeded, the reason says it.
+        problems = [] if all(_fruitless(run) for run in runs) else program_problems(runs)
+        return list(dict.fromkeys([*problems, *program_remarks(runs), *given]))
+    return list(dict.fromkeys([*_many_failures(runs), *given]))
 
 
 def failures_of(runs: Iterable[CellRun]) -> list[FailureCount]:
     """The exchanges of some repetitions that did not go well, by their outcome, the most frequent first."""
-    counts: dict[str, int] = {}
-    errors: dict[str, str] = {}
-    for counted in (count for run in runs for count in _failures(run)):
-        counts[counted.outcome] = counts.get(counted.outcome, 0) + counted.count
-        if counted.first_error:
-            errors.setdefault(counted.outcome, counted.first_error)
-    return [
-        FailureCount(outcome=outcome, count=count, first_error=errors.get(outcome))
-        for outcome, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    ]
+    counted = added_up(count for run in runs for count in _failures(run))
+    return [FailureCount(outcome=one.outcome, count=one.count, first_error=one.first_error) for one in counted]
 
 
 def ledger_of(finished: Iterable[Finished]) -> Ledger | None:
@@ -124,7 +120,7 @@ def _many_failures(runs: Sequence[CellRun]) -> list[str]:
         return []
     if fruitless:
         numbers = _repetitions([run.repetition + 1 for run in fruitless])
-        return [f"{numbers}: no exchange succeeded: {_counts(fruitless)}"]
+        return [f"{numbers}: {_fruitless_text(fruitless)}"]
     exchanges = sum(run.samples.height for run in runs)
     failed = sum(int((run.samples["outcome"] != "ok").sum()) for run in runs)
     return [f"{failed} of {exchanges} exchanges failed: {_counts(runs)}"] if 2 * failed > exchanges else []
@@ -133,6 +129,13 @@ def _many_failures(runs: Sequence[CellRun]) -> list[str]:
 def _fruitless(run: CellRun) -> bool:
     """Whether a repetition has exchanges, none of which succeeded."""
     return run.samples.height > 0 and not bool((run.samples["outcome"] == "ok").any())
+
+
+def _fruitless_text(runs: Sequence[CellRun]) -> str:
+    """What is said of repetitions in which nothing succeeded."""
+    if is_program(runs[0]):
+        return f"no run of the client program succeeded: {'; '.join(program_problems(runs))}"
+    return f"no exchange succeeded: {_counts(runs)}"
 
 
 def _counts(runs: Iterable[CellRun]) -> str:

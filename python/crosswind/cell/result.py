@@ -4,7 +4,7 @@ Fields that this version does not know are kept, so that a result is stored as t
 process: analysis and report use these types for what a run has left behind.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -30,6 +30,19 @@ class OutcomeCount(ProtocolRecord):
         return f"{self.count} x {self.outcome}" + (f" ({self.first_error})" if self.first_error else "")
 
 
+def added_up(counts: Iterable[OutcomeCount]) -> list[OutcomeCount]:
+    """Counts of several repetitions, one for each outcome, the most frequent first and those alike by name.
+
+    The error of each is the first one that is known.
+    """
+    found: dict[str, OutcomeCount] = {}
+    for one in counts:
+        before = found.get(one.outcome, OutcomeCount(outcome=one.outcome, count=0, first_error=None))
+        first_error = before.first_error or one.first_error
+        found[one.outcome] = OutcomeCount(outcome=one.outcome, count=before.count + one.count, first_error=first_error)
+    return sorted(found.values(), key=lambda one: (-one.count, one.outcome))
+
+
 class SampleCounts(ProtocolRecord):
     """Rows of the samples table. `outcomes` has every outcome but `ok`, the most frequent first.
 
@@ -43,24 +56,24 @@ class SampleCounts(ProtocolRecord):
 
     @property
     def succeeded(self) -> bool:
-        """Whether one of them did what it should; a program has none, and nothing to fail."""
+        """Whether one of them did what it should; programs that earlier versions ran have none, and nothing to fail."""
         return not self.rows or self.ok > 0
 
 
 class ProgramEnd(ProtocolRecord):
-    """How the client of the workload `program` ended: with an exit code, or by a signal."""
+    """How the client of the workload `program` ended: with an exit status, or by a signal."""
 
     exit_code: int | None
     signal: int | None
 
     @property
     def ok(self) -> bool:
-        """Whether it ended with exit code 0."""
+        """Whether it ended with exit status 0."""
         return self.exit_code == 0
 
     def text(self) -> str:
-        """In words: "exit code 1"."""
-        return f"exit code {self.exit_code}" if self.signal is None else f"signal {self.signal}"
+        """In words: "exit status 1"."""
+        return f"exit status {self.exit_code}" if self.signal is None else f"signal {self.signal}"
 
 
 class DirectionLedger(ProtocolRecord):

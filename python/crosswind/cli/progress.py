@@ -21,6 +21,7 @@ from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.observer import Observer
 from crosswind.execution.tally import CellUnderWay, Tally
 from crosswind.precision import CellPrecision
+from crosswind.record import output_of_program
 from crosswind.report.text.format import count_of, quantity
 from crosswind.report.text.precision import precision_text
 from crosswind.store.plan import PlannedCell
@@ -260,9 +261,11 @@ def _progress(progress: Progress | None) -> str:
 
 
 def _summary(finished: Finished, progress: Progress | None) -> str:
-    rows = finished.samples.rows
-    # A program's exchanges are its own: it has no samples.
-    parts = [f"{finished.samples.ok} of {rows} ok"] if rows else ["done"]
+    if finished.program is not None:
+        # It is one exchange, and why it failed has a line of its own.
+        outcomes = finished.samples.outcomes
+        return "done" if not outcomes else "timeout" if outcomes[0].outcome == "timeout" else finished.program.text()
+    parts = [f"{finished.samples.ok} of {finished.samples.rows} ok"]
     for outcome in finished.samples.outcomes:
         # The text of a timeout says nothing more, and with loss there are timeouts in every cell.
         parts.append(f"{outcome.count} x timeout" if outcome.outcome == "timeout" else outcome.text())
@@ -274,15 +277,18 @@ def _summary(finished: Finished, progress: Progress | None) -> str:
 def _bad_news(planned: PlannedCell, end: CellEnd) -> list[str]:
     name = repetition_text(planned)
     if end.failure is not None:
-        return [f"failed: {name}: {end.failure.message}"]
+        kept = f" ({output_of_program(planned.key, '*')})" if planned.runs_programs else ""
+        return [f"failed: {name}: {end.failure.message}{kept}"]
     if end.finished is None:
         return []
     finished = end.finished
     lines = [] if finished.valid else [f"invalid: {name}: {'; '.join(finished.reasons)}"]
     if not finished.samples.succeeded:
-        lines.append(f"failed: {name}: no exchange succeeded")
-    if finished.program is not None and not finished.program.ok:
-        lines.append(f"program failed: {name}: {finished.program.text()}")
+        why = "no exchange succeeded"
+        if finished.program is not None:
+            said = finished.samples.outcomes[0].first_error if finished.samples.outcomes else None
+            why = f"{said or finished.program.text()} ({output_of_program(planned.key)})"
+        lines.append(f"failed: {name}: {why}")
     return lines
 
 

@@ -128,7 +128,7 @@ def disk_bytes(demand: Demand, costs: Forecast, *, packets: bool, capture: bool)
     """What one run of a cell leaves on the disk, roughly. What programs print is not counted."""
     match demand.traffic:
         case Unknown():
-            total = RESULT_BYTES
+            total = RESULT_BYTES + SAMPLE_BYTES
         case Streams(messages=rows):
             total = RESULT_BYTES + SAMPLE_BYTES * rows
         case Pages(count=rows, objects=objects):
@@ -146,10 +146,12 @@ def deadline_ns(demand: Demand, costs: Forecast) -> int:
     """When a run is given up, in nanoseconds: ten times what is expected, at least a minute, at most an hour.
 
     Never later than when every exchange would have timed out (and its connection, where each has a new one); beyond an
-    hour only where the study itself asks for that long, and then at twice what is expected.
+    hour only where the study itself asks for that long, and then at twice what is expected. A program has a minute
+    more than its timeout.
     """
     if isinstance(demand.traffic, Unknown):
-        return LONGEST_DEADLINE_NS
+        # Its own timeout is to end a program, not the deadline, which would leave no result.
+        return LONGEST_DEADLINE_NS if demand.timeout_ns is None else demand.timeout_ns + SHORTEST_DEADLINE_NS
     generous_ns = max(min(10 * costs.duration_ns, LONGEST_DEADLINE_NS), 2 * costs.duration_ns)
     waits = _waits(demand)
     if waits is not None and demand.timeout_ns is not None:

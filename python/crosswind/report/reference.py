@@ -15,7 +15,12 @@ from crosswind.analysis.result import schema_text
 from crosswind.metrics import METRICS, STATISTICS, UNITS, Metric, Per
 
 _SECTION = re.compile(r"(<!-- table: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_PER = {Per.EXCHANGE: "exchange", Per.REPETITION: "repetition", Per.MESSAGE: "repetition, by message"}
+_PER = {
+    Per.EXCHANGE: "exchange",
+    Per.REPETITION: "repetition",
+    Per.MESSAGE: "repetition, by message",
+    Per.REPORTED: "time that the client printed",
+}
 
 
 def with_tables(page: str) -> str:

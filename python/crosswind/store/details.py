@@ -1,11 +1,11 @@
 """What only the results of a run say: which finished cells are valid, which failed, and how exchanges ended."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosswind.cell.result import OutcomeCount
+from crosswind.cell.result import OutcomeCount, added_up
 from crosswind.store.manifest import UnreadableFileError
 from crosswind.store.result import RESULT, CellResult, read_result
 
@@ -52,21 +52,5 @@ def details_of(cells: Path, keys: Iterable[str]) -> Details:
     failed = sum(not result.succeeded for result in results)
     valid = sum(result.valid and result.succeeded for result in results)
     clocks = tuple(sorted({"virtual" if result.planned.is_virtual else "real" for result in results}))
-    return Details(valid, len(results) - valid - failed, failed, clocks, outcomes_of(results), problem)
-
-
-def outcomes_of(results: Sequence[CellResult]) -> tuple[OutcomeCount, ...]:
-    """How the exchanges of some cells ended that did not end well: by outcome, the most frequent first."""
-    counts: dict[str, int] = {}
-    first_errors: dict[str, str | None] = {}
-    for outcome in (outcome for result in results if result.finished for outcome in result.finished.samples.outcomes):
-        counts[outcome.outcome] = counts.get(outcome.outcome, 0) + outcome.count
-        first_errors[outcome.outcome] = first_errors.get(outcome.outcome) or outcome.first_error
-    return _by_count(counts, first_errors)
-
-
-def _by_count(counts: Mapping[str, int], first_errors: Mapping[str, str | None]) -> tuple[OutcomeCount, ...]:
-    ordered = sorted(counts, key=lambda outcome: -counts[outcome])
-    return tuple(
-        OutcomeCount(outcome=outcome, count=counts[outcome], first_error=first_errors[outcome]) for outcome in ordered
-    )
+    outcomes = added_up(outcome for result in results for outcome in result.outcomes)
+    return Details(valid, len(results) - valid - failed, failed, clocks, tuple(outcomes), problem)

@@ -54,6 +54,11 @@ class PlannedCell:
         return f"{workload.get('kind')} {workload.get('transport')}"
 
     @property
+    def runs_programs(self) -> bool:
+        """Whether it runs programs that somebody else wrote."""
+        return bool(self.parameters.get("workload", {}).get("kind") == "program")
+
+    @property
     def is_virtual(self) -> bool:
         """Whether it runs in virtual time."""
         return bool(self.parameters.get("host", {}).get("clock") == "virtual")

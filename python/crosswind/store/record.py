@@ -9,8 +9,8 @@ from crosswind.store.tables import read_table
 
 _SAMPLES = "samples.parquet"
 _OBJECTS = "objects.parquet"
-_LONGEST_OUTPUT_BYTES = 1 << 20
-_KEPT_ERRORS_BYTES = 2000
+_KEPT_OUTPUT_BYTES = 16 << 20
+"""Of what a client printed, which may be a report of itself with a million times in it."""
 
 
 def record_of(store: Store) -> RunRecord:
@@ -57,21 +57,13 @@ def cell_run(store: Store, result: CellResult) -> CellRun:
         beside=result.beside,
         samples=read_table(place / _SAMPLES, SAMPLE_SCHEMA) if whole else empty_samples(),
         objects=read_table(place / _OBJECTS, OBJECT_SCHEMA) if whole else empty_objects(),
-        client_out=_whole_text(place / "client.out") if whole else "",
-        client_err=_end_of_text(place / "client.err"),
+        client_out=_end_of_text(place / "client.out") if whole else "",
     )
-
-
-def _whole_text(path: Path) -> str:
-    """What a program printed; nothing where it is too much to be a report of itself."""
-    if not path.exists() or path.stat().st_size > _LONGEST_OUTPUT_BYTES:
-        return ""
-    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def _end_of_text(path: Path) -> str:
     if not path.exists():
         return ""
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _KEPT_ERRORS_BYTES))
+        file.seek(max(0, path.stat().st_size - _KEPT_OUTPUT_BYTES))
         return file.read().decode(errors="replace")

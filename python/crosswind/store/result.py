@@ -1,7 +1,7 @@
 """One repetition that was run, `cells/<key>/result.json`: what it was and how it ended."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
-from crosswind.cell.result import Finished
+from crosswind.cell.result import Finished, OutcomeCount
 from crosswind.store.manifest import UnreadableFileError, check_schema
 from crosswind.store.plan import PlannedCell
 
@@ -52,6 +52,11 @@ class CellResult:
     def succeeded(self) -> bool:
         """Whether it finished, and one of its exchanges, if it has any, did what it should."""
         return self.finished is not None and self.finished.samples.succeeded
+
+    @property
+    def outcomes(self) -> Sequence[OutcomeCount]:
+        """How its exchanges ended that did not end well."""
+        return self.finished.samples.outcomes if self.finished is not None else ()
 
     def as_json(self) -> dict[str, Any]:
         """The object as it is stored."""

@@ -154,7 +154,7 @@ def _check_statistic(statistic: str, metric: Metric, place: Location) -> None:
     known = [name for name, row in STATISTICS.items() if name == "mean" or row.quantile is not None]
     if statistic not in known:
         raise DesignError((*place, "statistic"), f"{shown(statistic)} is not a statistic", f"one of {', '.join(known)}")
-    if statistic != "mean" and metric.per is not Per.EXCHANGE:
+    if statistic != "mean" and metric.per not in (Per.EXCHANGE, Per.REPORTED):
         message = f"{metric.name} has one value a repetition, and no {statistic} of it"
         raise DesignError((*place, "statistic"), message, 'write statistic = "mean"')
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from crosswind.analysis.result import CellResult, ClientProgram, PublishedComparison, Result
 from crosswind.metrics import METRICS
-from crosswind.report.tables.table import Table, grouped, names, numbers
+from crosswind.report.tables.table import Table, names, numbers
 from crosswind.report.text.format import NOTHING, count, levels, mean_or_observed, number, percent
 
 _TITLE = "Client programs"
@@ -23,15 +23,16 @@ _NOTES = (
 
 def program_tables(result: Result) -> list[Table]:
     """For each program a row of its whole time and one for each of its largest functions; published ones below."""
-    if not result.peers:
+    timed = [program for program in result.peers if program.time_ns is not None]
+    if not timed:
         return []
     by_cell = {cell.cell: cell for cell in result.cells}
     published = _published(result)
-    times = [program.time_ns for program in result.peers if program.time_ns] + [profile.theirs for profile in published]
+    times = [program.time_ns for program in timed if program.time_ns] + [profile.theirs for profile in published]
     divisor, unit = METRICS[_METRIC].unit.scale_for([min(times, default=None)])
     rows: list[list[str]] = []
     marked: set[int] = set()
-    for program in result.peers:
+    for program in timed:
         cell = by_cell[program.cell]
         added = _program_rows(program, cell, divisor)
         if not cell.valid:
@@ -39,12 +40,8 @@ def program_tables(result: Result) -> list[Table]:
         rows += added
     for profile in published:
         rows += _published_rows(profile, divisor)
-    problems = grouped(
-        (program.problem, levels(by_cell[program.cell].levels)) for program in result.peers if program.problem
-    )
     notes = [
         *_NOTES,
-        *(f"{', '.join(cells)}: {problem}" for problem, cells in problems.items()),
         *dict.fromkeys(f"{profile.source}: {profile.note}" for profile in published if profile.note),
     ]
     time = numbers(f"{unit} a message [95 %]", "share")
@@ -61,8 +58,7 @@ def readable(name: str) -> str:
 
 def _program_rows(program: ClientProgram, cell: CellResult, divisor: float) -> list[list[str]]:
     head = " · ".join(filter(None, (levels(cell.levels), program.version)))
-    if program.time_ns is None:
-        return [[head, "it sent nothing: see below", "0", NOTHING, NOTHING]]
+    assert program.time_ns is not None  # The table has those that say how long it took.
     largest = [function for function in program.functions if function.share >= _MIN_SHARE][:_MAX_FUNCTIONS]
     functions = {readable(function.name): function.own_ns for function in largest}
     estimates = cell.estimates.get(_METRIC)
