@@ -15,7 +15,6 @@ from crosswind.execution import session
 from crosswind.execution.observer import Observer
 from crosswind.precision import StoppingRule
 from crosswind.store.manifest import Manifest, Options
-from crosswind.store.plan import PlannedCell
 from crosswind.store.run import Run
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
@@ -70,7 +69,7 @@ def resume(
     """Goes on with a run: runs what has no result, what failed, and what its precision still takes; nothing else.
 
     Args: directory: of the run; None for the latest (of `study`, when one is given). study: refuse a run of another
-        one. jobs, progress, command: as of `run`.
+        one. jobs: cells at a time; None for what the run had before. progress, command: as of `run`.
     Raises: StoreError when it is no run, is in use, or holds another study; EngineError or DiskError when no cell can
         run. What was finished is kept.
     """
@@ -81,11 +80,11 @@ def resume(
 class PrecisionRules:
     """Makes the stopping rules of runs. Statistics are imported where a run has one: the others should not wait."""
 
-    def check(self, asked: Mapping[str, Any], plan: Sequence[PlannedCell]) -> None:
-        """Raises: StudyError when a precision cannot be reached by the design of a cell."""
+    def check(self, asked: Mapping[str, Any], cells: Mapping[int, Mapping[str, Any]]) -> None:
+        """Raises: StudyError when a precision cannot be reached by the design of one of the cells, by their indices."""
         from crosswind.analysis.precision import why_unreachable
 
-        reason = why_unreachable(asked, {planned.cell: planned.parameters for planned in plan})
+        reason = why_unreachable(asked, cells)
         if reason:
             raise StudyError(f"precision: {reason}", hint="ask for another statistic or metric, or for more exchanges")
 

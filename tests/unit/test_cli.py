@@ -17,7 +17,7 @@ from crosswind.cli import main
 from crosswind.cli.runs import print_runs
 from crosswind.cli.settings import options, parse_set
 from crosswind.cli.text import size_text
-from crosswind.errors import UsageError
+from crosswind.errors import EngineError, UsageError
 from crosswind.store.directory import Store
 from crosswind.store.listing import list_runs
 from crosswind.store.manifest import Session, Status
@@ -382,6 +382,40 @@ def test_a_plan_refuses_what_a_run_refuses(
     monkeypatch.setenv("CROSSWIND_CELL", str(program))
     arguments = ("echo", "--mtu", "600")
     assert crosswind("plan", *arguments) == crosswind("run", *arguments)
+
+
+def test_an_output_that_cannot_be_is_an_error_before_anything_runs_also_of_a_plan(
+    crosswind: Crosswind, use_cell: Callable[[str], None], tmp_path: Path
+) -> None:
+    use_cell("raise SystemExit('it ran')")
+    (tmp_path / "file").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter").touch()
+    places = {
+        "/dev/null/run": (1, "cannot write /dev/null/run: Not a directory"),
+        "/proc/run": (1, "cannot write /proc/run: No such file or directory"),
+        str(tmp_path / "file"): (2, f"{tmp_path / 'file'} is not a directory"),
+        str(tmp_path / "full"): (2, f"{tmp_path / 'full'} is not empty and not a run"),
+    }
+    for place, (status, message) in places.items():
+        planned, ran = (crosswind(command, "echo", "--output", place) for command in ("plan", "run"))
+        assert planned == ran
+        assert (ran[0], ran[2].splitlines()[0]) == (status, f"error: {message}")
+        assert ran[2].splitlines()[1].startswith("hint: choose")
+    made = tmp_path / "not" / "yet"
+    assert crosswind("plan", "echo", "--output", str(made))[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir() and path.name == "not") == []
+
+
+def test_a_plan_says_that_the_machine_does_not_run_it(
+    crosswind: Crosswind, use_cell: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_cell("finish()")
+    obstacle = EngineError("there is no /dev/net/tun", hint="load its module")
+    monkeypatch.setattr("crosswind.cli.plan.real_time_obstacle", lambda: obstacle)
+    status, out, _ = crosswind("plan", "echo", "--clock", "real")
+    assert status == 0
+    assert "this machine does not run them: there is no /dev/net/tun (load its module)" in " ".join(out.split())
 
 
 @pytest.mark.parametrize("width", [80, 40])

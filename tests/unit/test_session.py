@@ -15,6 +15,7 @@ from crosswind.cell import clocks
 from crosswind.cell.events import Event, Ready
 from crosswind.cell.process import CellEnd
 from crosswind.errors import DiskError, EngineError, StoreError, StudyError
+from crosswind.execution import session
 from crosswind.store.manifest import Status
 from crosswind.store.plan import PlannedCell
 
@@ -126,6 +127,33 @@ def test_an_interrupted_run_goes_on_where_it_was_stopped(use_cell: Callable[[str
     assert (run.status, run.valid, len(run.manifest.sessions)) == (Status.DONE, True, 2)
     assert set(observer.ended) == {"c000-r00", "c001-r00"} - done
     assert all(session.ended for session in run.manifest.sessions)
+
+
+def test_a_run_that_goes_on_keeps_how_many_cells_run_at_a_time(use_cell: Callable[[str], None]) -> None:
+    use_cell(GOOD)
+    crosswind.run("two.toml", output="here", jobs=3)
+    crosswind.resume("here")
+    crosswind.resume("here", jobs=2)
+    assert [session.jobs for session in crosswind.resume("here").manifest.sessions] == [3, 3, 2, 2]
+    crosswind.run("two.toml", output="there")
+    assert [session.jobs for session in crosswind.resume("there").manifest.sessions] == [None, None]
+
+
+def test_what_a_resumed_run_had_is_what_its_scheduler_is_given(
+    use_cell: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int | None] = []
+
+    class Recorded(session.Scheduler):
+        def __init__(self, *arguments: Any, jobs: int | None, **named: Any) -> None:
+            given.append(jobs)
+            super().__init__(*arguments, jobs=jobs, **named)
+
+    monkeypatch.setattr(session, "Scheduler", Recorded)
+    use_cell(GOOD)
+    crosswind.run("two.toml", output="here", jobs=3)
+    crosswind.resume("here")
+    assert given == [3, 3]
 
 
 @pytest.mark.parametrize(("asked", "remarks"), [("auto", 1), ("virtual", 0)])

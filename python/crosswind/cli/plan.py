@@ -8,6 +8,7 @@ import click
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import CheckedCell, check_study
+from crosswind.cell.clocks import real_time_obstacle
 from crosswind.cli.output import plain_console
 from crosswind.cli.plan_precision import as_json as precision_as_json
 from crosswind.cli.plan_precision import needed_for, print_needed, seconds_of_a_repetition
@@ -17,8 +18,10 @@ from crosswind.cli.run import study_from
 from crosswind.cli.settings import chosen, parse_set, setting_options
 from crosswind.errors import EngineError, UsageError
 from crosswind.execution.durations import read_durations
-from crosswind.execution.planning import plan_costs, refuse_unknown_models
+from crosswind.execution.planning import plan_costs, precision, refuse_unknown_models
 from crosswind.execution.unmeasured import refuse_unmeasured
+from crosswind.running import PrecisionRules
+from crosswind.store.directory import check_place
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
 
@@ -38,9 +41,11 @@ from crosswind.study.plan import Plan
     help="Forecast from RUN what the precision takes.",
 )
 @click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Check that a run can be kept there.")
 @click.option("--packets", is_flag=True, help="Count the space of one record a packet.")
 @click.option("--capture", "--pcapng", is_flag=True, help="Count the space of pcapng files.")
-@click.option("--order", is_flag=True, help="List every run in its order.")
+@click.option("--cpu-profile", is_flag=True, help="Check that processor time can be sampled.")
+@click.option("--order", is_flag=True, help="List every repetition in its order.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.plan/1.")
 @setting_options
 def command(
@@ -53,16 +58,18 @@ def command(
     repetitions_max: int | None,
     pilot: Path | None,
     seed: int | None,
+    output: Path | None,
     packets: bool,
     capture: bool,
+    cpu_profile: bool,
     order: bool,
     as_json: bool,
     **settings: Any,
 ) -> None:
     """Show what `crosswind run` with the same arguments would run and take: cells, order, time, packets, disk space.
 
-    A dry run: it needs no privilege and leaves nothing behind. crosswind-cell checks every cell as at a real start;
-    where there is none, the plan has no forecasts.
+    A dry run: it needs no privilege and leaves nothing behind. It checks what a run needs, and crosswind-cell checks
+    every cell as at a real start; where there is none, the plan has no forecasts.
     """
     design = {"study.repetitions": repetitions, "study.repetitions_max": repetitions_max, "study.seed": seed}
     overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
@@ -71,7 +78,9 @@ def command(
         raise UsageError("nothing to plan", hint="name a study: `crosswind studies` lists them")
     refuse_unknown_models(wanted)
     plan = Plan.of(wanted)
-    checked, remark = _checked(wanted)
+    checked, remark = _checked(wanted, profile=cpu_profile)
+    if output is not None:
+        check_place(output)
     planned = PlannedRuns.of(plan, checked)
     learned = read_durations()
     costs = plan_costs(plan, checked, packets=packets, capture=capture, learned=learned) if checked else None
@@ -90,7 +99,7 @@ def command(
         print_order(plain_console(), planned)
 
 
-def _checked(study: Study) -> tuple[tuple[CheckedCell, ...], str]:
+def _checked(study: Study, *, profile: bool) -> tuple[tuple[CheckedCell, ...], str]:
     """Every cell as crosswind-cell sees it, and what came of asking it; no cells where it cannot be asked.
 
     Raises: StudyError when a cell is impossible, or cannot measure what is asked.
@@ -99,5 +108,9 @@ def _checked(study: Study) -> tuple[tuple[CheckedCell, ...], str]:
         checked = check_study(study, binary=find_binary())
     except EngineError as error:
         return (), f"not by crosswind-cell: {error.message}"
-    refuse_unmeasured(study, checked)
-    return checked, "each cell, by crosswind-cell"
+    refuse_unmeasured(study, checked, profile=profile)
+    if (asked := precision(study)) is not None:
+        PrecisionRules().check(asked, {cell.cell.index: cell.parameters for cell in checked})
+    obstacle = None if all(cell.is_virtual for cell in checked) else real_time_obstacle()
+    here = "" if obstacle is None else f"; but this machine does not run them: {obstacle.message} ({obstacle.hint})"
+    return checked, f"each cell, by crosswind-cell{here}"

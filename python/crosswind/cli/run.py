@@ -45,7 +45,7 @@ Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 130 interrupted (wh
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="Cells at a time; left out, as many as the fidelity budget allows.",
+    help="Cells at a time; left out, as many as the fidelity budget allows, or as a resumed run had.",
 )
 @click.option("--packets", is_flag=True, help="Keep one record a packet.")
 @click.option("--capture", "--pcapng", is_flag=True, help="Keep what each host sent and received, as pcapng.")

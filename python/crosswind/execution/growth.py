@@ -19,7 +19,7 @@ from crosswind.study.plan import block_order, path_seed, repetition_key
 class StoppingRules(Protocol):
     """Makes the stopping rule of a run, and refuses what no rule could ever end."""
 
-    def check(self, asked: Mapping[str, Any], plan: Sequence[PlannedCell]) -> None:
+    def check(self, asked: Mapping[str, Any], cells: Mapping[int, Mapping[str, Any]]) -> None:
         """Raises: StudyError."""
 
     def rule_of(self, manifest: Manifest) -> StoppingRule | None:

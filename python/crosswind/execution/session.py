@@ -42,7 +42,7 @@ def run(
 ) -> Run:
     """As `crosswind.run`, which describes the arguments. rules: make the stopping rule of a study that needs one."""
     began = time.monotonic()
-    store = start(study, output=output, options=options, command=command, rules=rules)
+    store = start(study, output=output, options=options, jobs=jobs, command=command, rules=rules)
     if progress and _fell_back(store.plan, study):
         progress.remark(
             "cells run in virtual time, because this machine does not let them make their network: "
@@ -63,10 +63,11 @@ def resume(
     """As `crosswind.resume`, which describes the arguments. rules: as of `run`."""
     place = directory or latest_run(name=study.name if study else None)
     store = Store.resume(place, digest=study.digest() if study else None)
+    jobs = jobs or _jobs_so_far(store.manifest)
     try:
         kernels = with_kernels(store.manifest.provenance, store.missing())
         store.manifest = replace(store.manifest, provenance=kernels)
-        store.begin_session(Session(started=utc_now(), command=_command(command)))
+        store.begin_session(Session(started=utc_now(), command=_command(command), jobs=jobs))
     except CrosswindError:
         store.close()
         raise
@@ -78,10 +79,11 @@ def start(
     *,
     output: Path | None,
     options: Options,
+    jobs: int | None = None,
     command: Sequence[str] | None = None,
     rules: StoppingRules | None = None,
 ) -> Store:
-    """A new run of `study`: planned, its cells checked, its directory made.
+    """A new run of `study`: planned, its cells checked, its directory made. Args: jobs: what its session notes.
 
     Raises: StudyError when a cell is impossible; StoreError when the directory is taken; EngineError without a binary.
     """
@@ -91,7 +93,7 @@ def start(
     plan = planned_cells(study, options, binary=binary)
     asked = precision(study)
     if rules is not None and asked is not None:
-        rules.check(asked, plan)
+        rules.check(asked, {planned.cell: planned.parameters for planned in plan})
     programs = used_placeholders((planned.parameters for planned in plan), binary)
     words = _command(command)
     origin = provenance(binary, command=words, seed=study.seed, started=started, programs=programs)
@@ -103,7 +105,7 @@ def start(
         options=options,
         planned=len(plan),
         provenance=with_kernels(origin, plan),
-        sessions=(Session(started=started, command=words),),
+        sessions=(Session(started=started, command=words, jobs=jobs),),
         precision=asked,
     )
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -169,6 +171,11 @@ def _fell_back(plan: Sequence[PlannedCell], study: Study) -> bool:
     virtual = {planned.cell for planned in plan if planned.is_virtual}
     clocks = [cell.settings.get("host.clock") for cell in study.cells() if cell.index in virtual]
     return any(clock is None or clock.value == "auto" for clock in clocks)
+
+
+def _jobs_so_far(manifest: Manifest) -> int | None:
+    """How many cells the last session of a run was told to run at a time; None where nobody said."""
+    return manifest.sessions[-1].jobs if manifest.sessions else None
 
 
 def _command(command: Sequence[str] | None) -> tuple[str, ...]:

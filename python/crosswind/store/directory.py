@@ -9,6 +9,7 @@ One process at a time has a run open for writing; anyone may read. How cells are
 """
 
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -41,12 +42,9 @@ class Store:
 
         Raises: StoreError when something else is there. DiskError when the disk refuses.
         """
-        if directory.exists() and not directory.is_dir():
-            raise StoreError(f"{directory} is not a directory", hint="choose another one with --output")
+        _refuse_taken(directory)
         with disk_errors(directory):
             directory.mkdir(parents=True, exist_ok=True)
-            if any(directory.iterdir()) and not _is_killed_start(directory):
-                raise _occupied(directory)
             lock = lock_run(directory)
             try:
                 (directory / "cells").mkdir(exist_ok=True)
@@ -173,6 +171,26 @@ def _with_its_plan(directory: Path, manifest: Manifest) -> Manifest:
     manifest = replace(manifest, planned=planned)
     write_manifest(directory, manifest)
     return manifest
+
+
+def check_place(directory: Path) -> None:
+    """Whether a run could be made in a directory, by making one where it would be and removing it at once.
+
+    Raises: StoreError when something else is there. DiskError when it cannot be written.
+    """
+    _refuse_taken(directory)
+    with disk_errors(directory):
+        there = next(place for place in (directory, *directory.absolute().parents) if place.exists())
+        Path(tempfile.mkdtemp(prefix=".crosswind-", dir=there)).rmdir()
+
+
+def _refuse_taken(directory: Path) -> None:
+    """Raises: StoreError when a run cannot be made in a directory because of what is there."""
+    with disk_errors(directory):
+        if directory.exists() and not directory.is_dir():
+            raise StoreError(f"{directory} is not a directory", hint="choose another one with --output")
+        if directory.exists() and any(directory.iterdir()) and not _is_killed_start(directory):
+            raise _occupied(directory)
 
 
 def _is_killed_start(directory: Path) -> bool:

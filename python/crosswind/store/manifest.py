@@ -52,18 +52,22 @@ class ClockJump:
 
 @dataclass(frozen=True)
 class Session:
-    """The first session of a run, or one that went on with it. Times are UTC; `ended` is None until it has ended."""
+    """The first session of a run, or one that went on with it. Times are UTC; `ended` is None until it has ended.
+
+    `jobs`: how many cells it was told to run at a time; None where the fidelity budget decides.
+    """
 
     started: str
     command: tuple[str, ...] = ()
     ended: str | None = None
     clock_jumps: tuple[ClockJump, ...] = ()
+    jobs: int | None = None
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The session that was stored."""
         jumps = tuple(ClockJump(jump["at"], jump["by_s"]) for jump in data.get("clock_jumps", ()))
-        return cls(data["started"], tuple(data.get("command", ())), data.get("ended"), jumps)
+        return cls(data["started"], tuple(data.get("command", ())), data.get("ended"), jumps, data.get("jobs"))
 
 
 @dataclass(frozen=True)
