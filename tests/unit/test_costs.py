@@ -147,7 +147,8 @@ def test_packets_dropped_are_counted_by_direction() -> None:
         ["0", "5 of 40", "12.5 % (no interval)", "0 of 20", "0 % (no interval)"],
         ["1", "0 of 1\u202f200", "0 % (no interval)", "0 of 0", "–"],
     ]
-    assert table.narrow.rows == [["t 0", "12.5 % (no interval)", "0 % (no interval)"], ["t 1", "0 % (no interval)", "–"]]
+    rows = [["t 0", "12.5 % (no interval)", "0 % (no interval)"], ["t 1", "0 % (no interval)", "–"]]
+    assert table.narrow.rows == rows
     repeated = [ended(ledger=finished(packets=40, lost=lost)["ledger"]) for lost in (3, 5, 4)]
     runs = [run(0, echoed(10), repetition=at, parameters=WSS, end=end) for at, end in enumerate(repeated)]
     loss = analyse(record(*runs)).cells[0].packet_loss["forward"]
