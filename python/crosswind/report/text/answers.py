@@ -15,6 +15,7 @@ from crosswind.report.text.effects import (
     value_text,
     what_of,
     with_level,
+    with_levels,
 )
 from crosswind.report.text.format import count, count_of, count_range, percent, three_digits
 
@@ -168,11 +169,8 @@ def _several(answer: Answer) -> str:
     if not known:
         reasons = dict.fromkeys(case.effect.reason or "there is no value" for case in cases)
         return f"{head}: {'; '.join(reasons)}"
-    others = list(dict.fromkeys(case.other.level for case in known))
     reference = with_level(answer, known[0].reference.level)
-    names = " or ".join(
-        with_level(answer, level) if not at else named_level(answer.factor, level) for at, level in enumerate(others)
-    )
+    names = with_levels(answer, list(dict.fromkeys(case.other.level for case in known)))
     said = f"{head}: the {what_of(answer)} {names} {_range(answer, known)} {reference}"
     said += f", where {answer.margin} would matter" if answer.margin else ""
     return said + (_would_take_all(cases) if few else _extent_of_all(known) + _more(cases))

@@ -1,5 +1,7 @@
 """The words of answers: levels, what is compared, and by how much two levels differ."""
 
+from collections.abc import Sequence
+
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Interval
 from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, metric_named
 from crosswind.report.text.format import EXACT, factor_name, interval, number, percent, scale_of
@@ -22,6 +24,12 @@ def named_level(key: str, level: str) -> str:
 def with_level(answer: Answer, level: str) -> str:
     """How a sentence says that cells have a level: "with http3", "in websocket-client"."""
     return f"{'in' if answer.factor == 'part' else 'with'} {named_level(answer.factor, level)}"
+
+
+def with_levels(answer: Answer, of_levels: Sequence[str]) -> str:
+    """Likewise of several levels: "with quic or http3", "with size 50, 100 or 1000"."""
+    *others, last = of_levels
+    return with_level(answer, f"{', '.join(others)} or {last}" if others else last)
 
 
 def what_of(answer: Answer) -> str:
