@@ -23,7 +23,7 @@ def cell(index: int, mean_ms: float, *, repetitions: int = 8, **levels: str):
 def said_of(*cells) -> list[str]:
     """What a run of these cells says before its extent."""
     said = sentences(analyse(record(*(run for one in cells for run in one))))
-    extent = next(at for at, sentence in enumerate(said) if sentence.endswith("of them lost."))
+    extent = next(at for at, sentence in enumerate(said) if " of them failed" in sentence)
     return said[:extent]
 
 

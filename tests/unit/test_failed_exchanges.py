@@ -116,7 +116,7 @@ def test_the_terminal_names_causes_and_first_errors() -> None:
     _, result = failed_run()
     text = render_text(result, width=200)
     assert "✗ 1 of 2 cells must not be trusted: cell 1: no exchange succeeded: 30 x certificate" in text
-    assert "40 exchanges, 32 of them lost (certificate 30, timeout 2)." in text
+    assert "40 exchanges, 32 of them failed: 30 certificate, 2 timed out." in text
     assert f"First error of certificate: {EXPIRED} (cell 1)" in text
     assert "First error of timeout: no answer within 1 s (cell 0)" in text
     assert f"invalid: cell 1: {ALL_FAILED}" in text
@@ -148,5 +148,5 @@ def test_the_table_has_a_row_for_each_cell_and_the_json_its_causes() -> None:
 def test_a_run_without_failures_has_no_such_table() -> None:
     result = analyse(record(repetition("ok", "ok")))
     assert outcome_tables(result) == []
-    assert sentences(result)[1:] == ["1 cell, 1 repetition, 2 exchanges, 0 of them lost.", "Clock: real."]
+    assert sentences(result)[1:] == ["1 cell, 1 repetition, 2 exchanges, none of them failed.", "Clock: real."]
     assert verdict(result).trust is Trust.GOOD

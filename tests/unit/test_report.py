@@ -61,7 +61,7 @@ def test_terminal_text() -> None:
         "✓ Every packet is accounted for, and emulation kept its budget in every cell.",
         "  Median round-trip time: 20.049 ms (loss 0%) to 20.055 ms (loss 5%) in 2",
         "    cells.",
-        "  2 cells, 10 repetitions, 200 exchanges, 10 of them lost (timeout 10).",
+        "  2 cells, 10 repetitions, 200 exchanges, 10 of them failed: 10 timed out.",
         "  Clock: real.",
     ]
     start = text.index("Round-trip time, ms")
@@ -76,7 +76,7 @@ def test_terminal_text() -> None:
 def test_terminal_marks_what_must_not_be_trusted() -> None:
     bad = run(0, echoes(RTTS), end=finished(valid=False, reasons=["delay error p99 3 ms is over the budget of 1 ms"]))
     text = render_text(analyse(record(bad)))
-    assert "✗ 1 of 1 cell must not be trusted" in text
+    assert "✗ This run must not be trusted: " in text
     assert "delay error p99 3 ms is over the budget" in text
 
 
@@ -238,7 +238,7 @@ def test_verdict_and_sentences() -> None:
     assert verdict(analyse(record(run(0, echoes([MS] * 20))))).trust is Trust.GOOD
     assert sentences(analyse(record(run(0, echoes([MS] * 20))))) == [
         "Median round-trip time: 1.000 ms in 1 repetition.",
-        "1 cell, 1 repetition, 20 exchanges, 0 of them lost.",
+        "1 cell, 1 repetition, 20 exchanges, none of them failed.",
         "Clock: real.",
     ]
 

@@ -10,6 +10,9 @@ from crosswind.report.text.claims import VERDICTS
 from crosswind.report.text.exploration import exploration
 from crosswind.report.text.format import count, count_of, factor_name, levels, quantity
 
+_WORDS = {"timeout": "timed out"}
+"""Outcomes that a sentence words otherwise than tables."""
+
 
 class Trust(Enum):
     """Whether to trust a run."""
@@ -33,6 +36,8 @@ def verdict(result: Result) -> Verdict:
         return Verdict(Trust.BAD, "No cell was executed.")
     invalid = [cell for cell in result.cells if not cell.valid]
     if invalid:
+        if len(result.cells) == 1:
+            return Verdict(Trust.BAD, f"This run must not be trusted: {invalid[0].reason}")
         first = f"{levels(invalid[0].levels)}: {invalid[0].reason}"
         counted = f"{len(invalid)} of {count_of(len(result.cells), 'cell')}"
         return Verdict(Trust.BAD, f"{counted} must not be trusted: {first}")
@@ -80,15 +85,18 @@ def margin_text(claim: EquivalenceClaim) -> str:
 
 
 def _extent(result: Result) -> str:
-    """How much was run, and what was lost by cause."""
+    """How much was run, and how much of it failed, by cause."""
     causes: Counter[str] = Counter()
     for failures in (failures for cell in result.cells for failures in cell.failures):
         causes[failures.outcome] += failures.count
-    named = ", ".join(f"{outcome} {count(number_of)}" for outcome, number_of in causes.most_common())
+    named = ", ".join(
+        f"{count(number_of)} {_WORDS.get(outcome, outcome)}" for outcome, number_of in causes.most_common()
+    )
+    failed = sum(cell.lost for cell in result.cells)
     return (
         f"{count_of(len(result.cells), 'cell')}, {count_of(result.executed, 'repetition')}, "
         f"{count_of(sum(cell.n for cell in result.cells), 'exchange')}, "
-        f"{count(sum(cell.lost for cell in result.cells))} of them lost{f' ({named})' if named else ''}."
+        f"{count(failed) if failed else 'none'} of them failed{f': {named}' if named else ''}."
     )
 
 
