@@ -55,6 +55,27 @@ def of_times(*means_ms: float, spread: float = 1.0) -> list[Any]:
     return [cell(index, mean, f"{index}%", spread=spread) for index, mean in enumerate(means_ms)]
 
 
+def same_every_time(index: int, rtt_ms: float, level: str, repetitions: int):
+    """Repetitions that could differ and do not."""
+    return runs(index, [echoes([round(rtt_ms * MS)] * 5)] * repetitions, {FACTOR: level})
+
+
+@pytest.mark.parametrize(
+    ("repetitions", "at_least", "expected"),
+    [(8, 1.4, "holds"), (8, 1.6, "does not hold"), (6, 1.4, "holds"), (5, 1.4, "cannot tell"), (2, 1.4, "cannot tell")],
+)
+def test_what_is_the_same_every_time_is_judged_by_how_often_it_was_seen(
+    repetitions: int, at_least: float, expected: str
+) -> None:
+    cells = [same_every_time(index, rtt, f"{index}%", repetitions) for index, rtt in enumerate((20, 30))]
+    compare = [{"level": f"{index}%", "cells": [index]} for index in range(2)]
+    made = verdict_of(asked("ratio", 2, compare=compare, low=at_least, high=None), *cells)
+    assert made.verdict == expected
+    sentence = claim_sentence(made)
+    assert f"1.500 (in all {repetitions} repetitions) times" in sentence
+    assert (f"{6 - repetitions} more" in sentence) == (expected == "cannot tell")
+
+
 @pytest.mark.parametrize(
     ("rule", "fields", "means_ms", "expected"),
     [

@@ -28,8 +28,8 @@ def said_of(*cells) -> list[str]:
 
 
 def test_levels_that_are_suffered_are_not_compared() -> None:
-    """Never again is a preset 74 times another one."""
-    cells = [cell(at, mean, path_preset=name) for at, (name, mean) in enumerate((("lan", 0.5), ("wan", 37.0)))]
+    """Never again is a network 74 times another one."""
+    cells = [cell(at, mean, path_network=name) for at, (name, mean) in enumerate((("lan", 0.5), ("wan", 37.0)))]
     assert said_of(*cells) == ["Median round-trip time: 501 µs (lan) to 37.1 ms (wan) in 2 cells."]
 
 
@@ -80,7 +80,7 @@ def test_the_metric_is_the_main_one_of_the_workload() -> None:
     [
         ("workload.transport", True), ("host.congestion_control", True), ("host.sack", True), ("workload.client", True),
         ("workload.connection", True), ("workload.direction", True), ("path.family", True), ("path.loss", False),
-        ("path.preset", False), ("path.forward.delay", False), ("path.queue", False), ("path.rate", False),
+        ("path.network", False), ("path.forward.delay", False), ("path.queue", False), ("path.rate", False),
         ("workload.size", False), ("workload.messages", False), ("part", False),
     ],
 )  # fmt: skip

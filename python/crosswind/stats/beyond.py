@@ -8,6 +8,7 @@ without an exception show is that most repetitions are like them: if half of the
 chance of 0.5^n (the sign test; Arbuthnot 1710). `share_limit` says how many may be different.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +16,10 @@ from scipy import special
 
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import CONSTANT, PAIRED, Effect
-from crosswind.stats.estimate import EXACT, check_level
+from crosswind.stats.estimate import EXACT, Estimate, check_level, without_interval
+
+EVERY_TIME = "the same in every repetition: sign test, of most repetitions"
+"""The method of an estimate that does not vary though it could."""
 
 _ROUNDING = 1e-12
 """Of the size of what is compared: what rounding leaves of numbers that are the same."""
@@ -58,6 +62,23 @@ def is_constant(effect: Effect, *, size: float) -> bool:
     if effect.how not in (PAIRED, CONSTANT) or effect.linear is None or effect.units < 2:
         return False
     return float(np.abs(effect.linear.parts).max()) <= _ROUNDING * abs(size)
+
+
+def every_time(effect: Effect, *, unit: str, level: float) -> Estimate:
+    """An effect that is the same in every repetition, as an estimate of what it is in most of them.
+
+    Its limits are the number itself, as soon as there are repetitions enough: 2 * 0.5^n at most 1 - level.
+    """
+    value = math.exp(effect.value) if effect.is_ratio else effect.value
+    needed = math.ceil(math.log2(2 / (1 - check_level(level))))
+    if effect.units >= needed:
+        return Estimate(value, value, value, effect.n, level, EVERY_TIME, unit, units=effect.units)
+    reason = (
+        f"it is the same in all {effect.units} repetitions; that it is in most takes {needed}: "
+        f"{needed - effect.units} more"
+    )
+    spread = (value, value)
+    return without_interval(value, reason, n=effect.n, level=level, unit=unit, units=effect.units, spread=spread)
 
 
 def without_rounding(effect: Effect, *, size: float) -> Effect:

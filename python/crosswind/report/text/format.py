@@ -64,12 +64,19 @@ def interval(estimate: "Interval | None", divisor: float = 1.0) -> str:
     if e.is_exact:
         return f"{number(e.value, divisor, resolution=_EXACT_RESOLUTION * abs(e.value))} {EXACT}"
     if e.low is not None and e.high is not None:
-        half = (e.high - e.low) / 2 or None
-        value, low, high = (number(part, divisor, resolution=half) for part in (e.value, e.low, e.high))
-        return f"{value} [{low}, {high}]"
+        return _between(e.value, e.low, e.high, divisor) if e.low < e.high else _every_time(e.value, e.units, divisor)
     if e.low is None and e.high is None:
         return f"{number(e.value, divisor)} ({_spread(e, divisor)})"
     return f"{number(e.value, divisor)} ({bound(e, divisor)})"
+
+
+def _between(value: float, low: float, high: float, divisor: float) -> str:
+    texts = [number(part, divisor, resolution=(high - low) / 2) for part in (value, low, high)]
+    return f"{texts[0]} [{texts[1]}, {texts[2]}]"
+
+
+def _every_time(value: float, units: int, divisor: float) -> str:
+    return f"{number(value, divisor)} (in all {units} repetitions)"
 
 
 def _spread(estimate: "Interval", divisor: float) -> str:
