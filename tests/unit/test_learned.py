@@ -1,6 +1,9 @@
 """Forecasts learned from what runs took: exact numbers, and nothing that fails for want of a file."""
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,6 +82,22 @@ def test_a_session_takes_its_start_and_a_share_more_than_its_cells() -> None:
     assert durations.session_s("real", 10.0) == 10.0
 
 
+def test_a_command_takes_the_median_of_what_others_took_around_their_sessions() -> None:
+    durations = Durations()
+    assert durations.around_s == 0.0
+    for seconds in (2.0, 9.0, 3.0):
+        durations.learn_around(seconds)
+    assert durations.around_s == 3.0
+
+
+def test_a_process_knows_its_age() -> None:
+    script = "from crosswind.execution.durations import process_age_s; print(process_age_s())"
+    began = time.monotonic()
+    printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    # It was made after the first reading and before the second; its start is known to a tick of 10 ms.
+    assert 0 < float(printed) < time.monotonic() - began + 0.02
+
+
 def test_a_cell_is_known_again_whatever_its_run(tmp_path: Path) -> None:
     parameters = {"workload": {"kind": "echo"}, "path": {"mtu_bytes": 1500}}
     run = {"id": "c000-r01", "seed": 7, "output": {"directory": str(tmp_path)}, "deadline_ns": 5, "schema": "x"}
@@ -109,8 +128,8 @@ def test_what_is_learned_is_kept(place: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", "null", '{"schema": "crosswind.durations/9"}', f'{{"schema": "{SCHEMA}"}}',
-     f'{{"schema": "{SCHEMA}", "runs": "x", "cells": {{}}, "kinds": {{}}, "sessions": {{}}}}',
-     f'{{"schema": "{SCHEMA}", "runs": 1, "cells": {{"a": [1]}}, "kinds": {{}}, "sessions": {{}}}}'],
+     f'{{"schema": "{SCHEMA}", "runs": "x", "cells": {{}}, "kinds": {{}}, "sessions": {{}}, "around": []}}',
+     f'{{"schema": "{SCHEMA}", "runs": 1, "cells": {{"a": [1]}}, "kinds": {{}}, "sessions": {{}}, "around": []}}'],
 )  # fmt: skip
 def test_a_damaged_file_is_as_none_and_is_replaced(place: Path, text: str) -> None:
     place.parent.mkdir()
@@ -173,7 +192,10 @@ def test_the_plan_says_whether_its_forecast_is_learned(crosswind: Crosswind, pla
     assert status == 0
     assert "forecast learned from 1 run on this machine; 1 of 1 runs are of cells that were measured" in words(out)
     assert "one by one about 30 s" in words(out)
+    learn(lambda durations: durations.learn_around(2.0))
+    assert "in all about 32 s, with start and report" in words(crosswind(*arguments)[1])
     total = json.loads(crosswind(*arguments, "--json")[1])["total"]
+    assert total["wall_ns"] == 32 * 10**9
     assert (total["learned_from"], total["measured_runs"], total["serial_ns"]) == (1, 1, 30 * 10**9)
 
 

@@ -97,6 +97,8 @@ def _totals(costs: PlanCosts) -> list[tuple[str, str]]:
     ]
     if costs.unknown_runs:
         totals.append(("programs", f"{costs.unknown_runs} runs, taken as 10 s each; what they send is not counted"))
+    if costs.learned_from:
+        totals.append(("in all", f"about {_time(costs.wall_ns)}, with start and report"))
     totals.append(("forecast", _where_from(costs)))
     return totals
 

@@ -168,6 +168,7 @@ def _report(run: "Run", *, as_json: bool, no_report: bool) -> int:
         return 0 if run.valid else 1
     # Imported here, since drawing and statistics take more than a second to import, for which no run should wait.
     from crosswind import report, results
+    from crosswind.execution.durations import learn_around
     from crosswind.record import output_of_program
 
     made = results.analysed(run)
@@ -181,4 +182,5 @@ def _report(run: "Run", *, as_json: bool, no_report: bool) -> int:
     click.echo(f"report: {page}", err=True)
     if any(result.planned.runs_programs for result in run.results().values()):
         click.echo(f"output: {run.directory / output_of_program('*', 'client.out')}", err=True)
+    learn_around(run.manifest.sessions[-1])
     return 0 if result.valid and run.valid else 1

@@ -7,9 +7,11 @@ nothing had been measured, and the next run begins it anew.
 import fcntl
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from crosswind.execution.admission import CAPACITY
 from crosswind.execution.observer import Forwarding, Observer
 from crosswind.forecast.cost import Forecast, makespan_ns, virtual_wall_ns
 from crosswind.forecast.learned import CellTime, Durations, key_of, kind_of
+from crosswind.store.manifest import Session
 from crosswind.store.plan import PlannedCell
 
 VARIABLE = "CROSSWIND_DURATIONS"
@@ -87,6 +90,24 @@ def cell_time_of(parameters: Mapping[str, Any], forecast: Forecast) -> CellTime:
     is_virtual = kind.startswith("virtual ")
     predicted_ns = virtual_wall_ns(forecast) if is_virtual else forecast.duration_ns
     return CellTime(key_of(parameters), kind, predicted_ns / 1e9)
+
+
+def process_age_s() -> float:
+    """For how many seconds this process has run."""
+    stat = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace")
+    # After the name, which is in parentheses and may hold anything, come the fields from the third on.
+    started_ticks = int(stat.rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started_ticks / os.sysconf("SC_CLK_TCK")
+
+
+def learn_around(session: Session) -> None:
+    """Learns what this process, a command that is about to end, took before and after a session."""
+    if session.ended is None:
+        return
+    took_s = (datetime.fromisoformat(session.ended) - datetime.fromisoformat(session.started)).total_seconds()
+    seconds = process_age_s() - took_s
+    if seconds > 0:
+        learn(lambda durations: durations.learn_around(seconds))
 
 
 def side_by_side_ns(runs: Sequence[Forecast], *, virtual: bool) -> int:

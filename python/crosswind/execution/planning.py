@@ -34,7 +34,8 @@ class PlanCosts:
         time of all runs if every one were in virtual time.
         capacity: processors that may be busy by forecast, of `processors`. most: runs at a time.
         learned_from: runs on this machine that times were learned from, 0: none. measured_runs: of `runs`, those
-            whose very cell was measured there.
+            whose very cell was measured there. wall_ns: of the whole command, with its start and its report as far as
+            they were learned.
     """
 
     serial_ns: int
@@ -53,6 +54,7 @@ class PlanCosts:
     learned_from: int = 0
     measured_runs: int = 0
     runs: int = 0
+    wall_ns: int = 0
 
 
 def refuse_unknown_models(study: Study) -> None:
@@ -137,6 +139,7 @@ def plan_costs(
         learned_from=learned.runs,
         measured_runs=sum(run.is_measured for run in runs),
         runs=len(runs),
+        wall_ns=round((real_s + virtual_s + learned.around_s) * 1e9),
     )
 
 

@@ -1,8 +1,9 @@
 """What runs on this machine really took, and forecasts corrected by it.
 
-Three things are learned from every session that runs cells: how long each cell took, which is what it will take again;
-for cells that were never run here, by which factor cells of their kind took longer than their parameters say; and how
-much longer a session takes than its cells: the start, and what running them side by side does not save.
+Four things are learned from every run: how long each cell took, which is what it will take again; for cells that were
+never run here, by which factor cells of their kind took longer than their parameters say; how much longer a session
+takes than its cells: the start, and what running them side by side does not save; and what a command takes around its
+session, with the report.
 
 Without anything learned every forecast stays as it was computed.
 """
@@ -11,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, Self
 
 SCHEMA = "crosswind.durations/1"
@@ -79,13 +81,20 @@ class Durations:
     Attributes:
         runs: sessions in all. cells: of each cell's key, how many repetitions count and their mean in seconds.
         kinds: of each kind of cell. sessions: by clock, of the latest ones [what their cells take side by side, by how
-            long these really took; what the session took], in seconds.
+            long these really took; what the session took], in seconds. around: of the latest commands, the seconds
+            before and after their sessions.
     """
 
     runs: int = 0
     cells: dict[str, tuple[int, float]] = field(default_factory=dict)
     kinds: dict[str, _Ratio] = field(default_factory=dict)
     sessions: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    around: list[float] = field(default_factory=list)
+
+    @property
+    def around_s(self) -> float:
+        """What a command takes around its session, with the report, in seconds; 0 where nothing was learned."""
+        return median(self.around) if self.around else 0.0
 
     def cell_s(self, cell: CellTime) -> tuple[float, bool]:
         """What a run of a cell will take in seconds, and whether this very cell was measured."""
@@ -126,6 +135,10 @@ class Durations:
         if cells_s > 0:
             self.sessions[clock] = [*self.sessions.get(clock, ()), (cells_s, wall_s)][-MOST_SESSIONS:]
 
+    def learn_around(self, seconds: float) -> None:
+        """Learns what a command took before and after its session."""
+        self.around = [*self.around, seconds][-MOST_SESSIONS:]
+
     def _of_kind(self, kind: str) -> float | None:
         return self.kinds[kind].factor if kind in self.kinds else None
 
@@ -138,6 +151,7 @@ class Durations:
         return {
             "schema": SCHEMA,
             "runs": self.runs,
+            "around": self.around,
             "sessions": {clock: [list(one) for one in sessions] for clock, sessions in self.sessions.items()},
             "kinds": {kind: [ratio.measured_s, ratio.predicted_s] for kind, ratio in self.kinds.items()},
             "cells": {key: list(cell) for key, cell in self.cells.items()},
@@ -152,6 +166,7 @@ class Durations:
             runs=int(data["runs"]),
             cells={str(key): (int(count), float(mean)) for key, (count, mean) in data["cells"].items()},
             kinds={str(kind): _Ratio(float(took), float(said)) for kind, (took, said) in data["kinds"].items()},
+            around=[float(seconds) for seconds in data["around"]],
             sessions={
                 str(clock): [(float(cells), float(wall)) for cells, wall in sessions]
                 for clock, sessions in data["sessions"].items()
