@@ -99,7 +99,7 @@ def test_the_table_adds_up_beside_the_published_profile() -> None:
 def test_terminal_page_and_json_have_it() -> None:
     given = {"published": [PUBLISHED]}
     result = two_repetitions(**given)
-    text = render(result)
+    text = render(result, everything=True)
     assert "\nslow · 1.9 " in text
     assert "mask, frames.py:12 " in text
     page = html(record(program(report(4.0, 2, ("mask", 2, 3.5))), **given), result)

@@ -128,7 +128,7 @@ def test_costs_are_two_tables_and_rows_of_the_csv() -> None:
     (cpu,) = processor_tables(result)
     assert cpu.title == "CPU per message, µs"
     assert [cell.split(" ")[0] for cell in cpu.rows[0]] == ["wss", "2", "6.000", "3.000"]
-    text = render(result)
+    text = render(result, everything=True)
     assert "Overhead per message" in text
     assert "CPU per message, µs" in text
     rows = estimates_frame(result).filter(metric="cpu_client", statistic="mean")
@@ -189,7 +189,7 @@ def test_a_connection_by_its_phases() -> None:
 def test_what_a_run_is_about_is_shown_though_processors_were_counted_too() -> None:
     end = ended(cpu=processor_time(30, 60))
     result = analyse(record(run(0, connected(), parameters=CONNECT, end=end)))
-    assert "TLS or QUIC handshake, ms" in render(result)
+    assert "TLS or QUIC handshake, ms" in render(result, everything=True)
     assert metric_tables(result)["handshake_security"].shown is Shown.EVERYWHERE
     echoed_once = run(0, connected(), parameters={"workload": {"kind": "echo", "transport": "wss"}}, end=end)
     assert metric_tables(analyse(record(echoed_once)))["handshake_security"].shown is Shown.FOLDED

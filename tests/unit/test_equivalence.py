@@ -148,13 +148,13 @@ def test_claims_are_in_every_report() -> None:
     assert (row[:3], row[-1]) == (["0%", "50 against 1", "4\u202f000"], "equivalent")
     assert row[3].startswith("0.10 [")
     assert table.footnotes[:2] == [f"Share of exchanges delayed: {said}.", "Why four."]
-    for text in (render(result), render_html(made, result)):
+    for text in (render(result, everything=True), render_html(made, result)):
         assert "Does size delay?" in text
         assert "equivalent" in text
     # A study that claims nothing of it has the share in its page and files, not on the terminal.
     plain = analyse(record(*cell(0, 380, "1")))
-    assert "Share of exchanges delayed" not in render(plain)
-    assert "Share of exchanges delayed, %" in render(result)
+    assert "Share of exchanges delayed" not in render(plain, everything=True)
+    assert "Share of exchanges delayed, %" in render(result, everything=True)
     assert metric_table("delayed_share", plain).headings[-1] == "mean [95 %]"
     assert metric_table("delayed_share", plain).footnotes == [
         "mean: Clopper-Pearson, of the effective number of trials over repetitions"

@@ -183,7 +183,7 @@ def test_samples_of_one_process_have_shares_without_intervals() -> None:
     assert shares.headings == ["cell", "host", "n", "system calls", "masking", "other"]
     assert shares.rows[0][:4] == ["websocket", "client", "400", "25 %"]
     assert shares.rows[1][4:] == ["0 %", "0 %"]
-    assert "Where processor time goes" in render_text(analyse(profiled()))
+    assert "Where processor time goes" in render_text(analyse(profiled()), everything=True)
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_a_new_metric_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (estimate.unit, estimate.median.value) == ("ns", 2 * result.cells[0].estimates["rtt"].median.value)
     assert estimate.median.n == 100
     assert [comparison.metric for comparison in result.comparisons] == ["rtt", "toy"]
-    assert "Toy time, ms" in render_text(result)
+    assert "Toy time, ms" in render_text(result, everything=True)
     page = render_page(made, result)
     assert "<h2>Toy time, ms</h2>" in page
     assert "Twice the round trip." in page
@@ -152,7 +152,7 @@ def test_a_new_metric_of_what_was_counted_is_one_row(monkeypatch: pytest.MonkeyP
     result = analyse(record(*(run(0, echoes(RTTS), repetition=at, parameters=KEPT, end=end) for at in (0, 1))))
     assert result.cells[0].estimates["toy"].mean.value == 4
     assert "toy" not in metric_tables(result)
-    assert "both" in render_text(result, width=200)
+    assert "both" in render_text(result, width=200, everything=True)
 
 
 def test_a_new_statistic_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +164,7 @@ def test_a_new_statistic_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     assert written["cells"][0]["estimates"]["rtt"]["p90"]["n"] == 100
     assert Result.model_validate(written) == result
     assert "p90" in json.loads(schema_text())["$defs"]["MetricEstimates"]["properties"]
-    assert "p90 [95 %]" in render_text(result, width=200)
+    assert "p90 [95 %]" in render_text(result, width=200, everything=True)
     assert "p90 [95 %]" in render_page(made, result)
     assert estimates_frame(result).filter(metric="rtt", statistic="p90").height == 2
 

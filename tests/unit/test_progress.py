@@ -426,7 +426,7 @@ def test_plain_lines_of_many_cells_count_up_to_all() -> None:
     lost = [line for line in lines if line.startswith("failed: ")]
     assert counted == sorted(set(counted))
     assert len(counted) + len(lost) == 500
-    starts = ("mine: ", "[", "failed: ", "invalid: ", "again later: ")
+    starts = ("mine: ", "[", "failed: ", "invalid: ", "run again ")
     assert all(line.startswith(starts) for line in lines)
 
 
@@ -457,14 +457,26 @@ def test_a_remark_is_a_line_in_both_displays() -> None:
         assert out.getvalue() == "note: the clock was set\n"
 
 
-def test_a_cell_that_will_be_repeated_is_printed_with_its_reason(still: None) -> None:
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        (0, []),
+        (1, ["run again once for missing the fidelity budget: p99 of 1 ms; waits of 9 %"]),
+        (10, ["run again 10 times for missing the fidelity budget: the first time p99 of 1 ms; waits of 9 %"]),
+    ],
+)
+def test_cells_that_are_repeated_are_counted_and_said_once_at_the_end(still: None, times: int, said: list[str]) -> None:
     for display_type in (PlainProgress, LiveProgress):
         out = io.StringIO()
-        display = display_type(Console(file=out, width=80))
+        display = display_type(Console(file=out, width=120))
         display.run_started("mine", [planned(0)], [planned(0)])
-        display.cell_started(planned(0))
-        display.cell_repeated(planned(0), ended(valid=False, reasons=["p99 of 3 ms", "waits of 9 %"]))
-        assert out.getvalue().splitlines()[-1] == "again later: loss=0% #1: p99 of 3 ms; waits of 9 %"
+        for attempt in range(times):
+            display.cell_started(planned(0))
+            display.cell_repeated(planned(0), ended(valid=False, reasons=[f"p99 of {attempt + 1} ms", "waits of 9 %"]))
+        before = out.getvalue()
+        assert "again" not in before
+        display.run_ended()
+        assert out.getvalue().removeprefix(before).splitlines() == said
 
 
 def test_the_live_display_shows_what_runs_and_leaves_bad_news_only() -> None:

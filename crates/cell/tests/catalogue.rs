@@ -125,6 +125,9 @@ fn ranges_are_those_that_cells_are_held_to() {
                 if name == "rate_per_s" && kind == "echo" {
                     more.insert("mode".into(), "open".into());
                 }
+                if kind == "program" {
+                    more.insert("client".into(), json!(["true"]));
+                }
                 read(kind, transport, &more)
             };
             let outside = |message: Result<Cell, String>| {

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from crosswind.cell.binary import BINARY, filled_in
 from crosswind.cell.events import Error, Event, ProtocolError, Started, read_event
@@ -44,12 +44,6 @@ class CellEnd:
     finished: Finished | None
     failure: Failure | None
     elapsed_ns: int
-
-    def with_warning(self, text: str) -> Self:
-        """The same end, with one more warning in its result."""
-        if self.finished is None:
-            return self
-        return type(self)(self.finished.with_warning(text), None, self.elapsed_ns)
 
 
 class CellProcess:

@@ -282,10 +282,6 @@ class Finished(ProtocolRecord):
         """The event as the cell printed it, with what this version does not know of."""
         return self.model_dump(mode="json", by_alias=True)
 
-    def with_warning(self, text: str) -> Self:
-        """The same result with one more warning."""
-        return self.model_copy(update={"warnings": (*self.warnings, text)})
-
 
 _NO_EXCHANGE_DELAY = {"exchange_delay_ns": 10**18, "exchange_delay_share": 1.0}
 """What stands for the budget of versions that did not measure it: no bound."""

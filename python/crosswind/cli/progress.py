@@ -71,9 +71,8 @@ class LiveProgress(Observer):
             self._console.print(Text(line, style="red"))
 
     def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
-        """Takes its line away; why stays above the display."""
+        """Takes its line away, and counts."""
         self._tally.cell_repeated(planned, end)
-        self._console.print(Text(_repeated(planned, end), style="yellow"))
 
     def concurrency(self, now: Concurrency) -> None:
         """Updates the line about all of them."""
@@ -84,8 +83,10 @@ class LiveProgress(Observer):
         self._console.print(Text(f"note: {text}", style="yellow"))
 
     def run_ended(self) -> None:
-        """Takes the display down."""
+        """Takes the display down; what was repeated stays."""
         self._live.stop()
+        for line in _repeated(self._tally):
+            self._console.print(Text(line, style="dim"))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The display now."""
@@ -181,9 +182,13 @@ class PlainProgress(Observer):
             self._print(line)
 
     def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
-        """Prints why."""
+        """Counts: how often is said at the end."""
         self._tally.cell_repeated(planned, end)
-        self._print(_repeated(planned, end))
+
+    def run_ended(self) -> None:
+        """Prints what was repeated."""
+        for line in _repeated(self._tally):
+            self._print(line)
 
     def concurrency(self, now: Concurrency) -> None:
         """Prints how many cells run when that has changed a lot, and not often."""
@@ -292,9 +297,13 @@ def _bad_news(planned: PlannedCell, end: CellEnd) -> list[str]:
     return lines
 
 
-def _repeated(planned: PlannedCell, end: CellEnd) -> str:
-    reasons = end.finished.reasons if end.finished else ()
-    return f"again later: {repetition_text(planned)}: {'; '.join(reasons)}"
+def _repeated(tally: Tally) -> list[str]:
+    """How often a repetition missed its fidelity budget and was run again, and why the first one did."""
+    if not tally.repeated:
+        return []
+    times = "once" if tally.repeated == 1 else f"{tally.repeated} times"
+    first = "" if tally.repeated == 1 else "the first time "
+    return [f"run again {times} for missing the fidelity budget: {first}{tally.first_miss}"]
 
 
 def _troubles(tally: Tally) -> str:

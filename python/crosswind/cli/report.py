@@ -16,6 +16,7 @@ FILE may be `-`, which is standard output. A link is followed; a pipe or a devic
 @click.command(epilog=_EPILOG)
 @click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
+@click.option("--all", "everything", is_flag=True, help="Print every table of every cell, and the summary last.")
 @click.option("--csv", type=_FILE, metavar="FILE", help="Write every estimate as CSV.")
 @click.option("--parquet", type=_FILE, metavar="FILE", help="Write every estimate as Parquet.")
 @click.option("--samples", type=_FILE, metavar="FILE", help="Write every sample, with its cell's levels, as Parquet.")
@@ -25,6 +26,7 @@ def command(
     *,
     run: Path | None,
     as_json: bool,
+    everything: bool,
     csv: Path | None,
     parquet: Path | None,
     samples: Path | None,
@@ -63,7 +65,7 @@ def command(
         if as_json:
             click.echo(result.to_json())
         elif not files:
-            report.print_result(result)
+            report.print_result(result, everything=everything)
     for path in files:
         click.echo(f"wrote {'standard output' if path in printed else path}", err=True)
     if open_page:

@@ -52,6 +52,7 @@ Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 130 interrupted (wh
 @click.option("--qlog", is_flag=True, help="Keep what QUIC did, at both ends, as qlog.")
 @click.option("--cpu-profile", is_flag=True, help="Sample where the processor time of client and server goes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
+@click.option("--all", "everything", is_flag=True, help="Print every table of every cell, and the summary last.")
 @click.option("--no-report", is_flag=True, help="Run only; `crosswind report DIR` reports later.")
 @setting_options
 def command(
@@ -71,6 +72,7 @@ def command(
     qlog: bool,
     cpu_profile: bool,
     as_json: bool,
+    everything: bool,
     no_report: bool,
     **settings: Any,
 ) -> int:
@@ -109,7 +111,7 @@ def command(
         click.echo(f"interrupted: {len(run.results())} of {run.planned} cells are kept in {run.directory}", err=True)
         click.echo(f"hint: {resume_command(run.directory)} goes on", err=True)
         return 130
-    return _report(run, as_json=as_json, no_report=no_report)
+    return _report(run, as_json=as_json, everything=everything, no_report=no_report)
 
 
 def study_from(
@@ -162,7 +164,7 @@ def _directory_to_resume(place: str, output: Path | None, asked: Mapping[str, bo
     return Path(place) if place else output
 
 
-def _report(run: "Run", *, as_json: bool, no_report: bool) -> int:
+def _report(run: "Run", *, as_json: bool, everything: bool, no_report: bool) -> int:
     if no_report:
         click.echo(f"run: {run.directory}", err=True)
         return 0 if run.valid else 1
@@ -177,7 +179,7 @@ def _report(run: "Run", *, as_json: bool, no_report: bool) -> int:
         if as_json:
             click.echo(result.to_json())
         else:
-            report.print_result(result)
+            report.print_result(result, everything=everything)
     click.echo(f"run:    {run.directory}", err=True)
     click.echo(f"report: {page}", err=True)
     if any(result.planned.runs_programs for result in run.results().values()):

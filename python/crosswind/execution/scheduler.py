@@ -253,8 +253,6 @@ class Scheduler:
             self._cells.discard(cell.part)
             self._end_run(_RUN_ENDING[failure.kind](failure.message, hint=failure.hint))
             return
-        if cell.attempt > 1:
-            end = end.with_warning(f"attempt {cell.attempt}: those before missed the fidelity budget")
         try:
             if self._is_to_repeat(cell, end):
                 self._cells.commit_missed(cell.part, self._result(cell, end))

@@ -79,6 +79,8 @@ class Tally(Observer):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.total = self.done = self.failed = self.invalid = self.lost = self.repeated = 0
+        self.first_miss = ""
+        """Why a cell was repeated, the first time."""
         self.waiting: dict[str, PlannedCell] = {}
         self.running: dict[str, CellUnderWay] = {}
         self.last_concurrency: Concurrency | None = None
@@ -154,6 +156,7 @@ class Tally(Observer):
         """A cell missed its budget and goes to the end of the queue."""
         self.running.pop(planned.key)
         self.repeated += 1
+        self.first_miss = self.first_miss or "; ".join(end.finished.reasons if end.finished else ())
         self.waiting[planned.key] = planned
         self.time_left.add(planned, end.elapsed_ns / 1e9)
 

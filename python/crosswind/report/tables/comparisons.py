@@ -8,7 +8,7 @@ from itertools import islice, zip_longest
 from crosswind.analysis.result import LevelComparison, Result, StatisticComparison
 from crosswind.metrics import METRICS, STATISTICS
 from crosswind.report.tables.metrics import method_name
-from crosswind.report.tables.table import FEW_ROWS, Column, Table, names, numbers, replaced, words
+from crosswind.report.tables.table import Column, Table, names, numbers, replaced, words
 from crosswind.report.text.format import (
     EXACT,
     NOTHING,
@@ -62,7 +62,6 @@ def comparison_tables(result: Result) -> list[Table]:
             [row[first:] for row in rows],
             footnotes=[*_footnotes(result, shown, len(tested)), *_why_not(shown)],
             narrow=Table(title, [*narrow_columns, *words("difference")], narrow),
-            terminal_rows=FEW_ROWS,
         )
     ]
 

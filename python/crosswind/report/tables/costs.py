@@ -5,7 +5,7 @@ from typing import Literal
 
 from crosswind.analysis.result import CellResult, Direction, Result
 from crosswind.metrics import Metric, Place, metrics_at
-from crosswind.report.tables.table import FEW_ROWS, CellNames, Table, invalid_rows, numbers
+from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers
 from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, mean_or_observed, percent_interval
 
 _MESSAGE = "A message is one row of the samples: a connection, a transfer or a page in the workloads of these."
@@ -40,7 +40,7 @@ def drop_tables(result: Result) -> list[Table]:
     marked, title = invalid_rows(cells), "Packets dropped"
     small = Table(title, [*naming.joined, *numbers("to server", "to client")], narrow, marked, [_DROPPED])
     columns = [*naming.columns, *numbers("to server", "share", "to client", "share")]
-    return [Table(title, columns, rows, marked, [_DROPPED], small, terminal_rows=FEW_ROWS)]
+    return [Table(title, columns, rows, marked, [_DROPPED], small)]
 
 
 def wire_tables(result: Result) -> list[Table]:
@@ -85,7 +85,7 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
     title = f"{title}, {label}" if unit.shown else title
     heads, marked = [metric.column for metric in metrics], invalid_rows(cells)
     small = Table(title, [*naming.joined, *numbers("n", *heads[:2])], narrow, marked, notes)
-    return [Table(title, [*naming.columns, *numbers("n", *heads)], rows, marked, notes, small, terminal_rows=FEW_ROWS)]
+    return [Table(title, [*naming.columns, *numbers("n", *heads)], rows, marked, notes, small)]
 
 
 def _is_unmeasured(cell: CellResult, metrics: Sequence[Metric]) -> bool:

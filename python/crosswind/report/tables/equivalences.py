@@ -5,7 +5,7 @@ from collections import Counter
 from crosswind.analysis.result import EquivalenceClaim, EquivalencePair, Result
 from crosswind.metrics import METRICS
 from crosswind.report.tables.metrics import method_name
-from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers, words
+from crosswind.report.tables.table import Table, names, numbers, words
 from crosswind.report.text.format import (
     EXACT,
     NOTHING,
@@ -45,7 +45,7 @@ def _table(claim: EquivalenceClaim) -> Table:
     heading = f"{what}{f', {unit}' if unit else ''} [90 %]"
     columns = [*names("at", factor), *numbers("n", heading, "p (Holm)"), *words("verdict")]
     small = Table(claim.title, [*names("at", factor), *numbers(what), *words("verdict")], narrow, footnotes=notes)
-    return Table(claim.title, columns, rows, footnotes=notes, narrow=small, terminal_rows=FEW_ROWS)
+    return Table(claim.title, columns, rows, footnotes=notes, narrow=small)
 
 
 def _row(pair: EquivalencePair, divisor: float) -> list[str]:

@@ -6,10 +6,12 @@ from dataclasses import replace
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
 from crosswind.metrics import METRICS, STATISTICS, Place, Statistic, phases_of
 from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
-from crosswind.report.text.format import count, interval, levels, scale_of
+from crosswind.report.text.format import count, interval, levels, number, scale_of
 from crosswind.stats import EXACT
 
 _CONNECTION = "connect"
+_FEW = ("median", "p95")
+_OF_INTERVAL = " [95 %]"
 _CENSORED = (
     "Exchanges that timed out count in quantiles, as longer than their timeout; the mean is of those that succeeded."
 )
@@ -35,27 +37,50 @@ def metric_tables(result: Result) -> dict[str, Table]:
 def metric_table(name: str, result: Result) -> Table:
     """Every statistic of one metric, each with its interval, in one unit, for each cell that has it.
 
-    A statistic that no cell supports has no column; a footnote says why. The narrow form has the central ones alone.
+    A statistic that no cell supports has no column; a footnote says why. Narrower forms have the median and the 95th
+    percentile, and at last those without their intervals.
     """
     cells = [cell for cell in result.cells if name in cell.estimates]
     estimates = [cell.estimates[name] for cell in cells]
     wanted = [statistic for statistic in STATISTICS.values() if not METRICS[name].is_share or statistic.is_mean]
     shown = [statistic for statistic in wanted if any(_has(found, statistic) for found in estimates)]
-    central = [statistic for statistic in shown if statistic.is_central]
     divisor, unit = scale_of([_middle(found) for found in estimates], estimates[0].unit)
     failed = any(found.failed for found in estimates)
     naming = CellNames.of(cells)
-    rows, narrow = [], []
-    for cell, found in zip(cells, estimates, strict=True):
-        n, lost = count(found.median.n), count(cell.lost)
-        rows.append([*naming.row(cell), n, lost, *_estimates(found, shown, divisor)])
-        narrow.append([levels(cell.levels), n, *_estimates(found, central, divisor)])
+    rows = [
+        [*naming.row(cell), count(found.median.n), count(cell.lost), *_estimates(found, shown, divisor)]
+        for cell, found in zip(cells, estimates, strict=True)
+    ]
     title = f"{METRICS[name].title}, {unit}"
     marked, notes = invalid_rows(cells), _footnotes(cells, estimates, wanted)
-    heads = [_headings(some, failed=failed) for some in (central, shown)]
-    small = Table(title, [*naming.joined, *numbers("n", *heads[0])], narrow, marked, notes)
-    columns = [*naming.columns, *numbers("n", "lost", *heads[1])]
-    return Table(title, columns, rows, marked, notes, small, METRICS[name].help)
+    few = [statistic for statistic in shown if statistic.name in _FEW] or shown
+    narrow: Table | None = None
+    for with_interval in ([], few[:1], few):
+        texts = [
+            [statistic_text(found, one, divisor, with_interval=one in with_interval) for one in few]
+            for found in estimates
+        ]
+        lines = [
+            [levels(cell.levels), count(found.median.n), count(cell.lost), *own]
+            for cell, found, own in zip(cells, estimates, texts, strict=True)
+        ]
+        heads = [
+            heading if one in with_interval else heading.removesuffix(_OF_INTERVAL)
+            for one, heading in zip(few, _headings(few, failed=failed), strict=True)
+        ]
+        narrow = Table(title, [*naming.joined, *numbers("n", "lost", *heads)], lines, marked, notes, narrow)
+    columns = [*naming.columns, *numbers("n", "lost", *_headings(shown, failed=failed))]
+    return Table(title, columns, rows, marked, notes, narrow, METRICS[name].help)
+
+
+def statistic_text(found: MetricEstimates, statistic: Statistic, divisor: float, *, with_interval: bool) -> str:
+    """A statistic with its interval, where it has one and that is wanted; of exchanges that timed out "over 5 000"."""
+    estimate = found.statistic(statistic.name)
+    if with_interval and (estimate.is_whole or estimate.is_exact):
+        return interval(estimate, divisor)
+    if estimate.value is None and estimate.low is not None:
+        return f"over {number(estimate.low, divisor)}"
+    return number(estimate.value, divisor)
 
 
 def method_name(method: str) -> str:
@@ -99,7 +124,7 @@ def _estimates(estimates: MetricEstimates, statistics: Sequence[Statistic], divi
 def _headings(statistics: Sequence[Statistic], *, failed: bool) -> list[str]:
     """Args: failed: whether there are exchanges that a mean leaves out."""
     return [
-        f"{statistic.heading}{' of successes' if failed and statistic.is_mean else ''} [95 %]"
+        f"{statistic.heading}{' of successes' if failed and statistic.is_mean else ''}{_OF_INTERVAL}"
         for statistic in statistics
     ]
 

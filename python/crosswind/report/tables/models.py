@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from crosswind.analysis.result import CellResult, ModelErrors, ModelPrediction, Result
-from crosswind.report.tables.table import FEW_ROWS, Table, grouped, names, numbers, sentences, words
+from crosswind.report.tables.table import Table, grouped, names, numbers, sentences, words
 from crosswind.report.text.format import (
     MINUS,
     NOTHING,
@@ -88,7 +88,7 @@ def model_tables(result: Result) -> list[Table]:
     notes = [f"{'; '.join(titles)}: {remark}" for remark, titles in remarks.items()]
     narrow = [[row[index] for index in _NARROW] for row in rows]
     small = Table("Models", [columns[index] for index in _NARROW], narrow)
-    return [Table("Models", columns, rows, footnotes=notes, narrow=small, help=_HELP, terminal_rows=FEW_ROWS)]
+    return [Table("Models", columns, rows, footnotes=notes, narrow=small, help=_HELP)]
 
 
 def _row(cell: CellResult, prediction: ModelPrediction) -> list[str]:

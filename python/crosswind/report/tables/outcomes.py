@@ -1,7 +1,7 @@
 """Exchanges that did not go well, by cause."""
 
 from crosswind.analysis.result import CellResult, Result
-from crosswind.report.tables.table import FEW_ROWS, Table, grouped, invalid_rows, names, numbers, sentences
+from crosswind.report.tables.table import Table, grouped, invalid_rows, names, numbers, sentences
 from crosswind.report.text.format import count, levels, listed, percent_interval
 
 
@@ -17,7 +17,7 @@ def outcome_tables(result: Result) -> list[Table]:
     ]
     columns = [*names("cell"), *numbers("n", "lost", "share, 95 %"), *sentences("causes")]
     notes = [*_first_errors(cells), *dict.fromkeys(f"Intervals: {cell.loss.method}." for cell in cells if cell.loss)]
-    return [Table("Exchanges lost, by cause", columns, rows, invalid_rows(cells), notes, terminal_rows=FEW_ROWS)]
+    return [Table("Exchanges lost, by cause", columns, rows, invalid_rows(cells), notes)]
 
 
 def _causes(cell: CellResult) -> str:

@@ -2,7 +2,7 @@
 
 from crosswind.analysis.result import Result
 from crosswind.metrics import METRICS
-from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers, words
+from crosswind.report.tables.table import Table, names, numbers, words
 from crosswind.report.text.format import EXACT, NOTHING, count, levels, number, scale_of
 from crosswind.report.text.precision import ENDED, asked_text, half_width_text
 
@@ -34,4 +34,4 @@ def _table(result: Result, metric: str, statistic: str) -> Table:
         shown.append([of_cell.get(row.cell, str(row.cell)), value, reached, asked, count(row.units), ended])
     columns = [*names("cell"), *numbers(f"{statistic}, {unit}", "reached", "asked", "repetitions"), *words("ended by")]
     title = f"Precision: {METRICS[metric].title.lower()}"
-    return Table(title, columns, shown, footnotes=[_HOW_TO_READ], terminal_rows=FEW_ROWS)
+    return Table(title, columns, shown, footnotes=[_HOW_TO_READ])

@@ -1,7 +1,7 @@
 """Where the processor time of client and server went: the share of each part."""
 
 from crosswind.analysis.result import CellResult, HostProfile, Result
-from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers
+from crosswind.report.tables.table import Table, names, numbers
 from crosswind.report.text.format import count, levels, percent
 
 TITLE = "Where processor time goes"
@@ -25,7 +25,7 @@ def profile_tables(result: Result) -> list[Table]:
             shares = [_share(host, part) for part in parts]
             rows.append([levels(cell.levels), name, count(host.samples), *shares])
     columns = [*names("cell", "host"), *numbers("n", *parts)]
-    return [Table(TITLE, columns, rows, frozenset(marked), [_NOTE], terminal_rows=FEW_ROWS)]
+    return [Table(TITLE, columns, rows, frozenset(marked), [_NOTE])]
 
 
 def hosts_of(cell: CellResult) -> dict[str, HostProfile]:

@@ -2,7 +2,7 @@
 
 from crosswind.analysis.result import PublishedComparison, Result
 from crosswind.metrics import METRICS
-from crosswind.report.tables.table import FEW_ROWS, Table, names, numbers, sentences
+from crosswind.report.tables.table import Table, names, numbers, sentences
 from crosswind.report.text.format import NOTHING, interval_or_observed, levels, scale_of, three_digits
 
 _NARROW = (0, 1, 3, 4, 5)
@@ -23,7 +23,7 @@ def published_tables(result: Result) -> list[Table]:
     notes = list(dict.fromkeys(f"{number.source}: {number.note}" for number in result.published if number.note))
     narrow = [[row[index] for index in _NARROW] for row in rows]
     small = Table("Published numbers", [columns[index] for index in _NARROW], narrow)
-    return [Table("Published numbers", columns, rows, footnotes=notes, narrow=small, terminal_rows=FEW_ROWS)]
+    return [Table("Published numbers", columns, rows, footnotes=notes, narrow=small)]
 
 
 def _row(published: PublishedComparison, by_cell: dict[int, dict[str, str]]) -> list[str]:

@@ -56,18 +56,14 @@ class Shown(Enum):
     """On the page alone."""
 
 
-FEW_ROWS = 12
-"""Rows that a terminal shows of a table beside the main ones."""
-
-
 @dataclass(frozen=True)
 class Table:
     """A table of text.
 
     Attributes:
         marked: rows of cells that are not valid. footnotes: sentences below it: methods, and why numbers are absent.
-        narrow: the same with fewer columns. help: what its numbers are, which the page says above it. shown: where.
-        terminal_rows: the most rows on a terminal, None for all.
+        narrow: the same with fewer columns, or with shorter ones, which may have a narrower form itself.
+        help: what its numbers are, which the page says above it. shown: where.
     """
 
     title: str
@@ -78,7 +74,6 @@ class Table:
     narrow: "Table | None" = None
     help: str = ""
     shown: Shown = Shown.EVERYWHERE
-    terminal_rows: int | None = None
 
     @property
     def headings(self) -> list[str]:

@@ -187,11 +187,11 @@ def factor_names(factors: Iterable[str]) -> dict[str, str]:
 
 
 def levels(of_cell: Mapping[str, str]) -> str:
-    """A cell in words: "tcp · 5%"; "the only cell" without factors.
+    """A cell in words: "tcp · 5%"; "all" without factors, since there is no other cell.
 
     A number without a unit, and on and off, say nothing without the name of their factor.
     """
-    return " · ".join(_level(key, value) for key, value in of_cell.items()) or "the only cell"
+    return " · ".join(_level(key, value) for key, value in of_cell.items()) or "all"
 
 
 def _level(key: str, value: str) -> str:
@@ -201,3 +201,8 @@ def _level(key: str, value: str) -> str:
 
 
 _SWITCHES = {"true": "on", "false": "off"}
+
+
+def about(of_cell: Mapping[str, str], text: str) -> str:
+    """What is said of a cell, with its name where there are others: "tcp · 5%: no exchange succeeded"."""
+    return f"{levels(of_cell)}: {text}" if of_cell else text

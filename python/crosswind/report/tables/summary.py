@@ -1,0 +1,146 @@
+"""The main numbers of a run on one screen: what its workloads are compared by, in the worst and the best cells."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from crosswind.analysis.result import CellResult, MetricEstimates, Result
+from crosswind.metrics import METRICS, RATE, STATISTICS, Metric, Place
+from crosswind.report.tables.metrics import statistic_text
+from crosswind.report.tables.table import CellNames, Column, Table, invalid_rows, numbers, words
+from crosswind.report.text.format import NOTHING, count, levels, scale_of
+
+_STATISTICS = ("median", "mean", "p95")
+_FEWEST_ROWS = 3
+"""Of a table: the worst cell, a line that says that there are others, and the best."""
+
+
+def summary_tables(result: Result, *, most: int) -> list[Table]:
+    """A table for each workload's main metric, of `most` rows together: all cells, or the worst and the best.
+
+    The forms of a table are ever narrower: without the mean, without intervals.
+    """
+    found: list[tuple[Metric, list[CellResult]]] = []
+    left = list(result.cells)
+    for metric in METRICS.values():
+        has_it = [cell for cell in left if metric.name in cell.estimates]
+        if metric.compared_in and metric.place is Place.MAIN and has_it:
+            # A cell in which nothing succeeded has no estimates; it stands with cells of its own kind.
+            found.append((metric, has_it))
+            left = [cell for cell in left if cell not in has_it]
+    if not found:
+        connect = [cell for cell in left if "connect" in cell.estimates]
+        found = [(METRICS["connect"], connect)] if connect else []
+        left = [cell for cell in left if cell not in connect]
+    if found:
+        metric, cells = found[0]
+        found[0] = (metric, sorted([*cells, *left], key=lambda cell: cell.cell))
+    rooms = _rooms([len(cells) for _, cells in found], most)
+    return [_table(metric, cells, room) for (metric, cells), room in zip(found, rooms, strict=True)]
+
+
+def _rooms(sizes: Sequence[int], most: int) -> list[int]:
+    """How many rows each of some tables gets of `most`: all that it has, or an equal share of what the others leave."""
+    rooms = [0] * len(sizes)
+    smallest_first = sorted(range(len(sizes)), key=lambda table: sizes[table])
+    for place, table in enumerate(smallest_first):
+        share = max(_FEWEST_ROWS, (most - sum(rooms)) // (len(sizes) - place))
+        rooms[table] = min(sizes[table], share)
+    return rooms
+
+
+def _table(metric: Metric, cells: Sequence[CellResult], most: int) -> Table:
+    # One row says that there are others.
+    chosen = cells if len(cells) <= most else _extremes(metric, cells, most - 1)
+    known = [cell.estimates[metric.name] for cell in chosen if metric.name in cell.estimates]
+    divisor, unit = scale_of([_middle(found) for found in known], metric.unit.name)
+    title = f"{metric.title}, {unit}"
+    if len(chosen) < len(cells):
+        worst, best = _ends(len(chosen))
+        title += f": the {_how_many(worst)}worst and the {_how_many(best)}best of {count(len(cells))} cells"
+    naming = CellNames.of(cells)
+    widest = _form(metric, chosen, divisor, title, _STATISTICS, intervals=_STATISTICS)
+    forms = [_with_gap(form, len(cells) - len(chosen)) for form in (
+        replace(widest, columns=[*naming.columns, *widest.columns[1:]], rows=[
+            [*naming.row(cell), *row[1:]] for cell, row in zip(chosen, widest.rows, strict=True)
+        ]),
+        widest,
+        _form(metric, chosen, divisor, title, ("median", "p95"), intervals=_STATISTICS),
+        _form(metric, chosen, divisor, title, ("median", "p95"), intervals=("median",)),
+        _form(metric, chosen, divisor, title, ("median", "p95"), intervals=()),
+    )]  # fmt: skip
+    narrower: Table | None = None
+    for form in reversed(forms):
+        narrower = replace(form, narrow=narrower)
+    assert narrower is not None
+    return narrower
+
+
+def _with_gap(table: Table, between: int) -> Table:
+    """The table with a row that says that there are cells between the worst and the best, where there are."""
+    if not between:
+        return table
+    worst, _ = _ends(len(table.rows))
+    gap = ["…", *[""] * (len(table.columns) - 1)]
+    marked = frozenset(row + (row >= worst) for row in table.marked)
+    return replace(table, rows=[*table.rows[:worst], gap, *table.rows[worst:]], marked=marked)
+
+
+def _extremes(metric: Metric, cells: Sequence[CellResult], most: int) -> list[CellResult]:
+    """The worst cells and the best ones, the worst first: those without a success, then the slowest."""
+
+    def badness(cell: CellResult) -> float:
+        found = cell.estimates.get(metric.name)
+        if found is None or not cell.valid:
+            return float("inf")
+        return -_middle(found) if metric.unit is RATE else _middle(found)
+
+    ordered = sorted(cells, key=badness, reverse=True)
+    worst, best = _ends(most)
+    return [*ordered[:worst], *ordered[len(ordered) - best :]]
+
+
+def _ends(rows: int) -> tuple[int, int]:
+    """Of so many rows those for the worst cells, and those for the best."""
+    return rows - rows // 2, rows // 2
+
+
+def _how_many(number_of: int) -> str:
+    return "" if number_of == 1 else f"{number_of} "
+
+
+def _form(
+    metric: Metric,
+    cells: Sequence[CellResult],
+    divisor: float,
+    title: str,
+    statistics: Sequence[str],
+    *,
+    intervals: Sequence[str],
+) -> Table:
+    """The table with some statistics, of which some have their intervals."""
+    rows = []
+    for cell in cells:
+        found = cell.estimates.get(metric.name)
+        texts = [
+            NOTHING if found is None
+            else statistic_text(found, STATISTICS[name], divisor, with_interval=name in intervals)
+            for name in statistics
+        ]  # fmt: skip
+        n = NOTHING if found is None else count(found.median.n)
+        rows.append([levels(cell.levels), n, count(cell.lost), *texts, _verdict(cell)])
+    headings = [f"{name} [95 %]" if name in intervals else name for name in statistics]
+    columns: list[Column] = [
+        *CellNames.of(cells).joined, *numbers("n", "lost", *headings), *words("verdict"),
+    ]  # fmt: skip
+    return Table(title, columns, rows, invalid_rows(cells))
+
+
+def _verdict(cell: CellResult) -> str:
+    if not cell.valid:
+        return "INVALID"
+    return "warning" if cell.warnings else "valid"
+
+
+def _middle(found: MetricEstimates) -> float:
+    known = (found.median.value, found.mean.value)
+    return next((value for value in known if value is not None), found.smallest)

@@ -1,0 +1,117 @@
+"""A table as lines of text: the form of it that fits, and what that leaves out."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from crosswind.report.tables.table import Kind, Table
+
+_LEFT = (Kind.NAME, Kind.SENTENCE)
+_GAP = "  "
+_BETWEEN_LEVELS = " · "
+_SHORTEST_NAME = 24
+_SHORTEST_LEVEL = 4
+
+
+def form_for(table: Table, width: int) -> Table:
+    """The widest form of a table that fits, else its narrowest."""
+    while not fits(table, width) and table.narrow is not None:
+        table = table.narrow
+    return table
+
+
+def fits(table: Table, width: int) -> bool:
+    """Whether a grid keeps every number on one line."""
+    widths = _widths(table.headings, table.rows)
+    return sum(widths) + len(_GAP) * max(0, len(widths) - 1) <= width
+
+
+def with_short_names(table: Table, width: int) -> Table:
+    """The table with the names of its rows cut so that its numbers fit, where that leaves enough of them."""
+    widths = _widths(table.headings, table.rows)
+    room = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
+    if table.name_columns != 1 or room < _SHORTEST_NAME or room >= widths[0]:
+        return table
+    name, *others = table.columns
+    return replace(
+        table,
+        columns=[replace(name, heading=_cut(name.heading, room)), *others],
+        rows=[[_cut(row[0], room), *row[1:]] for row in table.rows],
+    )
+
+
+def left_out(table: Table, form: Table) -> list[str]:
+    """What a narrower form of a table does not have: columns, and the intervals of columns that it has."""
+    kept = {_name(heading): heading for heading in form.headings}
+    gone = []
+    for column in table.columns:
+        if column.kind is Kind.NAME:
+            continue
+        name = _name(column.heading)
+        if name not in kept:
+            gone.append(name)
+        elif kept[name] != column.heading:
+            gone.append(f"the interval of {name}")
+    return gone
+
+
+def grid_lines(table: Table, rows: Sequence[Sequence[str]], *, marked: Iterable[int] = ()) -> Iterator[Text]:
+    """The heading and the rows, aligned. Args: marked: rows of cells that must not be trusted."""
+    widths = _widths(table.headings, rows)
+    yield _line(table, table.headings, widths, "dim")
+    red = frozenset(marked)
+    for number, row in enumerate(rows):
+        yield _line(table, row, widths, "red" if number in red else "")
+
+
+def paragraph_lines(
+    table: Table, rows: Sequence[Sequence[str]], width: int, *, marked: Iterable[int] = ()
+) -> Iterator[Text]:
+    """Each row as a paragraph of its own, for a table that is too wide for the terminal."""
+    names, red = table.name_columns, frozenset(marked)
+    for index, row in enumerate(rows):
+        head = " · ".join(cell for cell in row[:names] if cell)
+        yield Text(f"{'✗' if index in red else ' '} {head}", style="bold red" if index in red else "bold")
+        pairs = [f"{name} {cell}" for name, cell in zip(table.headings[names:], row[names:], strict=True)]
+        yield from (Text(f"    {line}") for line in _side_by_side(pairs, width - 4))
+
+
+def _cut(name: str, room: int) -> str:
+    """Levels side by side in so much room, the longest of them cut first."""
+    parts = name.split(_BETWEEN_LEVELS)
+    while cell_len(_BETWEEN_LEVELS.join(parts)) > room and max(map(len, parts)) > _SHORTEST_LEVEL:
+        longest = max(range(len(parts)), key=lambda part: len(parts[part]))
+        parts[longest] = f"{parts[longest].removesuffix('…')[:-1]}…"
+    return _BETWEEN_LEVELS.join(parts)
+
+
+def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(cell_len(cell) for cell in column) for column in zip(headings, *rows, strict=True)]
+
+
+def _line(table: Table, cells: Sequence[str], widths: Sequence[int], style: str) -> Text:
+    padded = []
+    for column, cell, width in zip(table.columns, cells, widths, strict=True):
+        space = " " * (width - cell_len(cell))
+        padded.append(cell + space if column.kind in _LEFT else space + cell)
+    return Text(_GAP.join(padded).rstrip(), style=style)
+
+
+def _name(heading: str) -> str:
+    """A column's name without what its heading says of its interval."""
+    return heading.partition(" [")[0]
+
+
+def _side_by_side(parts: Iterable[str], width: int) -> Iterator[str]:
+    """Parts side by side, none broken across lines."""
+    line = ""
+    for part in parts:
+        if line and len(line) + 3 + len(part) > width:
+            yield line
+            line = part
+        else:
+            line = f"{line}   {part}" if line else part
+    if line:
+        yield line

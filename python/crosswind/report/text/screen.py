@@ -1,0 +1,143 @@
+"""The last screen of a run: whether to trust it, what it answers, its main numbers, and what to look into.
+
+    title, verdict
+    answers            what the study asks and what came of it (crosswind.report.text.headline, claims)
+    main numbers       the worst and the best cells, where there are many
+    doubts             why cells are not valid, and warnings, each with its cells
+    what is left out
+
+It has as many lines as a terminal shows at once.
+"""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.text import Text
+
+from crosswind.analysis.result import Answer, Result
+from crosswind.report.tables.summary import summary_tables
+from crosswind.report.tables.table import Table, grouped
+from crosswind.report.text.answers import answer_sentence, answered
+from crosswind.report.text.claims import claim_sentence
+from crosswind.report.text.format import count, count_of, levels, listed
+from crosswind.report.text.grid import fits, form_for, grid_lines, left_out, paragraph_lines, with_short_names
+from crosswind.report.text.headline import Trust, sentences, verdict
+
+SCREEN_LINES = 35
+"""Lines of the screen. Where the run is kept takes three more."""
+
+_ANSWER_LINES = 14
+_DOUBT_LINES = 8
+_FEWEST_ROWS = 4
+_COLOURS = {Trust.GOOD: "green", Trust.DOUBTFUL: "yellow", Trust.BAD: "bold red"}
+_MARKS = {Trust.GOOD: "✓", Trust.DOUBTFUL: "!", Trust.BAD: "✗"}
+
+
+def screen_lines(result: Result, width: int, *, everything: bool = False) -> list[Text]:
+    """The screen, of at most SCREEN_LINES lines. Args: everything: whether all tables stand above it."""
+    head, answers, doubts = _head(result, width), _answers(result, width), _doubts(result, width)
+    room = SCREEN_LINES - len(head) - len(answers) - len(doubts) - 3
+    numbers = _numbers(result, width, max(room, _FEWEST_ROWS + 2))
+    end = [] if everything else _end(result, width)
+    blocks = [[*head, *answers], numbers, doubts, end]
+    lines = [line for block in blocks if block for line in (Text(), *block)]
+    return lines[1:]
+
+
+def doubts_of(result: Result) -> list[tuple[str, str]]:
+    """Why cells are not valid and what they warn of, each text once with the cells that it is about: (kind, text)."""
+    reasons = grouped((cell.reason, levels(cell.levels)) for cell in result.cells if cell.reason)
+    warnings = grouped((text, levels(cell.levels)) for cell in result.cells for text in cell.warnings)
+    several = len(result.cells) > 1
+    return [
+        *(("invalid", _with_cells(text, cells, several=several)) for text, cells in reasons.items()),
+        *(("warning", text) for text in result.warnings),
+        *(("warning", _with_cells(text, cells, several=several)) for text, cells in warnings.items()),
+    ]
+
+
+def doubt_lines(doubts: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
+    """Each doubt in its colour, wrapped."""
+    for kind, text in doubts:
+        for line in textwrap.wrap(f"{kind}: {text}", width, subsequent_indent="  "):
+            yield Text(line, style="red" if kind == "invalid" else "yellow")
+
+
+def wrapped(text: str, width: int, style: str = "") -> list[Text]:
+    """A sentence in lines."""
+    lines = textwrap.wrap(text, width - 2, initial_indent="  ", subsequent_indent="    ")
+    return [Text(line, style=style) for line in lines]
+
+
+def _head(result: Result, width: int) -> list[Text]:
+    found = verdict(result)
+    lines = textwrap.wrap(f"{_MARKS[found.trust]} {found.sentence}", width, subsequent_indent="  ")
+    title = textwrap.wrap(result.title, width)
+    return [
+        *(Text(line, style="bold") for line in title[:2]),
+        *(Text(line, style=_COLOURS[found.trust]) for line in lines[:4]),
+    ]
+
+
+def _answers(result: Result, width: int) -> list[Text]:
+    """What the study asks and what came of it, as much as has room."""
+    lines: list[Text] = []
+    answers = [_question(answer, width) for answer in answered(result)]
+    texts = [*answers, *(wrapped(text, width) for text in (*sentences(result), *map(claim_sentence, result.claims)))]
+    for number, own in enumerate(texts):
+        if lines and len(lines) + len(own) > _ANSWER_LINES:
+            return [*lines, *wrapped(f"… and {count_of(len(texts) - number, 'more sentence')}", width, "dim")]
+        lines += own
+    return lines
+
+
+def _question(answer: Answer, width: int) -> list[Text]:
+    asks = [Text(line, style="bold") for line in textwrap.wrap(answer.asks, width)]
+    return [*asks, *wrapped(answer_sentence(answer), width)]
+
+
+def _numbers(result: Result, width: int, room: int) -> list[Text]:
+    """The main tables in `room` lines."""
+    several = len(summary_tables(result, most=1))
+    # Of each table: a line between it and the one before, a title, a heading, and one on what is left out.
+    most = max(_FEWEST_ROWS, room - 4 * several + 1)
+    lines: list[Text] = []
+    for table in summary_tables(result, most=most):
+        lines += [*([Text()] if lines else []), *_table(table, width)]
+    return lines
+
+
+def _table(table: Table, width: int) -> list[Text]:
+    form = with_short_names(form_for(table, width), width)
+    missing = left_out(table, form)
+    if fits(form, width):
+        lines = list(grid_lines(form, form.rows, marked=form.marked))
+    else:
+        lines = list(paragraph_lines(form, form.rows, width, marked=form.marked))
+    note = f"Left out at this width: {', '.join(missing)}." if missing else ""
+    return [Text(form.title, style="bold"), *lines, *(Text(line, style="dim") for line in textwrap.wrap(note, width))]
+
+
+def _doubts(result: Result, width: int) -> list[Text]:
+    doubts = doubts_of(result)
+    lines: list[Text] = []
+    for number, doubt in enumerate(doubts):
+        own = list(doubt_lines([doubt], width))
+        if len(lines) + len(own) > _DOUBT_LINES:
+            rest = len(doubts) - number - (not lines)
+            more = [Text(f"… and {count(rest)} more", style="dim")] if rest else []
+            return [*(lines or own[: _DOUBT_LINES - 1]), *more]
+        lines += own
+    return lines
+
+
+def _end(result: Result, width: int) -> list[Text]:
+    """Where the rest is."""
+    figures = "; ".join(figure.title for figure in result.figures)
+    text = "`crosswind report --all` has every cell and every table, the HTML report has charts too"
+    more = f": {figures}" if figures else ""
+    return [Text(line, style="dim") for line in textwrap.wrap(f"{text}{more}.", width, max_lines=2, placeholder=" …")]
+
+
+def _with_cells(text: str, cells: Sequence[str], *, several: bool) -> str:
+    return f"{text} ({listed(list(cells), 3)})" if several else text
