@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from crosswind.errors import StudyError
@@ -36,6 +37,7 @@ from crosswind.study.presentation import (
     published_of,
 )
 from crosswind.study.questions import Question, check_cells, questions_of
+from crosswind.study.titles import check_title, filled_in
 from crosswind.study.toml_text import write_toml
 from crosswind.units import shown
 
@@ -74,6 +76,7 @@ class Study:
         origin = origin or Origin(name)
         table = read_document(document, origin)
         try:
+            check_title(table.title, ("title",))
             parts = parts_of(table)
             limits = limits_of(table, parts)
             precisions = precisions_of(table, parts)
@@ -171,10 +174,10 @@ class Study:
         }
         return Study.from_document(changed, name=self.name, origin=self.origin)
 
-    @property
+    @cached_property
     def title(self) -> str:
-        """The title, else the name."""
-        return self.table.title or self.name
+        """The title with the levels that it names, else the name."""
+        return filled_in(self.table.title or self.name, self.cells())
 
     @property
     def description(self) -> str:

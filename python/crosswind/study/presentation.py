@@ -18,6 +18,7 @@ from crosswind.study.keys import KINDS
 from crosswind.study.levels import did_you_mean, text_of
 from crosswind.study.parts import Part
 from crosswind.study.report_tables import EquivalenceTable, FigureTable, FitTable, PublishedTable
+from crosswind.study.titles import check_title, filled_in
 from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
@@ -78,8 +79,13 @@ class Figure:
 
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`. It is drawn where `x` varies in those."""
-        plain = self._table.model_dump(exclude_none=True)
-        return {**plain, "where": dict(self.where.texts), "cells": indices_of(cells, self.where)}
+        own = [cell for cell in cells if self.where.matches(cell)]
+        return {
+            **self._table.model_dump(exclude_none=True),
+            "title": filled_in(self._table.title, own),
+            "where": dict(self.where.texts),
+            "cells": [cell.index for cell in own],
+        }
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,7 @@ class Fit:
         ]
         return {
             **plain,
+            "title": filled_in(self._table.title, own),
             "where": dict(self.where.texts),
             "cells": [cell.index for cell in own],
             "published": published,
@@ -127,9 +134,15 @@ class Equivalence:
 
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`; `margin` is as written, `bound` its number."""
-        plain = self._table.model_dump(exclude_none=True)
-        bound = {"is_ratio": self.is_ratio, "bound": self.margin}
-        return {**plain, **bound, "where": dict(self.where.texts), "cells": indices_of(cells, self.where)}
+        own = [cell for cell in cells if self.where.matches(cell)]
+        return {
+            **self._table.model_dump(exclude_none=True),
+            "title": filled_in(self._table.title, own),
+            "is_ratio": self.is_ratio,
+            "bound": self.margin,
+            "where": dict(self.where.texts),
+            "cells": [cell.index for cell in own],
+        }
 
 
 def published_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Published, ...]:
@@ -176,6 +189,7 @@ def _published(table: PublishedTable, place: Location, parts: Sequence[Part]) ->
 
 def _figure(table: FigureTable, place: Location, parts: Sequence[Part]) -> Figure:
     check_metric(table.metric, place)
+    check_title(table.title, (*place, "title"))
     keys = {"x": table.x} | ({"series": table.series} if table.series is not None else {})
     check_factors(keys, place, parts)
     return Figure(
@@ -189,6 +203,7 @@ def _figure(table: FigureTable, place: Location, parts: Sequence[Part]) -> Figur
 
 def _fit(table: FitTable, place: Location, parts: Sequence[Part]) -> Fit:
     check_metric(table.metric, place)
+    check_title(table.title, (*place, "title"))
     if METRICS[table.metric].unit is not TIME:
         raise PublishedError((*place, "metric"), f"{table.metric} is not a time", "caia-exponential is a time's curve")
     check_factors({"x": table.x, "by": table.by, "over": table.over}, place, parts)
@@ -205,6 +220,7 @@ def _fit(table: FitTable, place: Location, parts: Sequence[Part]) -> Fit:
 
 def _equivalence(table: EquivalenceTable, place: Location, parts: Sequence[Part]) -> Equivalence:
     check_metric(table.metric, place)
+    check_title(table.title, (*place, "title"))
     check_statistic(table.statistic, table.metric, place)
     check_factors({"factor": table.factor}, place, parts)
     where = where_of(table.where, (*place, "where"), parts)

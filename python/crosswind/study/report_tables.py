@@ -53,7 +53,7 @@ class PublishedTable(Table):
 class FigureTable(Table):
     """One figure of the report: a metric over the levels of a factor."""
 
-    title: str = Field(description="shown above the figure")
+    title: str = Field(description="shown above the figure; {workload.size} stands for the sizes of its cells")
     metric: str = Field(description="what is drawn, as of a published number")
     x: str = Field(description="dotted key of the factor along the axis")
     series: str | None = Field(default=None, description="dotted key of the factor that has a line for each level")

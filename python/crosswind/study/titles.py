@@ -1,0 +1,68 @@
+"""Titles that name levels: `{workload.size}` stands for the sizes of the cells that a title is about.
+
+So a title is true of what was run, also of the quick variant and with keys set anew.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from crosswind.study.cells import Cell
+from crosswind.study.errors import DesignError
+from crosswind.study.keys import KINDS
+from crosswind.study.levels import Level, did_you_mean
+from crosswind.study.toml_text import Location
+
+_PLACEHOLDER = re.compile(r"\{((?:path|host|workload)\.[a-z0-9_.]+)\}")
+_NUMBER_AND_UNIT = re.compile(r"(?P<number>[0-9.]+) ?(?P<unit>[A-Za-z%]*)")
+_UNITS = {"kbit": "kbit/s", "mbit": "Mbit/s", "gbit": "Gbit/s"}
+_MOST_LISTED = 4
+
+
+def check_title(title: str, place: Location) -> None:
+    """Raises: DesignError for a placeholder that is no key."""
+    for key in _PLACEHOLDER.findall(title):
+        if key not in KINDS:
+            raise DesignError(place, f"the title names {{{key}}}, and there is no such key", did_you_mean(key, KINDS))
+
+
+def filled_in(title: str, cells: Iterable[Cell]) -> str:
+    """A title with the levels of its cells: "10 MB", "0, 3 and 30 ms", of more than four "1 B to 10 MB"."""
+    if not _PLACEHOLDER.search(title):
+        return title
+    own = list(cells)
+    return _PLACEHOLDER.sub(lambda found: _levels_of(found[1], own), title)
+
+
+def _levels_of(key: str, cells: Sequence[Cell]) -> str:
+    by_value = {cell.settings[key].value: cell.settings[key] for cell in cells if key in cell.settings}
+    levels = list(by_value.values())
+    numbers = [level for level in levels if isinstance(level.value, int | float | Decimal)]
+    if len(numbers) < len(levels):
+        return _listed([level.text for level in levels])
+    numbers.sort(key=_number)
+    texts = [_readable(key, level) for level in numbers]
+    if len(texts) > _MOST_LISTED:
+        return f"{' '.join(texts[0])} to {' '.join(texts[-1])}".strip()
+    units = {unit for number, unit in texts if number != "0"} or {unit for _, unit in texts}
+    if len(units) == 1:
+        return f"{_listed([number for number, _ in texts])} {units.pop()}".strip()
+    return _listed([" ".join(text).strip() for text in texts])
+
+
+def _number(level: Level) -> Decimal:
+    assert isinstance(level.value, int | float | Decimal)  # Others are not sorted.
+    return Decimal(level.value)
+
+
+def _readable(key: str, level: Level) -> tuple[str, str]:
+    """Number and unit of a level as people write them: "10MB" -> ("10", "MB"), "6mbit" -> ("6", "Mbit/s")."""
+    found = _NUMBER_AND_UNIT.fullmatch(level.text)
+    if found is None:
+        return level.text, ""
+    unit = found["unit"] or ("B" if key.endswith("size") else "")
+    return found["number"], _UNITS.get(unit, unit)
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
