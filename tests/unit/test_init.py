@@ -45,14 +45,6 @@ transport = ["http2", "http3"]
 repetitions_max = 100
 seed = 1
 
-# What the report answers first; docs/study.md says what else a question may ask.
-[[question]]
-asks = "Do page loads take less time over http3 than over http2?"
-metric = "page_load"
-factor = "workload.transport"
-compare = ["http2", "http3"]
-yes = "less"
-
 # How sure: the 95 % interval of the mean reaches at most so much of itself to either side.
 [[precision]]
 target = "5%"
@@ -118,9 +110,6 @@ def test_levels_say_by_themselves_what_is_compared(text: str, key: str, levels: 
         (("--compare", "0%,2%"), 'loss = ["0%", "2%"]'),
         (("--compare", "messages=10,100"), "messages = [10, 100]"),
         (("--compare", "nothing"), 'transport = "tcp"'),
-        (("--compare", "0%,2%"), 'asks = "Do round trips take more time with loss 2% than with loss 0%?"'),
-        (("--compare", "cubic,bbr"), 'compare = ["cubic", "bbr"]'),
-        (("--compare", "wifi"), 'asks = "Do round trips take less time over wifi than over 4g?"'),
         (("--sure", "2ms"), 'target = "2ms"'),
         (("--precision", "2 %"), 'target = "2 %"'),
         (("--sure", "30"), "repetitions = 30"),

@@ -19,42 +19,21 @@ class Kind:
     """A workload that a study can begin with.
 
     Attributes: title: what is measured, for a title. asked: the same for somebody who chooses. compare: levels to
-        compare unless something else is asked. bytes: what one exchange carries; of a transfer, at most. metric: the
-        time that is compared. timed: what takes it, in the plural.
+        compare unless something else is asked. bytes: what one exchange carries; of a transfer, at most.
     """
 
     title: str
     asked: str
     compare: str
     bytes: int
-    metric: str
-    timed: str
 
 
 STARTERS: Mapping[str, Kind] = {
-    "echo": Kind(
-        "Messages and their answers",
-        "messages that are answered, as of a game or an API",
-        "tcp,quic",
-        1_000,
-        "rtt",
-        "round trips",
-    ),
-    "transfer": Kind(
-        "Transfers",
-        "files that are sent, each on a connection of its own",
-        "tcp,quic",
-        1_000_000,
-        "transfer_time",
-        "transfers",
-    ),
-    "page": Kind("Page loads", "web pages with scripts and images", "http2,http3", 636_000, "page_load", "page loads"),
-    "connect": Kind(
-        "Connection set-up", "connections that are set up", "https1,http3", 10_000, "connect", "connection set-ups"
-    ),
-    "multiplex": Kind(
-        "Messages on several streams", "messages on streams side by side", "http2,http3", 200, "response", "responses"
-    ),
+    "echo": Kind("Messages and their answers", "messages that are answered, as of a game or an API", "tcp,quic", 1_000),
+    "transfer": Kind("Transfers", "files that are sent, each on a connection of its own", "tcp,quic", 1_000_000),
+    "page": Kind("Page loads", "web pages with scripts and images", "http2,http3", 636_000),
+    "connect": Kind("Connection set-up", "connections that are set up", "https1,http3", 10_000),
+    "multiplex": Kind("Messages on several streams", "messages on streams side by side", "http2,http3", 200),
 }
 """What can be measured without a program of one's own, by the kind of workload."""
 

@@ -70,7 +70,6 @@ def _blocks(answers: Answers, file: str) -> Iterator[list[str]]:
     yield _workload(answers)
     yield _host(answers)
     yield _study(answers)
-    yield _question(answers)
     yield _precision(answers)
 
 
@@ -165,34 +164,6 @@ def _study(answers: Answers) -> list[str]:
     ]
 
 
-_SUFFERED = ("path.loss", "path.delay", "path.rate", "path.queue", "workload.size")
-"""What is not chosen but met: the question is whether it takes longer."""
-
-
-def _question(answers: Answers) -> list[str]:
-    """The question that the study answers first: whether the other levels take less time than the first one."""
-    key, kind = answers.compare.key, STARTERS[answers.what]
-    levels = _networks(answers) if key == "path.network" else answers.compare.levels
-    if len(levels) < 2:
-        return []
-    yes = "more" if key in _SUFFERED else "less"
-    preposition = "over" if key in ("workload.transport", "path.network") else f"with {key.rpartition('.')[2]}"
-    preposition, others = preposition.replace("_", " "), " or ".join(levels[1:])
-    return [
-        "# What the report answers first; docs/study.md says what else a question may ask.",
-        "[[question]]",
-        f'asks = "Do {kind.timed} take {yes} time {preposition} {others} than {preposition} {levels[0]}?"',
-        f'metric = "{kind.metric}"',
-        f'factor = "{key}"',
-        f"compare = {write_value(_values(levels))}",
-        f'yes = "{yes}"',
-    ]
-
-
-def _values(levels: Sequence[str]) -> list[object]:
-    return [int(level) if level.isdigit() else level for level in levels]
-
-
 def _precision(answers: Answers) -> list[str]:
     if not answers.target:
         return []
@@ -209,4 +180,5 @@ def _own(answers: Answers, table: str, *, but: Sequence[str] = ()) -> list[str]:
     section, _, key = answers.compare.key.partition(".")
     if section != table or key in but:
         return []
-    return ["# What is compared.", f"{key} = {write_value(_values(answers.compare.levels))}"]
+    levels: list[object] = [int(level) if level.isdigit() else level for level in answers.compare.levels]
+    return ["# What is compared.", f"{key} = {write_value(levels)}"]
