@@ -28,7 +28,7 @@ def said_of(*cells) -> list[str]:
 
 
 def test_levels_that_are_suffered_are_not_compared() -> None:
-    """Never again is a network 74 times another one."""
+    """Never again is a preset 74 times another one."""
     cells = [cell(at, mean, path_network=name) for at, (name, mean) in enumerate((("lan", 0.5), ("wan", 37.0)))]
     assert said_of(*cells) == ["Median round-trip time: 501 µs (lan) to 37.1 ms (wan) in 2 cells."]
 

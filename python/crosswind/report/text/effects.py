@@ -9,7 +9,7 @@ from crosswind.report.text.format import EXACT, factor_name, interval, number, p
 FEW = 3
 """Repetitions below which a number has no interval, whatever it is."""
 
-_BY_NAME = ("transport", "congestion_control", "preset", "network", "part", "client")
+_BY_NAME = ("transport", "congestion_control", "network", "part", "client")
 """Last words of the keys whose levels are names that say by themselves what they are."""
 
 _SMALLEST_RATIO = 0.1
