@@ -18,7 +18,7 @@ from crosswind.report.html import render as render_html
 from crosswind.report.tables.answers import answer_table
 from crosswind.report.text.answers import VERDICTS, answer_sentence, rounded
 from crosswind.report.text.terminal import render
-from records import MS, echoes, path, record, runs
+from records import MS, echoes, finished, path, record, runs
 
 FACTOR = "workload.transport"
 SPREAD = (-0.02, 0.01, 0.0, 0.02, -0.01, 0.005, -0.005, 0.015, -0.015, 0.0)
@@ -409,3 +409,12 @@ def test_of_studies_in_which_nothing_differs_few_have_an_answer() -> None:
         answers = answers_of(asked_of(kept).questions, collect(kept))
         wrong += any(answer.verdict != "cannot tell" for answer in answers)
     assert wrong <= 16
+
+
+def test_an_answer_from_cells_that_are_not_valid_says_so() -> None:
+    late = finished(valid=False, reasons=["delay error p99 3 ms is over the budget of 1 ms"])
+    rtts = [9 * MS + at for at in range(10)]
+    doubtful = runs(1, [echoes([rtt] * 10) for rtt in rtts], {FACTOR: "b"}, end=late)
+    found = answer_of(asked(), cell(0, 10, "a"), doubtful)
+    assert not found.cases[0].other.valid
+    assert answer_sentence(found).endswith(", 10 repetitions each; cells of it must not be trusted.")

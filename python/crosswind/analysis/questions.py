@@ -13,6 +13,7 @@ from crosswind.analysis.comparisons import compared_statistic, other_levels
 from crosswind.analysis.decisions import LEVEL, Case, decided
 from crosswind.analysis.estimates import estimates_of, within_nature
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, AnswerVerdict, CaseVerdict, Interval
+from crosswind.analysis.trust import reason_of
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.stats import TooFewSamples, difference, estimate_of, ratio, refused, share_interval
 from crosswind.stats.beyond import is_constant, share_limit, without_rounding
@@ -86,7 +87,13 @@ def _side(question: AskedQuestion, cell: CellData) -> AnswerSide:
     except TooFewSamples as error:
         value = Interval.of(refused(error.message, n=0, level=LEVEL, unit=metric.unit.name))
     failed = sum(cell.outcomes.values()) - cell.outcomes.get("ok", 0) if metric.name in METRICS else 0
-    return AnswerSide(level=cell.levels[question.factor], cell=cell.cell, value=value, failed=failed)
+    return AnswerSide(
+        level=cell.levels[question.factor],
+        cell=cell.cell,
+        value=value,
+        failed=failed,
+        valid=reason_of(cell.runs) is None,
+    )
 
 
 def _value(cell: CellData, metric: Metric, statistic: str) -> Interval:

@@ -64,6 +64,8 @@ def _print_design(console: Console, study: Study, checked: tuple[CheckedCell, ..
     console.print(f"seed         {study.seed}")
     for note in study.network_notes:
         console.print(note)
+    for question in study.table.question:
+        console.print(f"question     {question.asks}", soft_wrap=True)
     if study.models:
         console.print(f"models       {', '.join(study.models)}")
     if study.published:

@@ -22,7 +22,8 @@ from crosswind.units import shown
 SHARE_STATISTIC = "share"
 """What a study may call the mean of a metric that is a share of exchanges."""
 
-_MOST_CHARACTERS = 200
+MOST_CHARACTERS = 200
+"""Of a question, which is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +124,9 @@ def _question(table: QuestionTable, place: Location, parts: Sequence[Part], figu
 def _check_sentence(text: str, place: Location) -> None:
     if not text.strip().endswith("?") or len(text.strip()) < 2:
         raise PublishedError(place, f"{shown(text)} is no question", "one sentence that ends with a question mark")
-    if len(text) > _MOST_CHARACTERS or "\n" in text.strip():
-        message = f"the question has {len(text)} characters" if len(text) > _MOST_CHARACTERS else "it has several lines"
-        raise PublishedError(place, message, f"one sentence of at most {_MOST_CHARACTERS} characters, on one line")
+    if len(text) > MOST_CHARACTERS or "\n" in text.strip():
+        message = f"the question has {len(text)} characters" if len(text) > MOST_CHARACTERS else "it has several lines"
+        raise PublishedError(place, message, f"one sentence of at most {MOST_CHARACTERS} characters, on one line")
 
 
 def _check_statistic(statistic: str, metric: Metric, place: Location) -> None:

@@ -15,13 +15,15 @@ class AnswerSide(ResultModel):
     """One of two levels that are compared: its cell, and what is compared of it.
 
     `value`: the statistic, of a quantile the mean of those of the repetitions, with its interval; its `spread` is that
-    of the repetitions' own. `failed`: exchanges that did not succeed, which a mean is without.
+    of the repetitions' own. `failed`: exchanges that did not succeed, which a mean is without. `valid`: whether the
+    cell is.
     """
 
     level: str
     cell: int
     value: Interval
     failed: int
+    valid: bool = Field(default=True)
 
 
 class AnswerCase(ResultModel):

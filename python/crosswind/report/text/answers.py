@@ -81,7 +81,7 @@ def _one(answer: Answer, case: AnswerCase) -> str:
         return f"Cannot tell from {few}: the {what_of(answer)} is {values}; {_would_take(case)}"
     said = f"{VERDICTS[case.verdict]}: the {what_of(answer)} {clause(answer, case)}"
     said += f"{margin_words(answer, case)}{_extent(case)}{_failed(answer, case)}"
-    return said + (_more([case]) if case.verdict == "cannot tell" else "")
+    return said + (_more([case]) if case.verdict == "cannot tell" else "") + _doubts([case])
 
 
 def _why_missing(answer: Answer, sides: Sequence[AnswerSide]) -> str:
@@ -118,6 +118,18 @@ def _failed(answer: Answer, case: AnswerCase) -> str:
         return ""
     named = " and ".join(f"{count(side.failed)} {with_level(answer, side.level)}" for side in failed)
     return f", without the exchanges that failed ({named})"
+
+
+def _doubts(cases: Sequence[AnswerCase]) -> str:
+    """Of how many cases a cell must not be trusted."""
+    doubtful = sum(not (case.reference.valid and case.other.valid) for case in cases)
+    if not doubtful:
+        return ""
+    return (
+        "; cells of it must not be trusted"
+        if len(cases) == 1
+        else f"; {count(doubtful)} of the cases must not be trusted"
+    )
 
 
 def _more(cases: Sequence[AnswerCase]) -> str:
@@ -173,7 +185,7 @@ def _several(answer: Answer) -> str:
     names = with_levels(answer, list(dict.fromkeys(case.other.level for case in known)))
     said = f"{head}: the {what_of(answer)} {names} {_range(answer, known)} {reference}"
     said += f", where {answer.margin} would matter" if answer.margin else ""
-    return said + (_would_take_all(cases) if few else _extent_of_all(known) + _more(cases))
+    return said + (_would_take_all(cases) if few else _extent_of_all(known) + _more(cases)) + _doubts(cases)
 
 
 def _range(answer: Answer, cases: Sequence[AnswerCase]) -> str:
