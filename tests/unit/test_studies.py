@@ -453,7 +453,7 @@ def test_the_example_of_the_reference_is_a_study() -> None:
     text = (ROOT / "docs/study.md").read_text(encoding="utf-8")
     example = text.split("```toml\n")[1].split("```")[0]
     study = Study.from_toml(example, name="example")
-    assert (len(study), len(Plan.of(study))) == (8, 24)
+    assert (len(study), len(Plan.of(study))) == (8, 80)
 
 
 def test_the_reference_lists_every_key() -> None:

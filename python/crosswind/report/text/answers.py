@@ -73,7 +73,10 @@ def _one(answer: Answer, case: AnswerCase) -> str:
     missing = [side for side in sides if side.value.value is None and side.value.low is None]
     if missing:
         return f"Cannot tell: {_why_missing(answer, missing)}"
-    values = " and ".join(f"{value_text(answer, side)} {with_level(answer, side.level)}" for side in sides)
+    values = " and ".join(
+        f"{value_text(answer, side, beside)} {with_level(answer, side.level)}"
+        for side, beside in zip(sides, reversed(sides), strict=True)
+    )
     if case.effect.value is None:
         return f"Cannot tell: {case.effect.reason}; the {what_of(answer)} is {values}"
     if case.pairs < FEW and not case.effect.is_exact:

@@ -12,6 +12,8 @@ FEW = 3
 _BY_NAME = ("transport", "congestion_control", "network", "part", "client")
 """Last words of the keys whose levels are names that say by themselves what they are."""
 
+_FAR = 100
+"""How many times one number is another one that is not read in its unit."""
 _SMALLEST_RATIO = 0.1
 """Below it a ratio is read better the other way round."""
 
@@ -49,13 +51,18 @@ def effect_text(answer: Answer, effect: Interval) -> str:
     return f"{interval(effect, divisor)} {unit}".rstrip()
 
 
-def value_text(answer: Answer, side: AnswerSide) -> str:
-    """What was measured of one level, with its unit; of few repetitions from the smallest to the largest."""
+def value_text(answer: Answer, side: AnswerSide, beside: AnswerSide | None = None) -> str:
+    """What was measured of one level, with its unit; of few repetitions from the smallest to the largest.
+
+    Args: beside: the level that it is read with, so that both are in one unit unless they are far apart.
+    """
     metric = metric_of_answer(answer)
     if metric.unit is SHARE and not side.value.is_exact:
         ends = side.value.spread if side.value.units < FEW else None
         return " to ".join(dict.fromkeys(map(percent, ends or (side.value.value,))))
-    divisor, unit = scale_of([side.value.value], metric.unit.name)
+    known = [one.value.value for one in (side, beside) if one is not None and one.value.value]
+    is_near = len(known) < 2 or max(known) < _FAR * min(known)
+    divisor, unit = scale_of(known if is_near else [side.value.value], metric.unit.name)
     ends = side.value.spread
     if side.value.value is None:
         return f"over {number(side.value.low, divisor)} {unit}".rstrip() if side.value.low is not None else "no value"
@@ -70,7 +77,9 @@ def value_text(answer: Answer, side: AnswerSide) -> str:
 def clause(answer: Answer, case: AnswerCase) -> str:
     """By how much the levels of a case differ, in words."""
     other, reference = (with_level(answer, side.level) for side in (case.other, case.reference))
-    values = f"({value_text(answer, case.other)} against {value_text(answer, case.reference)})"
+    sides = case.other, case.reference
+    texts = [value_text(answer, side, beside) for side, beside in zip(sides, reversed(sides), strict=True)]
+    values = f"({texts[0]} against {texts[1]})"
     effect = case.effect
     value = effect.value or 0.0
     if _is_same(answer, case):
@@ -78,7 +87,7 @@ def clause(answer: Answer, case: AnswerCase) -> str:
     if answer.scale == "difference":
         return f"{other} {_differs(answer, effect)} {reference} {values}"
     if 0 < value < _SMALLEST_RATIO:
-        turned = f"({value_text(answer, case.reference)} against {value_text(answer, case.other)})"
+        turned = f"({texts[1]} against {texts[0]})"
         return f"{reference} is {_bare(interval(_inverse(effect)))} times that {other} {turned}"
     return f"{other} is {_bare(interval(effect))} times that {reference} {values}"
 
