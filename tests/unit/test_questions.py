@@ -17,6 +17,7 @@ from crosswind.report import answers_frame, worded
 from crosswind.report.html import render as render_html
 from crosswind.report.tables.answers import answer_table
 from crosswind.report.text.answers import VERDICTS, answer_sentence, rounded
+from crosswind.report.text.effects import what_of
 from crosswind.report.text.terminal import render
 from records import MS, echoes, finished, path, record, runs
 
@@ -418,3 +419,19 @@ def test_an_answer_from_cells_that_are_not_valid_says_so() -> None:
     found = answer_of(asked(), cell(0, 10, "a"), doubtful)
     assert not found.cases[0].other.valid
     assert answer_sentence(found).endswith(", 10 repetitions each; cells of it must not be trusted.")
+
+
+@pytest.mark.parametrize(
+    ("metric", "statistic", "words"),
+    [
+        ("page_load", "median", "median page load time"),
+        ("rtt", "p95", "p95 round-trip time"),
+        ("handshake_transport", "mean", "mean TCP handshake"),
+        ("delayed_share", "mean", "share of exchanges delayed"),
+        ("lost", "mean", "share of exchanges that failed"),
+        ("cpu_client", "mean", "client's processor time for each message"),
+    ],
+)
+def test_what_is_compared_in_words(metric: str, statistic: str, words: str) -> None:
+    found = answer_of(asked(metric=metric, statistic=statistic), cell(0, 10, "a"), cell(1, 9, "b"))
+    assert what_of(found) == words

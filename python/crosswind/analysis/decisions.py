@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from crosswind.analysis.asked import AskedQuestion
 from crosswind.analysis.result import AnswerCase, CaseVerdict
 from crosswind.stats import EXACT, holm
-from crosswind.stats.beyond import beyond
+from crosswind.stats.beyond import beyond, beyond_nothing
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import Effect
 from crosswind.stats.sample_size import repetitions_needed
@@ -26,12 +26,14 @@ LEVEL = 0.95
 class Case:
     """Two cells that answer a question: what the result has of them, and their effect as far as there is one.
 
-    Attributes: size: of the two numbers, in the effect's unit; 1 for a ratio.
+    Attributes: difference: the effect as a difference, on whichever scale the question is. size: of the two numbers, in
+        the effect's unit; 1 for a ratio.
     """
 
     question: AskedQuestion
     made: AnswerCase
     effect: Effect | None
+    difference: Effect | None
     size: float
 
     @property
@@ -97,6 +99,8 @@ def _claims(case: Case) -> _Claims | None:
     if effect is None:
         return None
     lower, upper = beyond(effect, -margin, size=case.size), beyond(effect, margin, size=case.size)
+    if lower is None and margin == 0 and case.difference is not None:
+        lower = upper = beyond_nothing(case.difference, is_other_exact=case.made.other.value.is_exact)
     if lower is None or upper is None:
         return None
     if yes == "less":
@@ -121,7 +125,7 @@ def _needed(case: Case, tests: int, *, is_tested: bool) -> int | None:
     if effect is None or case.is_exact:
         return None
     alpha = ALPHA / tests
-    # That there is an effect at all is tested before an interval is supported (`crosswind.stats.beyond`).
+    # That there is an effect at all is tested before an interval is supported.
     fewest = max(effect.needed or 0 if margin else 0, MIN_UNITS)
     if case.made.constant:
         return max(fewest, math.ceil(math.log2(2 / alpha)))

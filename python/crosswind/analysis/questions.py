@@ -54,8 +54,10 @@ def _case(question: AskedQuestion, reference: CellData, other: CellData) -> Case
     unit = "1" if question.is_ratio else metric.unit.name
     size = 1.0 if question.is_ratio else max(abs(side.value.value or 0.0) for side in sides) or 1.0
     effect: Effect | None = None
+    plain: Effect | None = None
     try:
         compared = reference.side(metric.name), other.side(metric.name)
+        plain = difference(*compared, statistic)
         effect = without_rounding((ratio if question.is_ratio else difference)(*compared, statistic), size=size)
         shown = Interval.of(estimate_of(effect, unit=unit, level=LEVEL))
     except TooFewSamples as error:
@@ -76,7 +78,7 @@ def _case(question: AskedQuestion, reference: CellData, other: CellData) -> Case
         needed=None,
         reason=shown.reason,
     )
-    return Case(question, made, effect, size)
+    return Case(question, made, effect, plain, size)
 
 
 def _side(question: AskedQuestion, cell: CellData) -> AnswerSide:

@@ -36,11 +36,7 @@ class Beyond:
 
 
 def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
-    """On which side of a place an effect lies; None where the design does not support a test.
-
-    Where an interval is supported, by the same distributions as the interval, so that both say the same. Where there
-    are too few repetitions for one, no effect at all can still be tested, whatever the tail: two equal cells of one
-    block may change places.
+    """On which side of a place an effect lies, by the distributions of its interval; None where there is none.
 
     Args: size: of the two numbers that are compared, in the effect's unit; 1 for a ratio.
     """
@@ -49,12 +45,28 @@ def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
         if abs(over) <= _ROUNDING * abs(size):
             return Beyond(1.0, 1.0, wrong)
         return Beyond(wrong, 1.0) if over > 0 else Beyond(1.0, wrong)
-    if effect.shortage is None:
-        return Beyond(effect.p_at_most(place), effect.p_at_least(place))
-    if place != 0 or effect.units < MIN_UNITS or effect.error == 0:
+    return Beyond(effect.p_at_most(place), effect.p_at_least(place)) if effect.shortage is None else None
+
+
+def beyond_nothing(effect: Effect, *, is_other_exact: bool) -> Beyond | None:
+    """On which side of 0 a difference lies, of which there are too few repetitions for an interval; None below three.
+
+    Two equal cells of one block may change places, so that the difference of a pair is symmetric, whatever the tail. An
+    exact number does not change places with anything: beside it, a wait is only shown to be the longer one, for which
+    Student's t rather misses what there is. A single wait of any length has a t of 1.
+
+    Args: effect: a difference, and not a ratio, whose t is not bounded so. is_other_exact: beside an exact number,
+        whether that is the one that is compared with the reference.
+    """
+    if effect.units < MIN_UNITS or effect.error == 0:
         return None
     t = effect.value / effect.error
-    return Beyond(float(special.stdtr(effect.freedom, -t)), float(special.stdtr(effect.freedom, t)))
+    above, below = float(special.stdtr(effect.freedom, -t)), float(special.stdtr(effect.freedom, t))
+    if effect.how != CONSTANT:
+        return Beyond(above, below)
+    if not effect.design.is_wait:
+        return None
+    return Beyond(1.0, below) if is_other_exact else Beyond(above, 1.0)
 
 
 def is_constant(effect: Effect, *, size: float) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Interval
-from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, metric_named
+from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, Per, metric_named
 from crosswind.report.text.format import EXACT, factor_name, interval, number, percent, scale_of
 
 FEW = 3
@@ -35,12 +35,17 @@ def with_levels(answer: Answer, of_levels: Sequence[str]) -> str:
 
 
 def what_of(answer: Answer) -> str:
-    """What is compared: "median page load time"; of a share its name alone."""
+    """What is compared: "median page load time"; of a share, and of what is a mean by itself, its name alone."""
     metric = metric_of_answer(answer)
     title = metric.title if metric.title[1:2].isupper() else metric.title[:1].lower() + metric.title[1:]
     if metric.name not in METRICS:
         return "share of exchanges that failed"
-    return title if metric.unit is SHARE else f"{STATISTICS[answer.statistic].heading} {title}"
+    title = title.replace(", a message", " for each message")
+    return (
+        title
+        if metric.unit is SHARE or metric.per is Per.MESSAGE
+        else f"{STATISTICS[answer.statistic].heading} {title}"
+    )
 
 
 def effect_text(answer: Answer, effect: Interval) -> str:
