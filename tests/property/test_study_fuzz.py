@@ -49,6 +49,7 @@ DOCUMENTS = st.dictionaries(
             "quick",
             "part",
             "published",
+            "question",
             "exclude",
             "other",
         ]
@@ -191,3 +192,39 @@ def check_whole(study: Study) -> None:
         assert 0 <= cell["path"]["forward"].get("loss", 0) <= 1
     again = Study.from_toml(study.to_toml(), name=study.name)
     assert again.digest() == study.digest()
+
+
+QUESTIONS = st.fixed_dictionaries(
+    {
+        "asks": st.sampled_from(["Is it so?", "It is.", "?", "", "a" * 300 + "?"]),
+        "metric": st.sampled_from(["rtt", "lost", "goodput", "cpu_client", "delayed_share", "rt"]),
+        "factor": st.sampled_from(["workload.transport", "path.loss", "workload.size", "part", "host.profile", "x"]),
+        "compare": st.lists(
+            st.sampled_from(["tcp", "udp", "0%", "5%", 0.05, 1, "1B", "64kB", True, "linux", ""]), max_size=4
+        ),
+    },
+    optional={
+        "statistic": st.sampled_from(["mean", "median", "p95", "share", "most"]),
+        "yes": st.sampled_from(["less", "more", "different", "same", "yes"]),
+        "scale": st.sampled_from(["ratio", "difference"]),
+        "margin": st.sampled_from(["5%", "5ms", "1kbit/s", "-1ms", "", "200%"]),
+        "where": st.dictionaries(st.sampled_from(["path.loss", "workload.size", "part", "y"]), SCALARS, max_size=2),
+        "figure": st.sampled_from(["", "Fig. 1"]),
+    },
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(QUESTIONS, max_size=2))
+def test_any_question(questions: list[dict[str, Any]]) -> None:
+    levels = {"transport": ["tcp", "udp"], "size": [1, "64kB"], "kind": "echo"}
+    document = {"path": {"loss": ["0%", "5%"]}, "workload": levels, "question": questions}
+    try:
+        study = Study.from_document(document, name="fuzz")
+    except StudyError as error:
+        assert error.hint
+        return
+    cells = list(study.cells())
+    for question in study.questions:
+        made = question.as_dict(cells)
+        assert all(level["cells"] for level in made["compare"])
