@@ -94,10 +94,12 @@ def _how_to_read(sides: Sequence[tuple[AnswerCase, AnswerSide]]) -> str:
     values = [side.value for _, side in sides]
     if all(value.is_exact for value in values):
         return "Every number is exact."
-    if all(value.is_whole or value.is_exact for value in values):
-        return "Dot and line: the number and its 95 % interval."
-    if not any(value.is_whole for value in values):
-        return "Dot and line: the number, and the range of the repetitions' own, which are too few for an interval."
-    return (
-        "Dot and line: the number and its 95 % interval; where there are too few repetitions for one, their own range."
-    )
+    lines = {
+        "its 95 % interval": any(value.is_whole for value in values),
+        "half a line where there is a limit at one end": any(
+            (value.low is None) != (value.high is None) for value in values
+        ),
+        "where repetitions are too few the range of their own numbers": any(value.spread for value in values),
+    }
+    named = [text for text, is_there in lines.items() if is_there]
+    return f"Dot and line: the number and {', '.join(named)}." if named else "Dot: the number, of a single repetition."
