@@ -636,3 +636,24 @@ def test_a_run_of_the_time_of_presets_can_still_be_reported(
     assert [cell["levels"] for cell in json.loads(out)["cells"]] == [{"path.preset": "lan"}, {"path.preset": "wan"}]
     assert crosswind("report", "old", "--html", "old.html")[0] == 0
     assert crosswind("runs", "--details", ".")[0] == 0
+
+
+def test_a_run_teaches_the_next_plan(
+    crosswind: Crosswind, use_cell: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSWIND_DURATIONS", "learned/durations.json")
+    use_cell("finish()")
+    plan = ("plan", *ECHO[1:])
+    assert "computed: nothing was learned on this machine yet" in crosswind(*plan)[1]
+    assert crosswind(*ECHO)[0] == 0
+    said = " ".join(crosswind(*plan)[1].split())
+    assert "forecast learned from 1 run on this machine; this plan was run there before" in said
+    other = " ".join(crosswind(*plan, "--repetitions", "2")[1].split())
+    assert "forecast learned from 1 run on this machine; 4 of 4 runs are of cells that were measured" in other
+    stored = json.loads(Path("learned/durations.json").read_text(encoding="utf-8"))
+    assert [stored[name] for name in ("schema", "runs")] == ["crosswind.durations/1", 1]
+    assert (len(stored["cells"]), len(stored["plans"]), len(stored["around"])) == (2, 1, 1)
+    # With a number of cells at a time that was set by hand, cells are learned and no session.
+    assert crosswind(*ECHO, "--jobs", "1")[0] == 0
+    again = json.loads(Path("learned/durations.json").read_text(encoding="utf-8"))
+    assert (again["runs"], again["plans"], again["sessions"]) == (2, stored["plans"], stored["sessions"])

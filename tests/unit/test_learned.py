@@ -20,7 +20,7 @@ from crosswind.execution.durations import (
 )
 from crosswind.execution.observer import Observer
 from crosswind.execution.planning import plan_costs
-from crosswind.forecast.learned import FORGETTING, REMEMBERED, SCHEMA, CellTime, Durations, key_of, kind_of
+from crosswind.forecast.learned import FORGETTING, REMEMBERED, SCHEMA, CellTime, Durations, key_of, kind_of, plan_key
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
 from runs import planned_cell
@@ -75,11 +75,25 @@ def test_a_session_takes_its_start_and_a_share_more_than_its_cells() -> None:
     # The first session: all that is not cells is the start.
     assert durations.session_s("virtual", 1.0) == 4.0
     assert durations.session_s("virtual", 10.0) == 13.0
-    durations.learn_session("virtual", 19.0, 42.0)
-    # The start is 3 s; what is left, 1 s and 39 s, is twice the cells.
+    durations.learn_session("virtual", 19.5, 42.0)
+    # The start is 3 s; what is left is 1 s of 1 s and 39 s of 19.5 s.
+    assert durations.session_s("virtual", 10.0) == 3.0 + 1.5 * 10.0
+    # One session that something disturbed changes little.
+    durations.learn_session("virtual", 1.0, 100.0)
     assert durations.session_s("virtual", 10.0) == 3.0 + 2 * 10.0
     assert durations.session_s("virtual", 0.0) == 0.0
     assert durations.session_s("real", 10.0) == 10.0
+
+
+def test_a_plan_that_was_run_takes_as_long_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crosswind.forecast.learned.MOST_PLANS", 1)
+    durations = Durations()
+    durations.learn_plan(plan_key(["a", "b", "b"]), 20.0)
+    durations.learn_plan(plan_key(["b", "a", "b"]), 30.0)
+    assert durations.plan_s(plan_key(["b", "b", "a"])) == 25.0
+    assert durations.plan_s(plan_key(["a", "b"])) is None
+    durations.learn_plan("another", 1.0)
+    assert durations.plan_s(plan_key(["a", "b", "b"])) is None
 
 
 def test_a_command_takes_the_median_of_what_others_took_around_their_sessions() -> None:
@@ -128,8 +142,8 @@ def test_what_is_learned_is_kept(place: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", "null", '{"schema": "crosswind.durations/9"}', f'{{"schema": "{SCHEMA}"}}',
-     f'{{"schema": "{SCHEMA}", "runs": "x", "cells": {{}}, "kinds": {{}}, "sessions": {{}}, "around": []}}',
-     f'{{"schema": "{SCHEMA}", "runs": 1, "cells": {{"a": [1]}}, "kinds": {{}}, "sessions": {{}}, "around": []}}'],
+     f'{{"schema": "{SCHEMA}", "runs": "x", "cells": {{}}, "kinds": {{}}, "sessions": {{}}, "around": [], "plans": {{}}}}',
+     f'{{"schema": "{SCHEMA}", "runs": 1, "cells": {{"a": [1]}}, "kinds": {{}}, "sessions": {{}}, "around": [], "plans": {{}}}}'],
 )  # fmt: skip
 def test_a_damaged_file_is_as_none_and_is_replaced(place: Path, text: str) -> None:
     place.parent.mkdir()
@@ -167,6 +181,12 @@ def test_a_plan_takes_what_was_measured() -> None:
     assert (learned.learned_from, learned.measured_runs, learned.runs) == (1, 3, 6)
     assert learned.serial_ns == pytest.approx(2 * computed.serial_ns, abs=6)
     assert learned.packets == computed.packets
+    assert not learned.is_measured_plan
+    keys = [cell_time_of(cell.parameters, cell.forecast).key for cell in cells]
+    durations.learn_plan(plan_key(3 * keys), 44.0)
+    again = plan_costs(plan, cells, packets=False, capture=False, learned=durations)
+    assert again.is_measured_plan
+    assert (again.parallel_ns, again.wall_ns) == (44 * 10**9, 44 * 10**9)
 
 
 def test_the_cell_of_a_plan_is_that_of_its_run() -> None:

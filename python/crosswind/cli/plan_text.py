@@ -23,8 +23,8 @@ _COMPUTED = (
     "set-up for each run; a run in virtual time takes 0.1 s and 0.11 ms for each packet, whatever it waits for."
 )
 _LEARNED = (
-    "The totals are learned from what runs took on this machine: a cell that was run before takes as long again, "
-    "another one is computed from its parameters and corrected by what cells of its kind took. The table of cells is "
+    "The totals are learned from what runs took on this machine: what was run before takes as long again, "
+    "another cell is computed from its parameters and corrected by what cells of its kind took. The table of cells is "
     "computed alone."
 )
 _FOOTNOTE = (
@@ -108,6 +108,8 @@ def _where_from(costs: PlanCosts) -> str:
     if not costs.learned_from:
         return "computed: nothing was learned on this machine yet"
     sessions = f"{costs.learned_from} run{'' if costs.learned_from == 1 else 's'} on this machine"
+    if costs.is_measured_plan:
+        return f"learned from {sessions}; this plan was run there before"
     return f"learned from {sessions}; {costs.measured_runs} of {costs.runs} runs are of cells that were measured"
 
 

@@ -20,7 +20,7 @@ from crosswind.cell.process import CellEnd
 from crosswind.execution.admission import CAPACITY
 from crosswind.execution.observer import Forwarding, Observer
 from crosswind.forecast.cost import Forecast, makespan_ns, virtual_wall_ns
-from crosswind.forecast.learned import CellTime, Durations, key_of, kind_of
+from crosswind.forecast.learned import CellTime, Durations, key_of, kind_of, plan_key
 from crosswind.store.manifest import Session
 from crosswind.store.plan import PlannedCell
 
@@ -128,6 +128,13 @@ class Timekeeper(Forwarding):
     def __init__(self, observer: Observer) -> None:
         super().__init__(observer)
         self.taken: list[tuple[PlannedCell, float]] = []
+        self._last: dict[str, tuple[PlannedCell, float]] = {}
+        self._plan: str | None = None
+
+    def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
+        """Notes what is to be run, where that is a whole plan."""
+        self._plan = plan_key(cell_time(planned).key for planned in plan) if len(missing) == len(plan) else None
+        super().run_started(name, plan, missing)
 
     def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
         """Notes it, unless the cell failed, whose time says nothing."""
@@ -147,6 +154,8 @@ class Timekeeper(Forwarding):
 
         def change(durations: Durations) -> None:
             durations.learn_cells(taken)
+            if wall_s is not None and self._plan is not None:
+                durations.learn_plan(self._plan, wall_s)
             clocks = {cell.clock for cell, _ in taken}
             if wall_s is not None and len(clocks) == 1:
                 durations.learn_session(clocks.pop(), self._side_by_side_s(), wall_s)
@@ -154,10 +163,15 @@ class Timekeeper(Forwarding):
         learn(change)
 
     def _side_by_side_s(self) -> float:
-        """What the repetitions of the session take side by side, by how long they took: as a plan computes it."""
-        runs = [replace(forecast_of(planned), duration_ns=round(seconds * 1e9)) for planned, seconds in self.taken]
-        return side_by_side_ns(runs, virtual=self.taken[0][0].is_virtual) / 1e9
+        """What the repetitions of the session take side by side, by how long they took: as a plan computes it.
+
+        Of a repetition that was run again the last attempt counts: a plan does not know of the others.
+        """
+        last = list(self._last.values())
+        runs = [replace(forecast_of(planned), duration_ns=round(seconds * 1e9)) for planned, seconds in last]
+        return side_by_side_ns(runs, virtual=last[0][0].is_virtual) / 1e9
 
     def _note(self, planned: PlannedCell, end: CellEnd) -> None:
         if end.finished is not None:
             self.taken.append((planned, end.elapsed_ns / 1e9))
+            self._last[planned.key] = self.taken[-1]

@@ -15,7 +15,7 @@ from crosswind.execution.admission import CAPACITY
 from crosswind.execution.durations import MAX_AT_A_TIME, cell_time_of, side_by_side_ns
 from crosswind.execution.unmeasured import refuse_unmeasured
 from crosswind.forecast.cost import Forecast, virtual_wall_ns
-from crosswind.forecast.learned import CellTime, Durations
+from crosswind.forecast.learned import CellTime, Durations, plan_key
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -34,8 +34,8 @@ class PlanCosts:
         time of all runs if every one were in virtual time.
         capacity: processors that may be busy by forecast, of `processors`. most: runs at a time.
         learned_from: runs on this machine that times were learned from, 0: none. measured_runs: of `runs`, those
-            whose very cell was measured there. wall_ns: of the whole command, with its start and its report as far as
-            they were learned.
+            whose very cell was measured there. is_measured_plan: whether all of the plan was run there before.
+        wall_ns: of the whole command, with its start and its report as far as they were learned.
     """
 
     serial_ns: int
@@ -54,6 +54,7 @@ class PlanCosts:
     learned_from: int = 0
     measured_runs: int = 0
     runs: int = 0
+    is_measured_plan: bool = False
     wall_ns: int = 0
 
 
@@ -119,8 +120,12 @@ def plan_costs(
     runs = [_LearnedRun.of(cell, learned) for cell in cells]
     real = [run.forecast for run in runs if not run.cell.is_virtual]
     virtual = [run.forecast for run in runs if run.cell.is_virtual]
+    measured_s = learned.plan_s(plan_key(run.key for run in runs))
     real_s = learned.session_s("real", side_by_side_ns(real, virtual=False) / 1e9)
     virtual_s = learned.session_s("virtual", side_by_side_ns(virtual, virtual=True) / 1e9)
+    if measured_s is not None:
+        share = measured_s / (real_s + virtual_s)
+        real_s, virtual_s = share * real_s, share * virtual_s
     if_virtual_s = learned.session_s("virtual", side_by_side_ns([run.if_virtual for run in runs], virtual=True) / 1e9)
     return PlanCosts(
         serial_ns=sum(run.duration_ns for run in real),
@@ -139,6 +144,7 @@ def plan_costs(
         learned_from=learned.runs,
         measured_runs=sum(run.is_measured for run in runs),
         runs=len(runs),
+        is_measured_plan=measured_s is not None,
         wall_ns=round((real_s + virtual_s + learned.around_s) * 1e9),
     )
 
@@ -148,6 +154,7 @@ class _LearnedRun:
     """A run of a cell with what it will take of the machine's time, here and if it were in virtual time."""
 
     cell: CheckedCell
+    key: str
     forecast: Forecast
     if_virtual: Forecast
     is_measured: bool
@@ -158,10 +165,10 @@ class _LearnedRun:
         seconds, is_measured = learned.cell_s(time)
         forecast = replace(cell.forecast, duration_ns=round(seconds * 1e9))
         if cell.is_virtual:
-            return cls(cell, forecast, forecast, is_measured)
+            return cls(cell, time.key, forecast, forecast, is_measured)
         kind = time.kind.replace("real", "virtual", 1)
         otherwise, _ = learned.cell_s(CellTime("", kind, virtual_wall_ns(cell.forecast) / 1e9))
-        return cls(cell, forecast, replace(cell.forecast, duration_ns=round(otherwise * 1e9)), is_measured)
+        return cls(cell, time.key, forecast, replace(cell.forecast, duration_ns=round(otherwise * 1e9)), is_measured)
 
 
 def precision(study: Study) -> dict[str, Any] | None:

@@ -1,16 +1,16 @@
 """What runs on this machine really took, and forecasts corrected by it.
 
-Four things are learned from every run: how long each cell took, which is what it will take again; for cells that were
-never run here, by which factor cells of their kind took longer than their parameters say; how much longer a session
-takes than its cells: the start, and what running them side by side does not save; and what a command takes around its
-session, with the report.
+Learned from every run is how long it took, which is what the same plan will take again; how long each cell took; for
+cells that were never run here, by which factor cells of their kind took longer than their parameters say; how much
+longer a session takes than its cells: the start, and what running them side by side does not save; and what a command
+takes around its session, with the report.
 
 Without anything learned every forecast stays as it was computed.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Self
@@ -19,8 +19,11 @@ SCHEMA = "crosswind.durations/1"
 
 MOST_CELLS = 10_000
 MOST_SESSIONS = 30
+MOST_PLANS = 500
 REMEMBERED = 20
 """A cell's mean is that of about its last so many repetitions, so that another machine load is learned soon."""
+REMEMBERED_PLANS = 3
+"""The same of a whole plan."""
 FORGETTING = 0.9
 """By how much what a kind of cell took counts less after each further session with such cells."""
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.05, 50.0
@@ -59,6 +62,11 @@ def kind_of(parameters: Mapping[str, Any]) -> str:
     return f"{clock} {workload.get('kind')} {workload.get('transport') or '-'} {'loss' if lossy else 'clean'}"
 
 
+def plan_key(cells: Iterable[str]) -> str:
+    """What tells a plan from others: which cells it runs and how often. Args: cells: the key of each of its runs."""
+    return hashlib.sha256(" ".join(sorted(cells)).encode()).hexdigest()[:16]
+
+
 @dataclass
 class _Ratio:
     """How long some runs took in all, and what was predicted of them."""
@@ -82,7 +90,8 @@ class Durations:
         runs: sessions in all. cells: of each cell's key, how many repetitions count and their mean in seconds.
         kinds: of each kind of cell. sessions: by clock, of the latest ones [what their cells take side by side, by how
             long these really took; what the session took], in seconds. around: of the latest commands, the seconds
-            before and after their sessions.
+            before and after their sessions. plans: of each plan's key, how many sessions that ran all of it count, and
+            their mean in seconds.
     """
 
     runs: int = 0
@@ -90,6 +99,7 @@ class Durations:
     kinds: dict[str, _Ratio] = field(default_factory=dict)
     sessions: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     around: list[float] = field(default_factory=list)
+    plans: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     @property
     def around_s(self) -> float:
@@ -103,6 +113,10 @@ class Durations:
         factor = self._of_kind(cell.kind) or self._of_clock(cell.clock) or 1.0
         return cell.predicted_s * factor, False
 
+    def plan_s(self, key: str) -> float | None:
+        """What a plan will take in seconds that was run here before; None for another one."""
+        return self.plans[key][1] if key in self.plans else None
+
     def session_s(self, clock: str, cells_s: float) -> float:
         """What a session will take in seconds whose cells take so long side by side."""
         sessions = self.sessions.get(clock)
@@ -110,7 +124,7 @@ class Durations:
             return cells_s
         # The start shows best where there is little else; what is left is in proportion to the cells.
         start_s = max(0.0, min(wall - cells for cells, wall in sessions))
-        stretch = sum(wall - start_s for _, wall in sessions) / sum(cells for cells, _ in sessions)
+        stretch = median((wall - start_s) / cells for cells, wall in sessions)
         return start_s + max(SMALLEST_FACTOR, stretch) * cells_s
 
     def learn_cells(self, taken: Sequence[tuple[CellTime, float]]) -> None:
@@ -127,8 +141,14 @@ class Durations:
             self.cells[cell.key] = (count, mean_s + (measured_s - mean_s) / count)
             self.kinds[cell.kind].measured_s += measured_s
             self.kinds[cell.kind].predicted_s += cell.predicted_s
-        for key in list(self.cells)[: max(0, len(self.cells) - MOST_CELLS)]:
-            del self.cells[key]
+        _forget_oldest(self.cells, MOST_CELLS)
+
+    def learn_plan(self, key: str, wall_s: float) -> None:
+        """Learns what a session took that ran all of a plan, in seconds."""
+        count, mean_s = self.plans.pop(key, (0, 0.0))
+        count = min(count + 1, REMEMBERED_PLANS)
+        self.plans[key] = (count, mean_s + (wall_s - mean_s) / count)
+        _forget_oldest(self.plans, MOST_PLANS)
 
     def learn_session(self, clock: str, cells_s: float, wall_s: float) -> None:
         """Learns how much longer a session took than its cells. All times in seconds."""
@@ -154,6 +174,7 @@ class Durations:
             "around": self.around,
             "sessions": {clock: [list(one) for one in sessions] for clock, sessions in self.sessions.items()},
             "kinds": {kind: [ratio.measured_s, ratio.predicted_s] for kind, ratio in self.kinds.items()},
+            "plans": {key: list(plan) for key, plan in self.plans.items()},
             "cells": {key: list(cell) for key, cell in self.cells.items()},
         }
 
@@ -164,6 +185,7 @@ class Durations:
             raise ValueError(f"it is not of schema {SCHEMA}")
         return cls(
             runs=int(data["runs"]),
+            plans={str(key): (int(count), float(mean)) for key, (count, mean) in data["plans"].items()},
             cells={str(key): (int(count), float(mean)) for key, (count, mean) in data["cells"].items()},
             kinds={str(kind): _Ratio(float(took), float(said)) for kind, (took, said) in data["kinds"].items()},
             around=[float(seconds) for seconds in data["around"]],
@@ -172,3 +194,8 @@ class Durations:
                 for clock, sessions in data["sessions"].items()
             },
         )
+
+
+def _forget_oldest(known: dict[str, tuple[int, float]], most: int) -> None:
+    for key in list(known)[: max(0, len(known) - most)]:
+        del known[key]
