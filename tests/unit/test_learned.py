@@ -142,8 +142,8 @@ def test_what_is_learned_is_kept(place: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", "null", '{"schema": "crosswind.durations/9"}', f'{{"schema": "{SCHEMA}"}}',
-     f'{{"schema": "{SCHEMA}", "runs": "x", "cells": {{}}, "kinds": {{}}, "sessions": {{}}, "around": [], "plans": {{}}}}',
-     f'{{"schema": "{SCHEMA}", "runs": 1, "cells": {{"a": [1]}}, "kinds": {{}}, "sessions": {{}}, "around": [], "plans": {{}}}}'],
+     f'{{"schema": "{SCHEMA}", "runs": "x", "cells": {{}}, "kinds": {{}}, "sessions": {{}}, "plans": {{}}}}',
+     f'{{"schema": "{SCHEMA}", "runs": 1, "cells": {{"a": [1]}}, "around": [], "plans": {{}}}}'],
 )  # fmt: skip
 def test_a_damaged_file_is_as_none_and_is_replaced(place: Path, text: str) -> None:
     place.parent.mkdir()
