@@ -49,7 +49,7 @@ def test_an_interrupted_run_goes_on_with_nothing_lost_and_nothing_twice(crosswin
     ended = crosswind.end(process)
     before = results(crosswind)
     assert ended.status == 130
-    assert "interrupted: 1 of 4 cells are kept in here" in ended.err
+    assert "interrupted: 1 of 4 repetitions are kept in here" in ended.err
     assert crosswind.attempts("here") == list(before)
     assert len(before) == 1
     go_on(crosswind)
@@ -71,7 +71,7 @@ def test_a_killed_cell_is_a_failure_and_is_run_again_on_resume(crosswind: Cli) -
     (failed,) = [key for key, text in results(crosswind).items() if json.loads(text)["failure"]]
     resumed = crosswind("run", "--resume", "here", "--json")
     assert resumed.status == 0, resumed.err
-    assert "1 of 4 cells to run" in resumed.err
+    assert "1 of 4 repetitions to run" in resumed.err
     assert set(crosswind.attempts("here")) == KEYS | {f"{failed}.failed-1"}
     assert [cell["repetitions"] for cell in resumed.json["cells"]] == [1, 1, 1, 1]
 

@@ -50,7 +50,7 @@ def test_a_run_without_the_library_fails_and_says_what_to_install(crosswind: Cli
     said = "exit status 2: Python's websocket-client is not installed (pip install websocket-client)"
     text = f"the client program ended with {said}"
     assert [peer["problem"] for peer in ended.json["peers"]] == [text]
-    assert cell["reason"] == f"no run of the client program succeeded: {text} (cells/c000-r00/client.err)"
+    assert cell["reason"] == f"the client program never succeeded: {text} (cells/c000-r00/client.err)"
     assert f"failed: #1: {text} (cells/c000-r00/client.err)" in ended.err
 
 

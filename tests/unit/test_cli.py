@@ -123,12 +123,12 @@ def test_an_interrupted_run_keeps_what_was_finished_and_resumes(
     assert status == 130
     assert out == ""
     done = {path.name for path in Path("here/cells").iterdir()}
-    assert f"interrupted: {len(done)} of 2 cells are kept in here" in err
+    assert f"interrupted: {len(done)} of 2 repetitions are kept in here" in err
     assert "crosswind run --resume here" in err
     use_cell("finish()")
     status, _, err = crosswind("run", "--resume", "here")
     assert status == 0
-    assert f"{2 - len(done)} of 2 cells to run" in err
+    assert f"{2 - len(done)} of 2 repetitions to run" in err
     assert {path.name for path in Path("here/cells").iterdir()} == {"c000-r00", "c001-r00"}
     assert len(json.loads(Path("here/manifest.json").read_text(encoding="utf-8"))["sessions"]) == 2
 
@@ -143,7 +143,7 @@ def test_resume_refuses_another_study_and_a_finished_run_runs_nothing(
     assert "holds another study" in err
     status, _, err = crosswind(*ECHO, "--resume")
     assert status == 0
-    assert "0 of 2 cells to run" in err
+    assert "0 of 2 repetitions to run" in err
 
 
 def test_report_shows_and_exports_a_run(crosswind: Crosswind, use_cell: Callable[[str], None]) -> None:
@@ -321,7 +321,7 @@ def test_a_plan_says_what_a_run_would_take_and_makes_nothing(
     assert (status, err) == (0, "")
     lines = [line.rstrip() for line in out.splitlines()]
     assert lines[0].startswith("Quick start")
-    assert "plan     6 cells, 5 repetitions, 30 runs" in lines
+    assert "plan     6 cells, 5 repetitions each: 30 in all" in lines
     assert "factor   path.loss = 0%, 5%" in lines
     assert (
         "checked  not by crosswind-cell: CROSSWIND_CELL is '/nowhere', which is not a program that can be run" in lines
@@ -457,7 +457,7 @@ def test_runs_are_listed_for_people_and_programs(crosswind: Crosswind, four_runs
     status, out, err = crosswind("runs")
     assert (status, err) == (0, "")
     lines = [line.split() for line in out.splitlines()]
-    assert lines[0] == ["run", "study", "started", "(UTC)", "status", "runs", "size"]
+    assert lines[0] == ["run", "study", "started", "(UTC)", "status", "repetitions", "size"]
     assert [line[:6] for line in lines[1:4]] == [
         ["dead", "a-study", "2026-01-03", "12:00", "died", "1/2"],
         ["cut", "a-study", "2026-01-02", "12:00", "interrupted", "1/2"],
@@ -614,7 +614,7 @@ def test_a_listing_fits_a_narrow_terminal(tmp_path: Path) -> None:
     assert isinstance(console.file, StringIO)
     head, row = console.file.getvalue().splitlines()
     # What the run's name says already is left out.
-    assert head.split() == ["run", "status", "runs", "size"]
+    assert head.split() == ["run", "status", "repetitions", "size"]
     assert row.split()[:3] == [name, "died", "0/2"]
     assert len(row) <= 70
 

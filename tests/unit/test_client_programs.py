@@ -211,7 +211,7 @@ def test_a_client_that_never_ran_fails_its_cell_and_says_what_is_missing() -> No
     runs = [program("", cell=cell, part=part, said=said) for cell, part in enumerate(("slow", "fast"))]
     result = analyse(record(*runs))
     assert not result.valid
-    assert result.cells[0].reason == f"no run of the client program succeeded: {said} ({LOG})"
+    assert result.cells[0].reason == f"the client program never succeeded: {said} ({LOG})"
     assert [cell.warnings for cell in result.cells] == [[], []]
     assert [(peer.messages, peer.time_ns, peer.functions, peer.problem) for peer in result.peers] == [
         (0, None, [], said)

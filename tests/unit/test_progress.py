@@ -358,7 +358,7 @@ def test_plain_lines_say_how_each_cell_ended() -> None:
         display.cell_ended(item, end)
     display.run_ended()
     assert out.getvalue().splitlines() == [
-        "mine: 3 of 4 cells to run, 1 are done already",
+        "mine: 3 of 4 repetitions to run, 1 are done already",
         "[2/4] loss=1% #1: 60 of 60 ok, median 20 ms, 1.5 s, about 3 s left",
         "failed: loss=2% #1: the cell was ended by signal SIGKILL",
         "[4/4] loss=3% #1: 60 of 60 ok, median 20 ms, 0.5 s",
@@ -421,7 +421,7 @@ def test_plain_lines_of_many_cells_count_up_to_all() -> None:
     for _ in crowd(display, clock):
         pass
     lines = out.getvalue().splitlines()
-    assert lines[0] == "mine: 500 of 500 cells to run"
+    assert lines[0] == "mine: 500 of 500 repetitions to run"
     counted = [int(line[1:].partition("/")[0]) for line in lines if line.startswith("[")]
     lost = [line for line in lines if line.startswith("failed: ")]
     assert counted == sorted(set(counted))
@@ -493,7 +493,7 @@ def test_the_live_display_shows_what_runs_and_leaves_bad_news_only() -> None:
     display.cell_event(plan[0], progress(done=1, total=4, lost=1, median_ns=20_110_000))
     with console.capture() as capture:
         console.print(display)
-    assert "1/4  median 20.1 ms  lost 1" in capture.get()
+    assert "1/4  median 20.1 ms  1 lost" in capture.get()
     display.cell_ended(plan[0], CellEnd(None, Failure(ErrorKind.HOST, "no"), 1))
     with console.capture() as capture:
         console.print(display)

@@ -71,7 +71,7 @@ def test_terminal_text() -> None:
     assert text[start + 3] == "5%    100    10  20.055 [20.040, 20.070]  over 1\u202f000"
     assert text[start + 4] == "  Left out at this width: mean of successes, trimmed mean, p99."
     lost = text.index("Exchanges lost, by cause")
-    assert re.sub(" +", " ", text[lost + 3]) == "5% 100 10 10 % [0.00429 %, 66.1 %] timeout 10"
+    assert re.sub(" +", " ", text[lost + 3]) == "5% 100 10 10 % [0.00429 %, 66.1 %] 10 timed out"
     assert "  an interval of p99 needs 100 repetitions, there are 5: 95 more (0%)" in text
 
 

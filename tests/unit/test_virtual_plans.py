@@ -122,7 +122,7 @@ def test_a_plan_says_which_cells_run_once(monkeypatch: pytest.MonkeyPatch, capfd
         return capfd.readouterr().out
 
     lines = [line.rstrip() for line in output().splitlines()]
-    assert "plan     2 cells, 4 repetitions at most, 5 runs" in lines
+    assert "plan     2 cells, at most 4 repetitions each: 5 in all" in lines
     assert "clock    virtual" in lines
     assert "exact    1 of 2 cells: each runs once: nothing in it is left to chance" in lines
     planned = json.loads(output("--json", "--order"))

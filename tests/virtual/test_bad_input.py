@@ -128,6 +128,6 @@ def test_ctrl_c_ends_everything_and_the_run_can_go_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "interrupted: 0 of 1 cells are kept in " in said
+    assert "interrupted: 0 of 1 repetitions are kept in " in said
     assert f"crosswind run --resume {place}" in said
     assert not any(map(is_running, everything))

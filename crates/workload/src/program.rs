@@ -41,7 +41,7 @@ pub struct Program {
 
 impl WorkloadSettings for Program {
     const KIND: &'static str = "program";
-    const SAMPLE: &'static str = "one run of the client: from its start to its end";
+    const SAMPLE: &'static str = "the client, from its start to its end";
 
     fn fits(_features: &Features) -> bool {
         false

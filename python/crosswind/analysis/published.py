@@ -86,7 +86,7 @@ def _remark(theirs: float, ci: float | None, ours: Interval | None, inside: bool
         return "this cell has no such metric" if ours is None else ours.reason or "theirs is 0"
     if ours.is_exact:
         return _exact_remark(theirs, ci, ours.value)
-    ratio = f"{ours.value / theirs:.3g} times theirs"
+    ratio = _times(ours.value / theirs)
     if ours.low is None or ours.high is None:
         return f"ours is {ratio}; {ours.reason}"
     if inside:
@@ -97,7 +97,12 @@ def _remark(theirs: float, ci: float | None, ours: Interval | None, inside: bool
 
 
 def _exact_remark(theirs: float, ci: float | None, ours: float) -> str:
-    ratio = f"ours is exact, {ours / theirs:.3g} times theirs"
+    ratio = f"ours is exact, {_times(ours / theirs)}"
     if ci is None:
         return ratio
     return f"{ratio}, {'within' if theirs - ci <= ours <= theirs + ci else 'outside'} their interval"
+
+
+def _times(ratio: float) -> str:
+    """A ratio in words: "1.03 times theirs", below a tenth "1/100 of theirs"."""
+    return f"{ratio:.3g} times theirs" if not 0 < ratio < 0.1 else f"1/{1 / ratio:.0f} of theirs"

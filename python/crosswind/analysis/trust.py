@@ -134,7 +134,7 @@ def _fruitless(run: CellRun) -> bool:
 def _fruitless_text(runs: Sequence[CellRun]) -> str:
     """What is said of repetitions in which nothing succeeded."""
     if is_program(runs[0]):
-        return f"no run of the client program succeeded: {'; '.join(program_problems(runs))}"
+        return f"the client program never succeeded: {'; '.join(program_problems(runs))}"
     return f"no exchange succeeded: {_counts(runs)}"
 
 

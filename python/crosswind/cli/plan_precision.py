@@ -78,7 +78,7 @@ def print_needed(
     console: Console, study: Study, needed: "Sequence[NeededRepetitions]", seconds: Mapping[int, float]
 ) -> None:
     """A row for each precision in each cell, and the time of all."""
-    levels = {cell.index: levels_text(cell.levels) or "the only cell" for cell in study.cells()}
+    levels = {cell.index: levels_text(cell.levels) or "all" for cell in study.cells()}
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("precision", overflow="fold")
     for heading in ("asked", "earlier", "spread", "repetitions", "without looks", "time"):

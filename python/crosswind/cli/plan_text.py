@@ -11,16 +11,16 @@ from crosswind.cli.planned import PlannedRuns
 from crosswind.cli.text import levels_text, seconds_text, size_text
 from crosswind.execution.planning import PlanCosts
 from crosswind.forecast.cost import HEAVY, Forecast
-from crosswind.report.text.format import count, quantity
+from crosswind.report.text.format import count, count_of, quantity
 from crosswind.study.cells import Cell
 
 _LONGEST = 10
 _MUCH_SHORTER = 3
-"""How many times shorter a run has to be in virtual time for a plan to say so."""
+"""How many times shorter a plan has to be in virtual time to say so."""
 _COMPUTED = (
     "These forecasts are meant to be right within a factor of two or three. They are computed from the parameters of "
     "the cells alone: from round trips, the rate of the link, TCP's slow start, what loss costs TCP, and 0.06 s of "
-    "set-up for each run; a run in virtual time takes 0.1 s and 0.11 ms for each packet, whatever it waits for."
+    "set-up for each repetition; one in virtual time takes 0.1 s and 0.11 ms for each packet, whatever it waits for."
 )
 _LEARNED = (
     "The totals are learned from what runs took on this machine: what was run before takes as long again, "
@@ -28,9 +28,9 @@ _LEARNED = (
     "computed alone."
 )
 _FOOTNOTE = (
-    "“Side by side” assumes as many runs at a time as {capacity:g} of {processors} processors can carry, at most "
-    "{most}. A run that keeps more than {heavy} of a processor busy, or whose path takes less than 1 ms there and "
-    "back, runs alone, after the others."
+    "“Side by side” assumes as many repetitions at a time as {capacity:g} of {processors} processors can carry, at "
+    "most {most}. One that keeps more than {heavy} of a processor busy, or whose path takes less than 1 ms there and "
+    "back, is run alone, after the others."
 )
 
 
@@ -39,7 +39,7 @@ def print_plan(console: Console, planned: PlannedRuns, costs: PlanCosts | None, 
     study, cells = planned.study, planned.cells
     console.print(study.title, style="bold")
     console.print()
-    facts = [("plan", f"{len(cells)} cells, {_repetitions(planned)}, {len(planned.runs)} runs")]
+    facts = [("plan", f"{count_of(len(cells), 'cell')}, {_repetitions(planned)}")]
     facts += [("precision", text) for text in precision_facts(study)]
     facts += [("factor", f"{key} = {', '.join(texts)}") for key, texts in study.factors.items()]
     facts += [("excluded", exclusion.text) for exclusion in study.exclusions]
@@ -57,12 +57,13 @@ def print_plan(console: Console, planned: PlannedRuns, costs: PlanCosts | None, 
 
 
 def _repetitions(planned: PlannedRuns) -> str:
-    """How often the cells are run; with a precision, at first."""
+    """How often the cells are run, each and together; with a precision, at first."""
     most = max((item.repetition + 1 for item in planned.runs), default=0)
-    times = f"{most} repetition{'' if most == 1 else 's'}"
-    if planned.study.precisions:
-        return f"{times} at first"
-    return f"{times} at most" if len(planned.runs) < len(planned.cells) * most else times
+    some = "at most " if len(planned.runs) < len(planned.cells) * most else ""
+    first = " at first" if planned.study.precisions else ""
+    if len(planned.cells) == 1:
+        return f"{count_of(most, 'repetition')}{first}"
+    return f"{some}{count_of(most, 'repetition')} each{first}: {count(len(planned.runs))} in all"
 
 
 def _clocks(planned: PlannedRuns) -> Iterator[tuple[str, str]]:
@@ -79,7 +80,7 @@ def _clocks(planned: PlannedRuns) -> Iterator[tuple[str, str]]:
 
 
 def _totals(costs: PlanCosts) -> list[tuple[str, str]]:
-    alone = f", {costs.alone_runs} of the runs alone" if costs.alone_runs else ""
+    alone = f", {costs.alone_runs} of the repetitions alone" if costs.alone_runs else ""
     totals = []
     if costs.serial_ns:
         totals += [
@@ -89,14 +90,17 @@ def _totals(costs: PlanCosts) -> list[tuple[str, str]]:
         if not costs.unknown_runs and _MUCH_SHORTER * costs.if_virtual_ns < costs.parallel_ns:
             totals.append(("--clock virtual", f"about {_time(costs.if_virtual_ns)} (docs/virtual-time.md)"))
     if costs.virtual_runs:
-        totals.append(("in virtual time", f"{costs.virtual_runs} runs in about {_time(costs.virtual_ns)}"))
+        totals.append(
+            ("in virtual time", f"{count_of(costs.virtual_runs, 'repetition')} in about {_time(costs.virtual_ns)}")
+        )
     totals += [
         ("packets", count(costs.packets)),
         ("carried", size_text(costs.bytes)),
         ("disk space", size_text(costs.disk_bytes)),
     ]
     if costs.unknown_runs:
-        totals.append(("programs", f"{costs.unknown_runs} runs, taken as 10 s each; what they send is not counted"))
+        unknown = count_of(costs.unknown_runs, "repetition")
+        totals.append(("programs", f"{unknown}, taken as 10 s each; what they send is not counted"))
     if costs.learned_from:
         totals.append(("in all", f"about {_time(costs.wall_ns)}, with start and report"))
     totals.append(("forecast", _where_from(costs)))
@@ -124,7 +128,7 @@ def _print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
 
 def _print_longest(console: Console, cells: Sequence[Cell], each: Mapping[int, Forecast]) -> None:
     longest = sorted(cells, key=lambda cell: -each[cell.index].duration_ns)[:_LONGEST]
-    head = "each run of the longest cells" if len(cells) > _LONGEST else "each run of a cell"
+    head = "a repetition of the longest cells" if len(cells) > _LONGEST else "a repetition of a cell"
     table = _runs_table(head, "cell", numbers=("takes", "packets", "load"))
     for cell in longest:
         table.add_row(str(cell.index), _levels(cell), *_numbers(each[cell.index]))
@@ -134,10 +138,10 @@ def _print_longest(console: Console, cells: Sequence[Cell], each: Mapping[int, F
 
 
 def print_order(console: Console, planned: PlannedRuns) -> None:
-    """Every run, in its order."""
+    """Every repetition, in its order."""
     console.print()
     each = planned.each
-    table = _runs_table("run", "order", "key", "block", numbers=("takes",) if each else ())
+    table = _runs_table("repetition", "order", "key", "block", numbers=("takes",) if each else ())
     for item in planned.runs:
         takes = _numbers(each[item.cell.index])[:1] if each else ()
         table.add_row(str(item.order), item.key, str(item.block), _levels(item.cell), *takes)
@@ -155,7 +159,7 @@ def _runs_table(head: str, *keys: str, numbers: Sequence[str]) -> Table:
 
 
 def _levels(cell: Cell) -> str:
-    return levels_text(cell.levels) or "the only cell"
+    return levels_text(cell.levels) or "all"
 
 
 def _numbers(forecast: Forecast) -> tuple[str, str, str]:

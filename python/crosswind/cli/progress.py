@@ -142,7 +142,7 @@ class PlainProgress(Observer):
         self._tally.run_started(name, plan, missing)
         self._levels = levels_of(plan)
         kept = f", {self._tally.done} are done already" if self._tally.done else ""
-        self._print(f"{name}: {len(missing)} of {len(plan)} cells to run{kept}")
+        self._print(f"{name}: {len(missing)} of {count_of(len(plan), 'repetition')} to run{kept}")
 
     def plan_grew(self, added: Sequence[PlannedCell]) -> None:
         """Prints how much more will run."""
@@ -261,7 +261,7 @@ def _progress(progress: Progress | None) -> str:
     if progress.median_ns is not None:
         parts.append(f"median {quantity(progress.median_ns, 'ns')}")
     if progress.lost:
-        parts.append(f"lost {progress.lost}")
+        parts.append(f"{progress.lost} lost")
     return "  ".join(parts)
 
 
@@ -307,8 +307,9 @@ def _repeated(tally: Tally) -> list[str]:
 
 
 def _troubles(tally: Tally) -> str:
-    counts = ((tally.failed, "failed"), (tally.invalid, "invalid"), (tally.repeated, "repeated"), (tally.lost, "lost"))
-    return "".join(f", {count} {name}" for count, name in counts if count)
+    counts = ((tally.failed, "failed"), (tally.invalid, "invalid"), (tally.repeated, "repeated"))
+    lost = f", {count_of(tally.lost, 'exchange')} lost" if tally.lost else ""
+    return "".join(f", {count} {name}" for count, name in counts if count) + lost
 
 
 def _left(seconds: float) -> str:

@@ -108,7 +108,9 @@ def command(
     else:
         raise UsageError("nothing to run", hint="name a study: `crosswind studies` lists them")
     if run.interrupted:
-        click.echo(f"interrupted: {len(run.results())} of {run.planned} cells are kept in {run.directory}", err=True)
+        click.echo(
+            f"interrupted: {len(run.results())} of {run.planned} repetitions are kept in {run.directory}", err=True
+        )
         click.echo(f"hint: {resume_command(run.directory)} goes on", err=True)
         return 130
     return _report(run, as_json=as_json, everything=everything, no_report=no_report)

@@ -54,7 +54,7 @@ def print_runs(console: Console, root: Path, found: list[Listed]) -> None:
             Column("study", [run.study for run in runs], spare=1),
             Column("started (UTC)", [time_text(run.started) for run in runs], spare=2),
             Column("status", [run.status.value for run in runs]),
-            Column("runs", [f"{run.done}/{run.planned}" for run in runs], "right"),
+            Column("repetitions", [f"{run.done}/{run.planned}" for run in runs], "right"),
         ]
         counts = [run.details for run in runs if run.details]
         if len(counts) == len(runs):

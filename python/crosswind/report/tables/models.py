@@ -13,6 +13,7 @@ from crosswind.report.text.format import (
     quantity,
     scale_of,
     three_digits,
+    with_unit,
 )
 
 _HELP = (
@@ -101,7 +102,7 @@ def _row(cell: CellResult, prediction: ModelPrediction) -> list[str]:
         NOTHING if rtt_s is None else quantity(1e9 * rtt_s, "ns"),
         _ABSENT if prediction.value is None else f"{number(prediction.value, divisor)} {unit}",
         _uncapped(prediction),
-        f"{interval_or_observed(prediction.measured, prediction.observed, divisor)} {unit}",
+        with_unit(interval_or_observed(prediction.measured, prediction.observed, divisor), unit),
         three_digits(prediction.ratio),
         NOTHING if prediction.uncapped is None else "no" if prediction.violated else "yes",
     ]

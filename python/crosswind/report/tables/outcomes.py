@@ -2,7 +2,7 @@
 
 from crosswind.analysis.result import CellResult, Result
 from crosswind.report.tables.table import Table, grouped, invalid_rows, names, numbers, sentences
-from crosswind.report.text.format import count, levels, listed, percent_interval
+from crosswind.report.text.format import NOTHING, count, levels, listed, outcome_text, percent_interval
 
 
 def outcome_tables(result: Result) -> list[Table]:
@@ -21,7 +21,7 @@ def outcome_tables(result: Result) -> list[Table]:
 
 
 def _causes(cell: CellResult) -> str:
-    return ", ".join(f"{failures.outcome} {count(failures.count)}" for failures in cell.failures) or "–"
+    return ", ".join(outcome_text(failures.outcome, failures.count) for failures in cell.failures) or NOTHING
 
 
 def _first_errors(cells: list[CellResult]) -> list[str]:

@@ -3,7 +3,7 @@
 from crosswind.analysis.result import PublishedComparison, Result
 from crosswind.metrics import METRICS
 from crosswind.report.tables.table import Table, names, numbers, sentences
-from crosswind.report.text.format import NOTHING, interval_or_observed, levels, scale_of, three_digits
+from crosswind.report.text.format import NOTHING, interval_or_observed, levels, scale_of, three_digits, with_unit
 
 _NARROW = (0, 1, 3, 4, 5)
 """The columns of the narrow form."""
@@ -31,7 +31,7 @@ def _row(published: PublishedComparison, by_cell: dict[int, dict[str, str]]) -> 
     spread = "" if published.theirs_ci is None else f" ± {published.theirs_ci / divisor:.4g}"
     ours = NOTHING
     if published.ours is not None:
-        ours = f"{interval_or_observed(published.ours, published.observed, divisor)} {unit}"
+        ours = with_unit(interval_or_observed(published.ours, published.observed, divisor), unit)
     metric = METRICS.get(published.metric)
     title = metric.title.lower() if metric else published.metric
     return [

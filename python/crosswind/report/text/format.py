@@ -15,7 +15,21 @@ EXACT = "exact"
 """What stands in the place of an interval where nothing is left to chance."""
 NOT_MEASURED = "not measured"
 """What stands in the place of a number that has no meaning in virtual time."""
+_OUTCOMES = {
+    "timeout": "timed out",
+    "refused": "refused",
+    "reset": "reset",
+    "closed": "closed too early",
+    "certificate": "with a certificate that is not trusted",
+    "protocol": "against the protocol",
+    "too_large": "too large",
+    "error": "with another error",
+}
 _THIN_SPACE = "\u202f"
+SMALL_RATIO = 0.1
+"""Below this a ratio is said as one part in so many."""
+_INVERSE_RESOLUTION = 0.3
+"""Of such a number two digits are shown where it has no interval."""
 _EXACT_RESOLUTION = 3e-6
 """Of an exact number six digits are shown."""
 
@@ -96,6 +110,11 @@ def bound(estimate: "Interval", divisor: float = 1.0) -> str:
     return f"at most {number(estimate.high, divisor)}"
 
 
+def with_unit(text: str, unit: str) -> str:
+    """A number and its unit; where there is no number a dash alone."""
+    return text if text == NOTHING else f"{text} {unit}".rstrip()
+
+
 def observed(extremes: tuple[float, float] | None, divisor: float = 1.0) -> str:
     """Samples too few for an interval: "53.1 … 54.9 (no interval)", or a dash."""
     if extremes is None:
@@ -124,6 +143,32 @@ def quantity(value: float | None, unit: str) -> str:
     """A number of three digits with its unit: 20110000 ns -> "20.1 ms"."""
     divisor, label = scale_of([value], unit)
     return NOTHING if value is None else f"{value / divisor:.3g} {label}".rstrip()
+
+
+def ratio_in_words(value: float, low: float | None = None, high: float | None = None) -> tuple[str, str]:
+    """A ratio as a clause before "that with ...", and its interval in the same form: ("3.2 times", "3.1 to 3.4").
+
+    A ratio below a tenth is read as its inverse: 0.0100 -> ("1/100 of", "1/110 to 1/95").
+    """
+    if not 0 < value < SMALL_RATIO:
+        half = None if low is None or high is None else (high - low) / 2
+        numbers = [number(end, resolution=half) for end in (value, low, high)]
+        return f"{numbers[0]} times", f"{numbers[1]} to {numbers[2]}"
+    inverse = [None if end is None else 1 / end if end > 0 else math.inf for end in (value, low, high)]
+    half = None if None in inverse or math.inf in inverse else (inverse[1] - inverse[2]) / 2  # type: ignore[operator]
+    texts = [_inverse(end, half) for end in inverse]
+    return f"{texts[0]} of", f"{texts[1]} to {texts[2]}"
+
+
+def _inverse(value: float | None, half: float | None) -> str:
+    if value is None:
+        return NOTHING
+    return "0" if math.isinf(value) else f"1/{number(value, resolution=half or _INVERSE_RESOLUTION * value)}"
+
+
+def outcome_text(outcome: str, number_of: int) -> str:
+    """How some exchanges ended, in words: "12 timed out"."""
+    return f"{count(number_of)} {_OUTCOMES.get(outcome, outcome)}"
 
 
 def percent(share: float | None) -> str:

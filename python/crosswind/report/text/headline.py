@@ -8,10 +8,7 @@ from crosswind.analysis.result import EquivalenceClaim, Result
 from crosswind.report.text.answers import answered, not_asked
 from crosswind.report.text.claims import VERDICTS
 from crosswind.report.text.exploration import exploration
-from crosswind.report.text.format import count, count_of, factor_name, levels, quantity
-
-_WORDS = {"timeout": "timed out"}
-"""Outcomes that a sentence words otherwise than tables."""
+from crosswind.report.text.format import count, count_of, factor_name, levels, outcome_text, quantity
 
 
 class Trust(Enum):
@@ -89,9 +86,7 @@ def _extent(result: Result) -> str:
     causes: Counter[str] = Counter()
     for failures in (failures for cell in result.cells for failures in cell.failures):
         causes[failures.outcome] += failures.count
-    named = ", ".join(
-        f"{count(number_of)} {_WORDS.get(outcome, outcome)}" for outcome, number_of in causes.most_common()
-    )
+    named = ", ".join(outcome_text(outcome, number_of) for outcome, number_of in causes.most_common())
     failed = sum(cell.lost for cell in result.cells)
     return (
         f"{count_of(len(result.cells), 'cell')}, {count_of(result.executed, 'repetition')}, "
