@@ -435,3 +435,14 @@ def test_an_answer_from_cells_that_are_not_valid_says_so() -> None:
 def test_what_is_compared_in_words(metric: str, statistic: str, words: str) -> None:
     found = answer_of(asked(metric=metric, statistic=statistic), cell(0, 10, "a"), cell(1, 9, "b"))
     assert what_of(found) == words
+
+
+def test_the_terminal_leaves_no_question_out() -> None:
+    """What has no room in full is its verdict alone; with every table above the screen all are whole."""
+    questions = [asked(asks=f"Is it so, as question {number} of them all asks?") for number in range(1, 9)]
+    result = analyse(record(*cell(0, 10, "a"), *cell(1, 9, "b"), questions=questions))
+    lines = render(result).splitlines()
+    assert [line for line in lines if line.startswith("Is it so")] == [question["asks"] for question in questions]
+    assert lines.count("  Yes.") == 6
+    assert sum(line.startswith("  Yes: the mean round-trip time") for line in lines) == 2
+    assert "  Yes." not in render(result, everything=True).splitlines()

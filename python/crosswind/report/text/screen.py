@@ -27,6 +27,8 @@ SCREEN_LINES = 35
 """Lines of the screen. Where the run is kept takes three more."""
 
 _ANSWER_LINES = 14
+_QUESTION_LINES = 18
+"""Lines of the questions and answers. None is left out: where there are many, the last are a verdict alone."""
 _DOUBT_LINES = 8
 _FEWEST_ROWS = 4
 _COLOURS = {Trust.GOOD: "green", Trust.DOUBTFUL: "yellow", Trust.BAD: "bold red"}
@@ -35,7 +37,8 @@ _MARKS = {Trust.GOOD: "✓", Trust.DOUBTFUL: "!", Trust.BAD: "✗"}
 
 def screen_lines(result: Result, width: int, *, everything: bool = False) -> list[Text]:
     """The screen, of at most SCREEN_LINES lines. Args: everything: whether all tables stand above it."""
-    head, answers, doubts = _head(result, width), _answers(result, width), _doubts(result, width)
+    most = None if everything else _QUESTION_LINES
+    head, answers, doubts = _head(result, width), _answers(result, width, most), _doubts(result, width)
     room = SCREEN_LINES - len(head) - len(answers) - len(doubts) - 3
     numbers = _numbers(result, width, max(room, _FEWEST_ROWS + 2))
     end = [] if everything else _end(result, width)
@@ -79,21 +82,35 @@ def _head(result: Result, width: int) -> list[Text]:
     ]
 
 
-def _answers(result: Result, width: int) -> list[Text]:
-    """What the study asks and what came of it, as much as has room."""
-    lines: list[Text] = []
-    answers = [_question(answer, width) for answer in answered(result)]
-    texts = [*answers, *(wrapped(text, width) for text in (*sentences(result), *map(claim_sentence, result.claims)))]
+def _answers(result: Result, width: int, most: int | None) -> list[Text]:
+    """What the study asks and what came of it; of the sentences after that as many as have room.
+
+    Args: most: lines of the questions, None for all.
+    """
+    lines = _questions(answered(result), width, most)
+    texts = [wrapped(text, width) for text in (*sentences(result), *map(claim_sentence, result.claims))]
     for number, own in enumerate(texts):
-        if lines and len(lines) + len(own) > _ANSWER_LINES:
+        if number and len(lines) + len(own) > _ANSWER_LINES:
             return [*lines, *wrapped(f"… and {count_of(len(texts) - number, 'more sentence')}", width, "dim")]
         lines += own
     return lines
 
 
-def _question(answer: Answer, width: int) -> list[Text]:
+def _questions(answers: Sequence[Answer], width: int, most: int | None) -> list[Text]:
+    """Every question with its answer; what has no room in full is its verdict alone."""
+    lines: list[Text] = []
+    short = [_question(answer, width, verdict_alone=True) for answer in answers]
+    for number, answer in enumerate(answers):
+        whole = _question(answer, width)
+        after = sum(map(len, short[number + 1 :]))
+        lines += whole if most is None or len(lines) + len(whole) + after <= most else short[number]
+    return lines
+
+
+def _question(answer: Answer, width: int, *, verdict_alone: bool = False) -> list[Text]:
     asks = [Text(line, style="bold") for line in textwrap.wrap(answer.asks, width)]
-    return [*asks, *wrapped(answer_sentence(answer), width)]
+    said = answer_sentence(answer)
+    return [*asks, *wrapped(f"{said.partition(':')[0]}." if verdict_alone else said, width)]
 
 
 def _numbers(result: Result, width: int, room: int) -> list[Text]:
