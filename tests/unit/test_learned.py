@@ -98,10 +98,11 @@ def test_a_plan_that_was_run_takes_as_long_again(monkeypatch: pytest.MonkeyPatch
 
 def test_a_command_takes_the_median_of_what_others_took_around_their_sessions() -> None:
     durations = Durations()
-    assert durations.around_s == 0.0
-    for seconds in (2.0, 9.0, 3.0):
-        durations.learn_around(seconds)
-    assert durations.around_s == 3.0
+    assert durations.around_s("p") == 0.0
+    for key, seconds in (("p", 2.0), ("q", 9.0), ("r", 3.0)):
+        durations.learn_around(key, seconds)
+    assert durations.around_s("another") == 3.0
+    assert durations.around_s("q") == 9.0
 
 
 def test_a_process_knows_its_age() -> None:
@@ -212,7 +213,7 @@ def test_the_plan_says_whether_its_forecast_is_learned(crosswind: Crosswind, pla
     assert status == 0
     assert "forecast learned from 1 run on this machine; 1 of 1 runs are of cells that were measured" in words(out)
     assert "one by one about 30 s" in words(out)
-    learn(lambda durations: durations.learn_around(2.0))
+    learn(lambda durations: durations.learn_around("p", 2.0))
     assert "in all about 32 s, with start and report" in words(crosswind(*arguments)[1])
     total = json.loads(crosswind(*arguments, "--json")[1])["total"]
     assert total["wall_ns"] == 32 * 10**9

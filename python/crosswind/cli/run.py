@@ -186,5 +186,5 @@ def _report(run: "Run", *, as_json: bool, everything: bool, no_report: bool) -> 
     click.echo(f"report: {page}", err=True)
     if any(result.planned.runs_programs for result in run.results().values()):
         click.echo(f"output: {run.directory / output_of_program('*', 'client.out')}", err=True)
-    learn_around(run.manifest.sessions[-1])
+    learn_around(run.manifest.sessions[-1], (result.planned for result in run.results().values()))
     return 0 if result.valid and run.valid else 1

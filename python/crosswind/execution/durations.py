@@ -8,7 +8,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -100,14 +100,15 @@ def process_age_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) - started_ticks / os.sysconf("SC_CLK_TCK")
 
 
-def learn_around(session: Session) -> None:
-    """Learns what this process, a command that is about to end, took before and after a session."""
+def learn_around(session: Session, plan: Iterable[PlannedCell]) -> None:
+    """Learns what this process, a command that is about to end, took before and after a session that ran a plan."""
     if session.ended is None:
         return
     took_s = (datetime.fromisoformat(session.ended) - datetime.fromisoformat(session.started)).total_seconds()
     seconds = process_age_s() - took_s
+    key = plan_key(cell_time(planned).key for planned in plan)
     if seconds > 0:
-        learn(lambda durations: durations.learn_around(seconds))
+        learn(lambda durations: durations.learn_around(key, seconds))
 
 
 def side_by_side_ns(runs: Sequence[Forecast], *, virtual: bool) -> int:

@@ -120,7 +120,8 @@ def plan_costs(
     runs = [_LearnedRun.of(cell, learned) for cell in cells]
     real = [run.forecast for run in runs if not run.cell.is_virtual]
     virtual = [run.forecast for run in runs if run.cell.is_virtual]
-    measured_s = learned.plan_s(plan_key(run.key for run in runs))
+    key = plan_key(run.key for run in runs)
+    measured_s = learned.plan_s(key)
     real_s = learned.session_s("real", side_by_side_ns(real, virtual=False) / 1e9)
     virtual_s = learned.session_s("virtual", side_by_side_ns(virtual, virtual=True) / 1e9)
     if measured_s is not None:
@@ -145,7 +146,7 @@ def plan_costs(
         measured_runs=sum(run.is_measured for run in runs),
         runs=len(runs),
         is_measured_plan=measured_s is not None,
-        wall_ns=round((real_s + virtual_s + learned.around_s) * 1e9),
+        wall_ns=round((real_s + virtual_s + learned.around_s(key)) * 1e9),
     )
 
 

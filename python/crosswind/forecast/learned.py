@@ -91,7 +91,7 @@ class Durations:
         kinds: of each kind of cell. sessions: by clock, of the latest ones [what their cells take side by side, by how
             long these really took; what the session took], in seconds. around: of the latest commands, the seconds
             before and after their sessions. plans: of each plan's key, how many sessions that ran all of it count, and
-            their mean in seconds.
+            their mean in seconds. around_plans: the same of what their commands took around the sessions.
     """
 
     runs: int = 0
@@ -100,10 +100,15 @@ class Durations:
     sessions: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     around: list[float] = field(default_factory=list)
     plans: dict[str, tuple[int, float]] = field(default_factory=dict)
+    around_plans: dict[str, tuple[int, float]] = field(default_factory=dict)
 
-    @property
-    def around_s(self) -> float:
-        """What a command takes around its session, with the report, in seconds; 0 where nothing was learned."""
+    def around_s(self, key: str) -> float:
+        """What a command takes around its session, with the report, in seconds; 0 where nothing was learned.
+
+        Args: key: of its plan.
+        """
+        if key in self.around_plans:
+            return self.around_plans[key][1]
         return median(self.around) if self.around else 0.0
 
     def cell_s(self, cell: CellTime) -> tuple[float, bool]:
@@ -136,18 +141,14 @@ class Durations:
             earlier = self.kinds.get(kind, _Ratio())
             self.kinds[kind] = _Ratio(earlier.measured_s * FORGETTING, earlier.predicted_s * FORGETTING)
         for cell, measured_s in taken:
-            count, mean_s = self.cells.pop(cell.key, (0, 0.0))
-            count = min(count + 1, REMEMBERED)
-            self.cells[cell.key] = (count, mean_s + (measured_s - mean_s) / count)
+            _add(self.cells, cell.key, measured_s, REMEMBERED)
             self.kinds[cell.kind].measured_s += measured_s
             self.kinds[cell.kind].predicted_s += cell.predicted_s
         _forget_oldest(self.cells, MOST_CELLS)
 
     def learn_plan(self, key: str, wall_s: float) -> None:
         """Learns what a session took that ran all of a plan, in seconds."""
-        count, mean_s = self.plans.pop(key, (0, 0.0))
-        count = min(count + 1, REMEMBERED_PLANS)
-        self.plans[key] = (count, mean_s + (wall_s - mean_s) / count)
+        _add(self.plans, key, wall_s, REMEMBERED_PLANS)
         _forget_oldest(self.plans, MOST_PLANS)
 
     def learn_session(self, clock: str, cells_s: float, wall_s: float) -> None:
@@ -155,9 +156,11 @@ class Durations:
         if cells_s > 0:
             self.sessions[clock] = [*self.sessions.get(clock, ()), (cells_s, wall_s)][-MOST_SESSIONS:]
 
-    def learn_around(self, seconds: float) -> None:
-        """Learns what a command took before and after its session."""
+    def learn_around(self, key: str, seconds: float) -> None:
+        """Learns what a command took before and after its session. Args: key: of its plan."""
         self.around = [*self.around, seconds][-MOST_SESSIONS:]
+        _add(self.around_plans, key, seconds, REMEMBERED_PLANS)
+        _forget_oldest(self.around_plans, MOST_PLANS)
 
     def _of_kind(self, kind: str) -> float | None:
         return self.kinds[kind].factor if kind in self.kinds else None
@@ -175,6 +178,7 @@ class Durations:
             "sessions": {clock: [list(one) for one in sessions] for clock, sessions in self.sessions.items()},
             "kinds": {kind: [ratio.measured_s, ratio.predicted_s] for kind, ratio in self.kinds.items()},
             "plans": {key: list(plan) for key, plan in self.plans.items()},
+            "around_plans": {key: list(plan) for key, plan in self.around_plans.items()},
             "cells": {key: list(cell) for key, cell in self.cells.items()},
         }
 
@@ -185,8 +189,9 @@ class Durations:
             raise ValueError(f"it is not of schema {SCHEMA}")
         return cls(
             runs=int(data["runs"]),
-            plans={str(key): (int(count), float(mean)) for key, (count, mean) in data["plans"].items()},
-            cells={str(key): (int(count), float(mean)) for key, (count, mean) in data["cells"].items()},
+            plans=_means(data["plans"]),
+            around_plans=_means(data["around_plans"]),
+            cells=_means(data["cells"]),
             kinds={str(kind): _Ratio(float(took), float(said)) for kind, (took, said) in data["kinds"].items()},
             around=[float(seconds) for seconds in data["around"]],
             sessions={
@@ -194,6 +199,17 @@ class Durations:
                 for clock, sessions in data["sessions"].items()
             },
         )
+
+
+def _means(data: Mapping[str, Any]) -> dict[str, tuple[int, float]]:
+    return {str(key): (int(count), float(mean)) for key, (count, mean) in data.items()}
+
+
+def _add(known: dict[str, tuple[int, float]], key: str, seconds: float, most: int) -> None:
+    """Adds to a mean over about the last so many, and puts it last."""
+    count, mean_s = known.pop(key, (0, 0.0))
+    count = min(count + 1, most)
+    known[key] = (count, mean_s + (seconds - mean_s) / count)
 
 
 def _forget_oldest(known: dict[str, tuple[int, float]], most: int) -> None:
