@@ -20,7 +20,6 @@ from crosswind.errors import EngineError, UsageError
 from crosswind.execution.durations import read_durations
 from crosswind.execution.planning import plan_costs, precision, refuse_unknown_models
 from crosswind.execution.unmeasured import refuse_unmeasured
-from crosswind.running import PrecisionRules
 from crosswind.store.directory import check_place
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
@@ -110,6 +109,9 @@ def _checked(study: Study, *, profile: bool) -> tuple[tuple[CheckedCell, ...], s
         return (), f"not by crosswind-cell: {error.message}"
     refuse_unmeasured(study, checked, profile=profile)
     if (asked := precision(study)) is not None:
+        # Imported here, since it takes a while, for which no other plan should wait.
+        from crosswind.running import PrecisionRules
+
         PrecisionRules().check(asked, {cell.cell.index: cell.parameters for cell in checked})
     obstacle = None if all(cell.is_virtual for cell in checked) else real_time_obstacle()
     here = "" if obstacle is None else f"; but this machine does not run them: {obstacle.message} ({obstacle.hint})"
