@@ -142,3 +142,25 @@ def test_waiting_takes_exactly_as_long_as_it_should(cells: VirtualCells, command
     ran = cells.run({"kind": "program", "client": command}, deadline_ns=ms(100_000), **DELAY)
     # To start a program takes system calls that find nothing, 1 us each.
     assert ms(60_000) <= ran.finished.elapsed_ns <= ms(60_000.2)
+
+
+def test_a_run_of_a_client_is_a_sample_of_its_time(cells: VirtualCells) -> None:
+    ran = cells.run({"kind": "program", "client": ["sleep", "60"]}, deadline_ns=ms(100_000), **DELAY)
+    (sample,) = ran.samples().to_dicts()
+    assert sample["outcome"] == "ok"
+    assert ms(60_000) <= sample["received_ns"] - sample["sent_ns"] <= ms(60_000.2)
+
+
+def test_a_client_is_ended_at_its_timeout_and_the_last_words_of_both_are_kept(cells: VirtualCells) -> None:
+    workload = {
+        "kind": "program",
+        "client": ["sh", "-c", "echo waiting; exec sleep 1000"],
+        "server": ["sh", "-c", "echo listening; exec sleep 1000"],
+        "timeout_ns": ms(2000),
+    }
+    ran = cells.run(workload, **DELAY)
+    (failed,) = ran.finished.samples.outcomes
+    said = "the client program did not end within 2 s: waiting; the server program was still running: listening"
+    assert (failed.outcome, failed.count, failed.first_error) == ("timeout", 1, said)
+    # The server has a head start of 200 ms. Each program that waits hears of its signal at the next tick, of 1 ms.
+    assert ms(2200) <= ran.finished.elapsed_ns <= ms(2202.2)

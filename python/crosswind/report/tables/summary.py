@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
-from crosswind.metrics import METRICS, RATE, STATISTICS, Metric, Place
+from crosswind.metrics import METRICS, RATE, STATISTICS, Metric, Per, Place
 from crosswind.report.tables.metrics import statistic_text
 from crosswind.report.tables.table import CellNames, Column, Table, invalid_rows, numbers, words
 from crosswind.report.text.format import NOTHING, count, levels, scale_of
@@ -21,7 +21,8 @@ def summary_tables(result: Result, *, most: int) -> list[Table]:
     """
     found: list[tuple[Metric, list[CellResult]]] = []
     left = list(result.cells)
-    for metric in METRICS.values():
+    # What a client program says of its exchanges tells more than how long it ran.
+    for metric in sorted(METRICS.values(), key=lambda metric: metric.per is not Per.REPORTED):
         has_it = [cell for cell in left if metric.name in cell.estimates]
         if metric.compared_in and metric.place is Place.MAIN and has_it:
             # A cell in which nothing succeeded has no estimates; it stands with cells of its own kind.
