@@ -234,7 +234,7 @@ _ALL_METRICS = (
     Metric("program_time", "Time of the client program", TIME,
            "From starting the client program to its end, where it ended with exit status 0.",
            _ROUND_TRIP, workloads={"program": {}}, is_whole=True, compared_in=("program",)),
-    Metric("client_time", "Time of an exchange, by the client", TIME,
+    Metric("client_time", "Client's own exchange time", TIME,
            "Each of the times that the client program printed.",
            "1e9 * time_s", per=Per.REPORTED, workloads={"program": {}}, compared_in=("program",)),
     Metric("send_time", "Sending time of a message", TIME,

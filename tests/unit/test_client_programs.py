@@ -140,7 +140,7 @@ def test_times_of_exchanges_have_percentiles_and_are_compared() -> None:
     # Of 606 values in steps of 0.1 ms, six a millisecond: places 302.5 and 574.75 from the first, at 100 ms.
     assert time.median.value == pytest.approx(150.25e6)
     assert time.p95.value == pytest.approx(195.475e6)
-    assert [table.title for table in summary_tables(result, most=5)] == ["Time of an exchange, by the client, ms"]
+    assert [table.title for table in summary_tables(result, most=5)] == ["Client's own exchange time, ms"]
     compared = {comparison.metric: comparison.difference.value for comparison in result.comparisons}
     assert compared == {"program_time": 0, "client_time": pytest.approx(100e6)}
 
