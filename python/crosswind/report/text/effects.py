@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Interval
 from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, Per, metric_named
-from crosswind.report.text.format import EXACT, factor_name, interval, number, percent, scale_of
+from crosswind.report.text.format import EXACT, SMALL_RATIO, factor_name, interval, number, percent, scale_of
 
 FEW = 3
 """Repetitions below which a number has no interval, whatever it is."""
@@ -14,8 +14,6 @@ _BY_NAME = ("transport", "congestion_control", "network", "part", "client")
 
 _FAR = 100
 """How many times one number is another one that is not read in its unit."""
-_SMALLEST_RATIO = 0.1
-"""Below it a ratio is read better the other way round."""
 
 
 def named_level(key: str, level: str) -> str:
@@ -91,7 +89,7 @@ def clause(answer: Answer, case: AnswerCase) -> str:
         return f"{other} is the same as {reference} ({value_text(answer, case.other)})"
     if answer.scale == "difference":
         return f"{other} {_differs(answer, effect)} {reference} {values}"
-    if 0 < value < _SMALLEST_RATIO:
+    if 0 < value < SMALL_RATIO:
         turned = f"({texts[1]} against {texts[0]})"
         return f"{reference} is {_bare(interval(_inverse(effect)))} times that {other} {turned}"
     return f"{other} is {_bare(interval(effect))} times that {reference} {values}"
@@ -143,7 +141,9 @@ def margin_words(answer: Answer, case: AnswerCase) -> str:
 
 
 def number_of_ratio(value: float) -> str:
-    """A ratio with three digits; near 1 four, for the third may hide that it is not 1."""
+    """A ratio with three digits; near 1 four, for the third may hide that it is not 1; a small one as "1/97.1"."""
+    if 0 < value < SMALL_RATIO:
+        return f"1/{1 / value:#.3g}".rstrip(".")
     return f"{value:#.{4 if 0.95 < value < 1.05 else 3}g}".rstrip(".")
 
 

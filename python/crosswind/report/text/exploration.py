@@ -11,7 +11,16 @@ from crosswind.analysis.result import CellResult, Interval, LevelComparison, Res
 from crosswind.analysis.result.comparisons import MEAN
 from crosswind.metrics import METRICS, STATISTICS, Metric, Place
 from crosswind.report.text.effects import named_level, number_of_ratio
-from crosswind.report.text.format import count, count_of, factor_name, interval, number, scale_of
+from crosswind.report.text.format import (
+    SMALL_RATIO,
+    count,
+    count_of,
+    factor_name,
+    interval,
+    number,
+    ratio_in_words,
+    scale_of,
+)
 
 MOST_COMPARED = 4
 """Sentences that compare levels."""
@@ -116,14 +125,21 @@ def _family(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
     if len(made) == 1:
         ((comparison, found),) = made
         at = f" (at {_named(comparison.fixed, comparison.fixed)})" if comparison.fixed else ""
-        effect = interval(found.ratio).replace(" exact", ", exactly,").replace(" (no interval)", "")
         other = named_level(factor, comparison.other)
-        return f"{what} with {other} is {effect} times that with {reference}{at}; {_said([found])}."
+        return f"{what} with {other} is {_times(found.ratio)} that with {reference}{at}; {_said([found])}."
     ordered = sorted(made, key=lambda pair: pair[1].ratio.value or 0.0)
     several = len({comparison.other for comparison, _ in made}) > 1
     low, high = (_end(factor, *pair, several=several) for pair in (ordered[0], ordered[-1]))
     subject = f"by {factor_name(factor)}" if several else f"with {named_level(factor, made[0][0].other)}"
     return f"{what} {subject}: {low} to {high} times that with {reference}; {_said([found for _, found in made])}."
+
+
+def _times(ratio: Interval) -> str:
+    """A ratio before what it is a multiple of: "3.2 [3.1, 3.4] times", "1/100 of"."""
+    if ratio.value is not None and 0 < ratio.value < SMALL_RATIO:
+        clause, ends = ratio_in_words(ratio.value, ratio.low, ratio.high)
+        return f"{clause} (95 % interval {ends} of)" if ratio.is_whole else clause
+    return interval(ratio).replace(" exact", ", exactly,").replace(" (no interval)", "") + " times"
 
 
 def _has(comparison: LevelComparison, statistic: str) -> bool:
