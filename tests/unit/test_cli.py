@@ -334,7 +334,7 @@ def test_a_plan_says_what_a_run_would_take_and_makes_nothing(
     assert "checked  each cell, by crosswind-cell" in lines
     assert next(line for line in lines if line.startswith("cell")).split()[-3:] == ["takes", "packets", "load"]
     assert any(line.startswith("side by side  about ") for line in lines)
-    assert "--clock virtual  about " in crosswind("plan", "mathis")[1]
+    assert "--clock virtual  about " in crosswind("plan", "echo", "--delay", "200ms")[1]
     assert any("factor of two or three" in line for line in lines)
     assert list(Path().iterdir()) == []
 
