@@ -19,6 +19,7 @@ from crosswind.report.tables.summary import summary_tables
 from crosswind.report.tables.table import Table, grouped
 from crosswind.report.text.answers import answer_sentence, answered
 from crosswind.report.text.claims import claim_sentence
+from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.format import count, count_of, levels, listed
 from crosswind.report.text.grid import fits, form_for, grid_lines, left_out, paragraph_lines, with_short_names
 from crosswind.report.text.headline import Trust, sentences, verdict
@@ -39,10 +40,11 @@ def screen_lines(result: Result, width: int, *, everything: bool = False) -> lis
     """The screen, of at most SCREEN_LINES lines. Args: everything: whether all tables stand above it."""
     most = None if everything else _QUESTION_LINES
     head, answers, doubts = _head(result, width), _answers(result, width, most), _doubts(result, width)
-    room = SCREEN_LINES - len(head) - len(answers) - len(doubts) - 3
+    conditions = _conditions(result, width)
+    room = SCREEN_LINES - len(head) - len(answers) - len(conditions) - len(doubts) - 3
     numbers = _numbers(result, width, max(room, _FEWEST_ROWS + 2))
     end = [] if everything else _end(result, width)
-    blocks = [[*head, *answers], numbers, doubts, end]
+    blocks = [[*head, *answers, *conditions], numbers, doubts, end]
     lines = [line for block in blocks if block for line in (Text(), *block)]
     return lines[1:]
 
@@ -94,6 +96,15 @@ def _answers(result: Result, width: int, most: int | None) -> list[Text]:
             return [*lines, *wrapped(f"… and {count_of(len(texts) - number, 'more sentence')}", width, "dim")]
         lines += own
     return lines
+
+
+def _conditions(result: Result, width: int) -> list[Text]:
+    """Path, hosts and extent, a line each. The clock is among the sentences, the workload in the tables."""
+    if result.conditions is None:
+        return []
+    lines = [line for line in condition_lines(result.conditions) if line.about not in ("Clock", "Workload")]
+    texts = [textwrap.shorten(f"{line.about}: {line.text}", width - 2, placeholder=" …") for line in lines]
+    return [Text(f"  {text}", style="dim") for text in texts]
 
 
 def _questions(answers: Sequence[Answer], width: int, most: int | None) -> list[Text]:
