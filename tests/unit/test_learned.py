@@ -1,6 +1,7 @@
 """Forecasts learned from what runs took: exact numbers, and nothing that fails for want of a file."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cells import adhoc, checked
+from conftest import ROOT
 from crosswind.execution.durations import (
     Timekeeper,
     cell_time,
@@ -108,7 +110,10 @@ def test_a_command_takes_the_median_of_what_others_took_around_their_sessions() 
 def test_a_process_knows_its_age() -> None:
     script = "from crosswind.execution.durations import process_age_s; print(process_age_s())"
     began = time.monotonic()
-    printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    printed = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+    ).stdout
     # It was made after the first reading and before the second; its start is known to a tick of 10 ms.
     assert 0 < float(printed) < time.monotonic() - began + 0.02
 

@@ -308,7 +308,8 @@ def test_a_kernel_of_another_series_is_named_with_those_that_are_there() -> None
 
 def test_what_the_guests_kernel_does_not_have_is_named() -> None:
     requires_kernel()
-    with pytest.raises(EngineError, match="congestion control nonesuch: this kernel does not offer it"):
+    said = r"cannot use congestion control nonesuch: the kernel of virtual time .* does not offer it"
+    with pytest.raises(StudyError, match=said):
         crosswind.virtual({}, workload=ECHO, host={"congestion_control": "nonesuch"})
 
 
