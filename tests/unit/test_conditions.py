@@ -68,6 +68,14 @@ def test_a_workload_names_what_differs_from_its_defaults() -> None:
     assert both["Workload"] == "echo, transport tcp, size 1B or 100kB, connection kept or new"
 
 
+def test_a_command_is_one_line_that_is_not_long() -> None:
+    command = ["{python}", "-m", "a.module", "--size", "10000000", "--messages", "10", "--and", "many more words"]
+    program = {"kind": "program", "client": command, "server": ["true"]}
+    text = lines(measured([path()], workloads=[program]))["Workload"]
+    assert "client '{python}' -m a.module --size …ges 10 --and 'many more words'" in text
+    assert "server true" in text
+
+
 def test_a_host_setting_of_some_cells_only_is_the_kernels_own_in_the_others() -> None:
     other = HOST | {"min_rto_ns": 230 * MS}
     found = lines(measured([path(), path()], hosts=[HOST, other]))

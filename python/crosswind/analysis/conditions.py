@@ -1,6 +1,7 @@
 """Under which conditions a run measured, read from its cells as they were sent to crosswind-cell."""
 
 import json
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -92,6 +93,8 @@ def _text(key: Key, value: Any) -> str:
         return "unlimited" if value is None else format_queue(_queue(value))
     if value is None:
         return "unlimited" if key.unit is Unit.BITS_PER_SECOND else "none"
+    if key.type is KeyType.ARGUMENTS:
+        return shlex.join(map(str, value))
     if key.unit in _BY_UNIT:
         return _BY_UNIT[key.unit](value)
     if isinstance(value, bool):
