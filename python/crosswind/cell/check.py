@@ -6,7 +6,7 @@ the levels that it takes, and the hint of crosswind-cell.
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,8 +16,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from crosswind.catalog import Carrier, catalog
 from crosswind.cell.binary import REINSTALL, commands_of, misspelt_placeholder
-from crosswind.cell.clocks import clock_for
-from crosswind.cell.kernels import find_kernel
+from crosswind.cell.clocks import Clock, clock_for
+from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
 from crosswind.errors import EngineError
@@ -158,7 +158,9 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
     """
     cells = tuple(study.cells())
     budget = study.budget
-    asked = [_on_its_clock({**cell_json(cell, budget), "id": f"c{cell.index:03d}"}) for cell in cells]
+    # Each of these reads files, and cells differ in few of the answers.
+    clock_of, kernel_of = cache(clock_for), cache(find_kernel)
+    asked = [_on_its_clock({**cell_json(cell, budget), "id": f"c{cell.index:03d}"}, clock_of) for cell in cells]
     answers = _ask([json.dumps(cell) for cell in asked], binary)
     refused = {
         answer.index: Refusal(answer.key, answer.message, answer.hint)
@@ -166,7 +168,9 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
         if isinstance(answer, _Refused)
     }
     for index, cell in enumerate(asked):
-        if index not in refused and (refusal := _misspelt(cell, binary) or _missing_in_guest(cell)) is not None:
+        if index in refused:
+            continue
+        if (refusal := _misspelt(cell, binary) or _missing_in_guest(cell, kernel_of)) is not None:
             refused[index] = refusal
     if refused:
         raise refusal_error(study, cells, refused)
@@ -184,7 +188,7 @@ def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
     return None
 
 
-def _missing_in_guest(cell: Mapping[str, Any]) -> Refusal | None:
+def _missing_in_guest(cell: Mapping[str, Any], kernel_of: Callable[[str | None], Kernel]) -> Refusal | None:
     """What a cell in virtual time asks of its kernel that this does not have, if so.
 
     Of the machine's own kernel, crosswind-cell says it.
@@ -193,7 +197,7 @@ def _missing_in_guest(cell: Mapping[str, Any]) -> Refusal | None:
     wanted = host.get("congestion_control")
     if host["clock"] != "virtual" or wanted is None:
         return None
-    kernel = find_kernel(host.get("kernel"))
+    kernel = kernel_of(host.get("kernel"))
     if kernel.congestion_controls is None or wanted in kernel.congestion_controls:
         return None
     return Refusal(
@@ -203,10 +207,10 @@ def _missing_in_guest(cell: Mapping[str, Any]) -> Refusal | None:
     )
 
 
-def _on_its_clock(cell: dict[str, Any]) -> dict[str, Any]:
+def _on_its_clock(cell: dict[str, Any], clock_of: Callable[[str, str | None], Clock]) -> dict[str, Any]:
     """The cell with the clock that `auto` means here. Raises: EngineError without the kernel that it takes."""
     host = cell["host"]
-    return {**cell, "host": {**host, "clock": clock_for(host.get("clock", "auto"), host.get("kernel"))}}
+    return {**cell, "host": {**host, "clock": clock_of(host.get("clock", "auto"), host.get("kernel"))}}
 
 
 def _checked_cell(cell: Cell, answer: _Checked, binary: Path) -> CheckedCell:

@@ -106,9 +106,20 @@ def learn_around(session: Session, plan: Iterable[PlannedCell]) -> None:
         return
     took_s = (datetime.fromisoformat(session.ended) - datetime.fromisoformat(session.started)).total_seconds()
     seconds = process_age_s() - took_s
-    key = plan_key(cell_time(planned).key for planned in plan)
+    key = _key_of_plan(plan)
     if seconds > 0:
         learn(lambda durations: durations.learn_around(key, seconds))
+
+
+def _key_of_plan(plan: Iterable[PlannedCell]) -> str:
+    repetitions = list(plan)
+    keys = {planned.cell: key_of(planned.parameters) for planned in _one_of_each(repetitions)}
+    return plan_key(keys[planned.cell] for planned in repetitions)
+
+
+def _one_of_each(repetitions: Iterable[PlannedCell]) -> Iterable[PlannedCell]:
+    """One repetition of each cell: they differ in what tells no cell from others."""
+    return {planned.cell: planned for planned in repetitions}.values()
 
 
 def side_by_side_ns(runs: Sequence[Forecast], *, virtual: bool) -> int:
@@ -134,7 +145,7 @@ class Timekeeper(Forwarding):
 
     def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
         """Notes what is to be run, where that is a whole plan."""
-        self._plan = plan_key(cell_time(planned).key for planned in plan) if len(missing) == len(plan) else None
+        self._plan = _key_of_plan(plan) if len(missing) == len(plan) else None
         super().run_started(name, plan, missing)
 
     def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
@@ -149,7 +160,8 @@ class Timekeeper(Forwarding):
 
     def learn(self, wall_s: float | None) -> None:
         """Learns from the session. Args: wall_s: what it took; None where that says nothing, as when it was stopped."""
-        taken = [(cell_time(planned), seconds) for planned, seconds in self.taken]
+        times = {planned.cell: cell_time(planned) for planned in _one_of_each(planned for planned, _ in self.taken)}
+        taken = [(times[planned.cell], seconds) for planned, seconds in self.taken]
         if not taken:
             return
 

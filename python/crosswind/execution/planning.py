@@ -116,8 +116,10 @@ def plan_costs(
     """
     learned = learned or Durations()
     processors = len(os.sched_getaffinity(0))
-    cells = [checked[item.cell.index] for item in runs_of(plan, checked)]
-    runs = [_LearnedRun.of(cell, learned) for cell in cells]
+    planned = [item.cell.index for item in runs_of(plan, checked)]
+    by_cell = {index: _LearnedRun.of(checked[index], learned) for index in set(planned)}
+    cells = [checked[index] for index in planned]
+    runs = [by_cell[index] for index in planned]
     real = [run.forecast for run in runs if not run.cell.is_virtual]
     virtual = [run.forecast for run in runs if run.cell.is_virtual]
     key = plan_key(run.key for run in runs)
