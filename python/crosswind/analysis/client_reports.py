@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from crosswind.record import CellRun
@@ -18,6 +19,8 @@ _RESULTS = ("times_s", "seconds", "messages", "functions")
 """Keys, one of which makes an object a report."""
 
 _KEYS = (*_RESULTS, "version")
+_REMEMBERED = 128
+"""Reports of the latest repetitions: metrics, warnings and tables of a cell each ask for them."""
 _MAX_TEXT = 200
 _QUOTED = 60
 _CLOSE = 0.75
@@ -51,9 +54,14 @@ class ClientReport:
 
 def report_of(run: CellRun) -> ClientReport | None:
     """The report that the client program of a repetition printed; None where it printed something else."""
-    printed = _last_object(run.client_out)
+    return _read(run.client_out)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _read(text: str) -> ClientReport | None:
+    printed = _last_object(text)
     if printed is None:
-        return _meant_as_report(run.client_out)
+        return _meant_as_report(text)
     if not any(key in printed for key in _RESULTS):
         misspelt = [remark for key in printed if (remark := _misspelt(key))]
         return ClientReport(remarks=tuple(misspelt)) if misspelt else None

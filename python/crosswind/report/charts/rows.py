@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 
 import altair as alt
 
+from crosswind.report.text.format import without_middle
+
 LINE = 30
 """Characters of a line of a label."""
 _SEPARATOR = " · "
@@ -26,18 +28,12 @@ def row_labels(texts: Iterable[str]) -> Mapping[str, str]:
 
 def _in_lines(text: str) -> str:
     lines: list[str] = []
-    for word in map(_shortened, text.split(_SEPARATOR)):
+    for word in (without_middle(word, LINE) for word in text.split(_SEPARATOR)):
         if lines and len(lines[-1]) + len(_SEPARATOR) + len(word) <= LINE:
             lines[-1] += _SEPARATOR + word
         else:
             lines.append(word)
     return "\n".join(lines)
-
-
-def _shortened(word: str) -> str:
-    """A word without its middle: what distinguishes names stands at their ends."""
-    kept = LINE // 2
-    return word if len(word) <= LINE else f"{word[: kept - 1]}…{word[-kept:]}"
 
 
 def row_axis() -> alt.Axis:

@@ -9,15 +9,14 @@ from crosswind.report.text.format import (
     EXACT,
     MINUS,
     NOTHING,
-    SMALL_RATIO,
     count,
     factor_name,
     interval,
     number,
     quantity,
-    ratio_in_words,
     scale_of,
     three_digits,
+    times,
 )
 
 VERDICTS = {"holds": "Holds", "does not hold": "Does not hold", "cannot tell": "Cannot tell"}
@@ -97,7 +96,7 @@ def _measured(claim: ClaimResult, part: ClaimPart) -> str:
         return f"{what} has no number{where}"
     clauses = {
         "value": f"{what} is {effect}",
-        "ratio": f"{what} with {factor} {part.other} is {_ratio(part, effect)} that with {part.reference}",
+        "ratio": f"{what} with {factor} {part.other} is {times(part.effect, effect)} that with {part.reference}",
         "difference": f"{what} with {factor} {part.other} less that with {part.reference} is {effect}",
         "exponent": f"from {factor} {part.reference} to {part.other} {what} follows the power {effect}",
         "slope": f"from {factor} {part.reference} to {part.other} {what} grows by {effect} for each {_step(claim)}",
@@ -107,17 +106,8 @@ def _measured(claim: ClaimResult, part: ClaimPart) -> str:
         return f"{over} is off by {effect} times what was measured, on average"
     if claim.model is not None:
         broken = f", outside its range ({part.violated[0]})" if part.violated else ""
-        return f"{what} is {_ratio(part, effect)} what {claim.model} predicts{where}{broken}"
+        return f"{what} is {times(part.effect, effect)} what {claim.model} predicts{where}{broken}"
     return clauses[claim.scale] + where
-
-
-def _ratio(part: ClaimPart, effect: str) -> str:
-    """A ratio before what it is a multiple of: "3.2 [3.1, 3.4] times", "1/100 of"."""
-    value, low, high = part.effect.value, part.effect.low, part.effect.high
-    if value is None or not 0 < value < SMALL_RATIO:
-        return f"{effect} times"
-    clause, ends = ratio_in_words(value, low, high)
-    return f"{clause} (95 % interval {ends} of)" if part.effect.is_whole else clause
 
 
 def _effect_in_words(claim: ClaimResult, part: ClaimPart) -> str:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from crosswind.analysis.result import Condition, Conditions
-from crosswind.report.text.format import count_of
+from crosswind.report.text.format import count_of, without_middle
 
 MOST_VALUES = 6
 """Values of a setting that are named one by one; of more, the first and the last, and how many there are."""
-LONGEST_VALUE = 60
+LONGEST_VALUE = 61
 """Characters of a value that is shown whole."""
 
 
@@ -52,16 +52,10 @@ def settings_text(settings: Sequence[Condition]) -> str:
 
 def values_text(setting: Condition) -> str:
     """The values of one setting; of many, the first and the last."""
-    values = [_shortened(value) for value in setting.values]
+    values = [without_middle(value, LONGEST_VALUE) for value in setting.values]
     if len(values) > MOST_VALUES:
         return f"{values[0]} … {values[-1]} ({len(values)} values)"
     return values[0] if len(values) == 1 else f"{', '.join(values[:-1])} or {values[-1]}"
-
-
-def _shortened(value: str) -> str:
-    """A value such as a command, without its middle where it is long."""
-    kept = LONGEST_VALUE // 2
-    return value if len(value) <= LONGEST_VALUE else f"{value[:kept]}…{value[-kept:]}"
 
 
 def clock_text(conditions: Conditions) -> str:

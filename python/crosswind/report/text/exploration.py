@@ -12,14 +12,13 @@ from crosswind.analysis.result.comparisons import MEAN
 from crosswind.metrics import METRICS, STATISTICS, Metric, Place
 from crosswind.report.text.effects import named_level, number_of_ratio
 from crosswind.report.text.format import (
-    SMALL_RATIO,
     count,
     count_of,
     factor_name,
     interval,
     number,
-    ratio_in_words,
     scale_of,
+    times,
 )
 
 MOST_COMPARED = 4
@@ -126,7 +125,8 @@ def _family(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
         ((comparison, found),) = made
         at = f" (at {_named(comparison.fixed, comparison.fixed)})" if comparison.fixed else ""
         other = named_level(factor, comparison.other)
-        return f"{what} with {other} is {_times(found.ratio)} that with {reference}{at}; {_said([found])}."
+        ratio = times(found.ratio, _bare(found.ratio))
+        return f"{what} with {other} is {ratio} that with {reference}{at}; {_said([found])}."
     ordered = sorted(made, key=lambda pair: pair[1].ratio.value or 0.0)
     several = len({comparison.other for comparison, _ in made}) > 1
     low, high = (_end(factor, *pair, several=several) for pair in (ordered[0], ordered[-1]))
@@ -134,12 +134,9 @@ def _family(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
     return f"{what} {subject}: {low} to {high} times that with {reference}; {_said([found for _, found in made])}."
 
 
-def _times(ratio: Interval) -> str:
-    """A ratio before what it is a multiple of: "3.2 [3.1, 3.4] times", "1/100 of"."""
-    if ratio.value is not None and 0 < ratio.value < SMALL_RATIO:
-        clause, ends = ratio_in_words(ratio.value, ratio.low, ratio.high)
-        return f"{clause} (95 % interval {ends} of)" if ratio.is_whole else clause
-    return interval(ratio).replace(" exact", ", exactly,").replace(" (no interval)", "") + " times"
+def _bare(ratio: Interval) -> str:
+    """A ratio without what the rest of the sentence says of it."""
+    return interval(ratio).replace(" exact", ", exactly,").replace(" (no interval)", "")
 
 
 def _has(comparison: LevelComparison, statistic: str) -> bool:

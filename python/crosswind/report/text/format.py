@@ -160,6 +160,23 @@ def ratio_in_words(value: float, low: float | None = None, high: float | None = 
     return f"{texts[0]} of", f"{texts[1]} to {texts[2]}"
 
 
+def times(ratio: "Interval", text: str | None = None) -> str:
+    """A ratio before what it is a multiple of: "3.2 [3.1, 3.4] times", "1/100 of (95 % interval 1/110 to 1/95 of)".
+
+    Args: text: of a ratio that is not small; `interval(ratio)` where it is None.
+    """
+    if ratio.value is None or not 0 < ratio.value < SMALL_RATIO:
+        return f"{interval(ratio) if text is None else text} times"
+    clause, ends = ratio_in_words(ratio.value, ratio.low, ratio.high)
+    return f"{clause} (95 % interval {ends} of)" if ratio.is_whole else clause
+
+
+def without_middle(text: str, most: int) -> str:
+    """A text of at most so many characters: what distinguishes names stands at their ends."""
+    kept = most // 2
+    return text if len(text) <= most else f"{text[: most - kept - 1]}…{text[-kept:]}"
+
+
 def _inverse(value: float | None, half: float | None) -> str:
     if value is None:
         return NOTHING
