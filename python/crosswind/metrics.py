@@ -102,7 +102,8 @@ class Metric:
             are those of docs/cell-protocol.md and those that `crosswind.analysis.samples` adds; those of what was
             counted in a repetition are in `crosswind.analysis.counters`.
         per: what has a value. workloads: the kinds of workload that have it, each with the settings it must have
-            (None: not set); None for all kinds. compared_in: kinds of workload in which levels are compared by it.
+            (None: not set; a tuple: one of them); None for all kinds. compared_in: kinds of workload in which levels
+            are compared by it.
         is_share: whether each value is 0 or 1, so that their mean is a share and quantiles mean nothing.
         is_whole: whether it lasts until an exchange ends, so that of one that timed out it is longer than the timeout.
         is_difference: whether it is the difference of two numbers, which may be below 0.
@@ -141,15 +142,36 @@ class Metric:
         """Whether it is a time in which retransmissions are waited for, where there are any."""
         return self.unit is TIME and self.per is not Per.MESSAGE
 
+    @property
+    def of_workloads(self) -> str:
+        """The kinds of workload that have it, in words, each with the settings it must have."""
+        if self.workloads is None:
+            return "all with samples"
+        return ", ".join(f"{kind}{_in_brackets(needed)}" for kind, needed in self.workloads.items())
+
     def applies(self, workload: Mapping[str, object]) -> bool:
         """Whether a workload, given by its settings, has this metric."""
         if self.workloads is None:
             return True
         needed = self.workloads.get(str(workload.get("kind")))
-        return needed is not None and all(workload.get(key) == value for key, value in needed.items())
+        return needed is not None and all(_is_one_of(workload.get(key), wanted) for key, wanted in needed.items())
+
+
+def _in_brackets(needed: Mapping[str, object]) -> str:
+    texts = [f"no {key}" if wanted is None else f"{key} {_one_of(wanted)}" for key, wanted in needed.items()]
+    return f" ({', '.join(texts)})" if texts else ""
+
+
+def _one_of(wanted: object) -> str:
+    return " or ".join(value for value in wanted if value) if isinstance(wanted, tuple) else str(wanted)
+
+
+def _is_one_of(value: object, wanted: object) -> bool:
+    return value in wanted if isinstance(wanted, tuple) else value == wanted
 
 
 _ECHO_OR_MULTIPLEX: Mapping[str, Mapping[str, object]] = {"echo": {}, "multiplex": {}}
+_COMES_BACK: Mapping[str, Mapping[str, object]] = {"echo": {"direction": ("echo", None)}, "multiplex": {}}
 _TRANSFER_OF_A_SIZE: Mapping[str, Mapping[str, object]] = {"transfer": {"duration_ns": None}}
 _ROUND_TRIP = "received_ns - sent_ns"
 
@@ -159,7 +181,11 @@ _DELAYED = f"{_ROUND_TRIP} > 1.9 * shortest_ns AND {_ROUND_TRIP} > shortest_ns +
 
 _ALL_METRICS = (
     Metric("rtt", "Round-trip time", TIME, "From sending a message to having its whole reply.",
-           _ROUND_TRIP, workloads=_ECHO_OR_MULTIPLEX, is_whole=True, compared_in=("echo", "multiplex")),
+           _ROUND_TRIP, workloads=_COMES_BACK, is_whole=True, compared_in=("echo", "multiplex")),
+    Metric("exchange_time", "Exchange time", TIME,
+           "From beginning to send an upload, or the request for a download, to having its whole answer.",
+           _ROUND_TRIP, workloads={"echo": {"direction": ("upload", "download")}}, is_whole=True,
+           compared_in=("echo",)),
     Metric("total", "Time with connection set-up", TIME,
            "From asking for a connection to having the reply to the first message on it.",
            f"connect_ns + ({_ROUND_TRIP})", workloads={"echo": {"connection": "new"}}, is_whole=True,
@@ -169,8 +195,8 @@ _ALL_METRICS = (
            "received_ns - intended_ns", workloads={"echo": {"mode": "open"}, "multiplex": {}},
            is_whole=True, compared_in=("echo", "multiplex")),
     Metric("delayed_share", "Share of exchanges delayed", SHARE,
-           "Of the exchanges that were answered, those whose round trip was longer than the shortest by nine tenths of "
-           "it and by 2 ms. The shortest is that of all cells that differ in loss alone.",
+           "Of the exchanges that were answered, those that took longer than the shortest by nine tenths of it and by "
+           "2 ms. The shortest is that of all cells that differ in loss alone.",
            _DELAYED, workloads={"echo": {"mode": "closed"}}, is_share=True, place=Place.DETAIL),
     Metric("completion", "Completion time", TIME,
            "From sending the first message to having the last reply, in repetitions that lost none.",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from crosswind.analysis.result import schema_text
-from crosswind.metrics import METRICS, STATISTICS, UNITS, Metric, Per
+from crosswind.metrics import METRICS, STATISTICS, UNITS, Per
 
 _SECTION = re.compile(r"(<!-- table: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _PER = {
@@ -31,8 +31,8 @@ def with_tables(page: str) -> str:
 def metrics_table() -> str:
     """Every metric: which workloads have it, what has a value, and how it is computed."""
     rows = [
-        (f"`{metric.name}`", _workloads(metric), metric.unit.name, _PER[metric.per], metric.help, f"`{metric.formula}`")
-        for metric in METRICS.values()
+        (f"`{name}`", metric.of_workloads, metric.unit.name, _PER[metric.per], metric.help, f"`{metric.formula}`")
+        for name, metric in METRICS.items()
     ]
     return _table(("metric", "workload", "unit", "a value for each", "is", "computed as"), rows)
 
@@ -55,18 +55,6 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "units": units_table,
 }
 """Every table by the name in its marker."""
-
-
-def _workloads(metric: Metric) -> str:
-    if metric.workloads is None:
-        return "all with samples"
-    return ", ".join(f"{kind}{_settings(needed)}" for kind, needed in metric.workloads.items())
-
-
-def _settings(needed: Mapping[str, object]) -> str:
-    """The settings that a workload must have, in brackets."""
-    texts = [f"no {key}" if value is None else f"{key} {value}" for key, value in needed.items()]
-    return f" ({', '.join(texts)})" if texts else ""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

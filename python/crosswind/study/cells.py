@@ -7,7 +7,9 @@ Every key written as a list is a factor; the cells of a part are the product of 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from crosswind.catalog import catalog
 from crosswind.study.errors import CellError
 from crosswind.study.format import StudyDocument
 from crosswind.study.keys import KINDS, renamed
@@ -34,6 +36,14 @@ class Cell:
     def kind(self) -> str:
         """The kind of its workload."""
         return str(self.settings["workload.kind"].value)
+
+    @property
+    def workload(self) -> dict[str, Any]:
+        """The settings of its workload and the defaults of the others, by their names in a study."""
+        prefix = "workload."
+        defaults: dict[str, Any] = {key.study: key.default for key in catalog().workloads[self.kind].keys}
+        own = {key[len(prefix) :]: level.value for key, level in self.settings.items() if key.startswith(prefix)}
+        return defaults | own
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,13 @@ class Part:
         return str(self.settings["workload.kind"].levels[0].value)
 
     @property
+    def workloads(self) -> list[dict[str, object]]:
+        """Its kind of workload, once for each direction in which messages go, where it sets any."""
+        directions = self.settings.get("workload.direction")
+        levels = [None] if directions is None else [level.value for level in directions.levels]
+        return [{"kind": self.kind, "direction": direction} for direction in levels]
+
+    @property
     def factors(self) -> dict[str, tuple[str, ...]]:
         """Dotted key to the texts of its levels, for the keys written as lists."""
         return {key: tuple(level.text for level in v.levels) for key, v in self.settings.items() if v.is_factor}

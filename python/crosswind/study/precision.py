@@ -6,7 +6,7 @@ less than many, and between two looks cells can run side by side.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +52,7 @@ class Precision:
 
     def metric_of(self, cell: Cell) -> str | None:
         """The metric in a cell; None where its workload has none to compare by."""
-        return self.metric or main_metric(cell.kind)
+        return self.metric or main_metric(cell.workload)
 
     def as_dict(self, cells: Sequence[Cell]) -> list[dict[str, Any]]:
         """As plain data, once for each metric, with the indices of its cells among `cells`."""
@@ -65,9 +65,10 @@ class Precision:
         return [{"metric": m, **given, "target": self._table.target, "cells": own} for m, own in by_metric.items()]
 
 
-def main_metric(kind: str) -> str | None:
-    """The first metric by which levels are compared in a kind of workload."""
-    return next((name for name, metric in METRICS.items() if kind in metric.compared_in), None)
+def main_metric(workload: Mapping[str, object]) -> str | None:
+    """The first metric by which levels are compared in a workload, given by its settings."""
+    compared = (name for name, metric in METRICS.items() if workload["kind"] in metric.compared_in)
+    return next((name for name in compared if METRICS[name].applies(workload)), None)
 
 
 def look_schedule(first: int, most: int) -> tuple[int, ...]:
@@ -120,10 +121,10 @@ def most_repetitions(document: StudyDocument) -> int:
 
 def _precision(table: PrecisionTable, place: Location, parts: Sequence[Part]) -> Precision:
     where = where_of(table.where, (*place, "where"), parts)
-    kinds = {part.kind for part in parts if where.texts.get("part", part.name) == part.name}
-    names = (
-        [table.metric] if table.metric is not None else [name for kind in sorted(kinds) if (name := main_metric(kind))]
-    )
+    meant = [part for part in parts if where.texts.get("part", part.name) == part.name]
+    kinds = {part.kind for part in meant}
+    usual = {name for part in meant for workload in part.workloads if (name := main_metric(workload))}
+    names = sorted(usual) if table.metric is None else [table.metric]
     if not names:
         raise DesignError(
             place, "the workload has no metric whose precision could be asked for", "remove [[precision]]"
@@ -137,7 +138,7 @@ def _precision(table: PrecisionTable, place: Location, parts: Sequence[Part]) ->
             message = f"{name} of one repetition depends on the others, so that its precision cannot be watched"
             raise DesignError((*place, "metric"), message, "ask for the precision of another metric")
         if table.metric is not None and metric.workloads is not None and not kinds & set(metric.workloads):
-            message = f"no cell has the metric {name}: it is that of {', '.join(metric.workloads)}"
+            message = f"no cell has the metric {name}: it is that of {metric.of_workloads}"
             raise DesignError((*place, "metric"), message, "ask for the precision of a metric of this workload")
         _check_statistic(table.statistic, metric, place)
         targets.add(_target(table.target, metric.unit, place))

@@ -83,12 +83,9 @@ def check_cells(questions: Sequence[Question], cells: Sequence[Cell]) -> None:
                 (factor, text), *_ = level.texts.items()
                 there = ", ".join(_levels_of(factor, own)) or "no level of it"
                 raise DesignError((*place, "compare", at), f"no cell of the question has {factor} = {text}", there)
-        kinds = {cell.kind for cell in own}
         metric = metric_named(question.metric)
-        if metric is not None and metric.workloads is not None and not kinds & set(metric.workloads):
-            message = (
-                f"no cell of the question has the metric {metric.name}: it is that of {', '.join(metric.workloads)}"
-            )
+        if metric is not None and not any(metric.applies(cell.workload) for cell in own):
+            message = f"no cell of the question has the metric {metric.name}: it is that of {metric.of_workloads}"
             raise DesignError((*place, "metric"), message, "ask for a metric of this workload")
 
 

@@ -170,7 +170,7 @@ def _study(answers: Answers) -> list[str]:
 
 def _question(answers: Answers) -> list[str]:
     """What is compared as a question: what people choose may be better, what they are given may differ."""
-    key, name = answers.compare.key, main_metric(answers.what)
+    key, name = answers.compare.key, main_metric({"kind": answers.what})
     levels = _networks(answers) if key == "path.network" else answers.compare.levels
     if name is None or len(levels) < 2:
         return []

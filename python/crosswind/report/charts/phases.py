@@ -82,8 +82,8 @@ def phases_of(cell: CellData) -> list[Phase]:
         return []
     wanted = {metric.title: metric.name for metric in phases_of_metric("connect")}
     found = [(title, name) for title, name in wanted.items() if name in cell.samples]
-    if found and kind == "echo" and "rtt" in cell.samples:
-        found.append((_EXCHANGE, "rtt"))
+    if found and kind == "echo":
+        found += [(_EXCHANGE, name) for name in ("rtt", "exchange_time") if name in cell.samples]
     samples = ((title, name, cell.samples[name].values) for title, name in found)
     return [Phase(title, name, float(values.mean()), int(values.size)) for title, name, values in samples]
 
