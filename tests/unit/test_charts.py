@@ -62,6 +62,17 @@ def test_a_level_has_one_colour_in_all_charts() -> None:
         assert dict(zip(own["domain"], own["range"], strict=True)) == {name: of_levels[name] for name in own["domain"]}
 
 
+def test_a_figure_draws_the_statistic_that_it_asks_for() -> None:
+    asked = figure("path.loss", "workload.transport")
+    usual, of_median = (
+        analyse(by_transport(figures=[asked | changes])).figures[0].points for changes in ({}, {"statistic": "p95"})
+    )
+    assert {point.statistic for point in usual} <= {"mean", "median"}
+    assert {point.statistic for point in of_median} == {"p95"}
+    estimates = {cell.cell: cell.estimates["rtt"] for cell in analyse(by_transport()).cells}
+    assert all(point.estimate == estimates[point.cell].statistic("p95") for point in of_median)
+
+
 def test_names_that_are_no_levels_are_told_apart() -> None:
     colours = Colours([{"workload.transport": name} for name in TRANSPORTS])
     assert colours.range_of("workload.transport", ["websocket"]) == [PALETTE[2]]

@@ -69,6 +69,10 @@ def test_times_of_exchanges_wait_for_retransmissions_and_costs_do_not() -> None:
     ("name", "workload", "applies"),
     [
         ("rtt", {"kind": "echo"}, True),
+        ("rtt", {"kind": "echo", "direction": "echo"}, True),
+        ("rtt", {"kind": "echo", "direction": "upload"}, False),
+        ("exchange_time", {"kind": "echo", "direction": "download"}, True),
+        ("exchange_time", {"kind": "echo"}, False),
         ("rtt", {"kind": "transfer"}, False),
         ("total", {"kind": "echo", "connection": "new"}, True),
         ("total", {"kind": "echo", "connection": "kept"}, False),

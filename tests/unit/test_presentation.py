@@ -53,3 +53,12 @@ def test_an_unknown_model_of_a_figure_is_refused_before_anything_runs() -> None:
     with pytest.raises(StudyError) as caught:
         start(read, output=None, options=Options())
     assert caught.value.message == 'figure[1].models: "ciao" is no model'
+
+
+def test_models_are_not_drawn_beside_a_median_of_which_they_say_nothing() -> None:
+    asked = (FACTORS + SHOWN).replace('models = ["caia"]', 'models = ["caia"]\nstatistic = "median"')
+    with pytest.raises(StudyError) as caught:
+        study(asked)
+    assert caught.value.message == (
+        "my.toml:15: figure[1].statistic: models predict means, and this figure draws the median"
+    )

@@ -44,6 +44,7 @@ class AskedFigure(_Asked):
 
     title: str
     metric: str
+    statistic: str | None = None
     x: str
     series: str | None = None
     models: tuple[str, ...] = ()

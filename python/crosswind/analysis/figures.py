@@ -15,6 +15,7 @@ from crosswind.analysis.result import (
     FigureCurve,
     FigurePoint,
     Interval,
+    MetricEstimates,
     PublishedComparison,
     PublishedPoint,
 )
@@ -58,7 +59,8 @@ def _figure(
     drawn = [cell for cell in own if metric.name in cells[cell.cell].estimates]
     axis = axis_of(asked.x, drawn)
     places = _Places(axis, _series_names(asked, drawn, axis))
-    beside = _published_points(asked.metric, published)
+    # What is published are means.
+    beside = _published_points(asked.metric, published) if asked.statistic in (None, "mean") else {}
     return Figure(
         title=asked.title,
         metric=asked.metric,
@@ -81,7 +83,7 @@ def _scale(asked: AskedFigure, cells: Iterable[CellResult]) -> Literal["linear",
     if asked.scale != "auto":
         return asked.scale
     estimates = [cell.estimates[asked.metric] for cell in cells]
-    values = [_estimate(own.mean, own.median)[0].value for own in estimates]
+    values = [_estimate(own, asked.statistic)[0].value for own in estimates]
     known = [value for value in values if value is not None] or [own.smallest for own in estimates]
     return "log" if known and 0 < min(known) <= max(known) / _FAR_APART else "linear"
 
@@ -98,7 +100,7 @@ def _published_points(metric: str, published: Iterable[PublishedComparison]) -> 
 
 def _point(cell: CellResult, asked: AskedFigure, places: _Places, published: list[PublishedPoint]) -> FigurePoint:
     estimates = cell.estimates[asked.metric]
-    estimate, statistic = _estimate(estimates.mean, estimates.median)
+    estimate, statistic = _estimate(estimates, asked.statistic)
     x = places.axis.places[cell.cell]
     return FigurePoint(
         cell=cell.cell,
@@ -112,8 +114,11 @@ def _point(cell: CellResult, asked: AskedFigure, places: _Places, published: lis
     )
 
 
-def _estimate(mean: Interval, median: Interval) -> tuple[Interval, str]:
-    """What is drawn of a metric: the mean, else the median, else the refused mean."""
+def _estimate(estimates: MetricEstimates, asked: str | None) -> tuple[Interval, str]:
+    """What is drawn of a metric: the statistic that is asked for, else the mean, the median or the refused mean."""
+    if asked is not None:
+        return estimates.statistic(asked), asked
+    mean, median = estimates.mean, estimates.median
     return (median, "median") if mean.value is None and median.value is not None else (mean, "mean")
 
 

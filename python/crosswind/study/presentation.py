@@ -190,6 +190,14 @@ def _published(table: PublishedTable, place: Location, parts: Sequence[Part]) ->
 def _figure(table: FigureTable, place: Location, parts: Sequence[Part]) -> Figure:
     check_metric(table.metric, place)
     check_title(table.title, (*place, "title"))
+    if table.statistic is not None:
+        check_statistic(table.statistic, table.metric, place)
+    if table.models and table.statistic not in (None, "mean"):
+        raise PublishedError(
+            (*place, "statistic"),
+            f"models predict means, and this figure draws the {table.statistic}",
+            "draw the mean, or leave the models out",
+        )
     keys = {"x": table.x} | ({"series": table.series} if table.series is not None else {})
     check_factors(keys, place, parts)
     return Figure(

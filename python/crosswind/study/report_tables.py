@@ -55,6 +55,9 @@ class FigureTable(Table):
 
     title: str = Field(description="shown above the figure; {workload.size} stands for the sizes of its cells")
     metric: str = Field(description="what is drawn, as of a published number")
+    statistic: StatisticName | None = Field(
+        default=None, description="what is drawn of it; without it the mean, and where there is none the median"
+    )
     x: str = Field(description="dotted key of the factor along the axis")
     series: str | None = Field(default=None, description="dotted key of the factor that has a line for each level")
     where: Where = Field(

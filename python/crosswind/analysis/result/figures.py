@@ -16,7 +16,8 @@ class PublishedPoint(ResultModel):
 class FigurePoint(ResultModel):
     """One cell in a figure. `x` is its place (Figure), `x_text` the level as the study has it.
 
-    `estimate` is the mean, the median where no mean can be estimated, or the refused mean; `statistic` says which.
+    `estimate` is the statistic that the figure asks for. Where it asks for none, it is the mean, the median where no
+    mean can be estimated, or the refused mean. `statistic` says which.
     """
 
     cell: int

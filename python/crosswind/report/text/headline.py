@@ -119,9 +119,12 @@ def _claims(result: Result) -> list[str]:
     if not result.claims:
         return []
     found: Counter[str] = Counter(claim.verdict for claim in result.claims)
-    holding, failing, open_ = (count(found[verdict]) for verdict in VERDICTS)
+    holding, failing, open_ = (found[verdict] for verdict in VERDICTS)
     claims = count_of(len(result.claims), "claim")
-    return [f"Of {claims}, {holding} hold, {failing} do not hold, and of {open_} the data cannot tell."]
+    hold, fail = "holds" if holding == 1 else "hold", "does not hold" if failing == 1 else "do not hold"
+    return [
+        f"Of {claims}, {count(holding)} {hold}, {count(failing)} {fail}, and of {count(open_)} the data cannot tell."
+    ]
 
 
 def _equivalences(result: Result) -> list[str]:
