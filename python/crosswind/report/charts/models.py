@@ -21,7 +21,7 @@ from crosswind.report.charts.style import (
     scale_type,
     specification,
 )
-from crosswind.report.text.format import factor_name, interval, observed
+from crosswind.report.text.format import factor_and_level, interval, observed
 
 _METRIC = METRICS["goodput"]
 _CURVE_POINTS = 40
@@ -135,4 +135,4 @@ def _drawing(points: Sequence[_Point], curves: Sequence[_Predicted], unit: str, 
 
 def _caption(cell: CellResult) -> str:
     kept = {key: level for key, level in cell.levels.items() if not key.endswith(".loss") and key != _COLOUR_FACTOR}
-    return " · ".join(f"{factor_name(key)} {level}" for key, level in kept.items())
+    return " · ".join(factor_and_level(key, level) for key, level in kept.items())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crosswind.analysis.result import CellResult
 from crosswind.report.charts.style import DASHES, LOG_SPREAD, PALETTE, Specification
-from crosswind.report.text.format import factor_name
+from crosswind.report.text.format import factor_and_level
 
 MAX_PANELS = 12
 """Panels of one kind that a page draws; what it leaves out it counts."""
@@ -53,7 +53,7 @@ class Roles:
 
     def panel(self, of_cell: Mapping[str, str]) -> str:
         """The caption of the panel that a cell is drawn in."""
-        return " · ".join(f"{factor_name(key)} {of_cell[key]}" for key in self.panels if key in of_cell)
+        return " · ".join(factor_and_level(key, of_cell[key]) for key in self.panels if key in of_cell)
 
 
 def roles_of(cells: Iterable[Mapping[str, str]]) -> Roles:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Interval
 from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, Per, metric_named
-from crosswind.report.text.format import EXACT, SMALL_RATIO, factor_name, interval, number, percent, scale_of
+from crosswind.report.text.format import EXACT, SMALL_RATIO, factor_and_level, interval, number, percent, scale_of
 
 FEW = 3
 """Repetitions below which a number has no interval, whatever it is."""
@@ -17,8 +17,8 @@ _FAR = 100
 
 
 def named_level(key: str, level: str) -> str:
-    """A level as a sentence names it: "http3", "loss 5%", "window scaling true"."""
-    return level if key.rsplit(".", 1)[-1] in _BY_NAME else f"{factor_name(key)} {level}"
+    """A level as a sentence names it: "http3", "loss 5%", "window scaling on"."""
+    return level if key.rsplit(".", 1)[-1] in _BY_NAME else factor_and_level(key, level)
 
 
 def with_level(answer: Answer, level: str) -> str:

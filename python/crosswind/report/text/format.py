@@ -256,13 +256,21 @@ def levels(of_cell: Mapping[str, str]) -> str:
     return " · ".join(_level(key, value) for key, value in of_cell.items()) or "all"
 
 
-def _level(key: str, value: str) -> str:
-    if value in _SWITCHES:
-        return f"{factor_name(key)} {_SWITCHES[value]}"
-    return f"{factor_name(key)} {value}" if value.isdecimal() else value
+def factor_and_level(key: str, value: str) -> str:
+    """A level with the name of its factor: "loss 5%", "window scaling on"."""
+    return f"{factor_name(key)} {level_text(value)}"
+
+
+def level_text(value: str) -> str:
+    """A level as people read it: a switch is on or off."""
+    return _SWITCHES.get(value, value)
 
 
 _SWITCHES = {"true": "on", "false": "off"}
+
+
+def _level(key: str, value: str) -> str:
+    return factor_and_level(key, value) if value in _SWITCHES or value.isdecimal() else value
 
 
 def about(of_cell: Mapping[str, str], text: str) -> str:
