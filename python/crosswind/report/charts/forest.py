@@ -12,7 +12,7 @@ from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, Chart, Panels
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import GREY, PALETTE, Specification, inline, scale_type, specification
 from crosswind.report.tables.comparisons import largest
-from crosswind.report.text.format import factor_name, interval, levels, plural_of, scale_of
+from crosswind.report.text.format import factor_and_level, interval, level_text, levels, plural_of, scale_of
 
 _COLOURS = {
     "larger": PALETTE[1], "smaller": PALETTE[0], "differs": PALETTE[1], "equivalent": PALETTE[2],
@@ -108,7 +108,7 @@ def _rows_of(compared: LevelComparison) -> list[ForestRow]:
 
 
 def _name(factor: str, other: str, reference: str, fixed: dict[str, str]) -> str:
-    return f"{factor_name(factor)} {other} / {reference}{f' · {levels(fixed)}' if fixed else ''}"
+    return f"{factor_and_level(factor, other)} / {level_text(reference)}{f' · {levels(fixed)}' if fixed else ''}"
 
 
 def _row(name: str, effect: Interval, divisor: float, verdict: str, statistic: str) -> ForestRow:

@@ -16,7 +16,7 @@ from crosswind.metrics import METRICS
 from crosswind.report.charts.panels import MAX_PANELS, Chart, Panels
 from crosswind.report.charts.style import GREY, PALETTE, Specification, inline, specification
 from crosswind.report.tables.comparisons import largest
-from crosswind.report.text.format import factor_name, interval, levels, scale_of
+from crosswind.report.text.format import factor_and_level, interval, level_text, levels, scale_of
 from crosswind.stats import TooFewSamples, difference, estimate_of
 
 QUANTILES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -86,7 +86,8 @@ def _chart(compared: LevelComparison, shifts: Sequence[tuple[float, Interval]], 
     marks = [_mark(quantile, made, divisor, unit) for quantile, made in shifts]
     at = f" · {levels(compared.fixed)}" if compared.fixed else ""
     metric = METRICS[compared.metric].title
-    caption = f"{metric}: {factor_name(compared.factor)} {compared.other} less {compared.reference}{at}"
+    pair = f"{factor_and_level(compared.factor, compared.other)} less {level_text(compared.reference)}"
+    caption = f"{metric}: {pair}{at}"
     return Chart(caption, _drawing(marks, unit), (_HOW_TO_READ,) if is_first else ())
 
 

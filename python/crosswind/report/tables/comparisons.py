@@ -13,8 +13,9 @@ from crosswind.report.text.format import (
     EXACT,
     NOTHING,
     count,
-    factor_name,
+    factor_and_level,
     interval,
+    level_text,
     levels,
     p_value,
     plural_of,
@@ -112,7 +113,7 @@ def _row(comparison: LevelComparison, beside: Sequence[str]) -> list[str]:
     divisor, unit = scale_of([comparison.difference.value], comparison.unit)
     return [
         METRICS[comparison.metric].title,
-        f"{factor_name(comparison.factor)} {comparison.other} against {comparison.reference}",
+        f"{factor_and_level(comparison.factor, comparison.other)} against {level_text(comparison.reference)}",
         levels(comparison.fixed) if comparison.fixed else NOTHING,
         f"{interval(comparison.difference, divisor)} {unit}",
         interval(comparison.ratio),
