@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,6 +17,7 @@ from crosswind.cell.process import CellEnd
 from crosswind.cli.progress import LiveProgress, PlainProgress, concurrency_text, progress_for
 from crosswind.cli.text import seconds_text
 from crosswind.execution.concurrency import Concurrency, Window
+from crosswind.execution.durations import cell_time, learn
 from crosswind.execution.observer import Observer
 from crosswind.execution.tally import Tally, TimeLeft
 from crosswind.precision import CellPrecision, Ended
@@ -164,6 +166,14 @@ def tally_of(clock: Clock, cells: int, seconds: float = 6.0) -> tuple[Tally, lis
     plan = [planned(cell, seconds) for cell in range(cells)]
     tally.run_started("mine", plan, plan)
     return tally, plan
+
+
+def test_a_cell_that_was_run_here_before_takes_as_long_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CROSSWIND_DURATIONS", str(tmp_path / "durations.json"))
+    known = planned(0, 6.0)
+    learn(lambda durations: durations.learn_cells([(cell_time(known), 1.5)]))
+    tally, _ = tally_of(Clock(), 1)
+    assert tally.seconds_left() == 1.5
 
 
 def test_what_an_earlier_session_did_is_done() -> None:

@@ -92,6 +92,12 @@ def cell_time_of(parameters: Mapping[str, Any], forecast: Forecast) -> CellTime:
     return CellTime(key_of(parameters), kind, predicted_ns / 1e9)
 
 
+def learned_s(repetitions: Iterable[PlannedCell]) -> dict[int, float]:
+    """What a repetition of each of some cells takes in seconds, by what was learned on this machine."""
+    durations = read_durations()
+    return {planned.cell: durations.cell_s(cell_time(planned))[0] for planned in _one_of_each(repetitions)}
+
+
 def process_age_s() -> float:
     """For how many seconds this process has run."""
     stat = Path("/proc/self/stat").read_text(encoding="ascii", errors="replace")

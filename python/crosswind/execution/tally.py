@@ -2,13 +2,14 @@
 
 import math
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
 from crosswind.cell.events import Event, Progress
 from crosswind.cell.process import CellEnd
 from crosswind.execution.concurrency import Concurrency
+from crosswind.execution.durations import learned_s
 from crosswind.execution.observer import Observer
 from crosswind.precision import CellPrecision
 from crosswind.store.plan import PlannedCell
@@ -16,8 +17,12 @@ from crosswind.store.plan import PlannedCell
 
 @dataclass
 class TimeLeft:
-    """How long a run still takes: what its plan predicts, corrected by how long its cells really took."""
+    """How long a run still takes: what is forecast of its cells, corrected by how long they really took.
 
+    Attributes: forecast_s: of each cell, what a repetition takes in seconds; of another cell it is what its plan has.
+    """
+
+    forecast_s: Mapping[int, float] = field(default_factory=dict)
     _of_cell: dict[int, list[float]] = field(default_factory=dict)
     _measured_s: float = 0.0
     _predicted_s: float = 0.0
@@ -26,17 +31,20 @@ class TimeLeft:
         """A repetition took so long."""
         self._of_cell.setdefault(planned.cell, []).append(elapsed_s)
         self._measured_s += elapsed_s
-        self._predicted_s += planned.expected_ns / 1e9
+        self._predicted_s += self._predicted(planned)
 
     def expected_s(self, planned: PlannedCell) -> float:
-        """How long a repetition will take: the mean of its cell's so far; before there is any, the prediction times by
-        how much predictions were wrong.
+        """How long a repetition will take: the mean of its cell's so far; before there is any, the forecast times by how
+        much forecasts were wrong.
         """
         measured = self._of_cell.get(planned.cell)
         if measured:
             return fmean(measured)
         error = self._measured_s / self._predicted_s if self._predicted_s else 1.0
-        return planned.expected_ns / 1e9 * error
+        return self._predicted(planned) * error
+
+    def _predicted(self, planned: PlannedCell) -> float:
+        return self.forecast_s.get(planned.cell, planned.expected_ns / 1e9)
 
     def seconds(
         self,
@@ -117,6 +125,7 @@ class Tally(Observer):
         self.total = len(plan)
         self.done = len(plan) - len(missing)
         self.waiting = {planned.key: planned for planned in missing}
+        self.time_left.forecast_s = learned_s(missing)
 
     def plan_grew(self, added: Sequence[PlannedCell]) -> None:
         """There is more to run."""
