@@ -1,0 +1,64 @@
+// The official Socket.IO server over WebSocket, with HTTP long polling before it where a client begins so.
+import http from "node:http";
+import { implementation, npm } from "../job.mjs";
+import { answerer, sizes } from "../messages.mjs";
+import { giveMessages, takeMessages } from "../transfer.mjs";
+import { listen } from "./listen.mjs";
+
+/** The default of Socket.IO's `maxHttpBufferSize`, which a larger message needs to be larger. */
+const DEFAULT_BUFFER_BYTES = 1e6;
+
+export async function serve(job) {
+  const server = http.createServer();
+  socketio(server, job, ["polling", "websocket"]);
+  await listen(server, job);
+  return implementation("socket.io", "ws");
+}
+
+/** Socket.IO on `server`, which answers the workload's messages. */
+export function socketio(server, job, transports) {
+  const { Server } = npm("socket.io");
+  // An event is a little longer than its argument.
+  const maxHttpBufferSize = Math.max(DEFAULT_BUFFER_BYTES, sizes(job.workload).request + 1000);
+  const io = new Server(server, { transports, maxHttpBufferSize, serveClient: false });
+  // Pages from anywhere may be clients. The option `cors` would be middleware, and with middleware engine.io closes every
+  // session over WebTransport.
+  io.engine.on("headers", (headers) => (headers["access-control-allow-origin"] = "*"));
+  const serveSocket = job.workload.kind === "transfer" ? transfers(job.workload) : answers(job.workload);
+  io.on("connection", serveSocket);
+  return io;
+}
+
+function answers(workload) {
+  const answerBytes = answerer(workload);
+  const answer = (argument) =>
+    typeof argument === "string" ? answerBytes(Buffer.from(argument, "latin1")).toString("latin1") : answerBytes(argument);
+  return (socket) => socket.onAny((name, argument) => socket.emit(name, answer(argument)));
+}
+
+function transfers(workload) {
+  return (socket) => {
+    const stream = {
+      onMessage: (handle) => socket.onAny((name, argument) => handle(argument.length)),
+      onEnd: (handle) => socket.on("disconnect", handle),
+      send: (part) => sendAndDrain(socket, workload.payload === "text" ? part.toString("latin1") : part),
+      finish: () => socket.disconnect(true),
+    };
+    if (workload.direction === "download") giveMessages(stream, workload);
+    else takeMessages(stream, workload);
+  };
+}
+
+/** Sends an event, and waits until the transport has taken it: Socket.IO queues without a limit. */
+function sendAndDrain(socket, argument) {
+  socket.emit("message", argument);
+  return new Promise((resolve) => {
+    const done = (error) => {
+      socket.conn.off("drain", drained).off("close", closed);
+      resolve(error);
+    };
+    const drained = () => done();
+    const closed = (reason) => done(new Error(reason));
+    socket.conn.on("drain", drained).on("close", closed);
+  });
+}
