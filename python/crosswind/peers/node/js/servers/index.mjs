@@ -1,11 +1,24 @@
 // Which server carries a transport, by runtime; what none can do is refused in one sentence.
 import { PeerError, runtime, say } from "../job.mjs";
 
+const EVERYWHERE = {
+  tcp: "bytes",
+  tls: "bytes",
+  http1: "http",
+  https1: "http",
+  h2c: "http",
+  http2: "http",
+  websocket: "websocket",
+  wss: "websocket",
+  "socketio-websocket": "socketio",
+};
 const SERVERS = {
-  node: {
-    websocket: "websocket",
-    wss: "websocket",
-    "socketio-websocket": "socketio",
+  node: EVERYWHERE,
+  deno: {
+    ...EVERYWHERE,
+    webtransport: "webtransport",
+    "webtransport-datagram": "webtransport",
+    "socketio-webtransport": "socketio-webtransport",
   },
 };
 

@@ -1,4 +1,5 @@
 // The official Socket.IO server over WebSocket, with HTTP long polling before it where a client begins so.
+import { once } from "node:events";
 import http from "node:http";
 import { implementation, npm } from "../job.mjs";
 import { answerer, sizes } from "../messages.mjs";
@@ -40,7 +41,6 @@ function transfers(workload) {
   return (socket) => {
     const stream = {
       onMessage: (handle) => socket.onAny((name, argument) => handle(argument.length)),
-      onEnd: (handle) => socket.on("disconnect", handle),
       send: (part) => sendAndDrain(socket, workload.payload === "text" ? part.toString("latin1") : part),
       finish: () => socket.disconnect(true),
     };
@@ -49,16 +49,16 @@ function transfers(workload) {
   };
 }
 
-/** Sends an event, and waits until the transport has taken it: Socket.IO queues without a limit. */
-function sendAndDrain(socket, argument) {
-  socket.emit("message", argument);
-  return new Promise((resolve) => {
-    const done = (error) => {
-      socket.conn.off("drain", drained).off("close", closed);
-      resolve(error);
-    };
-    const drained = () => done();
-    const closed = (reason) => done(new Error(reason));
-    socket.conn.on("drain", drained).on("close", closed);
+/** Sends an event, and waits until the transport has sent it: Socket.IO queues without a limit. */
+async function sendAndDrain(socket, argument) {
+  const engine = socket.conn;
+  const waiting = new AbortController();
+  const { signal } = waiting;
+  // The transport is another one after an upgrade.
+  const drained = Promise.race([once(engine.transport, "drain", { signal }), once(engine, "upgrade", { signal })]);
+  const closed = once(engine, "close", { signal }).then(([reason]) => {
+    throw new Error(reason);
   });
+  socket.emit("message", argument);
+  await Promise.race([drained, closed]).finally(() => waiting.abort());
 }

@@ -33,8 +33,7 @@ function messages(socket, payload) {
   const binary = payload !== "text";
   return {
     onMessage: (handle) => socket.on("message", (received) => handle(received.length)),
-    onEnd: (handle) => socket.on("close", handle),
-    send: (part) => new Promise((sent) => socket.send(part, { binary }, sent)),
+    send: (part) => new Promise((sent, failed) => socket.send(part, { binary }, (error) => (error ? failed(error) : sent()))),
     finish: () => socket.close(1000),
   };
 }

@@ -1,0 +1,56 @@
+// HTTP/1.1 and HTTP/2 of the runtime itself: POST is a message or an upload, GET /bytes/N gives N bytes.
+import http from "node:http";
+import http2 from "node:http2";
+import https from "node:https";
+import { Readable, pipeline } from "node:stream";
+import { implementation } from "../job.mjs";
+import { answerer } from "../messages.mjs";
+import { parts } from "../transfer.mjs";
+import { identity, listen } from "./listen.mjs";
+
+export async function serve(job) {
+  const handle = handler(job.workload);
+  const servers = {
+    http1: () => http.createServer(handle),
+    https1: () => https.createServer({ ...identity(job), ALPNProtocols: ["http/1.1"] }, handle),
+    h2c: () => http2.createServer(handle),
+    http2: () => http2.createSecureServer({ ...identity(job), allowHTTP1: false }, handle),
+  };
+  const server = servers[job.workload.transport]();
+  // How long an exchange may take is the client's to say: a server that closes an idle connection would add losses.
+  Object.assign(server, { timeout: 0, keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 });
+  await listen(server, job);
+  return implementation();
+}
+
+function handler(workload) {
+  const answer = workload.kind === "transfer" ? () => Buffer.alloc(0) : answerer(workload);
+  return (request, response) => {
+    const asked = /^\/bytes\/(\d+)$/.exec(request.url)?.[1];
+    if (request.method === "POST") {
+      // What a client that leaves in the middle has sent needs no answer.
+      request.on("error", () => {});
+      if (workload.kind === "transfer") request.on("data", () => {}).on("end", () => send(response, Buffer.alloc(0)));
+      else whole(request, (body) => send(response, answer(body)));
+    } else if (request.method !== "GET" && request.method !== "HEAD") {
+      response.writeHead(405, { allow: "GET, HEAD, POST" }).end();
+    } else if (asked === undefined) {
+      response.writeHead(404).end();
+    } else {
+      response.writeHead(200, { "content-length": asked });
+      if (request.method === "HEAD") response.end();
+      else pipeline(Readable.from(parts(Number(asked)), { objectMode: false }), response, () => {});
+    }
+  };
+}
+
+function whole(request, handle) {
+  const pieces = [];
+  request.on("data", (piece) => pieces.push(piece));
+  request.on("end", () => handle(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces)));
+}
+
+function send(response, body) {
+  response.writeHead(200, { "content-length": body.length });
+  response.end(body);
+}
