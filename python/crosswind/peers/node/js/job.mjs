@@ -63,6 +63,26 @@ export function say(...events) {
   while (rest.length > 0) rest = rest.subarray(fs.writeSync(1, rest));
 }
 
+let ignoring = false;
+
+/** A rejection that nobody catches no longer ends this program: for a library that leaves some where nothing is wrong. */
+export function ignoreRejections() {
+  ignoring = true;
+}
+
+/** Ends this program with a rejection that nobody caught. */
+export function failUncaught(error) {
+  if (!ignoring) fail(error);
+}
+
+/** Refuses a transport that this runtime has not got. `able`: by runtime, what each has. `end`: server or client. */
+export function refuseTransport(end, able, transport) {
+  if (transport in able[runtime]) return;
+  const other = runtime === "node" ? "deno" : "node";
+  const instead = `use ${end} = "${transport in able[other] ? other : "native"}"`;
+  throw new PeerError(`a ${runtime} ${end} does not carry ${transport}`, `${instead}; ${runtime} carries ${Object.keys(able[runtime]).join(", ")}`);
+}
+
 /** Ends this program with what went wrong. */
 export function fail(error) {
   const known = error instanceof PeerError;

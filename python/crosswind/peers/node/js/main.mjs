@@ -1,11 +1,11 @@
 // A peer that is JavaScript (docs/peers.md): reads its job, and serves or calls. Runs in Node and in Deno.
 import process from "node:process";
-import { fail, readJob, serveUntilEnd } from "./job.mjs";
+import { fail, failUncaught, readJob, serveUntilEnd } from "./job.mjs";
 import { call } from "./clients/index.mjs";
 import { serve } from "./servers/index.mjs";
 
 process.on("uncaughtException", fail);
-process.on("unhandledRejection", fail);
+process.on("unhandledRejection", failUncaught);
 try {
   const job = await readJob();
   if (job.role === "server") {

@@ -1,0 +1,5 @@
+"""The peer `node`."""
+
+from crosswind.peers.node.launch import launch
+
+launch("node")

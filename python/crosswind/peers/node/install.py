@@ -1,0 +1,119 @@
+"""The npm packages that JavaScript peers need: fetched by `npm ci`, in the versions of package-lock.json, into the user's cache."""
+
+import fcntl
+import hashlib
+import json
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from crosswind.cache import cache_directory
+from crosswind.errors import EngineError
+
+HINT = "`make browser` or `crosswind browser install` installs it"
+NPM_TIMEOUT_S = 600
+OLDEST_NODE = 18
+"""The oldest version that the packages run on and that has what the peers use."""
+
+_HERE = Path(__file__).parent
+_LOCKED = ("package.json", "package-lock.json")
+
+
+def packages_directory() -> Path:
+    """Where the packages are or would be: a directory for each lock file, in the user's cache."""
+    return cache_directory() / "npm" / _lock_digest()
+
+
+def installed_packages() -> Path:
+    """The directory with node_modules. Raises: EngineError when the packages are not installed."""
+    directory = packages_directory()
+    if not directory.is_dir():
+        raise EngineError("the npm packages of the peers node and deno are not installed", hint=HINT)
+    return directory
+
+
+def package_versions() -> dict[str, str]:
+    """The version of each package that the peers use, by its name. Raises: EngineError."""
+    modules = installed_packages() / "node_modules"
+    names = json.loads((_HERE / "package.json").read_text("utf-8"))["dependencies"]
+    return {name: json.loads((modules / name / "package.json").read_text("utf-8"))["version"] for name in names}
+
+
+def socketio_bundle() -> Path:
+    """The official Socket.IO client for browsers, one script. Raises: EngineError when it is not installed."""
+    return installed_packages() / "node_modules" / "socket.io-client" / "dist" / "socket.io.min.js"
+
+
+def deno_program() -> Path:
+    """Deno, as its npm package brings it. Raises: EngineError when it is not installed."""
+    found = sorted((installed_packages() / "node_modules" / "@deno").glob("*/deno"))
+    if not found:
+        raise EngineError("Deno is not installed", hint="its npm package is locked for Linux on x86_64 only")
+    return found[0]
+
+
+def node_program() -> str:
+    """Node, of the system. Raises: EngineError when there is none, or it is too old."""
+    found = shutil.which("node") or shutil.which("nodejs")
+    if found is None:
+        raise EngineError("Node is not installed", hint="apt install nodejs npm")
+    version = _version(found)
+    if int(version.split(".")[0] or 0) < OLDEST_NODE:
+        raise EngineError(f"Node {version} is too old", hint=f"the peers need Node {OLDEST_NODE} or later")
+    return found
+
+
+def install_packages() -> Path:
+    """Fetches the packages, unless they are there. Returns their directory.
+
+    Raises: EngineError when there is no npm, or it fails.
+    """
+    directory = packages_directory()
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with (directory.parent / "lock").open("w") as lock:
+        # Two that install at once would write to the same place.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if directory.is_dir():
+            return directory
+        # What is left of an installation that was interrupted, and the packages of earlier versions.
+        for other in directory.parent.iterdir():
+            if other.is_dir():
+                shutil.rmtree(other)
+        part = directory.with_name(f"{directory.name}.part")
+        part.mkdir()
+        for name in _LOCKED:
+            shutil.copy(_HERE / name, part)
+        _npm_ci(part)
+        part.rename(directory)
+    return directory
+
+
+def _npm_ci(directory: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise EngineError("npm is not installed", hint="apt install nodejs npm")
+    # None of the packages needs its install script.
+    command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    try:
+        ended = subprocess.run(
+            command, cwd=directory, capture_output=True, text=True, timeout=NPM_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EngineError(f"npm ci failed: {error}", hint="is npm's registry within reach?") from error
+    if ended.returncode != 0:
+        last = "; ".join((ended.stderr or ended.stdout).strip().splitlines()[-3:])
+        raise EngineError(f"npm ci failed: {last}", hint="is npm's registry within reach?")
+
+
+@cache
+def _version(program: str) -> str:
+    try:
+        answer = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EngineError(f"{program} --version did not answer: {error}", hint="reinstall Node") from error
+    return answer.stdout.strip().removeprefix("v")
+
+
+def _lock_digest() -> str:
+    return hashlib.sha256(b"\0".join((_HERE / name).read_bytes() for name in _LOCKED)).hexdigest()[:12]

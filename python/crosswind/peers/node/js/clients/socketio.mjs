@@ -1,0 +1,73 @@
+// The official Socket.IO client, over WebSocket, from the start or after HTTP long polling, and over WebTransport in Deno.
+import { now } from "../clock.mjs";
+import { ignoreRejections, implementation as describe, npm } from "../job.mjs";
+import { Failure } from "../outcome.mjs";
+import { webTransportOptions } from "./webtransport.mjs";
+
+const { io } = npm("socket.io-client");
+
+export const implementation = () => describe("socket.io-client", "ws");
+
+export async function connect(job, signal) {
+  const { transport, polling, payload } = job.workload;
+  const overWebTransport = transport === "socketio-webtransport";
+  const last = overWebTransport ? "webtransport" : "websocket";
+  // engine.io-client 6.6 leaves rejections of streams uncaught when a session ends.
+  if (overWebTransport) ignoreRejections();
+  const host = job.address.includes(":") ? `[${job.address}]` : job.address;
+  const socket = io(`${overWebTransport ? "https" : "http"}://${host}:${job.port}`, {
+    transports: polling ? ["polling", last] : [last],
+    transportOptions: overWebTransport ? { webtransport: webTransportOptions(job) } : {},
+    forceNew: true,
+    reconnection: false,
+    timeout: job.workload.timeout_ns / 1e6,
+  });
+  signal.addEventListener("abort", () => socket.disconnect());
+  const phases = await setUp(socket, polling);
+  const stream = {
+    send: (message) => socket.emit("message", payload === "text" ? message.toString("latin1") : message),
+    finish: () => {},
+  };
+  socket.on("message", (reply) => stream.onReply?.(typeof reply === "string" ? Buffer.from(reply, "latin1") : reply));
+  socket.on("disconnect", (reason) => stream.onEnd?.(new Failure("closed", reason)));
+  return {
+    transport: `socketio-${socket.io.engine.transport.name}`,
+    phases,
+    open: () => stream,
+    close: () => leave(socket),
+    abort: () => socket.disconnect(),
+  };
+}
+
+/** Waits until messages go over the transport that is wanted. Says how long the upgrade from polling took. */
+function setUp(socket, polling) {
+  return new Promise((resolve, reject) => {
+    let opened;
+    let left = polling ? 2 : 1;
+    const phases = {};
+    const step = () => {
+      left -= 1;
+      if (left === 0) resolve(phases);
+    };
+    socket.io.once("open", () => (opened = now()));
+    socket.io.engine.once("upgrade", () => {
+      phases.upgrade_ns = now() - opened;
+      step();
+    });
+    socket.once("connect", step);
+    socket.once("connect_error", (error) => reject(explain(error)));
+    socket.once("disconnect", (reason) => reject(new Failure("closed", reason)));
+  });
+}
+
+/** The cause is below what Socket.IO calls a "websocket error". */
+function explain(error) {
+  const cause = error.context?.error ?? error.description?.error ?? error.description;
+  return cause instanceof Error ? cause : error;
+}
+
+function leave(socket) {
+  const closed = new Promise((resolve) => socket.io.engine.once("close", resolve));
+  socket.disconnect();
+  return closed;
+}

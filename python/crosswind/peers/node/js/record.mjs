@@ -1,0 +1,42 @@
+// What a client saw, printed when it has finished measuring: printing would disturb what it measures.
+import { say } from "./job.mjs";
+
+/** Lines that are printed in one go. */
+const BATCH = 5000;
+
+export class Record {
+  #connections = [];
+  #samples = [];
+
+  /** The number of a connection that was set up. `began`, `ended`: when. */
+  connected({ transport, phases }, began, ended) {
+    const connection = this.#connections.length;
+    const times = { transport_ns: null, security_ns: null, upgrade_ns: null, ...phases };
+    this.#connections.push({ event: "connected", connection, transport, setup_ns: ended - began, ...times });
+    return connection;
+  }
+
+  /** The sample of an exchange, to be filled in. */
+  sample(exchange, stream = 0) {
+    const sample = {
+      event: "sample",
+      exchange,
+      connection: 0,
+      stream,
+      intended_ns: null,
+      sent_ns: null,
+      received_ns: null,
+      sent_bytes: 0,
+      received_bytes: 0,
+      outcome: "ok",
+      error: null,
+    };
+    this.#samples.push(sample);
+    return sample;
+  }
+
+  print() {
+    const lines = [...this.#connections, ...this.#samples];
+    for (let i = 0; i < lines.length; i += BATCH) say(...lines.slice(i, i + BATCH));
+  }
+}
