@@ -13,7 +13,7 @@ PYTHON_SOURCES := pyproject.toml README.md LICENSE $(shell find packaging python
 STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install build build-tests kernel kernel-wheel test test-rust test-python check check-rust check-python licences \
+.PHONY: help demo install build build-tests browser kernel kernel-wheel test test-rust test-python check check-rust check-python licences \
         advisories bench catalog coverage figures reference fuzz lock clean
 .DELETE_ON_ERROR:
 
@@ -25,6 +25,7 @@ help:
 	@echo "make build       the wheel, in dist/"
 	@echo "make kernel      the kernel of virtual time (docs/virtual-time.md), once; KERNEL=6.1 for another series"
 	@echo "make kernel-wheel  the same as a wheel for other machines, in dist/kernel/; KERNEL=\"6.12 6.1\" for both series"
+	@echo "make browser     what browsers and Node need as clients and servers (docs/peers-node.md): Chromium, Node, npm packages"
 	@echo "make bench       speed and fidelity, each beside its reference; BENCH=forwarding for one of:"
 	@echo "                 $(filter-out common,$(basename $(notdir $(wildcard benches/*.py))))"
 	@echo "make fuzz        the parsers, with random and malformed input"
@@ -69,6 +70,10 @@ kernel:
 # Not beside Crosswind's own wheel, which is installed by the name of its directory.
 kernel-wheel:
 	@python="$$(packaging/find-python)" && "$$python" packaging/kernel/wheel.py dist/kernel $(KERNEL)
+
+# Whoever wants no peers needs none of this. `crosswind browser install` does the same.
+browser: $(DEV)/.locked
+	PYTHONPATH=python $(DEV)/bin/python -m crosswind browser install
 
 # Without the kernel the tests of virtual time are skipped; in CI that fails them.
 test: test-rust

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from conftest import ROOT, missing, requires
+from crosswind.errors import EngineError
+from crosswind.peers.node.install import deno_program, installed_packages
 from peers.certificates import Certificate, Certificates
 from peers.programs import Called, Programs, Server
 
@@ -101,14 +103,27 @@ def _run(command: list[str], directory: Path, **environment: str) -> None:
         missing(f"{' '.join(command)} failed: {ended.stderr.strip()[:500]}")
 
 
-def build_node(directory: Path) -> None:
-    """The packages of package-lock.json. None of them needs its install script."""
-    _run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], directory)
-
-
 def build_go(directory: Path) -> None:
     """One static binary."""
     _run(["go", "build", "-trimpath", "-o", "peers", "."], directory, CGO_ENABLED="0", GOFLAGS="-mod=readonly")
+
+
+def npm_packages() -> Path:
+    """Where `make browser` has put the npm packages."""
+    try:
+        return installed_packages()
+    except EngineError as error:
+        missing(f"{error.message}: {error.hint}")
+        raise
+
+
+def deno() -> str:
+    """Deno, as its npm package brings it."""
+    npm_packages()
+    try:
+        return str(deno_program())
+    except EngineError as error:
+        pytest.skip(f"{error.message}: {error.hint}")
 
 
 @dataclass
@@ -120,32 +135,26 @@ class Peers:
     programs: Programs
     directories: dict[str, Path] = field(default_factory=dict)
 
-    def directory(self, name: str) -> Path:
-        """Where the peers of one language are."""
-        if name not in self.directories:
-            requires({"node": "npm"}.get(name, name))
-            sources = [path for path in (HERE / name).iterdir() if path.is_file() and path.name[0] != "."]
-            self.directories[name] = self.keep(built(name, sources, {"node": build_node, "go": build_go}[name]))
-        return self.directories[name]
+    def go(self) -> Path:
+        """Where the peer in Go has been built."""
+        if "go" not in self.directories:
+            requires("go")
+            sources = [path for path in (HERE / "go").iterdir() if path.is_file() and path.name[0] != "."]
+            self.directories["go"] = self.keep(built("go", sources, build_go))
+        return self.directories["go"]
 
     def command(self, peer: str, verb: str) -> list[str]:
         """The command line of a peer, but for its options. `verb`: serve or call."""
         role = {"serve": "server", "call": "client"}[verb]
         if peer == "go":
-            return [str(self.directory("go") / "peers"), verb]
+            return [str(self.go() / "peers"), verb]
         if peer in ("websockets", "aioquic"):
             return [sys.executable, str(HERE / "python" / f"{peer}_{role}.py")]
-        program = str(self.directory("node") / f"{peer}-{role}.mjs")
+        # The packages that Crosswind's own peers use, in the same versions.
+        program = [str(HERE / "node" / f"{peer}-{role}.mjs"), str(npm_packages())]
         if peer.startswith("deno-"):
-            return [self.deno(), "run", "--allow-all", "--unstable-net", "--no-check", "--quiet", program]
-        return [requires("node"), program]
-
-    def deno(self) -> str:
-        """Deno, as its npm package for this machine brings it."""
-        found = sorted((self.directory("node") / "node_modules" / "@deno").glob("*/deno"))
-        if not found:
-            pytest.skip("Deno is in package.json for x86_64 only")
-        return str(found[0])
+            return [deno(), "run", "--allow-all", "--unstable-net", "--no-check", "--quiet", *program]
+        return [requires("node"), *program]
 
     def serve(self, peer: str, transport: str, *, certificate: Certificate | None = None, **options: Any) -> Server:
         """Starts a server of one implementation."""

@@ -20,6 +20,7 @@ from crosswind.cell.binary import find_binary
 from crosswind.cell.guests import try_kernel
 from crosswind.cell.kernels import Kernel, build_hint, installed_kernels, kernels_directory
 from crosswind.errors import CrosswindError, EngineError
+from crosswind.peers.node.install import deno_version, package_versions
 
 REQUIRED = frozenset({"python", "crosswind-cell", "namespaces", "tun"})
 """Without these no cell runs on the machine's clock. Everything else widens what can be measured or how well."""
@@ -40,8 +41,12 @@ _NAMES = {
 }
 
 _PROGRAMS: tuple[tuple[str, Sequence[str], str], ...] = (
-    ("chromium", ("chromium", "chromium-browser", "google-chrome"), "browser peers; `apt install chromium`"),
-    ("node", ("node", "nodejs"), "Node peers; `apt install nodejs`"),
+    (
+        "chromium",
+        ("chromium", "chromium-browser", "google-chrome"),
+        "the peer chromium; `make browser` or `crosswind browser install`",
+    ),
+    ("node", ("node", "nodejs"), "the peer node; `make browser` or `crosswind browser install`"),
     ("tshark", ("tshark",), "reads the captures of --capture; `apt install tshark`"),
     ("iperf3", ("iperf3",), "checks rates independently; `apt install iperf3`"),
 )
@@ -95,7 +100,8 @@ class _Finding:
 def examine() -> Diagnosis:
     """Finds out what this machine allows. Takes a second or two and changes nothing."""
     packages = (_package(*package) for package in _PACKAGES)
-    return Diagnosis([_python(), *_cell(), _virtual_time(), *(_program(*program) for program in _PROGRAMS), *packages])
+    programs = (_program(*program) for program in _PROGRAMS)
+    return Diagnosis([_python(), *_cell(), _virtual_time(), *programs, _npm_packages(), _deno(), *packages])
 
 
 def obstacle_to_cells(binary: Path) -> EngineError | None:
@@ -180,6 +186,23 @@ def _program(name: str, commands: Sequence[str], use: str) -> Check:
     if found is None:
         return Check(name, False, False, "not found", f"for {use}")
     return Check(name, True, False, _program_version(found) or found)
+
+
+def _npm_packages() -> Check:
+    try:
+        versions = ", ".join(f"{name} {version}" for name, version in package_versions().items())
+    except EngineError as error:
+        return Check(
+            "npm packages", False, False, "not found", f"for the peers node and deno, and Socket.IO; {error.hint}"
+        )
+    return Check("npm packages", True, False, versions)
+
+
+def _deno() -> Check:
+    try:
+        return Check("deno", True, False, deno_version())
+    except EngineError as error:
+        return Check("deno", False, False, "not found", f"for the peer deno; {error.hint}")
 
 
 def _package(name: str, use: str) -> Check:

@@ -38,6 +38,7 @@ _COMMANDS = {
     "runs": "List the runs: how far each got, and its size.",
     "clean": "Show what can be removed, and remove it.",
     "doctor": "Find out what this machine allows.",
+    "browser": "Install what browsers and other programs need as peers.",
     "schema": "Print the JSON Schema of study files.",
 }
 """Name and help of each command. Its module is loaded when it is called, so that --help need not load them all."""

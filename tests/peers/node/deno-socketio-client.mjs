@@ -1,8 +1,8 @@
 // The official Socket.IO client over WebTransport, which Deno has as browsers do.
-import { io } from "socket.io-client";
 import * as peer from "./peer.mjs";
 import { call, CLIENT_OPTIONS } from "./socketio.mjs";
 
+const { io } = peer.npm("socket.io-client");
 const given = peer.options({ ...CLIENT_OPTIONS, transports: ["webtransport"] });
 const { transports } = given;
 const value = Buffer.from(given.certificate_sha256, "hex");

@@ -1,10 +1,10 @@
 // The official Socket.IO server over WebTransport. Node has no WebTransport; Deno's is what engine.io expects.
 import fs from "node:fs";
 import http from "node:http";
-import { Server } from "socket.io";
 import * as peer from "./peer.mjs";
 import { echo, SERVER_OPTIONS } from "./socketio.mjs";
 
+const { Server } = peer.npm("socket.io");
 const given = peer.options({ ...SERVER_OPTIONS, transports: ["webtransport"] });
 const { transports, ping_interval_ms: pingInterval } = given;
 const io = new Server(http.createServer(), { transports, pingInterval, maxHttpBufferSize: 2 ** 24 });

@@ -1,13 +1,17 @@
 // What the JavaScript peers share: their options, their lines and their messages. Runs in Node and in Deno.
 import fs from "node:fs";
+import { createRequire } from "node:module";
 import process from "node:process";
 
 /** No wait of a peer is longer. */
 export const DEADLINE_MS = 20_000;
 
+/** A package of npm, from the directory on the command line. */
+export const npm = createRequire(`${process.argv[2]}/package.json`);
+
 /** The JSON object on the command line, over `defaults`; it has no other keys. */
 export function options(defaults) {
-  const given = JSON.parse(process.argv[2]);
+  const given = JSON.parse(process.argv[3]);
   for (const key of Object.keys(given)) {
     if (!(key in defaults)) throw new Error(`unknown option ${key}`);
   }

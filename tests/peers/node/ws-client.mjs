@@ -1,8 +1,8 @@
 // A client from the package ws.
 import { once } from "node:events";
-import WebSocket from "ws";
 import * as peer from "./peer.mjs";
 
+const WebSocket = peer.npm("ws");
 const given = peer.options({
   transport: "websocket",
   address: null,

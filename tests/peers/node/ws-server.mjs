@@ -2,9 +2,9 @@
 import http from "node:http";
 import https from "node:https";
 import { once } from "node:events";
-import { WebSocketServer } from "ws";
 import * as peer from "./peer.mjs";
 
+const { WebSocketServer } = peer.npm("ws");
 const given = peer.options({
   transport: "websocket",
   certificate_path: null,

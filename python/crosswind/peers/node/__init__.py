@@ -1,7 +1,7 @@
-"""Peers that are JavaScript (docs/peers-node.md): ws, Socket.IO and the runtimes' own HTTP in Node, and WebTransport in Deno.
+"""Peers in JavaScript (docs/peers-node.md): ws, Socket.IO and the runtimes' own HTTP, and WebTransport in Deno.
 
     python -m crosswind.peers.node
     python -m crosswind.peers.deno
 
-Either follows docs/peers.md. What they do is in js; `crosswind.peers.node.install` fetches the npm packages that this needs.
+Either follows docs/peers.md. What they do is in js; `crosswind.peers.node.install` fetches the npm packages for it.
 """

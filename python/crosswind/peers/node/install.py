@@ -1,11 +1,10 @@
-"""The npm packages that JavaScript peers need: fetched by `npm ci`, in the versions of package-lock.json, into the user's cache."""
+"""The npm packages of the peers in JavaScript: `npm ci` fetches those of package-lock.json into the user's cache."""
 
 import fcntl
 import hashlib
 import json
 import shutil
 import subprocess
-from functools import cache
 from pathlib import Path
 
 from crosswind.cache import cache_directory
@@ -13,8 +12,7 @@ from crosswind.errors import EngineError
 
 HINT = "`make browser` or `crosswind browser install` installs it"
 NPM_TIMEOUT_S = 600
-OLDEST_NODE = 18
-"""The oldest version that the packages run on and that has what the peers use."""
+DENO_PACKAGE = "@deno/linux-x64-glibc"
 
 _HERE = Path(__file__).parent
 _LOCKED = ("package.json", "package-lock.json")
@@ -36,8 +34,8 @@ def installed_packages() -> Path:
 def package_versions() -> dict[str, str]:
     """The version of each package that the peers use, by its name. Raises: EngineError."""
     modules = installed_packages() / "node_modules"
-    names = json.loads((_HERE / "package.json").read_text("utf-8"))["dependencies"]
-    return {name: json.loads((modules / name / "package.json").read_text("utf-8"))["version"] for name in names}
+    wanted = json.loads((_HERE / "package.json").read_text("utf-8"))
+    return {name: _version(modules / name) for name in wanted["dependencies"]}
 
 
 def socketio_bundle() -> Path:
@@ -47,20 +45,22 @@ def socketio_bundle() -> Path:
 
 def deno_program() -> Path:
     """Deno, as its npm package brings it. Raises: EngineError when it is not installed."""
-    found = sorted((installed_packages() / "node_modules" / "@deno").glob("*/deno"))
-    if not found:
-        raise EngineError("Deno is not installed", hint="its npm package is locked for Linux on x86_64 only")
-    return found[0]
+    program = installed_packages() / "node_modules" / DENO_PACKAGE / "deno"
+    if not program.is_file():
+        raise EngineError("Deno is not installed", hint="its npm package is for Linux on x86_64 only")
+    return program
+
+
+def deno_version() -> str:
+    """The version of Deno. Raises: EngineError when it is not installed."""
+    return _version(deno_program().parent)
 
 
 def node_program() -> str:
-    """Node, of the system. Raises: EngineError when there is none, or it is too old."""
+    """Node, of the system. Raises: EngineError when there is none."""
     found = shutil.which("node") or shutil.which("nodejs")
     if found is None:
-        raise EngineError("Node is not installed", hint="apt install nodejs npm")
-    version = _version(found)
-    if int(version.split(".")[0] or 0) < OLDEST_NODE:
-        raise EngineError(f"Node {version} is too old", hint=f"the peers need Node {OLDEST_NODE} or later")
+        raise EngineError("Node is not installed", hint=HINT)
     return found
 
 
@@ -106,13 +106,8 @@ def _npm_ci(directory: Path) -> None:
         raise EngineError(f"npm ci failed: {last}", hint="is npm's registry within reach?")
 
 
-@cache
-def _version(program: str) -> str:
-    try:
-        answer = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise EngineError(f"{program} --version did not answer: {error}", hint="reinstall Node") from error
-    return answer.stdout.strip().removeprefix("v")
+def _version(package: Path) -> str:
+    return str(json.loads((package / "package.json").read_text("utf-8"))["version"])
 
 
 def _lock_digest() -> str:

@@ -1,4 +1,4 @@
-"""Starts a runtime with the program of the peers: this process becomes it, so that signals and standard streams are its own."""
+"""Starts a runtime with the peers' program: this process becomes it, so that signals and streams are its own."""
 
 import json
 import os

@@ -27,8 +27,8 @@ export function failure(error) {
 
 /** Writes into a sample how its exchange failed. */
 export function fill(sample, error) {
-  const { outcome, message } = failure(error);
-  Object.assign(sample, { outcome, error: message });
+  const { outcome, message, connection = sample.connection } = failure(error);
+  Object.assign(sample, { connection, outcome, error: message });
 }
 
 /** `promise`, or a timeout after so many nanoseconds, in which `late` is called. */

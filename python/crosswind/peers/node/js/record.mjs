@@ -5,15 +5,20 @@ import { say } from "./job.mjs";
 const BATCH = 5000;
 
 export class Record {
+  #attempts = 0;
   #connections = [];
   #samples = [];
 
-  /** The number of a connection that was set up. `began`, `ended`: when. */
-  connected({ transport, phases }, began, ended) {
-    const connection = this.#connections.length;
+  /** The number of a connection that is about to be set up. */
+  attempt() {
+    this.#attempts += 1;
+    return this.#attempts - 1;
+  }
+
+  /** A connection has been set up. `began`, `ended`: when. */
+  connected({ number: connection, transport, phases }, began, ended) {
     const times = { transport_ns: null, security_ns: null, upgrade_ns: null, ...phases };
     this.#connections.push({ event: "connected", connection, transport, setup_ns: ended - began, ...times });
-    return connection;
   }
 
   /** The sample of an exchange, to be filled in. */

@@ -39,7 +39,7 @@ export async function call(job) {
   const client = await import(`./${CLIENTS[runtime][transport]}.mjs`);
   const workload = await import(`../workloads/${kind}.mjs`);
   const record = new Record();
-  say({ event: "ready", implementation: client.implementation(), clock: describeClock() });
+  say({ event: "ready", implementation: client.implementation(job), clock: describeClock() });
   await workload.run(new Lane(job, client.connect, record));
   record.print();
   say({ event: "finished" });

@@ -6,7 +6,8 @@ import { webTransportOptions } from "./webtransport.mjs";
 
 const { io } = npm("socket.io-client");
 
-export const implementation = () => describe("socket.io-client", "ws");
+/** The package ws carries WebSocket in either runtime; WebTransport is Deno's own. */
+export const implementation = (job) => describe("socket.io-client", ...(job.workload.transport === "socketio-websocket" ? ["ws"] : []));
 
 export async function connect(job, signal) {
   const { transport, polling, payload } = job.workload;

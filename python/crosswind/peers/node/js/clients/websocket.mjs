@@ -29,13 +29,12 @@ export async function connect(job, signal) {
   signal.addEventListener("abort", () => socket.terminate());
   const stream = { send: (message) => socket.send(message, { binary }), finish: () => {} };
   socket.on("message", (reply) => stream.onReply?.(reply));
-  const began = now();
   await once(socket, "open");
   socket.on("error", (error) => stream.onEnd?.(error));
   socket.on("close", (code) => stream.onEnd?.(new Failure("closed", `the server closed the connection: ${code}`)));
   return {
     transport,
-    phases: phases(times, began, now()),
+    phases: phases(times, now()),
     open: () => stream,
     close: () => {
       const closed = once(socket, "close");
@@ -47,12 +46,12 @@ export async function connect(job, signal) {
 }
 
 function noteTimes(tcp, times) {
+  times.began = now();
   tcp.once("connect", () => (times.connected = now()));
   tcp.once("secureConnect", () => (times.secured = now()));
 }
 
-function phases({ connected, secured }, began, opened) {
-  if (connected === undefined) return {};
+function phases({ began, connected, secured }, opened) {
   const transport_ns = connected - began;
   if (secured === undefined) return { transport_ns, upgrade_ns: opened - connected };
   return { transport_ns, security_ns: secured - connected, upgrade_ns: opened - secured };

@@ -16,6 +16,7 @@ async function setUp(lane, exchange) {
   try {
     const connection = await lane.open();
     sample.connection = connection.number;
+    sample.received_ns = now();
     await lane.close(connection);
   } catch (error) {
     fill(sample, error);

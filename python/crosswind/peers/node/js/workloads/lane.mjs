@@ -1,6 +1,6 @@
 // What the workloads share: connections that are set up within the timeout, and noted.
 import { now } from "../clock.mjs";
-import { within } from "../outcome.mjs";
+import { failure, within } from "../outcome.mjs";
 
 /** How long the orderly end of a connection may take. */
 const CLOSE_NS = 1e9;
@@ -19,16 +19,22 @@ export class Lane {
     return this.workload.timeout_ns;
   }
 
-  /** Opens a connection. `number` is that of its samples. */
+  /** Opens a connection. `number` is that of its samples, and of the failure if there is one. */
   async open() {
+    const number = this.record.attempt();
     const aborting = new AbortController();
     const began = now();
     const connecting = this.#connect(this.job, aborting.signal);
-    // Whatever becomes of it after a timeout.
+    // One that is there too late is not wanted any more.
     connecting.then((connection) => aborting.signal.aborted && connection.abort()).catch(() => {});
-    const connection = await within(connecting, this.timeoutNs, () => aborting.abort());
-    connection.number = this.record.connected(connection, began, now());
-    return connection;
+    try {
+      const connection = await within(connecting, this.timeoutNs, () => aborting.abort());
+      connection.number = number;
+      this.record.connected(connection, began, now());
+      return connection;
+    } catch (error) {
+      throw Object.assign(failure(error), { connection: number });
+    }
   }
 
   /** Ends a connection in an orderly way; one that has gone counts as closed. */

@@ -1,0 +1,58 @@
+"""What peers need beside Crosswind: Chromium, Node and npm of the system, and npm packages (`make browser`)."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from crosswind.errors import EngineError
+from crosswind.peers.node.install import install_packages
+
+DEBIAN_PACKAGES: Mapping[str, str] = MappingProxyType({"chromium": "chromium", "node": "nodejs", "npm": "npm"})
+"""Which package of Debian brings a program."""
+_OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome"), "node": ("nodejs",)}
+_APT_TIMEOUT_S = 1200
+
+
+def install(say: Callable[[str], None]) -> None:
+    """Installs what is missing. Args: say: told what is done and what was found, one line each.
+
+    Raises: EngineError for what cannot be installed; everything else has been.
+    """
+    missing = missing_programs()
+    if missing and os.geteuid() == 0 and shutil.which("apt-get"):
+        say(f"installing {', '.join(missing)} with apt-get")
+        _apt_install([DEBIAN_PACKAGES[name] for name in missing])
+        missing = missing_programs()
+    if "node" not in missing and "npm" not in missing:
+        say(f"npm packages: {install_packages()}")
+    if missing:
+        packages = " ".join(DEBIAN_PACKAGES[name] for name in missing)
+        raise EngineError(
+            f"{' and '.join(missing)} cannot be installed from here", hint=f"as root: apt install {packages}"
+        )
+
+
+def missing_programs() -> list[str]:
+    """The programs that are not on PATH, by the names of `DEBIAN_PACKAGES`."""
+    return [name for name in DEBIAN_PACKAGES if not any(map(shutil.which, (name, *_OTHER_NAMES.get(name, ()))))]
+
+
+def _apt_install(packages: list[str]) -> None:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (
+        ["apt-get", "update", "-qq"],
+        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages],
+    ):
+        try:
+            ended = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=_APT_TIMEOUT_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise EngineError(
+                f"{' '.join(command)} failed: {error}", hint="is Debian's archive within reach?"
+            ) from error
+        if ended.returncode != 0:
+            last = "; ".join(ended.stderr.strip().splitlines()[-2:])
+            raise EngineError(f"{' '.join(command)} failed: {last}", hint="is Debian's archive within reach?")
