@@ -1,0 +1,136 @@
+"""Finds Chromium, starts it, and ends it with every process that it has started."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from crosswind.peers.chromium.devtools import BrowserGoneError, DevTools
+from crosswind.peers.chromium.errors import ChromiumError
+from crosswind.peers.chromium.flags import flags
+from crosswind.peers.chromium.job import Job
+from crosswind.peers.chromium.profile import profile
+
+EXECUTABLE = "CROSSWIND_CHROMIUM"
+"""The environment variable that names the program."""
+EXTRA_FLAGS = "CROSSWIND_CHROMIUM_FLAGS"
+"""The environment variable with further flags."""
+OLDEST = 132
+"""The first version whose `--headless` is the whole browser. Older ones are not tested."""
+
+_PLACES = ("/usr/lib/chromium/chromium", "/usr/lib64/chromium-browser/chromium-browser", "/opt/google/chrome/chrome")
+"""The programs themselves, without the shell scripts that start them with a user's flags."""
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_PIPE_DESCRIPTORS = (3, 4)
+_LOG_BYTES = 4000
+_LOG_LINES = 3
+
+
+@dataclass(frozen=True)
+class Browser:
+    """A running browser. Attributes: version: as 156.0.8078.79."""
+
+    devtools: DevTools
+    version: str
+
+
+def find_chromium() -> str:
+    """Return the path of the program. Raises: ChromiumError when there is none."""
+    if named := os.environ.get(EXECUTABLE):
+        if found := shutil.which(named):
+            return found
+        raise ChromiumError(f"{EXECUTABLE} names {named}, which is no program", hint="unset it, or correct it")
+    places = (*_PLACES, *_NAMES)
+    if found := next(filter(None, map(shutil.which, places)), None):
+        return found
+    raise ChromiumError("Chromium is not installed", hint=f"apt-get install chromium, or set {EXECUTABLE} to its path")
+
+
+@contextlib.contextmanager
+def browser(job: Job) -> Iterator[Browser]:
+    """A browser for this job. Raises: ChromiumError when it does not start, or ends before its use does."""
+    program = find_chromium()
+    extra = os.environ.get(EXTRA_FLAGS, "").split()
+    with profile() as directory, _log(job.directory) as log:
+        pid, devtools = _start([program, *flags(job, directory, extra=extra)], log)
+        try:
+            yield Browser(devtools, _version(devtools))
+        except BrowserGoneError as error:
+            raise ChromiumError(
+                f"Chromium has ended: {_last_words(log)}", hint=_where(log) or f"try {program} --headless --dump-dom"
+            ) from error
+        finally:
+            _end(pid)
+            devtools.close()
+
+
+def _version(devtools: DevTools) -> str:
+    product = str(devtools.call("Browser.getVersion")["product"])
+    version = product.partition("/")[2]
+    if int(version.partition(".")[0] or 0) < OLDEST:
+        raise ChromiumError(
+            f"Chromium {version} is too old", hint=f"install version {OLDEST} or later, or set {EXECUTABLE} to one"
+        )
+    return version
+
+
+def _start(command: list[str], log: IO[bytes]) -> tuple[int, DevTools]:
+    theirs_in, our_out = map(_above_pipe, os.pipe())
+    our_in, theirs_out = map(_above_pipe, os.pipe())
+    try:
+        pid = os.posix_spawn(
+            command[0],
+            command,
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, log.fileno(), 1),
+                (os.POSIX_SPAWN_DUP2, log.fileno(), 2),
+                (os.POSIX_SPAWN_DUP2, theirs_in, _PIPE_DESCRIPTORS[0]),
+                (os.POSIX_SPAWN_DUP2, theirs_out, _PIPE_DESCRIPTORS[1]),
+            ],
+            setsid=True,
+        )
+    except OSError as error:
+        raise ChromiumError(f"cannot start {command[0]}: {error.strerror}") from error
+    finally:
+        os.close(theirs_in)
+        os.close(theirs_out)
+    return pid, DevTools(our_in, our_out)
+
+
+def _above_pipe(descriptor: int) -> int:
+    """The same file under a number that the browser's pipe does not need."""
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(_PIPE_DESCRIPTORS) + 1)
+    os.close(descriptor)
+    return moved
+
+
+def _end(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+def _log(directory: Path | None) -> IO[bytes]:
+    if directory is None:
+        return tempfile.TemporaryFile()
+    return (directory / "chromium.log").open("w+b")
+
+
+def _last_words(log: IO[bytes]) -> str:
+    size = log.seek(0, os.SEEK_END)
+    log.seek(max(0, size - _LOG_BYTES))
+    lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+    return " / ".join(lines[-_LOG_LINES:]) or "it said nothing"
+
+
+def _where(log: IO[bytes]) -> str | None:
+    return f"all that it said: {log.name}" if isinstance(log.name, str) else None

@@ -1,0 +1,123 @@
+"""The job that a peer reads on its standard input (docs/peers.md), as far as a browser can do it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosswind.peers.chromium.errors import ChromiumError
+
+SCHEMA = "crosswind.peer/1"
+
+SECURE = frozenset(
+    {"wss", "https1", "http2", "http3", "webtransport", "webtransport-datagram", "socketio-webtransport"}
+)
+CLEARTEXT = frozenset({"websocket", "http1", "socketio-websocket"})
+HTTP_VERSIONS = {"http1": "http/1.1", "https1": "http/1.1", "http2": "h2", "http3": "h3"}
+"""Transports of HTTP, and the name of their protocol (RFC 7301), as browsers report it."""
+ONE_CONNECTION = frozenset({"http2", "http3"})
+"""Browsers open one connection to a server over these."""
+CONNECTIONS_PER_SERVER = 6
+"""Browsers open that many connections to a server over HTTP/1.1 (net/socket/client_socket_pool_manager.cc)."""
+
+_ABSENT = {
+    "h2c": "browsers speak HTTP/2 in TLS only",
+    "tcp": "pages cannot open TCP connections",
+    "tls": "pages cannot open TLS connections",
+    "udp": "pages cannot send UDP datagrams",
+    "quic": "pages have QUIC as webtransport only",
+    "quic-datagram": "pages have QUIC as webtransport-datagram only",
+}
+_KINDS = ("echo", "connect", "multiplex", "page")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be measured.
+
+    Attributes: workload: as the cell has it, times in ns. certificate_sha256: in hexadecimal, of the DER form.
+        directory: where files of the peer are kept.
+    """
+
+    address: str
+    port: int
+    workload: Mapping[str, Any]
+    certificate_pem: str | None = None
+    certificate_sha256: str | None = None
+    virtual_time: bool = False
+    directory: Path | None = None
+
+    @property
+    def transport(self) -> str:
+        """Its name."""
+        return str(self.workload["transport"])
+
+    @property
+    def kind(self) -> str:
+        """Of the workload."""
+        return str(self.workload["kind"])
+
+    @property
+    def authority(self) -> str:
+        """Host and port as a URL has them."""
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        """The server's, which is also that of the page: so that no request goes to another origin."""
+        return f"{'https' if self.transport in SECURE else 'http'}://{self.authority}"
+
+
+def read_job(text: str) -> Job:
+    """Return the job that `text` is. Raises: ChromiumError when it is none, or not one for a browser."""
+    try:
+        given = json.loads(text)
+        if given["schema"] != SCHEMA:
+            raise ChromiumError(f"the job is of schema {given['schema']!r}", hint=f"this peer reads {SCHEMA}")
+        job = Job(
+            address=given["address"],
+            port=given["port"],
+            workload=given["workload"],
+            certificate_pem=given.get("certificate_pem"),
+            certificate_sha256=given.get("certificate_sha256"),
+            virtual_time=bool(given.get("virtual_time")),
+            directory=Path(given["directory"]) if given.get("directory") else None,
+        )
+        role, transport, kind = given.get("role", "client"), job.transport, job.kind
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"standard input is no job: {type(error).__name__}: {error}"
+        raise ChromiumError(message, hint="one JSON object, as docs/peers.md has it") from error
+    if role != "client":
+        raise ChromiumError(f"Chromium cannot be the {role}", hint="a browser is a client; choose another server")
+    if transport not in SECURE | CLEARTEXT:
+        raise ChromiumError(
+            f"Chromium has no {transport}: {_ABSENT.get(transport, 'this peer does not know it')}",
+            hint=f"transports of a browser: {', '.join(sorted(SECURE | CLEARTEXT))}",
+        )
+    if kind not in _KINDS:
+        raise ChromiumError(f"Chromium cannot run the workload {kind}", hint=f"it can run {', '.join(_KINDS)}")
+    _check_settings(job)
+    return job
+
+
+def _check_settings(job: Job) -> None:
+    workload, transport = job.workload, job.transport
+    if workload.get("resumption", "none") != "none":
+        raise ChromiumError(
+            f"Chromium cannot be told to use resumption = {workload['resumption']}",
+            hint="pages have no say in TLS sessions; leave resumption out",
+        )
+    if job.kind == "page" and transport not in HTTP_VERSIONS:
+        raise ChromiumError(f"a page is not loaded over {transport}", hint=f"choose of {', '.join(HTTP_VERSIONS)}")
+    connections = workload.get("connections") or 1
+    most = 1 if transport in ONE_CONNECTION else CONNECTIONS_PER_SERVER
+    if transport in HTTP_VERSIONS and connections > most:
+        raise ChromiumError(
+            f"Chromium opens no more than {most} connection{'s' * (most > 1)} to a server over {transport},"
+            f" and {connections} are wanted",
+            hint=f"set connections to {most} or less",
+        )
+    if transport in SECURE and not (job.certificate_pem and job.certificate_sha256):
+        raise ChromiumError(f"the job has no certificate, and {transport} is secure", hint="docs/peers.md, The job")

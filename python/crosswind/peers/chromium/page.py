@@ -1,0 +1,114 @@
+"""The page that measures: loads it into the browser without a byte on the network, and runs a job in it."""
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.peers.chromium.browser import Browser
+from crosswind.peers.chromium.devtools import DevTools, Message
+from crosswind.peers.chromium.document import HEADERS, document
+from crosswind.peers.chromium.errors import ChromiumError
+from crosswind.peers.chromium.job import Job
+
+LOAD_TIMEOUT_S = 20.0
+CLOCK_RESOLUTION_NS = 5_000
+"""Of `performance.now()` in an isolated page (Blink's `ClampTimeResolution`)."""
+
+
+@dataclass
+class Page:
+    """A page that is loaded.
+
+    Attributes: origin_ns: CLOCK_MONOTONIC when `performance.now()` of the page was 0. said: what the browser tells
+        developers about failed requests.
+    """
+
+    devtools: DevTools
+    session: str
+    origin_ns: int
+    said: list[str]
+
+    def run(self) -> Mapping[str, Any]:
+        """Runs the job. Returns what the page reports."""
+        report: Mapping[str, Any] = json.loads(self.evaluate("crosswind.run()", timeout_s=None))
+        return report
+
+    def evaluate(self, expression: str, *, timeout_s: float | None = LOAD_TIMEOUT_S) -> Any:
+        """The value of an expression, awaited. Raises: ChromiumError with what it throws."""
+        return evaluate(self.devtools, self.session, expression, timeout_s=timeout_s)
+
+
+def load_page(browser: Browser, job: Job) -> Page:
+    """Loads the page for a job. Raises: ChromiumError when it does not load."""
+    devtools, html = browser.devtools, document(job)
+    session = attach(devtools)
+    said: list[str] = []
+    devtools.on("Log.entryAdded", lambda event: said.append(str(event["entry"]["text"])))
+    devtools.on("Inspector.targetCrashed", _crashed)
+    for domain in ("Inspector", "Log", "Page", "Performance"):
+        devtools.call(f"{domain}.enable", session=session)
+    _navigate(devtools, session, job, html)
+    given = {"workload": dict(job.workload), "origin": job.origin, "certificateSha256": job.certificate_sha256}
+    state = evaluate(devtools, session, f"crosswind.prepare({json.dumps(given)})")
+    if state != {"isolated": True, "secure": True}:
+        raise ChromiumError(f"the page is not isolated, so that its clock is too coarse: {state}")
+    return Page(devtools, session, _origin_ns(devtools, session), said)
+
+
+def attach(devtools: DevTools) -> str:
+    """Returns the session of the browser's first page."""
+    targets = devtools.call("Target.getTargets")["targetInfos"]
+    page = next((target["targetId"] for target in targets if target["type"] == "page"), None)
+    if page is None:
+        page = devtools.call("Target.createTarget", url="about:blank")["targetId"]
+    return str(devtools.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"])
+
+
+def evaluate(devtools: DevTools, session: str, expression: str, *, timeout_s: float | None = LOAD_TIMEOUT_S) -> Any:
+    """The value of an expression in a page, awaited. Raises: ChromiumError with what it throws."""
+    answer = devtools.call(
+        "Runtime.evaluate",
+        session=session,
+        timeout_s=timeout_s,
+        expression=expression,
+        awaitPromise=True,
+        returnByValue=True,
+    )
+    if thrown := answer.get("exceptionDetails"):
+        raise ChromiumError(f"the page failed: {thrown.get('exception', {}).get('description', thrown['text'])}")
+    return answer["result"].get("value")
+
+
+def _navigate(devtools: DevTools, session: str, job: Job, html: str) -> None:
+    """Answers the page's only request here, and gets out of the way of all further ones."""
+    loaded: list[bool] = []
+    url = f"{job.origin}/crosswind"
+    headers = [{"name": name, "value": value} for name, value in HEADERS]
+    body = base64.b64encode(html.encode()).decode("ascii")
+
+    def answer(event: Message) -> None:
+        request = event["requestId"]
+        parameters = {"responseCode": 200, "responseHeaders": headers, "body": body}
+        devtools.send("Fetch.fulfillRequest", session=session, requestId=request, **parameters)
+        devtools.send("Fetch.disable", session=session)
+
+    devtools.on("Fetch.requestPaused", answer)
+    devtools.on("Page.loadEventFired", lambda _: loaded.append(True))
+    devtools.call("Fetch.enable", session=session, patterns=[{"urlPattern": url}])
+    problem = devtools.call("Page.navigate", session=session, url=url).get("errorText")
+    if problem:
+        raise ChromiumError(f"Chromium does not load its page {url}: {problem}")
+    devtools.wait(lambda: bool(loaded), what=f"loading its page {url}", timeout_s=LOAD_TIMEOUT_S)
+
+
+def _origin_ns(devtools: DevTools, session: str) -> int:
+    """Chromium's clock is CLOCK_MONOTONIC (base/time/time_now_posix.cc); a page's begins with its navigation."""
+    metrics = devtools.call("Performance.getMetrics", session=session)["metrics"]
+    started_s: float = next(metric["value"] for metric in metrics if metric["name"] == "NavigationStart")
+    return round(started_s * 1e9)
+
+
+def _crashed(_: Message) -> None:
+    raise ChromiumError("the page in Chromium has crashed", hint="is there enough memory?")

@@ -1,0 +1,98 @@
+// What one job needs: its settings, the connections that it opens, and what is reported of them.
+
+import { toNs, within } from "crosswind/clock.js";
+import { failureOf, timedOut } from "crosswind/failure.js";
+import { Messages } from "crosswind/message.js";
+
+const MODULES = {
+  websocket: "websocket",
+  wss: "websocket",
+  webtransport: "webtransport",
+  "webtransport-datagram": "webtransport",
+  "socketio-websocket": "socketio",
+  "socketio-webtransport": "socketio",
+  http1: "fetch",
+  https1: "fetch",
+  http2: "fetch",
+  http3: "fetch",
+};
+const CLOSE_MS = 1000;
+
+/** The session of a job, once the module of its transport is there. */
+export async function prepare(job) {
+  const { open } = await import(`crosswind/${MODULES[job.workload.transport]}.js`);
+  return new Session(job, open);
+}
+
+class Session {
+  constructor(job, openConnection) {
+    this.job = job;
+    this.workload = job.workload;
+    this.openConnection = openConnection;
+    this.timeoutMs = job.workload.timeout_ns / 1e6;
+    this.messages = new Messages(job.workload.payload === "text");
+    this.connected = [];
+    this.samples = [];
+    this.count = 0;
+  }
+
+  /** Opens a connection. Rejects with a `Failure`, whose `connection` is its number. */
+  async open() {
+    const number = this.count++;
+    const beginMs = performance.now();
+    let connection;
+    try {
+      const opening = this.openConnection(this.job);
+      connection = opening.connection;
+      const phases = await within(opening.opened, this.timeoutMs, timedOut("connect", this.timeoutMs));
+      const setupMs = performance.now() - beginMs;
+      const opened = { connection, number };
+      // Over HTTP the first request opens the connection, and its reply says how.
+      if (!connection.opensWithRequest) this.note(opened, { setupMs, ...phases, transport: await connection.inUse() });
+      return opened;
+    } catch (error) {
+      connection?.abort();
+      throw Object.assign(failureOf(error), { connection: number });
+    }
+  }
+
+  /** Reports how a connection was opened. Times in ms of `performance.now()`. */
+  note({ number }, { transport, setupMs, transportMs = null, securityMs = null, upgradeMs = null }) {
+    this.connected.push({
+      connection: number,
+      transport,
+      setup_ns: toNs(setupMs),
+      transport_ns: toNs(transportMs),
+      security_ns: toNs(securityMs),
+      upgrade_ns: toNs(upgradeMs),
+    });
+  }
+
+  /** Reports an exchange. */
+  add(sample) {
+    const { exchange, connection, stream, outcome, error, sentBytes, receivedBytes } = sample;
+    this.samples.push([
+      exchange, connection, stream, toNs(sample.intended), toNs(sample.sent), toNs(sample.received), sentBytes, receivedBytes, outcome, error,
+    ]);
+  }
+
+  /** Ends a connection in an orderly way; one that is already gone counts as closed. */
+  async close({ connection }) {
+    await within(connection.close(), CLOSE_MS, null).catch(() => {});
+  }
+
+  result() {
+    return { connected: this.connected, samples: this.samples };
+  }
+}
+
+/** A sample of which nothing is known yet. */
+export const newSample = (exchange, more = {}) => ({
+  exchange, connection: 0, stream: 0, intended: null, sent: null, received: null, sentBytes: 0, receivedBytes: 0, outcome: "error", error: null, ...more,
+});
+
+/** Makes a sample that of a failed exchange. */
+export function fail(sample, failure) {
+  sample.outcome = failure.outcome;
+  sample.error = failure.message;
+}

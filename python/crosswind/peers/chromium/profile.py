@@ -1,0 +1,50 @@
+"""The browser's profile: a temporary directory that does not outlive its use, whatever ends this process."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_PREFIX = "crosswind-chromium-"
+_MIN_AGE_S = 60.0
+"""A younger directory may belong to a process that has yet to lock it."""
+
+
+@contextlib.contextmanager
+def profile() -> Iterator[Path]:
+    """A new directory, removed at the end. What earlier processes left behind when they were killed is removed too."""
+    _remove_left_behind(Path(tempfile.gettempdir()))
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    try:
+        yield path
+    finally:
+        _remove(path)
+        os.close(held)
+
+
+def _remove_left_behind(directory: Path) -> None:
+    for path in directory.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime < _MIN_AGE_S:
+                continue
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                # Whoever uses it holds the lock.
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _remove(path)
+            finally:
+                os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    # Processes of the browser that were killed may have been about to make another file.
+    for _ in range(3):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            return
