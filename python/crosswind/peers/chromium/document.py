@@ -21,7 +21,7 @@ HEADERS = (
 def document(job: Job) -> str:
     """Return the HTML. Its import map has each module of page/ as crosswind/NAME.js, and the Socket.IO client.
 
-    Raises: ChromiumError when the job needs Socket.IO's client, and it is not installed.
+    Raises: CrosswindError when the job needs Socket.IO's client, and it is not installed.
     """
     imports = {
         f"{_PREFIX}{file.name}": _data(file.read_bytes())
@@ -33,6 +33,8 @@ def document(job: Job) -> str:
     return "\n".join([
         "<!doctype html>",
         "<title>Crosswind</title>",
+        # Without it the browser asks the server for /favicon.ico.
+        '<link rel="icon" href="data:,">',
         f'<script type="importmap">{json.dumps({"imports": imports})}</script>',
         f'<script type="module" src="{imports[f"{_PREFIX}main.js"]}"></script>',
     ])  # fmt: skip
@@ -43,4 +45,10 @@ def _data(module: bytes) -> str:
 
 
 def _socketio_client() -> bytes:
-    raise ChromiumError("Socket.IO's client is not installed", hint="make browser")
+    from crosswind.peers.node.install import installed_packages
+
+    module = installed_packages() / "node_modules" / "socket.io-client" / "dist" / "socket.io.esm.min.js"
+    try:
+        return module.read_bytes()
+    except OSError as error:
+        raise ChromiumError(f"cannot read {module}: {error.strerror}", hint="`make browser` installs it") from error

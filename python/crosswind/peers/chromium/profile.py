@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import tempfile
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _PREFIX = "crosswind-chromium-"
+_PREFERENCES = {"net": {"network_prediction_options": 2}}
+"""Never connect to a server before a page asks for it (chrome/browser/preloading/preloading_prefs.h)."""
 _MIN_AGE_S = 60.0
 """A younger directory may belong to a process that has yet to lock it."""
 
@@ -21,6 +24,8 @@ def profile() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix=_PREFIX))
     held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(held, fcntl.LOCK_EX)
+    (path / "Default").mkdir()
+    (path / "Default" / "Preferences").write_text(json.dumps(_PREFERENCES), encoding="ascii")
     try:
         yield path
     finally:

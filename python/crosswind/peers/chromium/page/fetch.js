@@ -1,0 +1,85 @@
+// HTTP by `fetch`. A message is the body of a POST, its answer that of the response. The browser chooses the connection, and opens
+// one with the first request that needs it; what it did, resource timing tells, since the page has the server's origin.
+
+import { closed, Failure, NetworkFailure } from "crosswind/failure.js";
+
+const PROTOCOLS = { "http/1.1": { "http:": "http1", "https:": "https1" }, h2: { "https:": "http2" }, h3: { "https:": "http3" } };
+
+/** Opens nothing: that is for the first request to do. Where each exchange is to have a new connection, the old ones are closed. */
+export function open({ workload }) {
+  const fresh = workload.connection === "new" || workload.kind === "connect";
+  return { connection: new FetchConnection(), opened: fresh ? globalThis.crosswind.closeConnections() : Promise.resolve({}) };
+}
+
+class FetchConnection {
+  opensWithRequest = true;
+  under = new Set();
+  first = true;
+
+  /** Any number of requests. `onReply(message, receivedMs, details)`, `onEnd(failure, number)` for one that failed. */
+  async stream({ onReply, onEnd }) {
+    const send = (message, number) => {
+      this.request("POST", "/echo", message).then(
+        ({ body, receivedMs, details }) => onReply(body, receivedMs, details),
+        (error) => onEnd(error, number),
+      );
+    };
+    return { send, finish: async () => {} };
+  }
+
+  /** A request of the smallest kind, for its connection. Returns how that was opened. */
+  async probe(timeoutMs) {
+    const timer = setTimeout(() => this.abort(new Failure("timeout", `cannot connect: timed out after ${timeoutMs / 1e3} s`)), timeoutMs);
+    const { details } = await this.request("GET", "/bytes/0").finally(() => clearTimeout(timer));
+    if (!details.connected) throw new Failure("error", "cannot connect: Chromium used a connection that it had");
+    return details.connected;
+  }
+
+  async request(method, path, body) {
+    const controller = new AbortController();
+    this.under.add(controller);
+    try {
+      const response = await fetch(path, { method, body, cache: "no-store", signal: controller.signal });
+      const reply = new Uint8Array(await response.arrayBuffer());
+      const receivedMs = performance.now();
+      if (!response.ok) throw new Failure("protocol", `cannot exchange: the server answered ${response.status}`);
+      return { body: reply, receivedMs, details: this.details(path) };
+    } catch (error) {
+      if (error instanceof Failure) throw error;
+      throw new NetworkFailure("cannot exchange");
+    } finally {
+      this.under.delete(controller);
+    }
+  }
+
+  /** What resource timing says of the request that was answered last: with which connection, if it opened one. */
+  details(path) {
+    const entry = performance.getEntriesByType("resource").findLast(({ name }) => name.endsWith(path));
+    performance.clearResourceTimings();
+    if (entry === undefined) return {};
+    const opened = this.first || entry.connectEnd > entry.connectStart;
+    this.first = false;
+    if (!opened) return {};
+    const transport = PROTOCOLS[entry.nextHopProtocol]?.[location.protocol] ?? `http over ${entry.nextHopProtocol}`;
+    const secureMs = entry.secureConnectionStart > 0 ? entry.connectEnd - entry.secureConnectionStart : null;
+    const quic = entry.nextHopProtocol === "h3";
+    return {
+      // The time of the first exchange is without that of opening its connection.
+      sentMs: entry.requestStart,
+      connected: {
+        transport,
+        setupMs: entry.connectEnd - entry.connectStart,
+        transportMs: quic ? null : entry.connectEnd - entry.connectStart - (secureMs ?? 0),
+        securityMs: secureMs,
+      },
+    };
+  }
+
+  /** The browser keeps its connections; they end with it, or when a new one is wanted. */
+  async close() {}
+
+  /** Ends what is under way, and over HTTP/1.1 its connections. */
+  abort(reason = closed("exchange")) {
+    for (const controller of this.under) controller.abort(reason);
+  }
+}
