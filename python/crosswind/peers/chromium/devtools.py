@@ -4,6 +4,7 @@ import json
 import os
 import select
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,8 @@ class DevTools:
         self._poll = select.poll()
         self._poll.register(reader, select.POLLIN)
         self._parts: list[bytes] = []
+        # A handler may itself wait for an answer, and handles further messages meanwhile.
+        self._unread: deque[bytes] = deque()
         self._number = 0
         self._replies: dict[int, Message] = {}
         self._handlers: dict[str, Callable[[Message], None]] = {}
@@ -72,6 +75,9 @@ class DevTools:
         """Handles events until `done`. Raises: ChromiumError after `timeout_s` if that is given; BrowserGoneError."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while not done():
+            if self._unread:
+                self._dispatch(json.loads(self._unread.popleft()))
+                continue
             left_ms = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
             if not self._poll.poll(left_ms):
                 raise ChromiumError(f"Chromium gave no answer to {what} within {timeout_s:g} s")
@@ -84,7 +90,7 @@ class DevTools:
         head, *rest = part.split(b"\0")
         self._parts.append(head)
         for start in rest:
-            self._dispatch(json.loads(b"".join(self._parts)))
+            self._unread.append(b"".join(self._parts))
             self._parts = [start]
 
     def _dispatch(self, message: Message) -> None:

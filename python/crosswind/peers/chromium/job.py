@@ -119,5 +119,14 @@ def _check_settings(job: Job) -> None:
             f" and {connections} are wanted",
             hint=f"set connections to {most} or less",
         )
+    if (
+        transport in HTTP_VERSIONS
+        and connections > 1
+        and (job.kind == "connect" or workload.get("connection") == "new")
+    ):
+        raise ChromiumError(
+            f"Chromium opens new connections over {transport} one after another only, and {connections} are wanted",
+            hint="set connections to 1",
+        )
     if transport in SECURE and not (job.certificate_pem and job.certificate_sha256):
         raise ChromiumError(f"the job has no certificate, and {transport} is secure", hint="docs/peers.md, The job")

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.peers.chromium.browser import Browser
+from crosswind.peers.chromium.connections import Connections, wants_new_connections
 from crosswind.peers.chromium.devtools import DevTools, Message
 from crosswind.peers.chromium.document import HEADERS, document
 from crosswind.peers.chromium.errors import ChromiumError
+from crosswind.peers.chromium.evaluation import LOAD_TIMEOUT_S, evaluate
 from crosswind.peers.chromium.job import Job
 
-LOAD_TIMEOUT_S = 20.0
 CLOCK_RESOLUTION_NS = 5_000
 """Of `performance.now()` in an isolated page (Blink's `ClampTimeResolution`)."""
 
@@ -50,7 +51,10 @@ def load_page(browser: Browser, job: Job) -> Page:
     for domain in ("Inspector", "Log", "Page", "Performance"):
         devtools.call(f"{domain}.enable", session=session)
     _navigate(devtools, session, job, html)
+    if wants_new_connections(job):
+        Connections(devtools).serve(session)
     given = {"workload": dict(job.workload), "origin": job.origin, "certificateSha256": job.certificate_sha256}
+    given["virtualTime"] = job.virtual_time
     state = evaluate(devtools, session, f"crosswind.prepare({json.dumps(given)})")
     if state != {"isolated": True, "secure": True}:
         raise ChromiumError(f"the page is not isolated, so that its clock is too coarse: {state}")
@@ -64,21 +68,6 @@ def attach(devtools: DevTools) -> str:
     if page is None:
         page = devtools.call("Target.createTarget", url="about:blank")["targetId"]
     return str(devtools.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"])
-
-
-def evaluate(devtools: DevTools, session: str, expression: str, *, timeout_s: float | None = LOAD_TIMEOUT_S) -> Any:
-    """The value of an expression in a page, awaited. Raises: ChromiumError with what it throws."""
-    answer = devtools.call(
-        "Runtime.evaluate",
-        session=session,
-        timeout_s=timeout_s,
-        expression=expression,
-        awaitPromise=True,
-        returnByValue=True,
-    )
-    if thrown := answer.get("exceptionDetails"):
-        raise ChromiumError(f"the page failed: {thrown.get('exception', {}).get('description', thrown['text'])}")
-    return answer["result"].get("value")
 
 
 def _navigate(devtools: DevTools, session: str, job: Job, html: str) -> None:

@@ -4,6 +4,7 @@ import { prepare } from "crosswind/session.js";
 
 let session = null;
 let workload = null;
+let waiting = [];
 
 globalThis.crosswind = {
   /** Loads what the job needs. Nothing is sent. */
@@ -17,5 +18,19 @@ globalThis.crosswind = {
   async run() {
     await workload.run(session);
     return JSON.stringify(session.result());
+  },
+
+  /** Has the browser close its connections, which is done from outside; resolves when `connectionsClosed` is called. */
+  closeConnections() {
+    return new Promise((resolve) => {
+      waiting.push(resolve);
+      globalThis.crosswindCloseConnections("");
+    });
+  },
+
+  connectionsClosed() {
+    const answered = waiting;
+    waiting = [];
+    for (const resolve of answered) resolve({});
   },
 };

@@ -1,0 +1,49 @@
+"""Closes the browser's kept connections, so that the next request opens a new one. Pages cannot do that."""
+
+from crosswind.peers.chromium.devtools import DevTools, Message
+from crosswind.peers.chromium.evaluation import evaluate
+from crosswind.peers.chromium.job import HTTP_VERSIONS, Job
+
+BINDING = "crosswindCloseConnections"
+"""The function by which a page asks for it."""
+_URL = "chrome://net-internals/#sockets"
+# The answer to the second message means that the first has been done: both go the same way, in order.
+_CLOSE = """import("chrome://resources/js/cr.js").then((resources) => {
+  chrome.send("flushSocketPools");
+  return resources.sendWithPromise("hstsQuery", "localhost");
+})"""
+
+
+def wants_new_connections(job: Job) -> bool:
+    """Whether the browser must not use the connections that it has."""
+    return job.transport in HTTP_VERSIONS and (
+        job.kind in ("connect", "page") or job.workload.get("connection") == "new"
+    )
+
+
+class Connections:
+    """The browser's own page about its connections, which can close them."""
+
+    def __init__(self, devtools: DevTools) -> None:
+        self._devtools = devtools
+        target = devtools.call("Target.createTarget", url=_URL, background=True)["targetId"]
+        self._session = devtools.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        # Until it is loaded nothing can be imported; the wait is for the page's own scripts.
+        self._ask("document.readyState === 'complete' || new Promise((resolve) => addEventListener('load', resolve))")
+
+    def close(self) -> None:
+        """Closes all connections, busy or not. Raises: ChromiumError."""
+        self._ask(_CLOSE)
+
+    def serve(self, page: str) -> None:
+        """Has the page of that session ask for it by the function of the name `BINDING`."""
+        self._devtools.call("Runtime.addBinding", session=page, name=BINDING)
+
+        def close(_: Message) -> None:
+            self.close()
+            self._devtools.send("Runtime.evaluate", session=page, expression="crosswind.connectionsClosed()")
+
+        self._devtools.on("Runtime.bindingCalled", close)
+
+    def _ask(self, expression: str) -> None:
+        evaluate(self._devtools, self._session, f"Promise.resolve({expression}).then(() => true)")
