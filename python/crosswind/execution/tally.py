@@ -34,8 +34,8 @@ class TimeLeft:
         self._predicted_s += self._predicted(planned)
 
     def expected_s(self, planned: PlannedCell) -> float:
-        """How long a repetition will take: the mean of its cell's so far; before there is any, the forecast times by how
-        much forecasts were wrong.
+        """How long a repetition will take: the mean of its cell's so far; before there is any, the forecast times by
+        how much forecasts were wrong.
         """
         measured = self._of_cell.get(planned.cell)
         if measured:
