@@ -28,6 +28,7 @@ class KeyType(StrEnum):
     TRANSPORT = "transport"
     QUEUE = "queue"
     ARGUMENTS = "arguments"
+    PEER = "peer"
 
 
 class Unit(StrEnum):

@@ -3,7 +3,7 @@
 use crosswind_host::{ErrorKind as HostErrorKind, HostError};
 use crosswind_ledger::LedgerError;
 use crosswind_settings::SettingError;
-use crosswind_workload::WorkloadError;
+use crosswind_workload::{Fault, WorkloadError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -129,6 +129,12 @@ impl From<HostError> for CellError {
     }
 }
 
+impl From<Fault> for CellError {
+    fn from(fault: Fault) -> Self {
+        Self { hint: fault.hint, ..Self::new(ErrorKind::Host, fault.message) }
+    }
+}
+
 impl From<WorkloadError> for CellError {
     fn from(error: WorkloadError) -> Self {
         match error {
@@ -136,6 +142,7 @@ impl From<WorkloadError> for CellError {
             WorkloadError::Transport(error) => Self::new(ErrorKind::Host, error.to_string()),
             WorkloadError::Setting(_) => Self::new(ErrorKind::Unsupported, error.to_string())
                 .hint("ask for a value that this kernel takes, or leave it to the kernel"),
+            WorkloadError::Peer { message, hint } => Self { hint, ..Self::new(ErrorKind::Host, message) },
             WorkloadError::Panicked => Self::internal(error.to_string()),
         }
     }

@@ -7,7 +7,7 @@ use crosswind_ledger::{
     DeviceCounters, DropCause, FidelityReport, LedgerReport, Observed, TimeReport, kernel_drops_in_words,
 };
 use crosswind_transport::SocketReadback;
-use crosswind_workload::{Measured, OutcomeCount, ProgramEnd};
+use crosswind_workload::{Measured, OutcomeCount, PeersReport, ProgramEnd};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -42,6 +42,8 @@ pub struct CellResult {
     pub queueing_ns: Option<Directions<TimeReport>>,
     /// How the client program ended; null where there was none.
     pub program: Option<ProgramEnd>,
+    /// Who the two ends were; null where both were Crosswind's own, or programs without the peer protocol.
+    pub peers: Option<PeersReport>,
     /// What the cell ran on.
     pub versions: Versions,
     /// How the process itself did.
@@ -200,6 +202,7 @@ impl CellResult {
             profile: run.profile,
             queueing_ns,
             program: measured.program,
+            peers: measured.peers,
             versions: Versions {
                 crosswind_cell: env!("CARGO_PKG_VERSION"),
                 kernel: sysctl::get("kernel.osrelease").unwrap_or_default(),

@@ -165,7 +165,8 @@ impl Run<'_> {
     fn measure(&self, on_event: &mut OnEvent<'_>) -> Result<(Measured, Option<ExchangeDelay>), CellError> {
         let progress = crosswind_workload::Progress::default();
         let context = Context::new(self.testbed, settings(self.cell)?, &progress, self.threads)
-            .with_output(self.cell.output.directory.as_deref());
+            .with_output(self.cell.output.directory.as_deref())
+            .with_peers_of(&self.cell.workload, self.virtual_time, self.deadline);
         let pause = Duration::from_nanos(self.cell.heartbeat_ns);
         let waiting = std::thread::current();
         std::thread::scope(|scope| {
@@ -176,7 +177,8 @@ impl Run<'_> {
             });
             while !running.is_finished() {
                 std::thread::park_timeout(pause);
-                if let Err(error) = self.heartbeat(progress.snapshot(), on_event) {
+                let fault = progress.fault().map_or(Ok(()), |fault| Err(CellError::from(fault)));
+                if let Err(error) = fault.and_then(|()| self.heartbeat(progress.snapshot(), on_event)) {
                     // The workload's threads still wait for packets; only the end of the process ends them.
                     write_last_event(&Event::from(&error));
                     std::process::exit(error.exit_status().into());
@@ -189,7 +191,7 @@ impl Run<'_> {
 
     /// How much longer exchanges were so far because processors were busy with something else.
     fn exchange_delay(&self, now: crosswind_workload::Snapshot) -> Option<ExchangeDelay> {
-        if self.virtual_time || !self.testbed.is_emulated() {
+        if self.virtual_time || !self.testbed.is_emulated() || self.threads.are_hidden() {
             return None;
         }
         let alone = self.cell.placement.watch.is_none();
@@ -230,7 +232,9 @@ fn settings(cell: &Cell) -> Result<Settings, CellError> {
     let needs = cell.workload.connections();
     let mut security = None;
     if needs.is_some_and(|needs| needs.transport.features().secure) {
-        let mut own = Security::new().map_err(|e| CellError::internal(e.to_string()))?;
+        let (_, server) = cell.path.family.addresses();
+        let own = if cell.workload.peers().any() { Security::of_address(server) } else { Security::new() };
+        let mut own = own.map_err(|e| CellError::internal(e.to_string()))?;
         if let (true, Some(directory)) = (cell.output.capture, &cell.output.directory) {
             let log = KeyLogFile::create(&directory.join("keys.log")).map_err(|e| CellError::disk("keys.log", &e))?;
             own = own.with_key_log(Arc::new(log));

@@ -20,6 +20,11 @@ impl Clock {
         Instant::from_nanos(read(ClockId::CLOCK_MONOTONIC).saturating_sub(self.origin_ns))
     }
 
+    /// What `CLOCK_MONOTONIC` showed at the origin, nanoseconds.
+    pub const fn origin_ns(&self) -> u64 {
+        self.origin_ns
+    }
+
     /// Unix time of the origin, nanoseconds, by the wall clock's reading now.
     pub fn wall_clock_origin_ns(&self) -> u64 {
         read(ClockId::CLOCK_REALTIME).saturating_sub(self.now().as_nanos())

@@ -4,6 +4,7 @@ use crate::error::{HostError, Result};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::thread;
 
@@ -32,6 +33,11 @@ impl Namespace {
     pub fn enter(&self) -> Result<()> {
         setns(self.file.as_fd(), CloneFlags::CLONE_NEWNET)
             .map_err(|e| HostError::new("cannot enter a network namespace", e))
+    }
+
+    /// The number that its kernel gives it.
+    pub fn number(&self) -> std::io::Result<u64> {
+        Ok(self.file.metadata()?.ino())
     }
 
     /// Runs `work` inside the namespace and returns what it returns. The calling thread stays where it is.

@@ -11,10 +11,11 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::time::TimeSpec;
 use nix::unistd::Pid;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -40,6 +41,28 @@ pub struct Programs {
 /// A program that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramId(usize);
+
+/// The standard streams that a program is started with.
+#[derive(Debug)]
+pub struct Streams {
+    /// What it reads.
+    pub input: Stdio,
+    /// Where it writes.
+    pub output: Stdio,
+    /// Where it writes its errors.
+    pub errors: Stdio,
+}
+
+/// What came of waiting for a program's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It wrote this many bytes.
+    Bytes(usize),
+    /// It has closed its output, or has ended and left nothing to be read.
+    End,
+    /// Neither, until the limit.
+    Nothing,
+}
 
 struct Request {
     command: Command,
@@ -71,14 +94,13 @@ impl Programs {
         Ok(Self { starter, init, started: Vec::new() })
     }
 
-    /// Starts `arguments` in `namespace`, on `cpus` (any, when empty), with its output in two files.
+    /// Starts `arguments` in `namespace`, on `cpus` (any, when empty).
     pub fn start(
         &mut self,
         namespace: &Namespace,
         cpus: &[usize],
         arguments: &[String],
-        output: Stdio,
-        errors: Stdio,
+        streams: Streams,
     ) -> Result<ProgramId> {
         let Some((program, rest)) = arguments.split_first() else {
             return Err(HostError::unsupported("a program was to be started", "its argument list is empty"));
@@ -90,7 +112,7 @@ impl Programs {
         let pinned = !cpus.is_empty();
         let network = namespace.as_raw_fd();
         let mut command = Command::new(program);
-        command.args(rest).stdin(Stdio::null()).stdout(output).stderr(errors);
+        command.args(rest).stdin(streams.input).stdout(streams.output).stderr(streams.errors);
         // SAFETY: only async-signal-safe system calls between fork and exec; `namespace` holds the descriptor open until
         // spawn has returned.
         unsafe {
@@ -113,6 +135,46 @@ impl Programs {
         })?;
         self.started.push(child);
         Ok(ProgramId(self.started.len() - 1))
+    }
+
+    /// This end of the pipes that a program was started with, each once: its input, its output, its errors.
+    pub fn pipes(&mut self, program: ProgramId) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
+        let child = &mut self.started[program.0];
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    }
+
+    /// Waits until a program has written to `output` or has ended, at most `limit`. What another process writes that has inherited its
+    /// output is heard for as long as the program itself runs.
+    pub fn hear(
+        &self,
+        program: ProgramId,
+        output: &mut ChildStdout,
+        buffer: &mut [u8],
+        limit: Duration,
+    ) -> Result<Heard> {
+        let failed = |cause| HostError::new("cannot read what a program writes", cause);
+        let end = descriptor_of(&self.started[program.0]).map_err(failed)?;
+        let deadline = Instant::now() + limit;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let mut watched =
+                [PollFd::new(output.as_fd(), PollFlags::POLLIN), PollFd::new(end.as_fd(), PollFlags::POLLIN)];
+            match ppoll(&mut watched, Some(TimeSpec::from_duration(left)), None) {
+                Ok(0) => return Ok(Heard::Nothing),
+                Ok(_) if watched[0].any().unwrap_or(false) => {
+                    let count = output.read(buffer).map_err(failed)?;
+                    return Ok(if count == 0 { Heard::End } else { Heard::Bytes(count) });
+                }
+                Ok(_) => return Ok(Heard::End),
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(failed(error.into())),
+            }
+        }
+    }
+
+    /// The PID namespace of all of them, by the number that its kernel gives it.
+    pub fn namespace_number(&self) -> io::Result<u64> {
+        Ok(std::fs::metadata(format!("/proc/{}/ns/pid", self.init.id()))?.ino())
     }
 
     /// How a program ended, once it has; `None` when it has not after `limit`.

@@ -97,7 +97,8 @@ pub fn run_and_wait_ns_of(thread: i32) -> io::Result<(u64, u64)> {
     schedstat(&format!("/proc/self/task/{thread}/schedstat"))
 }
 
-fn schedstat(path: &str) -> io::Result<(u64, u64)> {
+/// The same of any thread, by the path of its file.
+pub(crate) fn schedstat(path: &str) -> io::Result<(u64, u64)> {
     let text = fs::read_to_string(path)?;
     let mut numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
     match (numbers.next(), numbers.next()) {

@@ -20,6 +20,10 @@ pub struct Threads {
 #[derive(Debug, Default)]
 struct Times {
     running: Vec<(Side, i32)>,
+    /// Threads of programs that others wrote, as they were last seen.
+    programs: Vec<(Side, Starvation)>,
+    /// Those could not be seen.
+    programs_hidden: bool,
     /// Of each host, the thread that waited longest among those that have ended.
     worst: [Starvation; 2],
     /// How long all those that have ended ran, and waited.
@@ -55,7 +59,8 @@ impl Threads {
     /// The longest time that a thread has waited for threads of other cells so far, nanoseconds.
     pub fn longest_wait_ns(&self) -> u64 {
         let Ok(times) = self.times.lock() else { return 0 };
-        let running: Vec<_> = times.running.iter().filter_map(|(_, id)| run_and_wait_ns_of(*id).ok()).collect();
+        let mut running: Vec<_> = times.running.iter().filter_map(|(_, id)| run_and_wait_ns_of(*id).ok()).collect();
+        running.extend(times.programs.iter().map(|(_, thread)| (thread.run_ns, thread.wait_ns)));
         let run_ns = times.run_ns + running.iter().map(|(run, _)| run).sum::<u64>();
         let ended = times.worst.iter().map(|thread| (thread.run_ns, thread.wait_ns));
         ended.chain(running).map(|(run, wait)| for_others(run, wait, run_ns)).max().unwrap_or(0)
@@ -65,15 +70,35 @@ impl Threads {
     pub fn waited_ns(&self) -> u64 {
         let Ok(times) = self.times.lock() else { return 0 };
         let running = times.running.iter().filter_map(|(_, id)| run_and_wait_ns_of(*id).ok());
-        times.wait_ns + running.map(|(_, wait)| wait).sum::<u64>()
+        let programs = times.programs.iter().map(|(_, thread)| thread.wait_ns).sum::<u64>();
+        times.wait_ns + programs + running.map(|(_, wait)| wait).sum::<u64>()
+    }
+
+    /// Takes what was seen of the threads of programs that others wrote, in place of what was seen before; `None` where nothing can
+    /// be seen of them.
+    pub fn note_programs(&self, threads: Option<Vec<(Side, Starvation)>>) {
+        if let Ok(mut times) = self.times.lock() {
+            times.programs_hidden = threads.is_none();
+            times.programs = threads.unwrap_or_default();
+        }
+    }
+
+    /// Whether there are threads of which it is not known how long they waited.
+    pub fn are_hidden(&self) -> bool {
+        self.times.lock().is_ok_and(|times| times.programs_hidden)
     }
 
     /// Of each host, the thread that waited longest, once all have ended: client, server.
     pub fn worst(&self) -> [Starvation; 2] {
         let Ok(times) = self.times.lock() else { return Default::default() };
-        times
-            .worst
-            .map(|thread| Starvation { wait_ns: for_others(thread.run_ns, thread.wait_ns, times.run_ns), ..thread })
+        let run_ns = times.run_ns + times.programs.iter().map(|(_, thread)| thread.run_ns).sum::<u64>();
+        let adjusted =
+            |thread: Starvation| Starvation { wait_ns: for_others(thread.run_ns, thread.wait_ns, run_ns), ..thread };
+        [Side::Forward, Side::Reverse].map(|side| {
+            let programs = times.programs.iter().filter(|(of, _)| *of == side).map(|(_, thread)| adjusted(*thread));
+            let own = adjusted(times.worst[side as usize]);
+            programs.fold(own, |worst, thread| if thread.wait_ns > worst.wait_ns { thread } else { worst })
+        })
     }
 }
 
@@ -144,6 +169,17 @@ mod tests {
         assert!(threads.waited_ns() >= 250);
         drop(entered);
         assert!(threads.waited_ns() >= 250);
+    }
+
+    #[test]
+    fn threads_of_programs_count_as_those_of_the_cell() {
+        let threads = Threads::default();
+        let seen = |run_ns, wait_ns| Starvation { run_ns, wait_ns, elapsed_ns: 1000 };
+        threads.note_programs(Some(vec![(Side::Forward, seen(300, 250)), (Side::Reverse, seen(200, 90))]));
+        assert_eq!(threads.worst().map(|thread| thread.wait_ns), [50, 0]);
+        assert_eq!((threads.longest_wait_ns(), threads.waited_ns(), threads.are_hidden()), (50, 340, false));
+        threads.note_programs(None);
+        assert!(threads.are_hidden() && threads.waited_ns() == 0);
     }
 
     #[test]

@@ -19,15 +19,27 @@ pub struct Group {
     pub keys: Vec<Key>,
 }
 
+/// What was described so far, by its type.
+static KNOWN: LazyLock<Mutex<HashMap<TypeId, &'static Group>>> = LazyLock::new(Mutex::default);
+
 /// What `T` holds. A type is described once and kept.
 ///
 /// # Panics
 /// When a field of `T` has a type that no key has, which is a fault of `T`.
 pub fn describe<T: JsonSchema + 'static>() -> &'static Group {
-    static KNOWN: LazyLock<Mutex<HashMap<TypeId, &'static Group>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     // Leaked on purpose: there are as many groups as there are types.
     known.entry(TypeId::of::<T>()).or_insert_with(|| Box::leak(Box::new(group_of::<T>())))
+}
+
+/// What `T` and `Common` hold together, as [`describe`]: what `T` is about, and the keys of both.
+pub fn describe_with<T: JsonSchema + 'static, Common: JsonSchema + 'static>() -> &'static Group {
+    let (own, common) = (describe::<T>(), describe::<Common>());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(TypeId::of::<(T, Common)>()).or_insert_with(|| {
+        let keys = own.keys.iter().chain(&common.keys).cloned().collect();
+        Box::leak(Box::new(Group { help: own.help.clone(), keys }))
+    })
 }
 
 fn group_of<T: JsonSchema>() -> Group {

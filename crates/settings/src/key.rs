@@ -67,6 +67,8 @@ pub enum KeyType {
     Queue,
     /// A program and its arguments.
     Arguments,
+    /// A program that takes the place of a client or server: `{"name": "...", "command": [...], "ready": ...}`.
+    Peer,
 }
 
 /// The unit of a value.

@@ -59,7 +59,7 @@ impl Key {
             (KeyType::Choice, Value::String(word)) => return self.check_choice(word),
             (KeyType::Boolean, Value::Bool(_))
             | (KeyType::String | KeyType::Transport, Value::String(_))
-            | (KeyType::Queue, Value::Object(_)) => return Ok(()),
+            | (KeyType::Queue | KeyType::Peer, Value::Object(_)) => return Ok(()),
             (KeyType::Arguments, Value::Array(words)) if words.iter().all(Value::is_string) => return Ok(()),
             (KeyType::Integer, _) => "a whole number",
             (KeyType::Number, _) => "a number",
@@ -69,6 +69,7 @@ impl Key {
             (KeyType::Transport, _) => "the name of a transport",
             (KeyType::Queue, _) => r#"{"packets": N} or {"bytes": N}"#,
             (KeyType::Arguments, _) => "a list of texts",
+            (KeyType::Peer, _) => r#"null or {"name": "...", "command": [...], "ready": ...}"#,
         };
         Err(self.refused(format!("{value} is not {expected}")))
     }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -43,6 +44,7 @@ pub struct Security {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
     certificate_pem: String,
+    key_pem: String,
     trust: Trust,
     server_name: ServerName<'static>,
     key_log: Option<Arc<dyn KeyLog>>,
@@ -75,17 +77,31 @@ impl Security {
     /// When no random key can be made.
     pub fn new() -> Result<Self, TransportError> {
         let now = time::OffsetDateTime::now_utc();
-        Self::valid(now - time::Duration::hours(1), now + time::Duration::days(13))
+        Self::valid(now - time::Duration::hours(1), now + time::Duration::days(13), &[])
     }
 
-    /// The same certificate, valid at another time.
+    /// The same certificate for an `address` beside, by which clients that somebody else wrote connect.
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn valid(from: time::OffsetDateTime, to: time::OffsetDateTime) -> Result<Self, TransportError> {
+    pub fn of_address(address: IpAddr) -> Result<Self, TransportError> {
+        let now = time::OffsetDateTime::now_utc();
+        Self::valid(now - time::Duration::hours(1), now + time::Duration::days(13), &[address])
+    }
+
+    /// The same certificate, valid at another time, and for some addresses beside.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn valid(
+        from: time::OffsetDateTime,
+        to: time::OffsetDateTime,
+        addresses: &[IpAddr],
+    ) -> Result<Self, TransportError> {
         let failed = failed("cannot make a certificate");
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|e| failed(&e))?;
-        let names = ["localhost", "127.0.0.1", "::1"].map(String::from);
+        let names = ["localhost", "127.0.0.1", "::1"].map(String::from).into_iter();
+        let names: Vec<String> = names.chain(addresses.iter().map(IpAddr::to_string)).collect();
         let mut params = CertificateParams::new(names).map_err(|e| failed(&e))?;
         params.not_before = from;
         params.not_after = to;
@@ -93,6 +109,7 @@ impl Security {
         let key_der = PrivateKeyDer::try_from(key.serialize_der()).map_err(|e| failed(&e))?;
         Ok(Self {
             certificate_pem: certificate.pem(),
+            key_pem: key.serialize_pem(),
             certificate: certificate.into(),
             key: key_der,
             trust: Trust::Own,
@@ -123,6 +140,11 @@ impl Security {
     /// The server's certificate, PEM.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
+    }
+
+    /// The key of the server's certificate, PEM (PKCS #8).
+    pub fn key_pem(&self) -> &str {
+        &self.key_pem
     }
 
     /// The server's certificate, DER.

@@ -1,24 +1,36 @@
 //! What every workload is given: the hosts, the connections' settings, the clock, and where progress is reported.
 
 use crate::WorkloadError;
+use crate::peer::Peers;
 use crate::progress::Progress;
+use crate::registry::WorkloadConfig;
 use crosswind_host::{Clock, HostError, Testbed, Threads, Traffic, realtime, thread_cpu_ns};
 use crosswind_path::Side;
 use crosswind_transport::{Phases, Resumption, Settings};
+use serde_json::{Map, Value};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Instant;
 
 /// The port that servers listen on; the namespace is new, so it is free.
 const PORT: u16 = 7; // echo, RFC 862
+/// The same where a peer takes part: browsers connect to no port of a well-known service, and not every server may listen on one.
+const PEER_PORT: u16 = 4433;
 
 /// What a workload runs on.
 pub struct Context<'a> {
     pub(crate) testbed: &'a Testbed,
     pub(crate) settings: Settings,
     pub(crate) output: Option<&'a Path>,
+    pub(crate) peers: Peers,
+    /// The workload as its peers are told it.
+    pub(crate) workload: Map<String, Value>,
+    pub(crate) virtual_time: bool,
+    /// When the cell has to be done.
+    pub(crate) deadline: Option<Instant>,
     pub(crate) progress: &'a Progress,
     pub(crate) resumptions: Resumptions,
     setup: OnceLock<Traffic>,
@@ -36,6 +48,10 @@ impl<'a> Context<'a> {
             testbed,
             settings,
             output: None,
+            peers: Peers::default(),
+            workload: Map::new(),
+            virtual_time: false,
+            deadline: None,
             progress,
             resumptions: Resumptions::default(),
             setup: OnceLock::new(),
@@ -48,6 +64,21 @@ impl<'a> Context<'a> {
     pub fn with_output(mut self, directory: Option<&'a Path>) -> Self {
         self.output = directory;
         self
+    }
+
+    /// With the peers of `workload`, in virtual time or not, and the `deadline` of the cell.
+    #[must_use]
+    pub fn with_peers_of(mut self, workload: &WorkloadConfig, virtual_time: bool, deadline: Instant) -> Self {
+        self.peers = workload.peers().clone();
+        self.workload = workload.settings_for_peers();
+        self.virtual_time = virtual_time;
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// What counts how long the hosts' threads wait.
+    pub(crate) const fn threads(&self) -> &Threads {
+        self.threads
     }
 
     pub(crate) fn clock(&self) -> Clock {
@@ -67,7 +98,7 @@ impl<'a> Context<'a> {
     }
 
     pub(crate) fn server_address(&self) -> SocketAddr {
-        SocketAddr::new(self.testbed.server_address, PORT)
+        SocketAddr::new(self.testbed.server_address, if self.peers.any() { PEER_PORT } else { PORT })
     }
 
     /// Starts a thread on the host that sends in the direction of `side`: in its namespace, on its processor.

@@ -15,6 +15,14 @@ pub enum WorkloadError {
     /// The kernel did not take a setting.
     #[error("the kernel did not take a socket setting: {0}")]
     Setting(String),
+    /// A peer did not do what it was asked.
+    #[error("{message}")]
+    Peer {
+        /// Which one, what it did, and its last words.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
     /// A fault of the workload itself.
     #[error("a thread of the workload panicked")]
     Panicked,

@@ -34,7 +34,8 @@ fn end_of(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn words_of(text: &str) -> String {
+/// Likewise of a text that it wrote.
+pub fn words_of(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(printable).filter(|line| !line.is_empty()).collect();
     let marked = |mark: &str| lines.iter().rev().find_map(|line| line.strip_prefix(mark));
     if let Some(error) = marked("error: ") {

@@ -5,6 +5,7 @@
 //!
 //! - `workload`: what a workload says of itself ([`WorkloadSettings`]) and does ([`Workload`]).
 //! - `session`: the frame of those that use a transport: clients on lanes side by side, a server with its streams.
+//! - `peer`: programs that take the place of the client or the server.
 //! - `closed_loop`, `open_loop`, `schedule`, `flow`: how messages are sent, and when. `answers`: how they are answered.
 
 mod answers;
@@ -24,6 +25,7 @@ mod multiplex;
 mod open_loop;
 mod pace;
 mod page;
+mod peer;
 mod program;
 mod progress;
 mod registry;
@@ -40,7 +42,8 @@ pub use context::Context;
 pub use demand::TrafficPattern;
 pub use error::WorkloadError;
 pub use measured::{Measured, OutcomeCount, ProgramEnd};
-pub use progress::{Progress, Snapshot};
+pub use peer::{EndReport, Peer, PeerClock, Peers, PeersReport};
+pub use progress::{Fault, Progress, Snapshot};
 pub use registry::{Kind, WorkloadConfig, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};
 pub use workload::{ConnectionNeeds, PathFacts, Workload, WorkloadSettings};

@@ -1,5 +1,6 @@
 //! What a workload measured.
 
+use crate::peer::PeersReport;
 use crate::{PageObject, Sample};
 use crosswind_host::Traffic;
 use crosswind_transport::{Outcome, SocketReadback};
@@ -26,6 +27,8 @@ pub struct Measured {
     pub setup: Option<Traffic>,
     /// How the client program ended, of the workload `program`.
     pub program: Option<ProgramEnd>,
+    /// Who the two ends were, where one of them was a peer.
+    pub peers: Option<PeersReport>,
     /// What a reader should know.
     pub warnings: Vec<String>,
 }

@@ -6,7 +6,7 @@ use crate::last_words::last_words;
 use crate::measured::{Measured, ProgramEnd};
 use crate::workload::{ConnectionNeeds, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, Workload, WorkloadSettings, number};
 use crate::{Sample, WorkloadError};
-use crosswind_host::program::{ProgramId, Programs, end_in_words, output_file};
+use crosswind_host::program::{ProgramId, Programs, Streams, end_in_words, output_file};
 use crosswind_host::{ErrorKind, HostError, Testbed};
 use crosswind_settings::SettingError;
 use crosswind_transport::{Features, Outcome};
@@ -41,6 +41,7 @@ pub struct Program {
 
 impl WorkloadSettings for Program {
     const KIND: &'static str = "program";
+    const TAKES_PEERS: bool = false;
     const SAMPLE: &'static str = "the client, from its start to its end";
 
     fn fits(_features: &Features) -> bool {
@@ -160,7 +161,8 @@ fn start(
         _ => (&testbed.server, testbed.cpus.server()),
     };
     let arguments = with_addresses(arguments, testbed);
-    Ok(programs.start(namespace, cpus, &arguments, file("out")?, file("err")?)?)
+    let streams = Streams { input: Stdio::null(), output: file("out")?, errors: file("err")? };
+    Ok(programs.start(namespace, cpus, &arguments, streams)?)
 }
 
 /// How a server had ended when its client did.

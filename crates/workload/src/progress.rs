@@ -1,5 +1,6 @@
 //! How far a workload is: written by its threads, read by whoever shows it.
 
+use crate::WorkloadError;
 use crosswind_ledger::TimeHistogram;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,16 @@ pub struct Progress {
     done: AtomicU64,
     lost: AtomicU64,
     times: Mutex<TimeHistogram>,
+    fault: Mutex<Option<Fault>>,
+}
+
+/// Why the cell has no result, though its threads still run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What went wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
 }
 
 /// Progress at one moment.
@@ -25,7 +36,12 @@ pub struct Snapshot {
 
 impl Default for Progress {
     fn default() -> Self {
-        Self { done: AtomicU64::new(0), lost: AtomicU64::new(0), times: Mutex::new(TimeHistogram::new()) }
+        Self {
+            done: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            times: Mutex::new(TimeHistogram::new()),
+            fault: Mutex::default(),
+        }
     }
 }
 
@@ -40,6 +56,19 @@ impl Progress {
             }
         }
         self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// There will be no result, because of `error`; threads of the workload may still wait for long.
+    pub(crate) fn fail(&self, error: &WorkloadError) {
+        let hint = if let WorkloadError::Peer { hint, .. } = error { hint.clone() } else { None };
+        if let Ok(mut fault) = self.fault.lock() {
+            fault.get_or_insert(Fault { message: error.to_string(), hint });
+        }
+    }
+
+    /// Why there will be no result, if so.
+    pub fn fault(&self) -> Option<Fault> {
+        self.fault.lock().ok()?.clone()
     }
 
     /// How far it is now.

@@ -1,7 +1,8 @@
 //! Every workload there is: one line each. And the workload of a cell, read and checked.
 
+use crate::peer::Peers;
 use crate::workload::{ConnectionNeeds, PathFacts, Workload, WorkloadSettings};
-use crosswind_settings::{Group, KeyType, SettingError, describe, read};
+use crosswind_settings::{Group, KeyType, SettingError, check, describe, describe_with, read};
 use crosswind_transport::{Features, Payload, Resumption, TransportRef, all, find};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -37,7 +38,7 @@ pub fn kinds() -> impl Iterator<Item = &'static Kind> {
 
 impl Kind {
     const fn of<W: WorkloadSettings>() -> Self {
-        Self { name: W::KIND, sample: W::SAMPLE, fits: W::fits, settings: describe::<W>, read: read_kind::<W> }
+        Self { name: W::KIND, sample: W::SAMPLE, fits: W::fits, settings: group_of::<W>, read: read_kind::<W> }
     }
 
     /// What it is, and its keys.
@@ -56,6 +57,7 @@ impl Kind {
 pub struct WorkloadConfig {
     settings: Map<String, Value>,
     workload: Arc<dyn Workload>,
+    peers: Peers,
 }
 
 impl WorkloadConfig {
@@ -69,6 +71,28 @@ impl WorkloadConfig {
         let mut own = object.clone();
         own.shift_remove("kind");
         (kind.read)(&own, path)
+    }
+
+    /// Who takes the place of its client and its server.
+    pub const fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
+    /// Its settings as a peer is told them.
+    pub fn settings_for_peers(&self) -> Map<String, Value> {
+        let own = |(name, _): &(&String, &Value)| !Peers::names().contains(&name.as_str());
+        self.settings.iter().filter(own).map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// Whether it does something else with another seed; what others wrote may do anything.
+    pub fn is_random(&self) -> bool {
+        self.peers.any() || self.workload.is_random()
+    }
+
+    /// Whether the samples are to say how many of each message's own packets the path dropped. Packets are attributed to messages by
+    /// what a client of our own hands to the kernel, and when.
+    pub fn wants_own_drops(&self) -> bool {
+        !self.peers.any() && self.workload.wants_own_drops()
     }
 }
 
@@ -102,8 +126,13 @@ fn read_kind<W: WorkloadSettings>(
     object: &Map<String, Value>,
     path: &PathFacts,
 ) -> Result<WorkloadConfig, SettingError> {
-    check_transport_name(object, describe::<W>())?;
-    let mut settings: W = read(object)?;
+    let group = group_of::<W>();
+    check_transport_name(object, group)?;
+    check(object, &group.keys)?;
+    let (own, of_peers) = split(object, W::TAKES_PEERS);
+    let peers: Peers = read(&of_peers)?;
+    peers.check()?;
+    let mut settings: W = read(&own)?;
     settings.fill_in(path);
     if let Some(needs) = settings.connections() {
         check_fit::<W>(needs.transport)?;
@@ -118,7 +147,20 @@ fn read_kind<W: WorkloadSettings>(
     };
     let mut with_kind = Map::from_iter([("kind".to_owned(), W::KIND.into())]);
     with_kind.extend(filled_in);
-    Ok(WorkloadConfig { settings: with_kind, workload: Arc::new(settings) })
+    if let (true, Ok(Value::Object(peers))) = (W::TAKES_PEERS, serde_json::to_value(&peers)) {
+        with_kind.extend(peers);
+    }
+    Ok(WorkloadConfig { settings: with_kind, workload: Arc::new(settings), peers })
+}
+
+/// What a kind of workload is, and its keys: its own and, where peers can take part in it, theirs.
+fn group_of<W: WorkloadSettings>() -> &'static Group {
+    if W::TAKES_PEERS { describe_with::<W, Peers>() } else { describe::<W>() }
+}
+
+/// The keys of the workload itself and those of its peers, if it takes any.
+fn split(object: &Map<String, Value>, takes_peers: bool) -> (Map<String, Value>, Map<String, Value>) {
+    object.clone().into_iter().partition(|(name, _)| !takes_peers || !Peers::names().contains(&name.as_str()))
 }
 
 /// Refuses a transport that there is not, with the names of those that there are.

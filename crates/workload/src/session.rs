@@ -5,6 +5,7 @@ use crate::exchange::{Exchange, first_errors};
 use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::Sizes;
+use crate::peer;
 use crate::seen::{Seen, SeenByPort};
 use crate::server::{ServeStream, Server};
 use crate::workload::{ConnectionNeeds, Workload};
@@ -47,6 +48,9 @@ pub trait ClientServer: Workload {
 
 /// Starts the server, runs the clients side by side, stops the server, and puts together what both saw.
 pub fn run<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measured, WorkloadError> {
+    if context.peers.any() {
+        return peer::session::run(workload, context);
+    }
     let needs = workload.needs();
     let serve = workload.server(context.clock());
     let server = Server::new(context, needs, &serve);
@@ -59,29 +63,32 @@ pub fn run<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measu
     })?;
     let served = server.into_served()?;
     add_server_side(workload, &mut exchanges, &served.seen);
-    exchanges.sort_by_key(|exchange| exchange.sample.exchange);
     let sockets = [readback.into_inner(), served.readback];
     check_settings(context, &sockets)?;
+    Ok(Measured { sockets, cpu_ns: [client_cpu_ns, served.cpu_ns], ..measured_of(context, exchanges) })
+}
+
+/// What clients of our own have measured, less what is known of their sockets and threads.
+pub fn measured_of(context: &Context<'_>, mut exchanges: Vec<Exchange>) -> Measured {
+    exchanges.sort_by_key(|exchange| exchange.sample.exchange);
     let first_errors = first_errors(&exchanges);
     let (mut samples, mut objects) = (Vec::with_capacity(exchanges.len()), Vec::new());
     for mut exchange in exchanges {
         samples.push(exchange.sample);
         objects.append(&mut exchange.objects);
     }
-    Ok(Measured {
+    Measured {
         samples,
         first_errors,
         objects,
-        sockets,
-        cpu_ns: [client_cpu_ns, served.cpu_ns],
         setup: context.setup(),
-        program: None,
         warnings: context.resumptions.warning().into_iter().collect(),
-    })
+        ..Measured::default()
+    }
 }
 
 /// Runs every client to its end. Returns their exchanges and the CPU time of their threads.
-fn run_clients<W: ClientServer>(
+pub fn run_clients<W: ClientServer>(
     workload: &W,
     context: &Context<'_>,
     readback: &OnceLock<SocketReadback>,
@@ -125,7 +132,7 @@ fn add_server_side<W: ClientServer>(workload: &W, exchanges: &mut [Exchange], se
 }
 
 /// Whether the kernel took what was set on the sockets.
-fn check_settings(context: &Context<'_>, sockets: &[Option<SocketReadback>; 2]) -> Result<(), WorkloadError> {
+pub fn check_settings(context: &Context<'_>, sockets: &[Option<SocketReadback>; 2]) -> Result<(), WorkloadError> {
     for readback in sockets.iter().flatten() {
         if let Some(mismatch) = context.settings.socket.mismatch(readback) {
             return Err(WorkloadError::Setting(mismatch));

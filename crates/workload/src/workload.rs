@@ -23,6 +23,9 @@ pub trait WorkloadSettings: Workload + Serialize + DeserializeOwned + JsonSchema
     /// What one row of the samples is.
     const SAMPLE: &'static str;
 
+    /// Whether peers can take the place of its client and its server (docs/peers.md). Not, where it brings programs of its own.
+    const TAKES_PEERS: bool = true;
+
     /// Whether a transport with these features can carry it. Never, for a workload that brings programs of its own.
     fn fits(features: &Features) -> bool;
 

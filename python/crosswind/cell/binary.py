@@ -14,7 +14,8 @@ from crosswind.errors import EngineError
 
 BINARY = "crosswind-cell"
 _ADDRESSES = ("{server}", "{client}")
-"""Placeholders that crosswind-cell fills in itself."""
+_OF_PEERS = ("{address}", "{port}")
+"""Placeholders that crosswind-cell fills in itself: those of the workload `program`, and those of peers."""
 
 _WORD_IN_BRACES = re.compile(r"(?<![$%{])\{[A-Za-z_][A-Za-z0-9_]*\}(?!\})")
 """What may be meant as a placeholder: not ${server} of a shell, %{http_code} of curl, {{server}} of a template."""
@@ -51,16 +52,16 @@ def find_binary() -> Path:
 
 
 def placeholders(binary: Path) -> dict[str, str]:
-    """What the placeholders in argument lists of the workload `program` stand for on this machine."""
+    """What the placeholders in the argument lists of programs and peers stand for on this machine."""
     return {"{python}": sys.executable or "python3", "{cell}": str(binary.absolute())}
 
 
-def misspelt_placeholder(command: Iterable[str], binary: Path) -> tuple[str, str] | None:
+def misspelt_placeholder(command: Iterable[str], binary: Path, *, of_peer: bool = False) -> tuple[str, str] | None:
     """What looks like a placeholder in an argument list and is none, and the one that is likely to be meant.
 
     Other words in braces stay as they are: scripts, formats and JSON are full of them.
     """
-    known = [*_ADDRESSES, *placeholders(binary)]
+    known = [*(_OF_PEERS if of_peer else _ADDRESSES), *placeholders(binary)]
     for argument in command:
         for word in _WORD_IN_BRACES.findall(argument):
             close = difflib.get_close_matches(word, known, n=1, cutoff=_CLOSE)
@@ -81,20 +82,25 @@ def used_placeholders(cells: Iterable[Mapping[str, Any]], binary: Path) -> dict[
 
 def filled_in(cell: Mapping[str, Any], binary: Path) -> Mapping[str, Any]:
     """The cell with its programs' placeholders filled in; those for addresses are crosswind-cell's own."""
-    commands = commands_of(cell)
-    if not commands:
-        return cell
+    workload = cell.get("workload") or {}
     known = placeholders(binary)
-    filled = {end: [_replaced(argument, known) for argument in command] for end, command in commands.items()}
-    return {**cell, "workload": {**cell["workload"], **filled}}
+    filled: dict[str, Any] = {}
+    for end, command in commands_of(cell).items():
+        own = [_replaced(argument, known) for argument in command]
+        filled[end] = own if runs_programs(cell) else {**workload[end], "command": own}
+    return {**cell, "workload": {**workload, **filled}} if filled else cell
+
+
+def runs_programs(cell: Mapping[str, Any]) -> bool:
+    """Whether the argument lists of a cell are those of the workload `program`, and not of peers."""
+    return bool((cell.get("workload") or {}).get("kind") == "program")
 
 
 def commands_of(cell: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The argument lists of a cell, by end; none but for the workload `program`."""
+    """The argument lists of a cell, by end: of the programs or of the peers that it runs."""
     workload = cell.get("workload") or {}
-    if workload.get("kind") != "program":
-        return {}
-    return {end: list(workload[end]) for end in ("client", "server") if workload.get(end)}
+    given = {end: workload[end] for end in ("client", "server") if workload.get(end)}
+    return {end: list(value if runs_programs(cell) else value["command"]) for end, value in given.items()}
 
 
 def _replaced(argument: str, known: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from crosswind.catalog import Carrier, catalog
-from crosswind.cell.binary import REINSTALL, commands_of, misspelt_placeholder
+from crosswind.cell.binary import REINSTALL, commands_of, misspelt_placeholder, runs_programs
 from crosswind.cell.clocks import Clock, clock_for
 from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.refusal import Refusal, refusal_error
@@ -181,7 +181,8 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
 def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
     """Why the argument lists of a cell's programs cannot be meant, if so."""
     for end, command in commands_of(cell).items():
-        if (found := misspelt_placeholder(command, binary)) is not None:
+        found = misspelt_placeholder(command, binary, of_peer=not runs_programs(cell))
+        if found is not None:
             word, meant = found
             hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"
             return Refusal(f"workload.{end}", f"workload.{end} has {word}, which is no placeholder", hint)

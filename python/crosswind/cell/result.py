@@ -235,6 +235,34 @@ class Versions(ProtocolRecord):
     kernel: str
 
 
+class PeerClock(ProtocolRecord):
+    """The clock of a client's times."""
+
+    name: str
+    resolution_ns: int
+
+
+class PeerEnd(ProtocolRecord):
+    """Who one end was: `native`, or a peer. `processor_wait_ns` is null where it was not measured.
+
+    `implementation` is the program with its version, as it calls itself; `facts` are what else it has counted.
+    """
+
+    name: str
+    implementation: str | None
+    clock: PeerClock | None
+    processor_wait_ns: int | None
+    facts: dict[str, float]
+
+
+class Peers(ProtocolRecord):
+    """Who the ends were. `verified_transport`: what the client found every connection to be; null if it cannot tell."""
+
+    client: PeerEnd
+    server: PeerEnd
+    verified_transport: str | None
+
+
 class Finished(ProtocolRecord):
     """The cell ran to its end: its result."""
 
@@ -246,6 +274,7 @@ class Finished(ProtocolRecord):
     warnings: tuple[str, ...]
     samples: SampleCounts
     program: ProgramEnd | None
+    peers: Peers | None
     ledger: Ledger
     fidelity: Fidelity | None
     queueing_ns: DirectionTimes | None
@@ -287,6 +316,6 @@ _NO_EXCHANGE_DELAY = {"exchange_delay_ns": 10**18, "exchange_delay_share": 1.0}
 """What stands for the budget of versions that did not measure it: no bound."""
 
 _NOT_ALWAYS_WRITTEN = {
-    **dict.fromkeys(("program", "traffic", "profile", "queueing_ns", "peak_memory_bytes")),
+    **dict.fromkeys(("program", "peers", "traffic", "profile", "queueing_ns", "peak_memory_bytes")),
     "virtual_time": False,
 }

@@ -10,7 +10,7 @@ from typing import Any
 from crosswind.catalog import catalog
 from crosswind.study.cells import Cell
 from crosswind.study.keys import DIRECTIONS, default_transport
-from crosswind.study.levels import Level, Value
+from crosswind.study.levels import Level, Peer, Value
 from crosswind.study.resolve import Resolved, resolve
 from crosswind.units import Queue
 
@@ -44,6 +44,8 @@ def _object(settings: tuple[Resolved, ...]) -> Json:
 def _json(value: Value) -> Any:
     if isinstance(value, Decimal):
         return float(value)
+    if isinstance(value, Peer):
+        return {"name": value.name, "command": list(value.command), "ready": value.ready}
     if isinstance(value, Queue):
         return {"packets": value.packets} if value.packets is not None else {"bytes": value.size_bytes}
     return list(value) if isinstance(value, tuple) else value

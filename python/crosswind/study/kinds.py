@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from crosswind import units
 from crosswind.catalog import Key, KeyType, Unit, catalog
 from crosswind.study.levels import Level, Value, Values, did_you_mean, text_of
+from crosswind.study.peers import PEER_EXAMPLE, peer_schema, read_peer
 from crosswind.units import UnitError, shown
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class Kind:
 
     Args: parse: raw TOML value to its meaning, raises UnitError. schema: JSON Schema of one value.
           example: a value as it is written in a file. is_list: one value is itself a list (of arguments), so that a
-          factor is a list of lists. can_vary: False where a list is refused.
+          factor is a list of lists. can_vary: False where a list is refused. is_peer: a value may name a peer.
+          read: raw TOML to all values, where that takes more than `parse` of each.
     """
 
     parse: Callable[[object], Value]
@@ -36,6 +38,8 @@ class Kind:
     example: str
     is_list: bool = False
     can_vary: bool = True
+    is_peer: bool = False
+    read: Callable[[object], Values] | None = None
 
     def level(self, raw: object) -> Level:
         """One value, read. Raises: UnitError."""
@@ -43,9 +47,11 @@ class Kind:
 
     def values(self, raw: object) -> Values:
         """One value or a list of them, read; a list must have different levels. Raises: UnitError."""
+        if self.read is not None:
+            return self.read(raw)
         is_factor = isinstance(raw, list) and not (self.is_list and not any(isinstance(item, list) for item in raw))
         if not is_factor:
-            return Values((self.level(raw),))
+            return Values((self.level(raw),), raw=raw)
         assert isinstance(raw, list)
         if not self.can_vary:
             raise UnitError(f"{shown(raw)} is a list", hint="this key takes one value; use one [[part]] for each")
@@ -61,7 +67,7 @@ class Kind:
                 same = "twice" if first == level.text else f'and "{first}", which is the same'
                 raise UnitError(f'the list has "{level.text}" {same}', hint="the levels of a factor must differ")
             seen[level.value] = level
-        return Values(levels, is_factor=True)
+        return Values(levels, is_factor=True, raw=raw)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
         from pydantic_core import core_schema
@@ -80,6 +86,9 @@ def kind_of(keys: Sequence[Key]) -> Kind:
     It takes what any of them does. Raises: ValueError when they are not of one type.
     """
     first = keys[0]
+    types = {key.type for key in keys}
+    if types == {KeyType.PEER, KeyType.ARGUMENTS}:
+        return peer_or_program(first.study)
     if any((key.type, key.unit) != (first.type, first.unit) for key in keys):
         raise ValueError(f"the key {first.study} of the catalogue has several types")
     lows, highs = [key.minimum for key in keys], [key.maximum for key in keys]
@@ -215,6 +224,10 @@ def _word(_key: Key) -> Kind:
 
 
 def _arguments(_key: Key) -> Kind:
+    return _arguments_of_program()
+
+
+def _arguments_of_program() -> Kind:
     """An argument list, a program and what it is given; a list of such lists is a factor."""
     example = '["ping", "-c", "3", "{server}"]'
 
@@ -232,6 +245,33 @@ def _arguments(_key: Key) -> Kind:
 
 def _queue(_key: Key) -> Kind:
     return Kind(units.parse_queue, _text(r"[0-9.]+ ?(p|packets|B|kB|MB|GB|KiB|MiB|GiB)"), '"100p"')
+
+
+def peer(end: str) -> Kind:
+    """Who the client or the server of a workload is: Crosswind's own, a peer by its name, or a program."""
+    return Kind(lambda raw: read_peer(end, raw), peer_schema(end), PEER_EXAMPLE, is_peer=True)
+
+
+def peer_or_program(end: str) -> Kind:
+    """The same key of several kinds of workload: of `program` an argument list, of the others a peer.
+
+    Which of the two a list of texts is, only the kind of workload says: a command, or levels of a factor.
+    """
+    of_peer, of_program = peer(end), _arguments_of_program()
+
+    def parse(raw: object) -> Value:
+        return of_program.parse(raw) if isinstance(raw, list) else of_peer.parse(raw)
+
+    def values(raw: object) -> Values:
+        try:
+            return of_peer.values(raw)
+        except UnitError:
+            if not isinstance(raw, list):
+                raise
+            return of_program.values(raw)
+
+    schema = {"anyOf": [of_peer.schema, of_program.schema]}
+    return Kind(parse, schema, PEER_EXAMPLE, is_peer=True, read=values)
 
 
 def _text(pattern: str) -> dict[str, Any]:
@@ -277,4 +317,5 @@ _BY_TYPE: Mapping[KeyType, Callable[[Key], Kind]] = {
     KeyType.TRANSPORT: lambda _key: choice(catalog().transports),
     KeyType.QUEUE: _queue,
     KeyType.ARGUMENTS: _arguments,
+    KeyType.PEER: lambda key: peer(key.study),
 }

@@ -11,8 +11,22 @@ from decimal import Decimal
 
 from crosswind.units import Queue
 
-Value = int | float | Decimal | str | bool | Queue | tuple[str, ...] | None
-"""What a value means: ns, bytes, bit/s and counts as whole numbers, None for an unlimited rate."""
+
+@dataclass(frozen=True)
+class Peer:
+    """A program that takes the place of a workload's own client or server (docs/peers.md).
+
+    Attributes: name: as it is shown. command: with placeholders. ready: None of one that follows the peer protocol.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    ready: str | None = None
+
+
+Value = int | float | Decimal | str | bool | Queue | Peer | tuple[str, ...] | None
+"""What a value means: ns, bytes, bit/s and counts as whole numbers, None for an unlimited rate, and for Crosswind's own
+client or server."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +40,14 @@ class Level:
 
 @dataclass(frozen=True)
 class Values:
-    """What a key is set to. No levels: the key is absent. `is_factor`: it was written as a list."""
+    """What a key is set to. No levels: the key is absent. `is_factor`: it was written as a list.
+
+    raw: as it was written.
+    """
 
     levels: tuple[Level, ...] = ()
     is_factor: bool = False
+    raw: object = field(default=None, compare=False, repr=False)
 
     def __bool__(self) -> bool:
         return bool(self.levels)
@@ -41,6 +59,8 @@ def text_of(raw: object) -> str:
         return "true" if raw else "false"
     if isinstance(raw, list):
         return shlex.join(str(item) for item in raw)
+    if isinstance(raw, dict):
+        return str(raw.get("name") or text_of(raw.get("command", "")))
     return str(raw).strip()
 
 

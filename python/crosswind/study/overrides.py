@@ -5,6 +5,7 @@ The result is a document like any other and is checked like any other; this file
 
 import copy
 import shlex
+import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,8 +32,8 @@ def override(
     places: dict[Location, str] = {}
     # The general key first: `path.loss` clears both directions, and `path.forward.loss` then sets one.
     for key in sorted(overrides, key=lambda key: key.count(".")):
-        raw = _raw(key, overrides[key], labels[key])
         for location in _targets(changed, key, labels[key]):
+            raw = _raw(key, overrides[key], labels[key], _workload_at(changed, location))
             table: Any = changed
             for step in location[:-1]:
                 table = table[step] if isinstance(step, int) else table.setdefault(step, {})
@@ -80,12 +81,26 @@ def _clear_directions(table: dict[str, Any], location: Location) -> None:
             table.get(direction, {}).pop(location[-1], None)
 
 
-def _raw(key: str, value: object, label: str) -> object:
-    """What would stand in the file: a list where a string has commas, numbers and truth values as such."""
+def _workload_at(document: Mapping[str, Any], location: Location) -> object:
+    """The kind of workload that a place of the document belongs to; None where none is set yet."""
+    of_study = document.get("workload", {}).get("kind")
+    if len(location) > 2 and location[0] == "part" and isinstance(location[1], int):
+        return document["part"][location[1]].get("workload", {}).get("kind", of_study)
+    return of_study
+
+
+def _raw(key: str, value: object, label: str, workload: object) -> object:
+    """What would stand in the file: a list where a string has commas, numbers and truth values as such.
+
+    Args: workload: the kind for which it is set.
+    """
     if not isinstance(value, str):
         return _copied(value)
     kind = next((kind for dotted, kind in KINDS.items() if key.endswith(dotted)), None)
-    if kind is not None and kind.is_list:
+    if kind is not None and kind.is_peer and workload != "program":
+        if value.lstrip().startswith(("{", "[")):
+            return _toml(value, label)
+    elif kind is not None and (kind.is_list or kind.is_peer):
         try:
             return shlex.split(value)
         except ValueError as error:
@@ -98,6 +113,17 @@ def _raw(key: str, value: object, label: str) -> object:
             f"{label}: {key}: a level is empty", hint="write the levels with one comma between, as 0%,2%,5%"
         )
     return pieces[0] if len(pieces) == 1 else pieces
+
+
+def _toml(text: str, label: str) -> object:
+    """A value in the words of a study file. Raises: StudyError."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(
+            f"{label}: {shown(text)} is not a value of TOML: {error}",
+            hint='as in { command = ["python3", "client.py"] }',
+        ) from None
 
 
 def _scalar(text: str) -> object:

@@ -90,7 +90,7 @@ def _part(base: Mapping[str, Values], table: PartTable | None, place: Location) 
         hint = f"{kind.levels[0].text} takes {', '.join(sorted(takes - {'kind'}))}"
         message = f"workload {kind.levels[0].text} does not take {key[9:]}"
         raise CellError((*place, *key.split(".")), message, hint)
-    ordered = {key: fits[key] for key in KINDS if key in fits}
+    ordered = {key: _of_kind(key, fits[key], kind.levels[0].text) for key in KINDS if key in fits}
     where = {key: (*place, *key.split(".")) if key in own else tuple(key.split(".")) for key in ordered}
     part = Part("" if table is None else table.name, place, ordered, where)
     _refuse_wrong_values(part)
@@ -98,6 +98,16 @@ def _part(base: Mapping[str, Values], table: PartTable | None, place: Location) 
     _refuse_idle_keys(part)
     _refuse_idle_network(part)
     return part
+
+
+def _of_kind(key: str, values: Values, kind: str) -> Values:
+    """What a key is set to, where one kind of workload means something else by the same text than another."""
+    if not KINDS[key].is_peer:
+        return values
+    try:
+        return kind_of([workload_keys(kind)[key.removeprefix("workload.")]]).values(values.raw)
+    except UnitError:
+        return values  # Refused with its place where all values are.
 
 
 def _settings_of(tables: StudyDocument | PartTable) -> dict[str, Values]:

@@ -144,12 +144,14 @@ def _key(key: str) -> str:
 
 
 def write_value(value: object) -> str:
-    """A scalar, or a list of them, as TOML."""
+    """A scalar, or a list or an inline table of them, as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, list):
         return "[" + ", ".join(map(write_value, value)) + "]"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(key)} = {write_value(item)}" for key, item in value.items()) + " }"
     # TOML's basic strings escape as JSON's do, except that DEL must be escaped too.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -127,7 +127,7 @@ fn a_server_of_another_protocol_is_a_protocol_error() {
 #[test]
 fn an_expired_certificate_is_refused() {
     let now = time::OffsetDateTime::now_utc();
-    let expired = Security::valid(now - time::Duration::days(3), now - time::Duration::days(1)).unwrap();
+    let expired = Security::valid(now - time::Duration::days(3), now - time::Duration::days(1), &[]).unwrap();
     let settings = Settings { security: Some(Arc::new(expired)), ..Settings::default() };
     for transport in all().filter(|transport| transport.features().secure) {
         between(

@@ -81,7 +81,7 @@ async fn try_connect(name: &str, server: SocketAddr, settings: &Settings, timeou
 #[test]
 fn an_expired_certificate_is_refused() {
     let now = time::OffsetDateTime::now_utc();
-    let security = Security::valid(now - time::Duration::days(3), now - time::Duration::days(1)).unwrap();
+    let security = Security::valid(now - time::Duration::days(3), now - time::Duration::days(1), &[]).unwrap();
     let settings = Settings { security: Some(Arc::new(security)), ..Settings::default() };
     for name in ALL {
         with_server(name, &settings, async |server| {

@@ -1,0 +1,140 @@
+//! A client that is a peer: started, followed until it has finished, and ended.
+
+use super::client_report::{ClientFollower, ClientReport, Expected, Notice};
+use super::config::Peer;
+use super::events::Violation;
+use super::job::Role;
+use super::programs::{Failure, PeerPrograms, Running, START_LIMIT, Stopped};
+use super::server::ServerPeer;
+use super::times::Times;
+use crate::context::Context;
+use crosswind_host::Traffic;
+use crosswind_host::program::{Heard, end_in_words};
+use crosswind_units::Instant;
+use std::time::Duration;
+
+/// How long a client may take to end after it has finished.
+const END_LIMIT: Duration = Duration::from_secs(5);
+/// How long it may take to notice its end once it has closed its output.
+const CLOSING_LIMIT: Duration = Duration::from_secs(1);
+/// How often the server is looked after while the client is silent.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+const CHUNK: usize = 64 * 1024;
+
+/// What a client is asked to do.
+pub struct Task {
+    /// What it has to report. Its start is filled in.
+    pub expected: Expected,
+    /// How long it may take from when it is ready.
+    pub limit: Duration,
+    /// So many connections are all of its kept ones.
+    pub kept_connections: Option<u64>,
+}
+
+/// A client that has done it.
+pub struct Done {
+    pub report: ClientReport,
+    /// What the hosts had handed to the path when every kept connection was open.
+    pub setup: Option<Traffic>,
+}
+
+/// Runs a client to its end. `server`: that of the cell, if it is a peer too.
+pub fn run(
+    programs: &mut PeerPrograms<'_>,
+    context: &Context<'_>,
+    peer: &Peer,
+    mut task: Task,
+    server: Option<&ServerPeer>,
+    times: &mut Times<'_>,
+) -> Result<Done, Stopped> {
+    let clock = context.clock();
+    task.expected.started = clock.now();
+    let mut follower = ClientFollower::new(task.expected.clone());
+    let mut setup: Option<(Instant, Traffic)> = None;
+    let mut running = programs.start(Role::Client, peer)?;
+    running.close_input();
+    let (mut is_ready, mut is_finished) = (false, false);
+    let mut deadline = std::time::Instant::now() + START_LIMIT;
+    let mut buffer = vec![0; CHUNK];
+    while !is_finished {
+        let left = deadline.saturating_duration_since(std::time::Instant::now());
+        if left.is_zero() {
+            return Err(late(is_ready, task.limit));
+        }
+        let heard = programs.hear(&mut running, &mut buffer, left.min(LOOK_INTERVAL))?;
+        match heard {
+            Heard::Bytes(count) => follower.handle_bytes(clock.now(), &buffer[..count]).map_err(broken)?,
+            Heard::End => follower.handle_end(clock.now()).map_err(broken)?,
+            Heard::Nothing => {}
+        }
+        while let Some(notice) = follower.poll_notice() {
+            match notice {
+                Notice::Ready => {
+                    is_ready = true;
+                    deadline = std::time::Instant::now() + task.limit;
+                    times.begin(programs);
+                }
+                Notice::Connected(count) if Some(count) == task.kept_connections => {
+                    setup = Some((clock.now(), context.testbed.traffic.read()));
+                }
+                Notice::Connected(_) => {}
+                Notice::ExchangeDone(took_ns) => context.progress.exchange_done(took_ns),
+                Notice::Finished => is_finished = true,
+                Notice::Failed { message, hint } => {
+                    return Err(Failure::said(Role::Client, &message, hint).into());
+                }
+            }
+        }
+        times.look();
+        if heard == Heard::End && !is_finished {
+            return Err(ended_early(programs, &running)?);
+        }
+        if let Some(server) = server {
+            server.check(programs)?;
+        }
+    }
+    times.finish();
+    let mut report = follower.into_report().map_err(broken)?;
+    report.warnings.extend(outlived(programs, &running)?);
+    // What the path had carried when a connection was reported says nothing if an exchange had ended by then.
+    let first_end = report.samples.iter().filter_map(|sample| sample.received).min();
+    let in_time = setup.filter(|(at, _)| first_end.is_none_or(|end| end >= *at));
+    Ok(Done { report, setup: in_time.map(|(_, traffic)| traffic) })
+}
+
+/// A warning if a client that has finished does not end; an error if it ends badly.
+fn outlived(programs: &mut PeerPrograms<'_>, running: &Running) -> Result<Option<String>, Stopped> {
+    match programs.wait(running, END_LIMIT)? {
+        None => {
+            let seconds = END_LIMIT.as_secs();
+            Ok(Some(format!("the client did not end within {seconds} s after it had finished, and was killed")))
+        }
+        Some(status) if status.success() => Ok(None),
+        Some(status) => {
+            let what = format!("ended with {} after it had finished", end_in_words(status));
+            Err(Failure::new(Role::Client, what).into())
+        }
+    }
+}
+
+fn ended_early(programs: &mut PeerPrograms<'_>, running: &Running) -> Result<Stopped, Stopped> {
+    let what = programs.wait(running, CLOSING_LIMIT)?.map_or_else(
+        || "has closed its standard output before it printed \"finished\"".to_owned(),
+        |status| format!("ended with {} before it printed \"finished\"", end_in_words(status)),
+    );
+    Ok(Failure::new(Role::Client, what).into())
+}
+
+fn late(is_ready: bool, limit: Duration) -> Stopped {
+    let what = if is_ready {
+        format!("did not finish within {:.0} s", limit.as_secs_f64())
+    } else {
+        format!("did not print \"ready\" within {} s", START_LIMIT.as_secs())
+    };
+    Failure::new(Role::Client, what).into()
+}
+
+#[allow(clippy::needless_pass_by_value)] // for `map_err`
+fn broken(violation: Violation) -> Stopped {
+    Failure::new(Role::Client, format!("broke the peer protocol: {violation}")).into()
+}

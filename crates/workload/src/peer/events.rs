@@ -1,0 +1,189 @@
+//! The events that peers print (docs/peers.md), one JSON object a line, and the lines themselves. Without I/O.
+
+use crosswind_transport::Outcome;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The longest line that is read, bytes. The longest event is an error with a message for people.
+pub const LONGEST_LINE: usize = 64 * 1024;
+/// How much of a line that cannot be read is quoted.
+const QUOTED_CHARACTERS: usize = 80;
+
+/// What a client prints.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase", deny_unknown_fields)]
+pub enum ClientEvent {
+    /// It has started and has sent nothing yet.
+    Ready { implementation: String, clock: PeerClockEvent },
+    /// A connection was set up.
+    Connected(Connected),
+    /// An exchange has ended.
+    Sample(SampleEvent),
+    /// An object of a page has been loaded, or not.
+    Object(ObjectEvent),
+    /// What a reader of the result should know.
+    Warning { message: String },
+    /// The end.
+    Finished {
+        #[serde(default)]
+        facts: BTreeMap<String, f64>,
+    },
+    /// It cannot go on.
+    Error {
+        message: String,
+        #[serde(default)]
+        hint: Option<String>,
+    },
+}
+
+/// What a server prints.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase", deny_unknown_fields)]
+pub enum ServerEvent {
+    /// It accepts connections.
+    Listening { implementation: String },
+    /// What a reader of the result should know.
+    Warning { message: String },
+    /// It cannot go on.
+    Error {
+        message: String,
+        #[serde(default)]
+        hint: Option<String>,
+    },
+}
+
+/// The clock of a client's times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeerClockEvent {
+    pub name: String,
+    pub resolution_ns: u64,
+    /// What `CLOCK_MONOTONIC` showed when this clock showed 0.
+    pub monotonic_ns: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connected {
+    pub connection: u32,
+    /// The transport that is in use, as far as the client can tell.
+    pub transport: Option<String>,
+    pub setup_ns: u64,
+    #[serde(default)]
+    pub transport_ns: Option<u64>,
+    #[serde(default)]
+    pub security_ns: Option<u64>,
+    #[serde(default)]
+    pub upgrade_ns: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampleEvent {
+    pub exchange: u64,
+    pub connection: u32,
+    #[serde(default)]
+    pub stream: u32,
+    #[serde(default)]
+    pub intended_ns: Option<u64>,
+    pub sent_ns: Option<u64>,
+    pub received_ns: Option<u64>,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    pub outcome: Outcome,
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectEvent {
+    pub page: u64,
+    pub object: String,
+    pub connection: u32,
+    pub queued_ns: u64,
+    pub sent_ns: Option<u64>,
+    pub first_ns: Option<u64>,
+    pub received_ns: Option<u64>,
+    pub bytes: u64,
+    pub outcome: Outcome,
+}
+
+/// How a peer broke the protocol: in which line of its output, if in one, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Counted from 1.
+    pub line: Option<u64>,
+    pub problem: String,
+}
+
+impl Violation {
+    /// One that no single line is to blame for.
+    pub fn new(problem: impl Into<String>) -> Self {
+        Self { line: None, problem: problem.into() }
+    }
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line} of its output: {}", self.problem),
+            None => f.write_str(&self.problem),
+        }
+    }
+}
+
+/// Cuts what a program writes into lines, and counts them.
+#[derive(Debug, Default)]
+pub struct Lines {
+    unread: Vec<u8>,
+    count: u64,
+}
+
+impl Lines {
+    /// Takes some more of it, and calls `each` with every line that is whole. Lines of blanks are passed over.
+    pub fn handle_bytes(
+        &mut self,
+        bytes: &[u8],
+        mut each: impl FnMut(&[u8]) -> Result<(), String>,
+    ) -> Result<(), Violation> {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if self.unread.len() + piece.len() > LONGEST_LINE {
+                let problem = format!("it has more than {LONGEST_LINE} bytes");
+                return Err(Violation { line: Some(self.count + 1), problem });
+            }
+            self.unread.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                self.end_line(&mut each)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing more comes: calls `each` with a last line that was not ended.
+    pub fn handle_end(&mut self, mut each: impl FnMut(&[u8]) -> Result<(), String>) -> Result<(), Violation> {
+        self.end_line(&mut each)
+    }
+
+    fn end_line(&mut self, each: &mut impl FnMut(&[u8]) -> Result<(), String>) -> Result<(), Violation> {
+        self.count += 1;
+        let line = std::mem::take(&mut self.unread);
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return Ok(());
+        }
+        each(line).map_err(|problem| Violation { line: Some(self.count), problem })
+    }
+}
+
+/// Reads one line; an error says why it cannot be read, and quotes it.
+pub fn parse<'a, Event: Deserialize<'a>>(line: &'a [u8]) -> Result<Event, String> {
+    serde_json::from_slice(line).map_err(|error| {
+        let words = error.to_string();
+        let cause = words.rsplit_once(" at line ").map_or(words.as_str(), |(cause, _)| cause);
+        let text = String::from_utf8_lossy(&line[..line.len().min(4 * QUOTED_CHARACTERS)]).into_owned();
+        let shown: String = text.chars().filter(|c| !c.is_control()).take(QUOTED_CHARACTERS).collect();
+        let more = if line.len() > shown.len() { "..." } else { "" };
+        format!("{cause}: {shown}{more}")
+    })
+}

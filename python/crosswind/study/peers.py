@@ -1,0 +1,71 @@
+"""Who the client or the server of a workload is, as a study writes it (docs/peers.md)."""
+
+from typing import Any
+
+from crosswind.peers.registry import NATIVE, PEERS, names
+from crosswind.study.levels import Peer, did_you_mean
+from crosswind.units import UnitError, shown
+
+PEER_EXAMPLE = '"chromium"'
+_KEYS = ("command", "ready", "name")
+_TABLE = '{ command = ["{python}", "client.py"] }'
+
+
+def read_peer(end: str, raw: object) -> Peer | None:
+    """A peer as it is written: its name, or a table with its command; None for Crosswind's own.
+
+    Args: end: "client" or "server". Raises: UnitError.
+    """
+    if isinstance(raw, str):
+        return _known(end, raw)
+    if isinstance(raw, dict):
+        return _own(end, raw)
+    raise UnitError(f"{shown(raw)} is no {end}", hint=f"write {PEER_EXAMPLE} or {_TABLE}")
+
+
+def peer_schema(end: str) -> dict[str, Any]:
+    """The JSON Schema of one."""
+    text = {"type": "string", "minLength": 1}
+    properties: dict[str, Any] = {
+        "command": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "name": text,
+    }
+    if end == "server":
+        properties["ready"] = text
+    table = {"type": "object", "properties": properties, "required": ["command"], "additionalProperties": False}
+    return {"anyOf": [{"enum": list(names(end))}, table]}
+
+
+def _known(end: str, name: str) -> Peer | None:
+    if name == NATIVE:
+        return None
+    peer = PEERS.get(name)
+    if peer is None:
+        close = did_you_mean(name, names(end))
+        hint = close if close.startswith("did you mean") else f"{close}; or {_TABLE}"
+        raise UnitError(f"{shown(name)} is no {end}", hint=hint)
+    command = peer.command(end)
+    if command is None:
+        raise UnitError(f"{name} is no {end}", hint="known: " + ", ".join(names(end)))
+    return Peer(name, command)
+
+
+def _own(end: str, table: dict[str, Any]) -> Peer:
+    for key in table:
+        if key not in _KEYS:
+            raise UnitError(f"{shown(key)} is no key of a {end}", hint=did_you_mean(key, _KEYS))
+    command, ready = table.get("command"), table.get("ready")
+    if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+        raise UnitError(f"{shown(command)} is not the command of a {end}", hint=f"write {_TABLE}")
+    if any("\0" in word for word in command):
+        raise UnitError("an argument has the character 0", hint="no program can be given it")
+    if ready is not None and end == "client":
+        raise UnitError(
+            "a client takes no ready", hint="it follows the peer protocol, in which it says when it is ready"
+        )
+    if ready is not None and (not isinstance(ready, str) or not ready):
+        raise UnitError(f"{shown(ready)} is not what makes a server ready", hint='"port", or a text that it prints')
+    name = table.get("name", " ".join(command))
+    if not isinstance(name, str) or not name or name in names():
+        raise UnitError(f"{shown(name)} is no name for a {end}", hint="any text that is not the name of a known peer")
+    return Peer(name, tuple(command), ready)
