@@ -96,10 +96,15 @@ def _how_to_read(sides: Sequence[tuple[AnswerCase, AnswerSide]]) -> str:
         return "Every number is exact."
     lines = {
         "its 95 % interval": any(value.is_whole for value in values),
-        "half a line where there is a limit at one end": any(
+        "half of it where there is a limit at one end alone": any(
             (value.low is None) != (value.high is None) for value in values
         ),
-        "where repetitions are too few the range of their own numbers": any(value.spread for value in values),
+        "the range of the repetitions' own numbers where those are too few": any(
+            value.spread and value.spread[0] < value.spread[1] for value in values
+        ),
     }
     named = [text for text, is_there in lines.items() if is_there]
-    return f"Dot and line: the number and {', '.join(named)}." if named else "Dot: the number, of a single repetition."
+    if named:
+        return f"Dot: the number. Line: {', '.join(named)}."
+    same = all(value.units > 1 for value in values if not value.is_exact)
+    return f"Dot: the number, {'the same in every repetition' if same else 'of a single repetition'}."
