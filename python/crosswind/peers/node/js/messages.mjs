@@ -46,10 +46,18 @@ function tag(number, text) {
   return bytes;
 }
 
-/** What answers a message: the message itself, as much of it as the answer is long, or more after it. */
+/** What answers a message of bytes: the message itself, as much of it as the answer is long, or more after it. */
 export function answerer(workload) {
   const { request, reply } = sizes(workload);
   if (reply <= request) return (received) => (received.length > reply ? received.subarray(0, reply) : received);
   const longer = pattern(reply, workload.payload === "text");
   return (received) => Buffer.concat([received, longer.subarray(received.length)]);
+}
+
+/** Likewise, of a message that is a string. */
+export function textAnswerer(workload) {
+  const { request, reply } = sizes(workload);
+  if (reply <= request) return (received) => (received.length > reply ? received.slice(0, reply) : received);
+  const longer = pattern(reply, true).toString("latin1");
+  return (received) => received + longer.slice(received.length);
 }

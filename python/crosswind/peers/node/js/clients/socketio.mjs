@@ -21,7 +21,8 @@ export async function connect(job, signal) {
     transportOptions: overWebTransport ? { webtransport: webTransportOptions(job) } : {},
     forceNew: true,
     reconnection: false,
-    timeout: job.workload.timeout_ns / 1e6,
+    // Crosswind's own timeout comes first, and says so.
+    timeout: 2 * (job.workload.timeout_ns / 1e6),
   });
   signal.addEventListener("abort", () => socket.disconnect());
   const phases = await setUp(socket, polling);

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import http from "node:http";
 import { implementation, npm } from "../job.mjs";
-import { answerer, sizes } from "../messages.mjs";
+import { answerer, sizes, textAnswerer } from "../messages.mjs";
 import { giveMessages, takeMessages } from "../transfer.mjs";
 import { listen } from "./listen.mjs";
 
@@ -31,10 +31,10 @@ export function socketio(server, job, transports) {
 }
 
 function answers(workload) {
-  const answerBytes = answerer(workload);
-  const answer = (argument) =>
-    typeof argument === "string" ? answerBytes(Buffer.from(argument, "latin1")).toString("latin1") : answerBytes(argument);
-  return (socket) => socket.onAny((name, argument) => socket.emit(name, answer(argument)));
+  const [answerBytes, answerText] = [answerer(workload), textAnswerer(workload)];
+  return (socket) => {
+    socket.onAny((name, argument) => socket.emit(name, (typeof argument === "string" ? answerText : answerBytes)(argument)));
+  };
 }
 
 function transfers(workload) {
