@@ -61,7 +61,15 @@ _PEERS = (
         "Node.js with ws and the official Socket.IO",
         client=_module("node"),
         server=_module("node"),
-        needs="crosswind.peers.node.needs:missing",
+        needs="crosswind.peers.node.needs:missing_for_node",
+        guest_memory="1G",
+    ),
+    KnownPeer(
+        "deno",
+        "Deno with WebTransport, ws and the official Socket.IO",
+        client=_module("deno"),
+        server=_module("deno"),
+        needs="crosswind.peers.node.needs:missing_for_deno",
         guest_memory="1G",
     ),
     KnownPeer(

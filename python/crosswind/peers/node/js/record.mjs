@@ -1,4 +1,5 @@
-// What a client saw, printed when it has finished measuring: printing would disturb what it measures.
+// What a client saw, printed when it has finished measuring: printing would disturb what it measures. Connections that are kept are
+// printed as soon as they are there, before what is measured begins, so that Crosswind knows what setting them up took.
 import { say } from "./job.mjs";
 
 /** Lines that are printed in one go. */
@@ -8,6 +9,11 @@ export class Record {
   #attempts = 0;
   #connections = [];
   #samples = [];
+  #kept;
+
+  constructor({ kind, connection }) {
+    this.#kept = kind !== "connect" && connection !== "new";
+  }
 
   /** The number of a connection that is about to be set up. */
   attempt() {
@@ -18,7 +24,9 @@ export class Record {
   /** A connection has been set up. `began`, `ended`: when. */
   connected({ number: connection, transport, phases }, began, ended) {
     const times = { transport_ns: null, security_ns: null, upgrade_ns: null, ...phases };
-    this.#connections.push({ event: "connected", connection, transport, setup_ns: ended - began, ...times });
+    const line = { event: "connected", connection, transport, setup_ns: ended - began, ...times };
+    if (this.#kept) say(line);
+    else this.#connections.push(line);
   }
 
   /** The sample of an exchange, to be filled in. */

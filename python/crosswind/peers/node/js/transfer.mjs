@@ -1,4 +1,5 @@
-// The server's side of a transfer: bytes in one direction, each transfer on a connection of its own.
+// The server's side of a transfer to the client, each on a connection of its own. The client ends it: what is on its way must not be
+// cut off. Transfers to the server are refused, since what arrived only the server knows, and it has no way to report it.
 import { Readable } from "node:stream";
 import { PART_BYTES, pattern } from "./messages.mjs";
 
@@ -8,37 +9,18 @@ export function* parts(total, text = false) {
   for (let unsent = total; unsent > 0; unsent -= part.length) yield part.subarray(0, Math.min(unsent, part.length));
 }
 
-/** Sends the transfer's bytes as messages; without a size until the client goes. */
-export async function giveMessages(stream, { size_bytes: size, payload }) {
+/** Sends the transfer's bytes by `send`, in messages; without a size until the client goes. */
+export async function giveMessages(send, { size_bytes: size, payload }) {
   for (const part of parts(size ?? Infinity, payload === "text")) {
     try {
-      await stream.send(part);
+      await send(part);
     } catch {
       return; // the client has gone
     }
   }
-  stream.finish();
 }
 
-/** Receives the transfer's bytes as messages, and ends the connection when all are there. */
-export function takeMessages(stream, { size_bytes: size }) {
-  let received = 0;
-  stream.onMessage((length) => {
-    received += length;
-    if (received >= size) stream.finish();
-  });
-}
-
-/** Sends the transfer's bytes into a stream of Node's and ends it. */
+/** Sends the transfer's bytes into a stream of Node's. */
 export function giveBytes(writable, { size_bytes: size }) {
-  Readable.from(parts(size ?? Infinity), { objectMode: false }).pipe(writable);
-}
-
-/** Receives the transfer's bytes from a stream of Node's, and ends it when all are there. */
-export function takeBytes(duplex, { size_bytes: size }) {
-  let received = 0;
-  duplex.on("data", (piece) => {
-    received += piece.length;
-    if (received >= size) duplex.end();
-  });
+  Readable.from(parts(size ?? Infinity), { objectMode: false }).pipe(writable, { end: false });
 }

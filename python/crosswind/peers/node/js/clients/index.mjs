@@ -38,7 +38,7 @@ export async function call(job) {
   }
   const client = await import(`./${CLIENTS[runtime][transport]}.mjs`);
   const workload = await import(`../workloads/${kind}.mjs`);
-  const record = new Record();
+  const record = new Record(job.workload);
   say({ event: "ready", implementation: client.implementation(job), clock: describeClock() });
   await workload.run(new Lane(job, client.connect, record));
   record.print();

@@ -1,4 +1,4 @@
-// HTTP/1.1 and HTTP/2 of the runtime itself: POST is a message or an upload, GET /bytes/N gives N bytes.
+// HTTP/1.1 and HTTP/2 of the runtime itself: POST is a message, GET /bytes/N gives N bytes.
 import http from "node:http";
 import http2 from "node:http2";
 import https from "node:https";
@@ -24,14 +24,13 @@ export async function serve(job) {
 }
 
 function handler(workload) {
-  const answer = workload.kind === "transfer" ? () => Buffer.alloc(0) : answerer(workload);
+  const answer = answerer(workload);
   return (request, response) => {
     const asked = /^\/bytes\/(\d+)$/.exec(request.url)?.[1];
     if (request.method === "POST") {
       // What a client that leaves in the middle has sent needs no answer.
       request.on("error", () => {});
-      if (workload.kind === "transfer") request.on("data", () => {}).on("end", () => send(response, Buffer.alloc(0)));
-      else whole(request, (body) => send(response, answer(body)));
+      whole(request, (body) => send(response, answer(body)));
     } else if (request.method !== "GET" && request.method !== "HEAD") {
       response.writeHead(405, { allow: "GET, HEAD, POST" }).end();
     } else if (asked === undefined) {

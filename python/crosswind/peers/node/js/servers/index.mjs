@@ -1,5 +1,5 @@
 // Which server carries a transport, by runtime; what none can do is refused in one sentence.
-import { refuseTransport, runtime, say } from "../job.mjs";
+import { PeerError, refuseTransport, runtime, say } from "../job.mjs";
 
 const EVERYWHERE = {
   tcp: "bytes",
@@ -24,8 +24,11 @@ const SERVERS = {
 
 /** Serves the workload of a job, once it has said that it listens. */
 export async function serve(job) {
-  const { transport } = job.workload;
+  const { kind, transport, direction } = job.workload;
   refuseTransport("server", SERVERS, transport);
+  if (kind === "transfer" && direction !== "download") {
+    throw new PeerError(`a ${runtime} server cannot report what it receives`, 'use direction = "download", or server = "native"');
+  }
   const server = await import(`./${SERVERS[runtime][transport]}.mjs`);
   say({ event: "listening", implementation: await server.serve(job) });
 }

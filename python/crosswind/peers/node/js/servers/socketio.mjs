@@ -3,7 +3,7 @@ import { once } from "node:events";
 import http from "node:http";
 import { implementation, npm } from "../job.mjs";
 import { answerer, sizes, textAnswerer } from "../messages.mjs";
-import { giveMessages, takeMessages } from "../transfer.mjs";
+import { giveMessages } from "../transfer.mjs";
 import { listen } from "./listen.mjs";
 
 /** The default of Socket.IO's `maxHttpBufferSize`, which a larger message needs to be larger. */
@@ -38,14 +38,11 @@ function answers(workload) {
 }
 
 function transfers(workload) {
-  return (socket) => {
-    const stream = {
-      onMessage: (handle) => socket.onAny((name, argument) => handle(argument.length)),
-      send: (part) => sendAndDrain(socket, workload.payload === "text" ? part.toString("latin1") : part),
-      finish: () => socket.disconnect(true),
-    };
-    if (workload.direction === "download") giveMessages(stream, workload);
-    else takeMessages(stream, workload);
+  const argument = (part) => (workload.payload === "text" ? part.toString("latin1") : part);
+  return async (socket) => {
+    // As Crosswind's own server: nothing is sent by polling that is to go by WebSocket.
+    if (workload.polling) await once(socket.conn, "upgrade");
+    await giveMessages((part) => sendAndDrain(socket, argument(part)), workload);
   };
 }
 

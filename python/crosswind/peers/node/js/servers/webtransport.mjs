@@ -6,9 +6,9 @@ import { parts } from "../transfer.mjs";
 import { listenWebTransport } from "./sessions.mjs";
 
 export async function serve(job) {
-  const { kind, direction, transport } = job.workload;
+  const { kind, transport } = job.workload;
   const answer = answerer(job.workload);
-  const serveStream = kind === "transfer" ? { download: give, upload: take }[direction] : answerMessages;
+  const serveStream = kind === "transfer" ? give : answerMessages;
   listenWebTransport(job, (session) => {
     if (transport === "webtransport-datagram") return answerDatagrams(session, answer);
     return each(session.incomingBidirectionalStreams, (stream) => {
@@ -45,15 +45,6 @@ async function give({ readable, writable }, { size_bytes: size }) {
     await writer.write(part);
   }
   await writer.close();
-}
-
-async function take({ readable, writable }, { size_bytes: size }) {
-  let received = 0;
-  for await (const piece of readable) {
-    received += piece.length;
-    if (received >= size) break;
-  }
-  await writable.close();
 }
 
 /** Calls `handle` with each chunk of a stream, to its end. */
