@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -58,7 +58,9 @@ def browser(job: Job) -> Iterator[Browser]:
     program = find_chromium()
     extra = os.environ.get(EXTRA_FLAGS, "").split()
     with profile() as directory, _log(job.directory) as log:
-        pid, devtools = _start([program, *flags(job, directory, extra=extra)], log)
+        # What it keeps of its own goes with the profile.
+        own = {name: str(directory) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
+        pid, devtools = _start([program, *flags(job, directory, extra=extra)], {**os.environ, **own}, log)
         try:
             yield Browser(devtools, _version(devtools))
         except BrowserGoneError as error:
@@ -80,14 +82,14 @@ def _version(devtools: DevTools) -> str:
     return version
 
 
-def _start(command: list[str], log: IO[bytes]) -> tuple[int, DevTools]:
+def _start(command: list[str], environment: Mapping[str, str], log: IO[bytes]) -> tuple[int, DevTools]:
     theirs_in, our_out = map(_above_pipe, os.pipe())
     our_in, theirs_out = map(_above_pipe, os.pipe())
     try:
         pid = os.posix_spawn(
             command[0],
             command,
-            os.environ,
+            environment,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, log.fileno(), 1),
@@ -129,7 +131,9 @@ def _last_words(log: IO[bytes]) -> str:
     size = log.seek(0, os.SEEK_END)
     log.seek(max(0, size - _LOG_BYTES))
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
-    return " / ".join(lines[-_LOG_LINES:]) or "it said nothing"
+    # What reports the crash complains about files that containers lack.
+    own = [line for line in lines if "/crashpad/" not in line]
+    return " / ".join(own[-_LOG_LINES:]) or "it said nothing"
 
 
 def _where(log: IO[bytes]) -> str | None:

@@ -35,13 +35,16 @@ def ready(version: str, origin_ns: int, resolution_ns: int) -> Event:
     return {"event": "ready", "implementation": f"Chromium {version}", "clock": clock}
 
 
-def events(report: Mapping[str, Any], said: Sequence[str]) -> Iterator[Event]:
-    """The events of a report. Args: said: what the browser told developers of failed requests, in order."""
+def events(report: Mapping[str, Any], said: Sequence[str], transport: str) -> Iterator[Event]:
+    """The events of a report.
+
+    Args: said: what the browser told developers of failed requests, in order. transport: of the cell.
+    """
     for connected in report["connected"]:
         yield {"event": "connected", **connected}
     for warning in report.get("warnings", ()):
         yield {"event": "warning", "message": warning}
     rows = [dict(zip(_COLUMNS, row, strict=True)) for row in report["samples"]]
-    explain(rows, said)
+    explain(rows, said, transport)
     for row in sorted(rows, key=lambda row: row["exchange"]):
         yield {"event": "sample", **row}

@@ -1,10 +1,11 @@
 """The job that a peer reads on its standard input (docs/peers.md), as far as a browser can do it."""
 
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from crosswind.peers.chromium.errors import ChromiumError
 
@@ -68,6 +69,17 @@ class Job:
     def origin(self) -> str:
         """The server's, which is also that of the page: so that no request goes to another origin."""
         return f"{'https' if self.transport in SECURE else 'http'}://{self.authority}"
+
+
+def read_text(source: TextIO) -> str:
+    """Return the JSON object with which `source` begins, or all of it if it begins with none. It need not end."""
+    text = ""
+    for line in source:
+        text += line
+        with contextlib.suppress(ValueError):
+            json.loads(text)
+            break
+    return text
 
 
 def read_job(text: str) -> Job:

@@ -1,16 +1,24 @@
 """Why a request failed. A page is not told; the browser tells its developers."""
 
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 NETWORK = "network"
 """The outcome by which a page says that it does not know."""
 
-_CODE = re.compile(r"net::(ERR_[A-Z0-9_.]+)")
+_CODE = re.compile(r"net::(ERR_[A-Z0-9_]+(?:\.[A-Z0-9_]+)*)")
+_MEANINGS: Mapping[tuple[str, str | None], str] = {
+    ("http3", "ERR_CONNECTION_REFUSED"): "Chromium tried TCP: QUIC is disabled, by a policy or a flag",
+    ("webtransport", "ERR_METHOD_NOT_SUPPORTED"): "the server speaks HTTP/3, but not WebTransport",
+    ("webtransport-datagram", "ERR_METHOD_NOT_SUPPORTED"): "the server speaks HTTP/3, but not WebTransport",
+    ("socketio-webtransport", "ERR_METHOD_NOT_SUPPORTED"): "the server speaks HTTP/3, but not WebTransport",
+}
 _OUTCOMES = (
     ("CERT", "certificate"),
     ("REFUSED", "refused"),
+    # A datagram that is answered with "port unreachable".
+    ("QUIC_PACKET_WRITE_ERROR", "refused"),
     ("TIMED_OUT", "timeout"),
     ("NETWORK_IDLE_TIMEOUT", "timeout"),
     ("HANDSHAKE_TIMEOUT", "timeout"),
@@ -23,8 +31,8 @@ _OUTCOMES = (
 )
 
 
-def explain(rows: Sequence[MutableMapping[str, Any]], said: Sequence[str]) -> None:
-    """Replaces the outcome `network` of samples, in the order of which the browser spoke of them.
+def explain(rows: Sequence[MutableMapping[str, Any]], said: Sequence[str], transport: str) -> None:
+    """Replaces the outcome `network` of samples, in the order in which the browser spoke of them.
 
     Args: rows: samples. said: the messages; where there are fewer than failures, the last one holds for the rest.
     """
@@ -33,7 +41,9 @@ def explain(rows: Sequence[MutableMapping[str, Any]], said: Sequence[str]) -> No
     for index, row in enumerate(unknown):
         code = codes[min(index, len(codes) - 1)] if codes else None
         row["outcome"] = outcome(code)
-        row["error"] = f"{row['error']}: {code or 'Chromium does not say why'}"
+        meaning = _MEANINGS.get((transport, code))
+        because = f"{code or 'Chromium does not say why'}{f' ({meaning})' if meaning else ''}"
+        row["error"] = f"{row['error']}: {because}"
 
 
 def outcome(code: str | None) -> str:

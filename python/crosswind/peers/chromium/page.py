@@ -53,8 +53,12 @@ def load_page(browser: Browser, job: Job) -> Page:
     _navigate(devtools, session, job, html)
     if wants_new_connections(job):
         Connections(devtools).serve(session)
-    given = {"workload": dict(job.workload), "origin": job.origin, "certificateSha256": job.certificate_sha256}
-    given["virtualTime"] = job.virtual_time
+    given = {
+        "workload": dict(job.workload),
+        "origin": job.origin,
+        "certificateSha256": job.certificate_sha256,
+        "virtualTime": job.virtual_time,
+    }
     state = evaluate(devtools, session, f"crosswind.prepare({json.dumps(given)})")
     if state != {"isolated": True, "secure": True}:
         raise ChromiumError(f"the page is not isolated, so that its clock is too coarse: {state}")

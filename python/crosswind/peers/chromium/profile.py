@@ -13,6 +13,8 @@ from pathlib import Path
 _PREFIX = "crosswind-chromium-"
 _PREFERENCES = {"net": {"network_prediction_options": 2}}
 """Never connect to a server before a page asks for it (chrome/browser/preloading/preloading_prefs.h)."""
+_LONGEST_BASE = 34
+"""Chromium makes a socket three levels below, whose path has 107 bytes at most (unix(7))."""
 _MIN_AGE_S = 60.0
 """A younger directory may belong to a process that has yet to lock it."""
 
@@ -20,8 +22,11 @@ _MIN_AGE_S = 60.0
 @contextlib.contextmanager
 def profile() -> Iterator[Path]:
     """A new directory, removed at the end. What earlier processes left behind when they were killed is removed too."""
-    _remove_left_behind(Path(tempfile.gettempdir()))
-    path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    base = tempfile.gettempdir()
+    if len(os.fsencode(base)) > _LONGEST_BASE:
+        base = "/tmp"
+    _remove_left_behind(Path(base))
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
     held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(held, fcntl.LOCK_EX)
     (path / "Default").mkdir()

@@ -56,11 +56,12 @@ export class ClosedLoop {
     return open;
   }
 
-  async openStream(open) {
+  /** Opens a stream: for all exchanges, or for `only` one. */
+  async openStream(open, only = null) {
     open.stream = await open.connection.stream({
       replySize: this.sizes.reply,
-      onReply: (reply, receivedMs, details) => this.pending?.onReply(reply, receivedMs, details),
-      onEnd: (failure) => this.pending?.reject(failure),
+      onReply: (reply, receivedMs, details) => (only ?? this.pending)?.onReply(reply, receivedMs, details),
+      onEnd: (failure) => (only ?? this.pending)?.reject(failure),
     });
   }
 
@@ -77,7 +78,7 @@ export class ClosedLoop {
       this.timer = setTimeout(() => reject(timedOut("exchange", timeoutMs)), timeoutMs);
       sample.sent = performance.now();
       sample.sentBytes = message.length;
-      if (this.newStream) this.openStream(open).then(() => open.stream.send(message)).catch(reject);
+      if (this.newStream) this.openStream(open, this.pending).then(() => open.stream.send(message)).catch(reject);
       else open.stream.send(message)?.catch(reject);
     }).finally(() => {
       clearTimeout(this.timer);

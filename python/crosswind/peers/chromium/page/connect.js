@@ -16,9 +16,12 @@ async function setUp(session, number) {
   try {
     const open = await session.open();
     sample.connection = open.number;
-    // Over HTTP a page opens no connection without a request: it is for no bytes.
-    if (open.connection.opensWithRequest) session.note(open, await open.connection.probe(session.timeoutMs));
-    sample.outcome = "ok";
+    if (open.connection.opensWithRequest) {
+      // Over HTTP a page opens no connection without a request: it is for no bytes.
+      sample.sent = performance.now();
+      session.note(open, await open.connection.probe(session.timeoutMs));
+    }
+    Object.assign(sample, { received: performance.now(), outcome: "ok" });
     await session.close(open);
   } catch (error) {
     sample.connection = error.connection ?? sample.connection;

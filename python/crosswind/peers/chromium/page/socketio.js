@@ -14,7 +14,8 @@ export function open({ origin, certificateSha256, workload }) {
     // A connection of its own, which stays closed once it is.
     forceNew: true,
     reconnection: false,
-    timeout: workload.timeout_ns / 1e6,
+    // The session has a timeout of its own.
+    timeout: false,
   });
   const { engine } = socket.io;
   const connected = new Promise((resolve, reject) => {

@@ -1,0 +1,195 @@
+"""The parts of the peer chromium that need no browser: job, flags, events, errors, certificates, profiles."""
+
+import base64
+import datetime
+import fcntl
+import hashlib
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from crosswind.peers.chromium.certificate import public_key_sha256
+from crosswind.peers.chromium.errors import ChromiumError
+from crosswind.peers.chromium.events import events, ready
+from crosswind.peers.chromium.flags import flags
+from crosswind.peers.chromium.job import read_job, read_text
+from crosswind.peers.chromium.network_errors import outcome
+from crosswind.peers.chromium.profile import profile
+
+
+def job_text(transport: str = "websocket", **changes: Any) -> str:
+    workload = {"kind": "echo", "transport": transport, "timeout_ns": 1_000_000_000}
+    job = {"schema": "crosswind.peer/1", "role": "client", "address": "10.77.0.2", "port": 7, "workload": workload}
+    return json.dumps({**job, **changes})
+
+
+def certificate(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> str:
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    since = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(since).not_valid_after(since + datetime.timedelta(days=10))
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode("ascii")
+
+
+@pytest.mark.parametrize(
+    "key", [ec.generate_private_key(ec.SECP256R1()), rsa.generate_private_key(65537, 2048)], ids=["ecdsa", "rsa"]
+)
+def test_the_hash_of_a_public_key(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> None:
+    encoding = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    expected = hashlib.sha256(key.public_key().public_bytes(*encoding)).digest()
+    assert base64.b64decode(public_key_sha256(certificate(key))) == expected
+
+
+@pytest.mark.parametrize("der", [b"", b"0", b"0\x03\x02\x01\x05", b"0\x80"])
+def test_what_is_no_certificate(der: bytes) -> None:
+    pem = f"-----BEGIN CERTIFICATE-----\n{base64.b64encode(der).decode()}\n-----END CERTIFICATE-----"
+    with pytest.raises(ChromiumError, match="the job's certificate is none"):
+        public_key_sha256(pem)
+
+
+def test_a_job_is_one_object_on_a_stream_that_goes_on() -> None:
+    source = io.StringIO('{"a":\n 1}\nmore')
+    assert read_text(source) == '{"a":\n 1}\n'
+    assert source.read() == "more"
+
+
+@pytest.mark.parametrize(
+    ("address", "transport", "origin"),
+    [
+        ("10.77.0.2", "websocket", "http://10.77.0.2:7"),
+        ("10.77.0.2", "http3", "https://10.77.0.2:7"),
+        ("fd00::2", "webtransport", "https://[fd00::2]:7"),
+    ],
+)
+def test_the_origin_is_the_server(address: str, transport: str, origin: str) -> None:
+    text = job_text(transport, address=address, certificate_pem="x", certificate_sha256="00")
+    assert read_job(text).origin == origin
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "standard input is no job: JSONDecodeError: Expecting value: line 1 column 1 (char 0)"),
+        ("[]", "standard input is no job: TypeError: list indices must be integers or slices, not str"),
+        (job_text(schema="crosswind.peer/2"), "the job is of schema 'crosswind.peer/2'"),
+        (job_text(role="server"), "Chromium cannot be the server"),
+        (job_text("wss"), "the job has no certificate, and wss is secure"),
+        (job_text("udp"), "Chromium has no udp: pages cannot send UDP datagrams"),
+        (job_text("sctp"), "Chromium has no sctp: this peer does not know it"),
+    ],
+)
+def test_jobs_that_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ChromiumError) as raised:
+        read_job(text)
+    assert raised.value.message == message
+    assert raised.value.hint
+
+
+def test_flags_of_each_kind_of_transport() -> None:
+    def chosen(transport: str) -> list[str]:
+        key = ec.generate_private_key(ec.SECP256R1())
+        text = job_text(transport, certificate_pem=certificate(key), certificate_sha256="00")
+        names = ("--origin", "--disable-quic", "--disable-http2", "--unsafely", "--ignore", "--explicitly")
+        all_flags = flags(read_job(text), Path("/profile"), extra=["--extra"])
+        assert all_flags[-2:] == ["--extra", "about:blank"]
+        assert "--user-data-dir=/profile" in all_flags
+        return [flag.partition("=")[0] if "spki" in flag else flag for flag in all_flags if flag.startswith(names)]
+
+    port, spki = "--explicitly-allowed-ports=7", "--ignore-certificate-errors-spki-list"
+    plain = "--unsafely-treat-insecure-origin-as-secure=http://10.77.0.2:7"
+    assert chosen("websocket") == [port, plain, "--disable-quic"]
+    assert chosen("wss") == [port, spki, "--disable-quic", "--disable-http2"]
+    assert chosen("http2") == [port, spki, "--disable-quic"]
+    assert chosen("http3") == [port, spki, "--origin-to-force-quic-on=*"]
+    assert chosen("webtransport") == [port, spki]
+
+
+def test_events_of_a_report() -> None:
+    connected = {"connection": 0, "transport": "wss", "setup_ns": 9, "transport_ns": None, "security_ns": None}
+    report = {
+        "connected": [connected],
+        "samples": [
+            [1, 1, 0, None, None, None, 0, 0, "network", "cannot connect"],
+            [0, 0, 0, None, 10, 20, 1, 1, "ok", None],
+            [2, 2, 0, None, None, None, 0, 0, "network", "cannot connect"],
+        ],
+    }
+    said = ["WebSocket connection failed: net::ERR_CERT_AUTHORITY_INVALID", "something else"]
+    lines = list(events(report, said, "wss"))
+    assert lines[0] == {"event": "connected", **connected}
+    assert [(line["exchange"], line["outcome"], line["error"]) for line in lines[1:]] == [
+        (0, "ok", None),
+        (1, "certificate", "cannot connect: ERR_CERT_AUTHORITY_INVALID"),
+        (2, "certificate", "cannot connect: ERR_CERT_AUTHORITY_INVALID"),
+    ]
+    assert lines[1] == {
+        "event": "sample",
+        "exchange": 0,
+        "connection": 0,
+        "stream": 0,
+        "intended_ns": None,
+        "sent_ns": 10,
+        "received_ns": 20,
+        "sent_bytes": 1,
+        "received_bytes": 1,
+        "outcome": "ok",
+        "error": None,
+    }
+
+
+def test_ready_names_the_clock() -> None:
+    assert ready("156.0.1.2", 77, 5000) == {
+        "event": "ready",
+        "implementation": "Chromium 156.0.1.2",
+        "clock": {"name": "performance.now", "resolution_ns": 5000, "monotonic_ns": 77},
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("ERR_CONNECTION_REFUSED", "refused"),
+        ("ERR_QUIC_PROTOCOL_ERROR.QUIC_PACKET_WRITE_ERROR", "refused"),
+        ("ERR_QUIC_PROTOCOL_ERROR.QUIC_TLS_CERTIFICATE_UNKNOWN", "certificate"),
+        ("ERR_CERT_DATE_INVALID", "certificate"),
+        ("ERR_CONNECTION_RESET", "reset"),
+        ("ERR_CONNECTION_CLOSED", "closed"),
+        ("ERR_EMPTY_RESPONSE", "closed"),
+        ("ERR_TIMED_OUT", "timeout"),
+        ("ERR_HTTP2_PROTOCOL_ERROR", "protocol"),
+        ("ERR_INVALID_HTTP_RESPONSE", "protocol"),
+        ("ERR_FAILED", "error"),
+        (None, "error"),
+    ],
+)
+def test_outcomes_of_network_errors(code: str | None, expected: str) -> None:
+    assert outcome(code) == expected
+
+
+def test_profiles_that_are_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("crosswind.peers.chromium.profile._LONGEST_BASE", 1000)
+    old, used, young, other = (tmp_path / f"{name}" for name in ("old", "used", "young", "other"))
+    old, used, young = (tmp_path / f"crosswind-chromium-{path.name}" for path in (old, used, young))
+    for path in (old, used, young, other):
+        path.mkdir()
+        (path / "file").touch()
+    for path in (old, used, other):
+        os.utime(path, (0, 0))
+    descriptor = os.open(used, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with profile() as mine:
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+            ["crosswind-chromium-used", "crosswind-chromium-young", "other", mine.name]
+        )
+        preferences = json.loads((mine / "Default" / "Preferences").read_text("ascii"))
+        assert preferences["net"]["network_prediction_options"] == 2
+    assert not mine.exists()
+    os.close(descriptor)
