@@ -36,11 +36,11 @@ loss: loss
 link: rate_bps queue count
 delay: delay_ns
 echo: transport size_bytes messages mode rate_per_s connection stream direction payload resumption polling connections \
-timeout_ns
-transfer: transport size_bytes duration_ns direction count payload polling connections timeout_ns
-connect: transport count resumption polling connections timeout_ns
-multiplex: transport streams size_bytes messages rate_per_s payload polling timeout_ns
-page: transport count html_bytes scripts_bytes scripts images_bytes images request_bytes connections timeout_ns
+timeout_ns client server
+transfer: transport size_bytes duration_ns direction count payload polling connections timeout_ns client server
+connect: transport count resumption polling connections timeout_ns client server
+multiplex: transport streams size_bytes messages rate_per_s payload polling timeout_ns client server
+page: transport count html_bytes scripts_bytes scripts images_bytes images request_bytes connections timeout_ns client server
 program: client server timeout_ns";
     let found: Vec<String> =
         groups(&catalogue).iter().map(|(name, keys)| format!("{name}: {}", names(keys, "name").join(" "))).collect();
@@ -59,7 +59,7 @@ fn keys_have_the_names_that_studies_know() {
     let page = &list(&catalogue, "workloads")[4];
     assert_eq!(
         names(list(page, "keys"), "study").join(" "),
-        "transport count html_size scripts_size scripts images_size images request_size connections timeout"
+        "transport count html_size scripts_size scripts images_size images request_size connections timeout client server"
     );
     let echo = &list(&catalogue, "workloads")[0];
     assert!(names(list(echo, "keys"), "study").join(" ").starts_with("transport size messages mode rate connection"));

@@ -35,11 +35,11 @@ pub enum Readiness<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Peers {
     /// Who the client is: Crosswind's own, or a program that follows the peer protocol.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("kind" = "peer", "default_help" = "native"))]
     pub client: Option<Peer>,
     /// Who the server is: Crosswind's own, a program that follows the peer protocol, or any server that says when it is ready.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("kind" = "peer", "default_help" = "native"))]
     pub server: Option<Peer>,
 }

@@ -178,12 +178,19 @@ impl Lines {
 
 /// Reads one line; an error says why it cannot be read, and quotes it.
 pub fn parse<'a, Event: Deserialize<'a>>(line: &'a [u8]) -> Result<Event, String> {
+    if !line.starts_with(b"{") {
+        return Err(format!("it is no JSON object: {}", quoted(line)));
+    }
     serde_json::from_slice(line).map_err(|error| {
         let words = error.to_string();
         let cause = words.rsplit_once(" at line ").map_or(words.as_str(), |(cause, _)| cause);
-        let text = String::from_utf8_lossy(&line[..line.len().min(4 * QUOTED_CHARACTERS)]).into_owned();
-        let shown: String = text.chars().filter(|c| !c.is_control()).take(QUOTED_CHARACTERS).collect();
-        let more = if line.len() > shown.len() { "..." } else { "" };
-        format!("{cause}: {shown}{more}")
+        format!("{cause}: {}", quoted(line))
     })
+}
+
+/// The beginning of a line, as a message can have it.
+fn quoted(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(4 * QUOTED_CHARACTERS)]).into_owned();
+    let shown: String = text.chars().filter(|c| !c.is_control()).take(QUOTED_CHARACTERS).collect();
+    if line.len() > shown.len() { format!("{shown}...") } else { shown }
 }

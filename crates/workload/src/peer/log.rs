@@ -3,7 +3,7 @@
 use crate::last_words::words_of;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -42,9 +42,9 @@ impl Log {
         Ok((Self { path, tail, reader }, watched))
     }
 
-    /// Its file.
-    pub fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
+    /// The name of its file.
+    pub fn file_name(&self) -> Option<&str> {
+        self.path.as_deref()?.file_name()?.to_str()
     }
 
     /// Its last words, once everything that writes to it has ended.

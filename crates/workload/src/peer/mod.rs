@@ -18,6 +18,8 @@ mod report;
 mod server;
 mod server_report;
 pub(crate) mod session;
+#[cfg(test)]
+mod tests;
 mod times;
 
 pub use config::{Peer, Peers};

@@ -180,15 +180,16 @@ impl<'a> PeerPrograms<'a> {
         let peer = if role == Role::Client { &peers.client } else { &peers.server };
         let name = peer.as_ref().map_or("", |peer| peer.name.as_str());
         let mut message = format!("the {} {name} {what}", role.name());
-        let mut path = None;
+        let mut kept = None;
         for (_, log) in logs.into_iter().filter(|(end, _)| *end == role) {
-            path = path.or_else(|| log.path().map(|path| format!("its output is in {}", path.display())));
+            kept = kept
+                .or_else(|| log.file_name().map(|name| format!("the cell's directory keeps what it wrote, in {name}")));
             let words = log.last_words();
             if !is_explained && !words.is_empty() {
                 message = format!("{message}: {words}");
             }
         }
-        let hints: Vec<String> = hint.into_iter().chain(path).collect();
+        let hints: Vec<String> = hint.into_iter().chain(kept).collect();
         WorkloadError::Peer { message, hint: (!hints.is_empty()).then(|| hints.join("; ")) }
     }
 

@@ -79,6 +79,9 @@ fn measure<W: ClientServer>(
     check_settings(context, &measured.sockets)?;
     measured.cpu_ns = [client.cpu_ns, server.cpu_ns];
     measured.warnings.extend(client.warnings.into_iter().chain(server.warnings));
+    if context.threads().are_hidden() {
+        measured.warnings.push("how long the peers waited for a processor was not measured: it counts for no budget".into());
+    }
     if let Some(peers) = &mut measured.peers {
         peers.server = server.report;
     }
