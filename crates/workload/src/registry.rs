@@ -138,6 +138,7 @@ fn read_kind<W: WorkloadSettings>(
         check_fit::<W>(needs.transport)?;
         check_needs(&needs)?;
         settings.check()?;
+        settings.check_peers(&peers)?;
         check_size(&needs, path)?;
     } else {
         settings.check()?;

@@ -9,6 +9,7 @@ use crate::exchange::{Exchange, Trace};
 use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::Messages;
+use crate::peer::Peers;
 use crate::seen::Seen;
 use crate::server::{ServeStream, ServerStream};
 use crate::session::{self, ClientServer};
@@ -109,6 +110,15 @@ impl WorkloadSettings for Transfer {
             (None, None) => Err(SettingError::new("size_bytes", "is missing", hint)),
             _ => Ok(()),
         }
+    }
+
+    fn check_peers(&self, peers: &Peers) -> Result<(), SettingError> {
+        if peers.client.is_none() && peers.server.is_some() {
+            let problem =
+                "is a peer, and the client is Crosswind's own, which needs the times of Crosswind's own server";
+            return Err(SettingError::new("server", problem, "make the client a peer as well, or the server native"));
+        }
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::error::WorkloadError;
 use crate::measured::Measured;
+use crate::peer::Peers;
 use crosswind_settings::SettingError;
 use crosswind_transport::{Features, Payload, Resumption, TransportRef};
 use crosswind_units::Duration;
@@ -34,6 +35,11 @@ pub trait WorkloadSettings: Workload + Serialize + DeserializeOwned + JsonSchema
 
     /// Refuses combinations of settings. Single values have been held to their keys before.
     fn check(&self) -> Result<(), SettingError> {
+        Ok(())
+    }
+
+    /// Refuses peers that cannot take part in it so.
+    fn check_peers(&self, _peers: &Peers) -> Result<(), SettingError> {
         Ok(())
     }
 }

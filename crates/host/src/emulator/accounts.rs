@@ -51,9 +51,9 @@ impl Accounts {
     }
 
     /// A packet was read from the sender's device.
-    pub fn handle_arrival(&mut self, side: Side, size: Bytes) {
+    pub fn handle_arrival(&mut self, side: Side, now: Instant, size: Bytes) {
         self.ledger.handle_arrival(side, size);
-        self.traffic.count(side, size.0);
+        self.traffic.count(now, side, size.0);
     }
 
     /// A packet has entered the path; `dropped` when the path dropped it on entry.

@@ -143,7 +143,7 @@ impl ForwardingLoop {
         let size = Bytes(length as u64);
         let headers = Headers::parse(&self.slab.space(token)[..length]);
         self.slab.fill(token, length, headers);
-        self.accounts.handle_arrival(side, size);
+        self.accounts.handle_arrival(side, now, size);
         self.path.side(side).handle_packet(now, size, token);
         self.settle(side, now, Some(token));
         Ok(true)

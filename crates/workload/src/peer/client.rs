@@ -10,7 +10,6 @@ use super::times::Times;
 use crate::context::Context;
 use crosswind_host::Traffic;
 use crosswind_host::program::{Heard, end_in_words};
-use crosswind_units::Instant;
 use std::time::Duration;
 
 /// How long a client may take to end after it has finished.
@@ -27,14 +26,14 @@ pub struct Task {
     pub expected: Expected,
     /// How long it may take from when it is ready.
     pub limit: Duration,
-    /// So many connections are all of its kept ones.
-    pub kept_connections: Option<u64>,
+    /// Whether it sets up all connections before its first exchange.
+    pub keeps_connections: bool,
 }
 
 /// A client that has done it.
 pub struct Done {
     pub report: ClientReport,
-    /// What the hosts had handed to the path when every kept connection was open.
+    /// What the hosts had handed to the path when the first exchange began, where only connections were set up until then.
     pub setup: Option<Traffic>,
 }
 
@@ -50,7 +49,9 @@ pub fn run(
     let clock = context.clock();
     task.expected.started = clock.now();
     let mut follower = ClientFollower::new(task.expected.clone());
-    let mut setup: Option<(Instant, Traffic)> = None;
+    if task.keeps_connections {
+        context.testbed.traffic.keep_first();
+    }
     let mut running = programs.start(Role::Client, peer)?;
     running.close_input();
     let (mut is_ready, mut is_finished) = (false, false);
@@ -74,10 +75,6 @@ pub fn run(
                     deadline = std::time::Instant::now() + task.limit;
                     times.begin(programs);
                 }
-                Notice::Connected(count) if Some(count) == task.kept_connections => {
-                    setup = Some((clock.now(), context.testbed.traffic.read()));
-                }
-                Notice::Connected(_) => {}
                 Notice::ExchangeDone(took_ns) => context.progress.exchange_done(took_ns),
                 Notice::Finished => is_finished = true,
                 Notice::Failed { message, hint } => {
@@ -96,10 +93,10 @@ pub fn run(
     times.finish();
     let mut report = follower.into_report().map_err(broken)?;
     report.warnings.extend(outlived(programs, &running)?);
-    // What the path had carried when a connection was reported says nothing if an exchange had ended by then.
-    let first_end = report.samples.iter().filter_map(|sample| sample.received).min();
-    let in_time = setup.filter(|(at, _)| first_end.is_none_or(|end| end >= *at));
-    Ok(Done { report, setup: in_time.map(|(_, traffic)| traffic) })
+    let first_sent = report.samples.iter().filter_map(|sample| sample.sent).min();
+    let traffic = &context.testbed.traffic;
+    let setup = first_sent.filter(|_| task.keeps_connections).and_then(|first_sent| traffic.before(first_sent));
+    Ok(Done { report, setup })
 }
 
 /// A warning if a client that has finished does not end; an error if it ends badly.

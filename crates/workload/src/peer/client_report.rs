@@ -63,8 +63,6 @@ impl Expected {
 pub enum Notice {
     /// It has started.
     Ready,
-    /// So many connections have been set up so far.
-    Connected(u64),
     /// An exchange has ended: after so long, or it is lost.
     ExchangeDone(Option<u64>),
     /// It has reported everything.
@@ -208,7 +206,6 @@ impl Reported {
                 "connection {number} is connected for the second time; a new connection has a new number"
             ));
         }
-        self.notices.push_back(Notice::Connected(self.connections.len() as u64));
         Ok(())
     }
 

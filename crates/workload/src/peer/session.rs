@@ -80,7 +80,9 @@ fn measure<W: ClientServer>(
     measured.cpu_ns = [client.cpu_ns, server.cpu_ns];
     measured.warnings.extend(client.warnings.into_iter().chain(server.warnings));
     if context.threads().are_hidden() {
-        measured.warnings.push("how long the peers waited for a processor was not measured: it counts for no budget".into());
+        measured
+            .warnings
+            .push("how long the peers waited for a processor was not measured: it counts for no budget".into());
     }
     if let Some(peers) = &mut measured.peers {
         peers.server = server.report;
@@ -103,7 +105,7 @@ fn run_client<W: ClientServer>(
         let task = Task {
             expected: Expected::new(transport, workload.exchanges(), &traffic, origin_ns, Instant::from_nanos(0)),
             limit: limit(workload, context),
-            kept_connections: kept_connections(&traffic),
+            keeps_connections: keeps_connections(&traffic),
         };
         let done = client::run(programs, context, peer, task, server, times)?;
         let is_verified = done.report.is_verified;
@@ -222,12 +224,11 @@ fn paced(traffic: &TrafficPattern) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
-/// How many connections a client opens before its exchanges begin; none where each exchange has its own, or where connections set up
+/// Whether a client sets up all connections before its first exchange; not, where each exchange has its own, or where some are set up
 /// while others are in use.
-const fn kept_connections(traffic: &TrafficPattern) -> Option<u64> {
-    match *traffic {
-        TrafficPattern::Exchanges { new_connections: false, connections: 1, .. } => Some(1),
-        TrafficPattern::Streams { connections, .. } => Some(connections as u64),
-        _ => None,
-    }
+const fn keeps_connections(traffic: &TrafficPattern) -> bool {
+    matches!(
+        traffic,
+        TrafficPattern::Exchanges { new_connections: false, connections: 1, .. } | TrafficPattern::Streams { .. }
+    )
 }
