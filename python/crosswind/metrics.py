@@ -4,54 +4,11 @@ A row is all there is to a metric. Analysis, tables, charts, exports, the study 
 read it, so adding a metric is adding its row. Importing this module imports nothing heavy: a formula is text.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from crosswind.units import NANOSECONDS
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A unit in which results hold numbers, and those in which people write and read them.
-
-    Attributes:
-        name: as results have it. scales: each unit that a number may be written in, and how many of `name` it is.
-        shown: the scales in which reports show numbers, the largest first; empty where they show `name` itself.
-    """
-
-    name: str
-    scales: Mapping[str, float]
-    shown: tuple[str, ...] = ()
-
-    def scale_for(self, values: Iterable[float | None]) -> tuple[float, str]:
-        """The scale in which the median of some values reads best.
-
-        Returns: (divisor, label): values are divided by the divisor and followed by the label.
-        """
-        if not self.shown:
-            return 1.0, self.name
-        sizes = sorted(abs(value) for value in values if value)
-        smallest = self.shown[-1]
-        middle = sizes[len(sizes) // 2] if sizes else 0.0
-        label = next((scale for scale in self.shown if middle >= self.scales[scale]), smallest)
-        return self.scales[label], label
-
-
-TIME = Unit(
-    "ns", {scale: float(NANOSECONDS[scale]) for scale in ("ns", "us", "ms", "s", "µs")}, ("s", "ms", "µs", "ns")
-)
-RATE = Unit(
-    "bit/s",
-    {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
-    ("Gbit/s", "Mbit/s", "kbit/s", "bit/s"),
-)
-SIZE = Unit("bytes", {"bytes": 1, "kB": 1e3})
-COUNT = Unit("packets", {"packets": 1})
-SHARE = Unit("1", {"1": 1, "%": 0.01}, ("%",))
-
-UNITS: dict[str, Unit] = {unit.name: unit for unit in (TIME, RATE, SIZE, COUNT, SHARE)}
-"""Every unit by the name that results have."""
+from crosswind.quantities import COUNT, RATE, SHARE, SIZE, TIME, Unit
 
 
 class Per(Enum):

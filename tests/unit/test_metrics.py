@@ -12,22 +12,8 @@ from conftest import ROOT
 from crosswind.analysis import analyse
 from crosswind.analysis.counters import counters_of
 from crosswind.analysis.result import Result, schema_text
-from crosswind.metrics import (
-    METRICS,
-    RATE,
-    SHARE,
-    SIZE,
-    STATISTICS,
-    TIME,
-    UNITS,
-    Metric,
-    Per,
-    Place,
-    Statistic,
-    Unit,
-    metrics_at,
-    phases_of,
-)
+from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Place, Statistic, metrics_at, phases_of
+from crosswind.quantities import RATE, SHARE, SIZE, TIME, UNITS, Unit
 from crosswind.record import SAMPLE_SCHEMA
 from crosswind.report import estimates_frame
 from crosswind.report.html import render as render_page

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.settings import CellSettings, DirectionSettings
 from crosswind.catalog import KeyType, catalog
-from crosswind.metrics import RATE, SHARE, SIZE, TIME, Unit
+from crosswind.quantities import RATE, SHARE, SIZE, TIME, Unit
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import numpy as np
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.result import FitCurve, Interval
-from crosswind.metrics import METRICS, TIME
+from crosswind.metrics import METRICS
+from crosswind.quantities import TIME
 from crosswind.stats import Exponential, TooFewSamples, aicc, fit_exponential
 from crosswind.stats.estimate import Array
 

@@ -1,7 +1,8 @@
 """How heavy the tail of a metric may be, from the settings of a cell alone: decided before anything is measured."""
 
 from crosswind.analysis.settings import CellSettings
-from crosswind.metrics import RATE, Metric, Per
+from crosswind.metrics import Metric, Per
+from crosswind.quantities import RATE
 from crosswind.stats import LIGHT, Design, Tail
 
 HEAVY_LOSS = 0.125

@@ -5,7 +5,8 @@ from dataclasses import asdict, replace
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Diagnostics, Interval, MetricEstimates
-from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, Per, Statistic
+from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Statistic
+from crosswind.quantities import SHARE
 from crosswind.stats import (
     Estimate,
     Share,

@@ -17,8 +17,9 @@ from crosswind.analysis.curves import (
     shape_of,
 )
 from crosswind.analysis.result import Fit, FitRow, Interval, PublishedFit
-from crosswind.metrics import METRICS, TIME
+from crosswind.metrics import METRICS
 from crosswind.models import caia
+from crosswind.quantities import TIME
 
 
 def fits_of(asked: Iterable[AskedFit], data: Sequence[CellData], *, level: float) -> list[Fit]:

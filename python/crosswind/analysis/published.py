@@ -5,7 +5,7 @@ from typing import Any
 
 from crosswind.analysis.asked import AskedNumber
 from crosswind.analysis.result import CellResult, Interval, PublishedComparison
-from crosswind.metrics import UNITS, Unit
+from crosswind.quantities import UNITS, Unit
 
 
 def compare_published(

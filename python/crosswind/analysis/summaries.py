@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 
 from crosswind.analysis.cells import CellData
-from crosswind.metrics import LOST, RATE, STATISTICS, Metric, Per
+from crosswind.metrics import LOST, STATISTICS, Metric, Per
+from crosswind.quantities import RATE
 from crosswind.record import CellRun
 from crosswind.stats.estimate import Array, TooFewSamples
 

@@ -1,4 +1,4 @@
-"""The peers that come with Crosswind: what they are called in a study, what starts them, what they need (docs/peers.md)."""
+"""The peers that come with Crosswind: their names in a study, what starts them, what they need (docs/peers.md)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from crosswind.analysis.result import schema_text
-from crosswind.metrics import METRICS, STATISTICS, UNITS, Per
+from crosswind.metrics import METRICS, STATISTICS, Per
+from crosswind.quantities import UNITS
 
 _SECTION = re.compile(r"(<!-- table: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _PER = {

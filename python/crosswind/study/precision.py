@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, Per, Unit
+from crosswind.metrics import METRICS, STATISTICS, Metric, Per
+from crosswind.quantities import SHARE, Unit
 from crosswind.study.cells import Cell, RepetitionLimit, Where, where_of
 from crosswind.study.errors import DesignError
 from crosswind.study.format import PrecisionTable, StudyDocument

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crosswind.metrics import METRICS, SHARE, TIME, Unit
+from crosswind.metrics import METRICS
+from crosswind.quantities import SHARE, TIME, Unit
 from crosswind.study.cells import Cell, Where, meaning_of, where_of
 from crosswind.study.errors import DesignError
 from crosswind.study.format import StudyDocument

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from crosswind.metrics import LOST, METRICS, RATE, Metric, metric_named
+from crosswind.metrics import LOST, METRICS, Metric, metric_named
+from crosswind.quantities import RATE
 from crosswind.study.cells import Cell, Where, meaning_of, where_of
 from crosswind.study.errors import DesignError
 from crosswind.study.format import StudyDocument

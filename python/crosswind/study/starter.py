@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from crosswind.catalog import catalog
 from crosswind.errors import StudyError
-from crosswind.metrics import METRICS, RATE
+from crosswind.metrics import METRICS
+from crosswind.quantities import RATE
 from crosswind.study.answers import STARTERS, Answers, Factor
 from crosswind.study.design import Study
 from crosswind.study.networks import NETWORKS, Network

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from crosswind.metrics import STATISTICS, Unit
+from crosswind.metrics import STATISTICS
+from crosswind.quantities import Unit
 
 if TYPE_CHECKING:
     from crosswind.stats import Estimate

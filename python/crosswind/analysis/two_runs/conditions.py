@@ -14,7 +14,8 @@ from enum import Enum
 
 from crosswind.analysis.summaries import statistics_of
 from crosswind.analysis.two_runs.effects import Measured, larger_is_worse
-from crosswind.metrics import LOST, METRICS, SHARE, Metric, metric_named
+from crosswind.metrics import LOST, METRICS, Metric, metric_named
+from crosswind.quantities import SHARE
 from crosswind.stats import EXACT
 from crosswind.stats.effect import Effect
 from crosswind.stats.sample_size import MOST, repetitions_needed

@@ -17,7 +17,8 @@ from crosswind.analysis.comparisons import compared_statistic
 from crosswind.analysis.summaries import SHARE_STATISTIC
 from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
-from crosswind.metrics import LOST, RATE, Metric, Per
+from crosswind.metrics import LOST, Metric, Per
+from crosswind.quantities import RATE
 from crosswind.stats import EXACT, Side, TooFewSamples, Units, difference, estimate_of, pairs_of, ratio
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import Effect, Statistic, statistic_of

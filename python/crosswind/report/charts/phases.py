@@ -7,8 +7,8 @@ import altair as alt
 
 from crosswind.analysis import CellData
 from crosswind.analysis.result import CellResult, Result
-from crosswind.metrics import TIME
 from crosswind.metrics import phases_of as phases_of_metric
+from crosswind.quantities import TIME
 from crosswind.report.charts.panels import (
     MAX_BARS,
     MAX_PANELS,

@@ -8,7 +8,7 @@ import altair as alt
 from crosswind.analysis import CellData
 from crosswind.analysis.counters import messages_of
 from crosswind.analysis.result import CellResult, Result
-from crosswind.metrics import TIME
+from crosswind.quantities import TIME
 from crosswind.report.charts.panels import (
     MAX_BARS,
     MAX_PANELS,

@@ -7,7 +7,7 @@ import altair as alt
 import polars as pl
 
 from crosswind.analysis import CellData
-from crosswind.metrics import TIME
+from crosswind.quantities import TIME
 from crosswind.record import CellRun
 from crosswind.report.charts.panels import MAX_PANELS, Chart, Panels
 from crosswind.report.charts.style import PALETTE, Specification, inline, specification

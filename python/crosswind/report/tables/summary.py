@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
-from crosswind.metrics import METRICS, RATE, STATISTICS, Metric, Per, Place
+from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Place
+from crosswind.quantities import RATE
 from crosswind.report.tables.metrics import statistic_text
 from crosswind.report.tables.table import CellNames, Column, Table, invalid_rows, numbers, words
 from crosswind.report.text.format import NOTHING, count, levels, scale_of

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Interval
-from crosswind.metrics import METRICS, SHARE, STATISTICS, Metric, Per, metric_named
+from crosswind.metrics import METRICS, STATISTICS, Metric, Per, metric_named
+from crosswind.quantities import SHARE
 from crosswind.report.text.format import EXACT, SMALL_RATIO, factor_and_level, interval, number, percent, scale_of
 
 FEW = 3

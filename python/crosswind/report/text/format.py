@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from crosswind.metrics import UNITS
+from crosswind.quantities import UNITS
 
 if TYPE_CHECKING:
     from crosswind.analysis.result import Interval, MetricEstimates
