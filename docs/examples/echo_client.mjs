@@ -8,7 +8,6 @@ const now = () => Number(process.hrtime.bigint() - start);
 const show = (event, values) => console.log(JSON.stringify({ event, ...values }));
 const clock = { name: "process.hrtime", resolution_ns: 1, monotonic_ns: Number(start) };
 show("ready", { implementation: `echo_client.mjs on ${process.version}`, clock });
-
 const [samples, message, begun] = [[], Buffer.alloc(workload.size_bytes), now()];
 let sample;
 const send = () => {

@@ -5,27 +5,26 @@ import socket
 import sys
 import time
 
-clock, job = time.monotonic_ns, json.load(sys.stdin)
-work, events = job["workload"], []
 
-
-def show(event: str, **values: object) -> None:
+def show(event, **values):
     print(json.dumps({"event": event, **values}), flush=True)
 
 
-show("ready", implementation="echo_client.py 1.0",
-     clock={"name": "CLOCK_MONOTONIC", "resolution_ns": 1, "monotonic_ns": 0})  # fmt: skip
+clock, job = time.monotonic_ns, json.load(sys.stdin)
+size, samples = job["workload"]["size_bytes"], []
+times = {"name": "CLOCK_MONOTONIC", "resolution_ns": 1, "monotonic_ns": 0}
+show("ready", implementation="echo_client.py 1.0", clock=times)
 begun = clock()
-connection = socket.create_connection((job["address"], job["port"]), work["timeout_ns"] / 1e9)
+connection = socket.create_connection((job["address"], job["port"]), job["workload"]["timeout_ns"] / 1e9)
 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+replies = connection.makefile("rb")
 show("connected", connection=0, transport="tcp", setup_ns=clock() - begun)
-message = bytes(work["size_bytes"])
-for exchange in range(work["messages"]):
+for exchange in range(job["workload"]["messages"]):
     sent = clock()
-    connection.sendall(message)
-    reply = connection.recv(len(message), socket.MSG_WAITALL)
-    events.append({"exchange": exchange, "connection": 0, "sent_ns": sent, "received_ns": clock(), "sent_bytes": len(message),
-                   "received_bytes": len(reply), "outcome": "ok" if len(reply) == len(message) else "closed"})  # fmt: skip
-for sample in events:
+    connection.sendall(bytes(size))
+    reply = replies.read(size)
+    sample = {"exchange": exchange, "connection": 0, "sent_ns": sent, "received_ns": clock(), "sent_bytes": size}
+    samples.append({**sample, "received_bytes": len(reply), "outcome": "ok" if len(reply) == size else "closed"})
+for sample in samples:
     show("sample", **sample)
 show("finished")
