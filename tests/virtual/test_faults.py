@@ -42,10 +42,9 @@ def own_template() -> Iterator[Template]:
 
 
 @pytest.fixture
-def small_template(monkeypatch: pytest.MonkeyPatch) -> Iterator[Template]:
+def small_template() -> Iterator[Template]:
     """A kernel with little memory, which is soon full."""
-    monkeypatch.setattr(guests, "MEMORY", "64M")
-    template = Template(requires_kernel(), requires_binary())
+    template = Template(requires_kernel(), requires_binary(), memory_mb=64)
     yield template
     template.close()
 

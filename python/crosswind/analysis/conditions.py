@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from crosswind.analysis.cells import CellData
+from crosswind.analysis.ends import end_conditions
 from crosswind.analysis.result.conditions import Condition, Conditions, PathConditions
 from crosswind.catalog import Key, KeyType, Unit, catalog
 from crosswind.record import RunRecord
@@ -21,7 +22,8 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
     if not data:
         return None
     parameters = [cell.parameters for cell in data]
-    kernels = (run.finished.versions.kernel for cell in data for run in cell.runs if run.finished is not None)
+    finished = [run.finished for cell in data for run in cell.runs if run.finished is not None]
+    kernels = (end.versions.kernel for end in finished)
     repetitions = [len(cell.runs) for cell in data]
     return Conditions(
         path=_path([own.get("path") or {} for own in parameters]),
@@ -32,6 +34,7 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
         repetitions=(min(repetitions), max(repetitions)),
         started=_text_or_none(record.provenance.get("started")),
         machine=_machine(record.provenance.get("machine") or {}),
+        ends=end_conditions(finished),
     )
 
 
@@ -76,7 +79,8 @@ def _settings(
     """
     found = []
     for key in keys:
-        own = [group.get(key.name) for group in groups if absent or key.name in group]
+        # A native end is not written into a cell.
+        own = [group.get(key.name) for group in groups if absent or key.name in group or key.type is KeyType.PEER]
         defaults = [None] if absent else [None, key.default]
         if key.name not in always and all(value in defaults for value in own):
             continue
@@ -89,12 +93,10 @@ def _settings(
 
 def _text(key: Key, value: Any) -> str:
     """A value of a cell as a study writes it."""
-    if key.type is KeyType.QUEUE:
-        return "unlimited" if value is None else format_queue(_queue(value))
     if value is None:
-        return "unlimited" if key.unit is Unit.BITS_PER_SECOND else "none"
-    if key.type is KeyType.ARGUMENTS:
-        return shlex.join(map(str, value))
+        return _ABSENT.get(key.type) or ("unlimited" if key.unit is Unit.BITS_PER_SECOND else "none")
+    if key.type in _BY_TYPE:
+        return _BY_TYPE[key.type](value)
     if key.unit in _BY_UNIT:
         return _BY_UNIT[key.unit](value)
     if isinstance(value, bool):
@@ -102,6 +104,12 @@ def _text(key: Key, value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+_ABSENT = {KeyType.QUEUE: "unlimited", KeyType.PEER: "native"}
+_BY_TYPE: Mapping[KeyType, Callable[[Any], str]] = {
+    KeyType.QUEUE: lambda value: format_queue(_queue(value)),
+    KeyType.PEER: lambda value: str(value["name"]),
+    KeyType.ARGUMENTS: lambda value: shlex.join(map(str, value)),
+}
 _BY_UNIT: Mapping[Unit | None, Callable[[Any], str]] = {
     Unit.NANOSECONDS: lambda value: format_duration(round(value)),
     Unit.BITS_PER_SECOND: lambda value: format_rate(round(value)),

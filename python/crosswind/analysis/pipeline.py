@@ -13,6 +13,7 @@ from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.claims import claims_of
 from crosswind.analysis.comparisons import compare_levels
 from crosswind.analysis.conditions import conditions_of
+from crosswind.analysis.ends import ends_of
 from crosswind.analysis.equivalences import equivalences_of
 from crosswind.analysis.estimates import estimates_of
 from crosswind.analysis.figures import figures_of
@@ -109,4 +110,5 @@ def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellRes
         fidelity=fidelity_of(finished),
         models=predictions_of(models, estimates, data),
         profile=profile_of(finished),
+        ends=ends_of(finished),
     )

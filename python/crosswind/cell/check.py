@@ -23,6 +23,7 @@ from crosswind.cell.spec import cell_json
 from crosswind.errors import EngineError
 from crosswind.forecast.cost import Forecast, deadline_ns, disk_bytes, forecast
 from crosswind.forecast.demand import Demand, HostSettings, Surroundings, Unknown
+from crosswind.peers.registry import PEERS, Missing
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import PlanItem
@@ -44,6 +45,13 @@ class _Path:
 class _Workload:
     kind: str
     transport: str | None = None
+    client: Any = None
+    server: Any = None
+
+    @property
+    def peers(self) -> int:
+        """How many of its ends are not Crosswind's own; 0 of programs without the protocol."""
+        return 0 if self.transport is None else sum(end is not None for end in (self.client, self.server))
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,7 @@ class CheckedCell:
     @property
     def deadline_ns(self) -> int:
         """When a run of it is given up."""
-        return deadline_ns(self.demand, self.forecast)
+        return deadline_ns(self.demand, self.forecast, peers=self.surroundings.peers)
 
     def disk_bytes(self, *, packets: bool, capture: bool) -> int:
         """What one run of it leaves on the disk, roughly."""
@@ -159,7 +167,7 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
     cells = tuple(study.cells())
     budget = study.budget
     # Each of these reads files, and cells differ in few of the answers.
-    clock_of, kernel_of = cache(clock_for), cache(find_kernel)
+    clock_of, kernel_of, missing = cache(clock_for), cache(find_kernel), cache(_missing)
     asked = [_on_its_clock({**cell_json(cell, budget), "id": f"c{cell.index:03d}"}, clock_of) for cell in cells]
     answers = _ask([json.dumps(cell) for cell in asked], binary)
     refused = {
@@ -170,7 +178,8 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
     for index, cell in enumerate(asked):
         if index in refused:
             continue
-        if (refusal := _misspelt(cell, binary) or _missing_in_guest(cell, kernel_of)) is not None:
+        refusal = _misspelt(cell, binary) or _missing_in_guest(cell, kernel_of) or _missing_peer(cell, missing)
+        if refusal is not None:
             refused[index] = refusal
     if refused:
         raise refusal_error(study, cells, refused)
@@ -186,6 +195,22 @@ def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
             word, meant = found
             hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"
             return Refusal(f"workload.{end}", f"workload.{end} has {word}, which is no placeholder", hint)
+    return None
+
+
+def _missing(name: str) -> Missing | None:
+    """What a peer that comes with Crosswind lacks on this machine, if so."""
+    return PEERS[name].missing() if name in PEERS else None
+
+
+def _missing_peer(cell: Mapping[str, Any], missing: Callable[[str], Missing | None]) -> Refusal | None:
+    """What a cell's peers need and this machine lacks, if so."""
+    if runs_programs(cell):
+        return None
+    for end in commands_of(cell):
+        name = cell["workload"][end]["name"]
+        if (found := missing(name)) is not None:
+            return Refusal(f"workload.{end}", f"workload.{end} is {name}, and {found.problem}", found.hint)
     return None
 
 
@@ -225,6 +250,7 @@ def _checked_cell(cell: Cell, answer: _Checked, binary: Path) -> CheckedCell:
         host=view.host,
         ipv6=view.path.family == "ipv6",
         mtu_bytes=view.path.mtu_bytes,
+        peers=view.workload.peers,
     )
     is_virtual = view.host.clock == "virtual"
     return CheckedCell(cell, answer.cell, answer.demand, surroundings, is_virtual, is_virtual and answer.exact)

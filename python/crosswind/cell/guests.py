@@ -21,9 +21,7 @@ from typing import IO, Any
 from crosswind.cell.kernels import Kernel
 from crosswind.cell.requirements import NEEDS, check_proc, check_readable, memory_directory, not_running
 from crosswind.errors import EngineError
-
-MEMORY = "512M"
-"""Of a guest. What it does not use takes no space."""
+from crosswind.peers.registry import GUEST_MEMORY_MB
 
 START_NS = 1_767_225_600_000_000_000
 """Time of day at which every guest starts: 2026-01-01, 00:00 UTC."""
@@ -108,9 +106,12 @@ class Guest:
 
 
 class Template:
-    """A booted kernel. Args: binary: of crosswind-cell. Raises: EngineError when it does not start."""
+    """A booted kernel.
 
-    def __init__(self, kernel: Kernel, binary: Path) -> None:
+    Args: binary: of crosswind-cell. memory_mb: of a guest. Raises: EngineError when it does not start.
+    """
+
+    def __init__(self, kernel: Kernel, binary: Path, *, memory_mb: int = GUEST_MEMORY_MB) -> None:
         check_proc()
         check_readable(binary)
         memory = memory_directory()
@@ -120,7 +121,7 @@ class Template:
         # What it says while it boots; nobody waits for it, so it must not fill a pipe.
         self._messages = os.fdopen(os.memfd_create("messages", os.MFD_CLOEXEC), "w+b")
         arguments = [
-            f"mem={MEMORY}",
+            f"mem={memory_mb}M",
             *("root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={binary.absolute()}"),
             *("time-travel=inf-cpu", f"time-travel-start={START_NS}", "norandmaps"),
             *("con=null", "console=stderr0", "quiet", f"template={theirs.fileno()}", "--", "--guest"),

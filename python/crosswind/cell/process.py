@@ -22,6 +22,7 @@ from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.guests import Template
 from crosswind.cell.programs import InGuest, Process, Program
 from crosswind.cell.result import Finished
+from crosswind.peers.registry import GUEST_MEMORY_MB
 
 GRACE_S = 10.0
 """How long after the cell's own deadline it may still take to say so. A cell that is over that hangs."""
@@ -29,7 +30,10 @@ GRACE_S = 10.0
 INTERRUPT_GRACE_S = 1.5
 """From SIGINT to SIGKILL: a run must have stopped within 2 s of Ctrl-C."""
 
-_PANIC_HINT = "a guest has 512 MB of memory and one processor; --clock real runs the cell on the machine itself"
+_PANIC_HINT = (
+    f"a guest has {GUEST_MEMORY_MB} MB of memory (more for some peers) and one processor; "
+    "--clock real runs the cell on the machine itself"
+)
 _DEFAULT_DEADLINE_NS = 600_000_000_000
 _LOOK_S = 1.0
 _LONGEST_LINE_BYTES = 1 << 20

@@ -282,7 +282,7 @@ def _summary(finished: Finished, progress: Progress | None) -> str:
 def _bad_news(planned: PlannedCell, end: CellEnd) -> list[str]:
     name = repetition_text(planned)
     if end.failure is not None:
-        kept = f" ({output_of_program(planned.key, '*')})" if planned.runs_programs else ""
+        kept = f" ({output_of_program(planned.key, '*')})" if planned.runs_programs or planned.peers else ""
         return [f"failed: {name}: {end.failure.message}{kept}"]
     if end.finished is None:
         return []

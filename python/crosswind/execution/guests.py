@@ -7,6 +7,7 @@ from pathlib import Path
 
 from crosswind.cell.guests import Template
 from crosswind.cell.kernels import find_kernel
+from crosswind.peers.registry import guest_memory_mb
 from crosswind.store.plan import PlannedCell
 
 
@@ -30,7 +31,7 @@ class VirtualQueue:
         self._ready = deque(missing)
         self._free = deque(list(processors)[:jobs])
         self._binary = binary
-        self._templates: dict[str | None, Template] = {}
+        self._templates: dict[tuple[str | None, int], Template] = {}
 
     def __len__(self) -> int:
         return len(self._ready)
@@ -44,10 +45,11 @@ class VirtualQueue:
         if not self._ready or not self._free:
             return None
         planned = self._ready.popleft()
-        template = self._templates.get(planned.kernel)
-        if template is None:
-            template = self._templates[planned.kernel] = Template(find_kernel(planned.kernel), self._binary)
-        return planned, Seat(template, self._free.popleft())
+        memory_mb = guest_memory_mb(planned.peers.values())
+        key = (planned.kernel, memory_mb)
+        if key not in self._templates:
+            self._templates[key] = Template(find_kernel(planned.kernel), self._binary, memory_mb=memory_mb)
+        return planned, Seat(self._templates[key], self._free.popleft())
 
     def release(self, seat: Seat) -> None:
         """A cell has left it."""

@@ -33,6 +33,7 @@ from crosswind.cell.result import Finished
 from crosswind.errors import EngineError, StudyError
 from crosswind.execution.planning import planned_cells
 from crosswind.execution.running import cell_as_sent
+from crosswind.peers.registry import guest_memory_mb
 from crosswind.record import SAMPLE_SCHEMA, whole_table
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -144,7 +145,7 @@ def _run(planned: PlannedCell, directory: Path, binary: Path) -> CellEnd:
     def start(template: Template) -> CellProcess:
         return CellProcess(cell, binary=binary, template=template, cpu=cpu)
 
-    process = _TEMPLATES.start(kernel, binary, start)
+    process = _TEMPLATES.start(kernel, binary, guest_memory_mb(planned.peers.values()), start)
     try:
         return followed(process)
     finally:
@@ -183,27 +184,29 @@ def _written(directory: Path, suffix: str) -> str:
 
 
 class _Templates:
-    """The booted kernels of this process, one for each kernel and binary."""
+    """The booted kernels of this process, one for each kernel, binary and size of memory."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._booted: dict[tuple[Path, Path], Template] = {}
+        self._booted: dict[tuple[Path, Path, int], Template] = {}
         atexit.register(self.close)
         os.register_at_fork(after_in_child=self._forget)
 
-    def start(self, kernel: Kernel, binary: Path, start: Callable[[Template], CellProcess]) -> CellProcess:
+    def start(
+        self, kernel: Kernel, binary: Path, memory_mb: int, start: Callable[[Template], CellProcess]
+    ) -> CellProcess:
         """Calls `start` with the kernel's template. Raises: EngineError when it does not run."""
-        key = (kernel.program, binary.absolute())
+        key = (kernel.program, binary.absolute(), memory_mb)
         # A template answers one request at a time.
         with self._lock:
             template = self._booted.pop(key, None)
             if template is not None:
                 with contextlib.suppress(EngineError):  # Somebody ended it since it was last used.
                     return self._started(key, template, start)
-            return self._started(key, Template(kernel, binary), start)
+            return self._started(key, Template(kernel, binary, memory_mb=memory_mb), start)
 
     def _started(
-        self, key: tuple[Path, Path], template: Template, start: Callable[[Template], CellProcess]
+        self, key: tuple[Path, Path, int], template: Template, start: Callable[[Template], CellProcess]
     ) -> CellProcess:
         """Keeps the template for the next cell where it started this one, and else ends it."""
         try:

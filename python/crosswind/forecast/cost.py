@@ -38,6 +38,12 @@ VIRTUAL_START_NS = 100_000_000
 VIRTUAL_PACKET_NS = 110_000
 """Of the machine's time, for a guest and its cell, and for each packet: measured on a quiet processor."""
 
+PEER_START_NS = 1_500_000_000
+PEER_CPU_NS = 1_000_000_000
+"""Of a program that takes the place of a client or server: a browser's on a quiet processor."""
+PEER_DEADLINE_NS = 60_000_000_000
+"""How much longer a cell with peers may take: it gives up by itself one that does not start or does not end."""
+
 PROGRAM_NS = 10_000_000_000
 """What a program is taken to need, of which nothing is known."""
 
@@ -91,17 +97,20 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     - pages:        pages x (S + R for the HTML + R for the rest, or as many as HTTP/1 has rounds, + S of its further
                     connections + both parts sent as transfers are)
     - unknown:      10 s, one processor
+
+    Each peer takes 1.5 s more to start, and its cell runs alone: the start of a browser keeps every processor busy.
     """
     usage = _usage(demand, surroundings)
-    duration_ns = SETUP_NS + usage.wall_ns
-    cpu_ns = SETUP_CPU_NS + usage.packets * CPU_PER_PACKET_NS + usage.cpu_ns
+    peers = surroundings.peers
+    duration_ns = SETUP_NS + usage.wall_ns + peers * PEER_START_NS
+    cpu_ns = SETUP_CPU_NS + usage.packets * CPU_PER_PACKET_NS + usage.cpu_ns + peers * PEER_CPU_NS
     load = min(LARGEST_LOAD, cpu_ns / duration_ns)
     return Forecast(
         duration_ns=round(duration_ns),
         packets=round(usage.packets),
         bytes=round(usage.bytes),
         load=max(1.0, load) if usage.flat_out else load,
-        undelayed=usage.undelayed,
+        undelayed=usage.undelayed or peers > 0,
     )
 
 
@@ -142,12 +151,12 @@ def disk_bytes(demand: Demand, costs: Forecast, *, packets: bool, capture: bool)
     return total
 
 
-def deadline_ns(demand: Demand, costs: Forecast) -> int:
+def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
     """When a run is given up, in nanoseconds: ten times what is expected, at least a minute, at most an hour.
 
     Never later than when every exchange would have timed out (and its connection, where each has a new one); beyond an
     hour only where the study itself asks for that long, and then at twice what is expected. A program has a minute
-    more than its timeout.
+    more than its timeout. Peers have a minute more each.
     """
     if isinstance(demand.traffic, Unknown):
         # Its own timeout is to end a program, not the deadline, which would leave no result.
@@ -156,7 +165,7 @@ def deadline_ns(demand: Demand, costs: Forecast) -> int:
     waits = _waits(demand)
     if waits is not None and demand.timeout_ns is not None:
         generous_ns = min(generous_ns, waits * demand.timeout_ns)
-    return max(generous_ns, SHORTEST_DEADLINE_NS)
+    return max(generous_ns, SHORTEST_DEADLINE_NS) + peers * PEER_DEADLINE_NS
 
 
 def _waits(demand: Demand) -> int | None:

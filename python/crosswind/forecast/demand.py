@@ -116,12 +116,16 @@ class HostSettings:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Where the traffic of a cell takes place. `transport` is None of a program."""
+    """Where the traffic of a cell takes place. `transport` is None of a program.
+
+    peers: how many of its ends are not Crosswind's own.
+    """
 
     transport: Transport | None
     host: HostSettings
     ipv6: bool
     mtu_bytes: int
+    peers: int = 0
 
     @property
     def quic(self) -> bool:

@@ -55,11 +55,16 @@ def key_of(parameters: Mapping[str, Any]) -> str:
 
 
 def kind_of(parameters: Mapping[str, Any]) -> str:
-    """The kind of a cell: its clock, workload, transport and whether its path loses packets: "real echo tcp loss"."""
+    """The kind of a cell: its clock, workload, transport and whether its path loses packets: "real echo tcp loss".
+
+    And the names of its peers, if it has any: "real echo tcp loss chromium node".
+    """
     workload, path = parameters.get("workload", {}), parameters.get("path", {})
     clock = "virtual" if parameters.get("host", {}).get("clock") == "virtual" else "real"
     lossy = any((path.get(way) or {}).get("loss") for way in ("forward", "reverse"))
-    return f"{clock} {workload.get('kind')} {workload.get('transport') or '-'} {'loss' if lossy else 'clean'}"
+    ends = [workload.get(end) for end in ("client", "server")]
+    peers = "".join(f" {end['name']}" for end in ends if isinstance(end, Mapping))
+    return f"{clock} {workload.get('kind')} {workload.get('transport') or '-'} {'loss' if lossy else 'clean'}{peers}"
 
 
 def plan_key(cells: Iterable[str]) -> str:

@@ -1,11 +1,17 @@
 """The peers that come with Crosswind: their names in a study, what starts them, what they need (docs/peers.md)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
+from crosswind.errors import CrosswindError
+
 NATIVE = "native"
 """Crosswind's own client and server."""
+
+
+GUEST_MEMORY_MB = 512
+"""What a guest of virtual time has for programs that ask for no more. What it does not use takes no space."""
 
 
 @dataclass(frozen=True)
@@ -13,71 +19,71 @@ class Missing:
     """What a peer needs and this machine lacks, in a sentence, and what to do about it."""
 
     problem: str
-    hint: str
+    hint: str | None
 
 
 @dataclass(frozen=True)
 class KnownPeer:
     """A peer that comes with Crosswind.
 
-    Attributes: client, server: what starts it at that end, with placeholders (docs/programs.md); None where it is none.
-        needs: "module:function", which says what it lacks: no arguments, a `Missing` or None. guest_memory: what a
-        guest of virtual time has to have for it; "" for as much as any. summary: what it is.
+    Attributes: summary: what it is. client, server: whether it can be that. module: what starts it. needs: functions,
+        "module:function", which raise CrosswindError for what they do not find. guest_memory_mb: what a guest of
+        virtual time has to have for it.
     """
 
     name: str
     summary: str
-    client: tuple[str, ...] | None
-    server: tuple[str, ...] | None
-    needs: str
-    guest_memory: str = ""
+    module: str
+    needs: tuple[str, ...]
+    client: bool = True
+    server: bool = True
+    guest_memory_mb: int = GUEST_MEMORY_MB
 
     def command(self, end: str) -> tuple[str, ...] | None:
-        """What starts it as "client" or "server"; None where it cannot be that."""
-        return self.client if end == "client" else self.server
+        """What starts it as "client" or "server", with placeholders (docs/programs.md); None where nothing does."""
+        return ("{python}", "-m", self.module) if getattr(self, end) else None
 
     def missing(self) -> Missing | None:
         """What it needs and this machine lacks, if so."""
-        module, _, function = self.needs.partition(":")
-        find: Callable[[], Missing | None] = getattr(import_module(module), function)
-        return find()
+        for need in self.needs:
+            module, _, function = need.partition(":")
+            try:
+                getattr(import_module(module), function)()
+            except CrosswindError as error:
+                return Missing(error.message, error.hint)
+        return None
 
 
-def _module(name: str) -> tuple[str, ...]:
-    return ("{python}", "-m", f"crosswind.peers.{name}")
-
+_OF_NODE = "crosswind.peers.node.install"
 
 _PEERS = (
     KnownPeer(
         "chromium",
-        "Chromium, without a window",
-        client=_module("chromium"),
-        server=None,
-        needs="crosswind.peers.chromium.needs:missing",
-        guest_memory="3G",
+        "Chromium without a window",
+        module="crosswind.peers.chromium",
+        needs=("crosswind.peers.chromium.browser:find_chromium",),
+        server=False,
+        guest_memory_mb=3072,
     ),
     KnownPeer(
         "node",
         "Node.js with ws and the official Socket.IO",
-        client=_module("node"),
-        server=_module("node"),
-        needs="crosswind.peers.node.needs:missing_for_node",
-        guest_memory="1G",
+        module="crosswind.peers.node",
+        needs=(f"{_OF_NODE}:node_program", f"{_OF_NODE}:installed_packages"),
+        guest_memory_mb=1024,
     ),
     KnownPeer(
         "deno",
-        "Deno with WebTransport, ws and the official Socket.IO",
-        client=_module("deno"),
-        server=_module("deno"),
-        needs="crosswind.peers.node.needs:missing_for_deno",
-        guest_memory="1G",
+        "Deno with the official Socket.IO, also over WebTransport",
+        module="crosswind.peers.deno",
+        needs=(f"{_OF_NODE}:deno_program", f"{_OF_NODE}:installed_packages"),
+        guest_memory_mb=1024,
     ),
     KnownPeer(
         "iperf3",
         "iperf3, for the workload transfer over tcp",
-        client=_module("iperf3"),
-        server=_module("iperf3"),
-        needs="crosswind.peers.iperf3:missing",
+        module="crosswind.peers.iperf3",
+        needs=("crosswind.peers.iperf3:iperf3_program",),
     ),
 )
 
@@ -89,3 +95,8 @@ def names(end: str | None = None) -> Sequence[str]:
     """What a study may call an end ("client", "server", or either), `native` first."""
     able = (peer.name for peer in _PEERS if end is None or peer.command(end) is not None)
     return (NATIVE, *able)
+
+
+def guest_memory_mb(used: Iterable[str]) -> int:
+    """What a guest of virtual time has to have for peers with these names."""
+    return max((PEERS[name].guest_memory_mb for name in used if name in PEERS), default=GUEST_MEMORY_MB)

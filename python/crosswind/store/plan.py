@@ -59,6 +59,14 @@ class PlannedCell:
         return bool(self.parameters.get("workload", {}).get("kind") == "program")
 
     @property
+    def peers(self) -> dict[str, str]:
+        """The names of the peers in the place of its client and its server, by end; of Crosswind's own, none."""
+        if self.runs_programs:
+            return {}
+        workload = self.parameters.get("workload", {})
+        return {end: str(workload[end]["name"]) for end in ("client", "server") if workload.get(end)}
+
+    @property
     def is_virtual(self) -> bool:
         """Whether it runs in virtual time."""
         return bool(self.parameters.get("host", {}).get("clock") == "virtual")

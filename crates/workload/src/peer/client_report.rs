@@ -195,7 +195,7 @@ impl Reported {
             return Err(format!("connection {number} is {transport}, where the cell asks for {wanted}"));
         }
         let parts = [connected.transport_ns, connected.security_ns, connected.upgrade_ns];
-        if parts.iter().flatten().any(|part| *part > connected.setup_ns) {
+        if parts.iter().flatten().any(|part| connected.setup_ns.is_none_or(|all| *part > all)) {
             return Err(format!("a part of setting up connection {number} took longer than all of it"));
         }
         if self.connections.len() as u64 >= MAX_CONNECTIONS_AN_EXCHANGE.saturating_mul(self.expected.exchanges) {
@@ -313,7 +313,7 @@ impl Reported {
                 return Err(format!("exchange {number} is ok, and its connection {connection} was never connected"));
             }
             if opened.insert(sample.connection) {
-                sample.setup = connected.map(setup_times);
+                sample.setup = connected.and_then(setup_times);
             }
             if let Some(lanes) = self.expected.lanes {
                 // As our own client has it: those that take turns, each with connections of its own, are one unit of statistics.
@@ -338,9 +338,9 @@ impl Reported {
     }
 }
 
-const fn setup_times(connected: &Connected) -> SetupTimes {
+fn setup_times(connected: &Connected) -> Option<SetupTimes> {
     let &Connected { setup_ns, transport_ns, security_ns, upgrade_ns, .. } = connected;
-    SetupTimes { total_ns: setup_ns, transport_ns, security_ns, upgrade_ns }
+    Some(SetupTimes { total_ns: setup_ns?, transport_ns, security_ns, upgrade_ns })
 }
 
 fn in_order(what: &str, times: &[Option<Instant>]) -> Result<(), String> {

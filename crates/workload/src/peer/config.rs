@@ -34,11 +34,12 @@ pub enum Readiness<'a> {
 /// The peers of a workload. Where there is none, the end is Crosswind's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Peers {
-    /// Who the client is: Crosswind's own, or a program that follows the peer protocol.
+    /// Who the client is: native (Crosswind's own), a peer that comes with Crosswind, or a program that follows the peer protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("kind" = "peer", "default_help" = "native"))]
     pub client: Option<Peer>,
-    /// Who the server is: Crosswind's own, a program that follows the peer protocol, or any server that says when it is ready.
+    /// Who the server is: native (Crosswind's own), a peer that comes with Crosswind, a program that follows the peer protocol, or one
+    /// of which is said when it is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("kind" = "peer", "default_help" = "native"))]
     pub server: Option<Peer>,

@@ -68,7 +68,7 @@ pub struct Connected {
     pub connection: u32,
     /// The transport that is in use, as far as the client can tell.
     pub transport: Option<String>,
-    pub setup_ns: u64,
+    pub setup_ns: Option<u64>,
     #[serde(default)]
     pub transport_ns: Option<u64>,
     #[serde(default)]

@@ -166,6 +166,10 @@ impl<'a> PeerPrograms<'a> {
         // Only then nobody writes into the logs any more.
         self.programs = None;
         self.logs.drain(..).for_each(|(_, log)| drop(log.last_words()));
+        for directory in [Role::Client, Role::Server].into_iter().filter_map(|role| self.file(role, "")) {
+            // One that a peer has left something in is kept.
+            let _ = std::fs::remove_dir(directory);
+        }
     }
 
     /// Likewise, and says what one of them did wrong, with its last words.

@@ -2,6 +2,7 @@
 
 Result -> Answer -> AnswerCase -> Interval
        -> CellResult -> MetricEstimates -> Interval
+                     -> Ends -> End
        -> Conditions, ClaimResult, LevelComparison, EquivalenceClaim, PublishedComparison, Figure, Fit, ClientProgram
 """
 
@@ -28,6 +29,7 @@ from crosswind.analysis.result.comparisons import (
     StatisticComparison,
 )
 from crosswind.analysis.result.conditions import Condition, Conditions, PathConditions
+from crosswind.analysis.result.ends import End, Ends
 from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEstimates
 from crosswind.analysis.result.figures import Figure, FigureCurve, FigurePoint, PublishedPoint
 from crosswind.analysis.result.fits import Fit, FitCurve, FitRow, PublishedFit
@@ -54,6 +56,8 @@ __all__ = [
     "Diagnostics",
     "Direction",
     "Dropped",
+    "End",
+    "Ends",
     "EquivalenceClaim",
     "EquivalencePair",
     "FailureCount",

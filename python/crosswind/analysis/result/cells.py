@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from crosswind.analysis.result.ends import Ends
 from crosswind.analysis.result.estimates import Interval, MetricEstimates, ResultModel
 
 Clock = Literal["real", "virtual"]
@@ -129,7 +130,8 @@ class CellResult(ResultModel):
     `lost` exchanges are those that did not go well; `failures` are the same by cause, the most frequent first. `kernel`
     is the release of the one that it ran on. What virtual time does not measure is null. `exact`: nothing in it was
     left to chance, so that it ran once and its estimates have no interval. `packet_loss`: by direction, `forward` and
-    `reverse`, the share of the packets that entered the path which it dropped for any cause.
+    `reverse`, the share of the packets that entered the path which it dropped for any cause. `ends`: who they were,
+    where one of them was a peer.
     """
 
     cell: int
@@ -153,3 +155,4 @@ class CellResult(ResultModel):
     fidelity: Fidelity | None
     models: list[ModelPrediction]
     profile: Profile | None = None
+    ends: Ends | None = None

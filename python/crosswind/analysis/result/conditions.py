@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from crosswind.analysis.result.estimates import ResultModel
 
 
@@ -27,7 +29,8 @@ class Conditions(ResultModel):
     """What was the same in a run and what was varied. `hosts`: the settings of client and server that were set.
 
     `clocks`: "real", "virtual" or both. `kernels`: Linux's versions, of the hosts. `repetitions`: of the cells, the
-    least and the most. `machine`: in words; what is not known of it is left out. `started`: in UTC.
+    least and the most. `machine`: in words; what is not known of it is left out. `started`: in UTC. `ends`: the
+    programs at both ends and the transports that clients found in use; empty where both ends were Crosswind's own.
     """
 
     path: list[PathConditions]
@@ -38,3 +41,4 @@ class Conditions(ResultModel):
     repetitions: tuple[int, int]
     started: str | None
     machine: str | None
+    ends: list[Condition] = Field(default=[])

@@ -6,6 +6,7 @@ from crosswind.analysis.result import Result
 from crosswind.report.tables.claims import claim_tables
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
+from crosswind.report.tables.ends import end_tables
 from crosswind.report.tables.equivalences import equivalence_tables
 from crosswind.report.tables.fits import fit_tables
 from crosswind.report.tables.metrics import metric_tables
@@ -43,6 +44,7 @@ BEFORE_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
 
 AFTER_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
     outcome_tables,
+    end_tables,
     model_tables,
     published_tables,
     drop_tables,

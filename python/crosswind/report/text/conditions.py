@@ -29,6 +29,7 @@ def condition_lines(conditions: Conditions) -> list[Line]:
     return [
         *path,
         Line("Workload", _workload_text(conditions.workload)),
+        *([Line("Ends", settings_text(conditions.ends))] if conditions.ends else []),
         Line("Hosts", f"{settings_text(conditions.hosts)}; else the kernel's defaults"),
         Line("Clock", clock_text(conditions)),
         Line("Extent", extent_text(conditions)),

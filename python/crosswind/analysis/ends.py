@@ -1,0 +1,69 @@
+"""Who the two ends of cells were, where peers took part (docs/peers.md)."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from crosswind.analysis.result import Condition, End, Ends
+from crosswind.cell.result import Finished, PeerEnd, Peers
+from crosswind.units import format_duration
+
+
+def ends_of(finished: Iterable[Finished]) -> Ends | None:
+    """The ends of a cell, over its repetitions; None where both were Crosswind's own."""
+    found = [end.peers for end in finished if end.peers is not None]
+    if not found:
+        return None
+    transports = {peers.verified_transport for peers in found}
+    facts: Counter[str] = Counter()
+    for peers in found:
+        facts.update(peers.client.facts)
+    return Ends(
+        client=_end("client", [peers.client for peers in found]),
+        server=_end("server", [peers.server for peers in found]),
+        verified_transport=transports.pop() if len(transports) == 1 else None,
+        facts=dict(facts),
+    )
+
+
+def end_conditions(finished: Sequence[Finished]) -> list[Condition]:
+    """The programs at the ends of all cells and the transports that were verified; none where no peer took part."""
+    peers = [end.peers for end in finished if end.peers is not None]
+    if not peers:
+        return []
+    own = ["native"] if len(peers) < len(finished) else []
+    clients = [*own, *(_client_text(each.client) for each in peers)]
+    servers = [*own, *(_program_text(each.server) for each in peers)]
+    found = {"client": clients, "server": servers, "transport verified": [_verified_text(each) for each in peers]}
+    values = {name: list(dict.fromkeys(texts)) for name, texts in found.items()}
+    return [Condition(name=name, values=texts, is_factor=len(texts) > 1) for name, texts in values.items()]
+
+
+def _end(end: Literal["client", "server"], repetitions: Sequence[PeerEnd]) -> End:
+    waits = [each.processor_wait_ns for each in repetitions if each.processor_wait_ns is not None]
+    clock = repetitions[0].clock
+    return End(
+        end=end,
+        name=repetitions[0].name,
+        implementations=list(dict.fromkeys(each.implementation for each in repetitions if each.implementation)),
+        clock=clock.name if clock else None,
+        resolution_ns=clock.resolution_ns if clock else None,
+        processor_wait_ns=max(waits) if len(waits) == len(repetitions) else None,
+    )
+
+
+def _client_text(client: PeerEnd) -> str:
+    program = _program_text(client)
+    if client.clock is None or client.name == "native":
+        return program
+    return f"{program}, whose clock {client.clock.name} has steps of {format_duration(client.clock.resolution_ns)}"
+
+
+def _program_text(end: PeerEnd) -> str:
+    if end.name == "native" or end.implementation is None:
+        return end.name
+    return f"{end.name} ({end.implementation})"
+
+
+def _verified_text(peers: Peers) -> str:
+    return peers.verified_transport or "none, the client could not tell"

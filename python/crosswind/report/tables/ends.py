@@ -1,0 +1,70 @@
+"""Peers: the programs at both ends of each cell, the transport that was found in use, and what clients counted."""
+
+from crosswind.analysis.result import CellResult, End, Ends, Result
+from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers, sentences, words
+from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, number, quantity
+
+_TITLE = "Clients and servers"
+_NOTES = (
+    "Transport verified: what the client found every connection to be. A peer's wait for a processor is that of all "
+    "its threads, in the repetition in which they waited most; that of Crosswind's own is part of the fidelity.",
+)
+_RETRANSMITS = "retransmits"
+_RETRANSMITTED = (
+    "Retransmits are those that the client's program counted, beside the packets that the path dropped in both "
+    "directions: more than were dropped were sent again without need."
+)
+
+
+def end_tables(result: Result) -> list[Table]:
+    """A row for each cell in which a peer took part; none without one."""
+    cells = [cell for cell in result.cells if cell.ends is not None]
+    if not cells:
+        return []
+    naming = CellNames.of(cells)
+    facts = list(dict.fromkeys(name for cell in cells if cell.ends for name in cell.ends.facts))
+    counted = facts and _RETRANSMITS in facts
+    rows = [[*naming.row(cell), *_row(cell, cell.ends, facts)] for cell in cells if cell.ends]
+    columns = [
+        *naming.columns,
+        *sentences("client", "server"),
+        *words("transport verified"),
+        *numbers("client waited", "server waited"),
+        *numbers(*(name.replace("_", " ") for name in facts), *(["dropped"] if counted else [])),
+    ]
+    notes = [*_NOTES, *([_RETRANSMITTED] if counted else [])]
+    return [Table(_TITLE, columns, rows, invalid_rows(cells), notes)]
+
+
+def _row(cell: CellResult, ends: Ends, facts: list[str]) -> list[str]:
+    counted = [_fact(ends.facts.get(name)) for name in facts]
+    dropped = [_dropped(cell)] if _RETRANSMITS in facts else []
+    return [
+        _program(ends.client),
+        _program(ends.server),
+        ends.verified_transport or "no",
+        _wait(ends.client),
+        _wait(ends.server),
+        *counted,
+        *dropped,
+    ]
+
+
+def _fact(value: float | None) -> str:
+    return count(int(value)) if value is not None and value.is_integer() else number(value)
+
+
+def _program(end: End) -> str:
+    return ", ".join(end.implementations) or end.name
+
+
+def _wait(end: End) -> str:
+    if end.name == "native":
+        return NOTHING
+    return NOT_MEASURED if end.processor_wait_ns is None else quantity(end.processor_wait_ns, "ns")
+
+
+def _dropped(cell: CellResult) -> str:
+    if cell.ledger is None:
+        return NOTHING
+    return count(cell.ledger.forward.dropped.total + cell.ledger.reverse.dropped.total)
