@@ -17,6 +17,7 @@ FINISHED: dict[str, Any] = {
     "warnings": [],
     "samples": {"rows": 60, "ok": 60, "lost": 0, "outcomes": []},
     "program": None,
+    "peers": None,
     "ledger": {
         way: {
             "in": 60,

@@ -125,11 +125,15 @@ def _refuse_wrong_values(part: Part) -> None:
     """Refuses values that other kinds of workload take, and this one does not."""
     for name, key in workload_keys(part.kind).items():
         dotted = f"workload.{name}"
-        for level in part.settings.get(dotted, Values()).levels:
-            try:
-                kind_of([key]).level(level.raw)
-            except UnitError as error:
-                raise CellError(part.locations[dotted], error.message, error.hint) from None
+        values = part.settings.get(dotted, Values())
+        try:
+            if values and KINDS[dotted].is_peer:
+                kind_of([key]).values(values.raw)
+            else:
+                for level in values.levels:
+                    kind_of([key]).level(level.raw)
+        except UnitError as error:
+            raise CellError(part.locations[dotted], error.message, error.hint) from None
     able = catalog().workloads[part.kind].transports
     named = part.settings.get("workload.transport", Values()).levels
     usual = default_transport(part.kind)

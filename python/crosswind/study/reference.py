@@ -13,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from crosswind.catalog import Carrier, Key, KeyType, Transport, Unit, catalog
+from crosswind.peers.registry import names
 from crosswind.study.claims import RULES, Rule
 from crosswind.study.keys import SETTINGS, direction_keys, workload_keys
 from crosswind.study.networks import NETWORKS
@@ -190,6 +191,7 @@ def _values(key: Key) -> str:
         KeyType.TRANSPORT: "below",
         KeyType.QUEUE: "packets or bytes",
         KeyType.ARGUMENTS: "an argument list",
+        KeyType.PEER: ", ".join(f"`{name}`" for name in names(key.study)) + ", `{ command = [...] }`",
         KeyType.STRING: "a name",
     }
     if key.type in words:
