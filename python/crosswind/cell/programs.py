@@ -20,7 +20,7 @@ from crosswind.errors import EngineError
 STUCK_S = 30.0
 """So long may virtual time stand still while a guest computes. Starting a browser takes less."""
 
-_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "NODE_PATH", "GOPATH")
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "NODE_PATH", "GOPATH", "XDG_CACHE_HOME")
 """What programs in a guest see of this process's environment."""
 
 _DUMP_BEGINS = b"kmsg_dump:"

@@ -45,9 +45,9 @@ def _data(module: bytes) -> str:
 
 
 def _socketio_client() -> bytes:
-    from crosswind.peers.node.install import installed_packages
+    from crosswind.peers.node.install import socketio_bundle
 
-    module = installed_packages() / "node_modules" / "socket.io-client" / "dist" / "socket.io.esm.min.js"
+    module = socketio_bundle()
     try:
         return module.read_bytes()
     except OSError as error:

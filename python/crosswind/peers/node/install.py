@@ -39,8 +39,8 @@ def package_versions() -> dict[str, str]:
 
 
 def socketio_bundle() -> Path:
-    """The official Socket.IO client for browsers, one script. Raises: EngineError when it is not installed."""
-    return installed_packages() / "node_modules" / "socket.io-client" / "dist" / "socket.io.min.js"
+    """The official Socket.IO client for browsers, one module. Raises: EngineError when it is not installed."""
+    return installed_packages() / "node_modules" / "socket.io-client" / "dist" / "socket.io.esm.min.js"
 
 
 def deno_program() -> Path:
