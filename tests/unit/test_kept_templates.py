@@ -18,7 +18,7 @@ class FakeTemplate:
 
     made: list["FakeTemplate"]
 
-    def __init__(self, *_: object) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         self.closed = 0
         self.made.append(self)
 
@@ -73,3 +73,9 @@ def test_an_interrupt_leaves_none_open(templates: Any, *, booted_before: bool) -
     assert closed() == [1]
     templates.close()
     assert closed() == [1]
+
+
+def test_cells_that_run_programs_have_a_template_of_their_own(templates: Any) -> None:
+    small, large = (templates.start(KERNEL, BINARY, memory, lambda it: it) for memory in (512, 3072))
+    assert small is not large
+    assert start(templates) is small

@@ -14,7 +14,7 @@ from crosswind.cell.binary import filled_in
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import cell_json
 from crosswind.errors import EngineError, StudyError
-from crosswind.peers import iperf3, registry
+from crosswind.peers import iperf3
 from crosswind.peers.registry import PEERS, KnownPeer, Missing
 from crosswind.study.design import Study
 from study_texts import study
@@ -167,9 +167,10 @@ def test_cells_with_peers_take_longer_run_alone_and_are_never_exact() -> None:
     assert not peers.exact
 
 
-def test_a_guest_has_as_much_memory_as_its_peers_need() -> None:
-    assert registry.guest_memory_mb([]) == registry.guest_memory_mb(["mine"]) == 512
-    assert registry.guest_memory_mb(["node", "chromium"]) == 3072
+@pytest.mark.usefixtures("nothing_missing")
+def test_a_guest_that_runs_programs_has_memory_for_a_browser() -> None:
+    assert memory_mb(only_cell("echo", host__clock="virtual")) == 512
+    assert memory_mb(only_cell("echo", host__clock="virtual", client="node")) == 3072
 
 
 def of_peers(verified: str | None = "wss", wait: int | None = 7, **facts: float) -> Finished:

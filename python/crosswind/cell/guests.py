@@ -19,9 +19,25 @@ from pathlib import Path
 from typing import IO, Any
 
 from crosswind.cell.kernels import Kernel
-from crosswind.cell.requirements import NEEDS, check_proc, check_readable, memory_directory, not_running
+from crosswind.cell.requirements import (
+    BOOTED_BYTES,
+    NEEDS,
+    PROGRAM_BOOTED_BYTES,
+    check_proc,
+    check_readable,
+    memory_directory,
+    not_running,
+)
 from crosswind.errors import EngineError
-from crosswind.peers.registry import GUEST_MEMORY_MB
+
+MEMORY_MB = 512
+"""Of a guest. What it does not use takes no space."""
+
+PROGRAM_MEMORY_MB = 3072
+"""Of a guest that runs programs that somebody else wrote: with 512 MB a page in Chromium crashes.
+
+The kernel's list of its pages takes 43 MB more, and copying it 60 ms.
+"""
 
 START_NS = 1_767_225_600_000_000_000
 """Time of day at which every guest starts: 2026-01-01, 00:00 UTC."""
@@ -111,10 +127,10 @@ class Template:
     Args: binary: of crosswind-cell. memory_mb: of a guest. Raises: EngineError when it does not start.
     """
 
-    def __init__(self, kernel: Kernel, binary: Path, *, memory_mb: int = GUEST_MEMORY_MB) -> None:
+    def __init__(self, kernel: Kernel, binary: Path, *, memory_mb: int = MEMORY_MB) -> None:
         check_proc()
         check_readable(binary)
-        memory = memory_directory()
+        memory = memory_directory(BOOTED_BYTES if memory_mb <= MEMORY_MB else PROGRAM_BOOTED_BYTES)
         self.kernel = kernel
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(_ANSWER_TIMEOUT_S)

@@ -19,10 +19,9 @@ from typing import IO, Any
 from crosswind.cell.binary import BINARY, filled_in
 from crosswind.cell.events import Error, Event, ProtocolError, Started, read_event
 from crosswind.cell.failure import ErrorKind, Failure
-from crosswind.cell.guests import Template
+from crosswind.cell.guests import MEMORY_MB, PROGRAM_MEMORY_MB, Template
 from crosswind.cell.programs import InGuest, Process, Program
 from crosswind.cell.result import Finished
-from crosswind.peers.registry import GUEST_MEMORY_MB
 
 GRACE_S = 10.0
 """How long after the cell's own deadline it may still take to say so. A cell that is over that hangs."""
@@ -31,7 +30,7 @@ INTERRUPT_GRACE_S = 1.5
 """From SIGINT to SIGKILL: a run must have stopped within 2 s of Ctrl-C."""
 
 _PANIC_HINT = (
-    f"a guest has {GUEST_MEMORY_MB} MB of memory (more for some peers) and one processor; "
+    f"a guest has one processor and {MEMORY_MB} MB of memory, {PROGRAM_MEMORY_MB} MB where it runs programs; "
     "--clock real runs the cell on the machine itself"
 )
 _DEFAULT_DEADLINE_NS = 600_000_000_000

@@ -15,6 +15,9 @@ NEEDS = "it takes x86-64, ptrace, /proc and memory; `crosswind doctor` tries it"
 BOOTED_BYTES = 16 << 20
 """What a booted kernel takes as a file, 10 MB, and some more. A guest's memory has no file."""
 
+PROGRAM_BOOTED_BYTES = 64 << 20
+"""The same of a kernel with the memory that programs get."""
+
 _SHARED_MEMORY = "/dev/shm"
 _PTRACE_HINT = (
     "allow ptrace: in a container by its seccomp profile; elsewhere by `sysctl kernel.yama.ptrace_scope=1`, "
@@ -34,19 +37,19 @@ def check_readable(binary: Path) -> None:
         raise EngineError(f"{binary} cannot be read, as it has to in virtual time", hint=f"chmod a+r {binary}")
 
 
-def memory_directory() -> str:
+def memory_directory(needed_bytes: int = BOOTED_BYTES) -> str:
     """Where a kernel's memory can be a file: in memory, if there is such a place.
 
-    Raises: EngineError without a place.
+    Args: needed_bytes: what a booted kernel takes. Raises: EngineError without a place.
     """
-    problems = {place: _problem(place) for place in (_SHARED_MEMORY, *_temporary_directories())}
+    problems = {place: _problem(place, needed_bytes) for place in (_SHARED_MEMORY, *_temporary_directories())}
     for place, problem in problems.items():
         if problem is None:
             return place
     listed = ", ".join(f"{place} {problem}" for place, problem in problems.items())
     raise EngineError(
         f"there is no place for the memory of the kernel of virtual time: {listed}",
-        hint=f"make room for {BOOTED_BYTES >> 20} MB, or name a directory in TMPDIR where programs may be executed",
+        hint=f"make room for {needed_bytes >> 20} MB, or name a directory in TMPDIR where programs may be executed",
     )
 
 
@@ -64,7 +67,7 @@ def _temporary_directories() -> list[str]:
         return []
 
 
-def _problem(place: str) -> str | None:
+def _problem(place: str, needed_bytes: int) -> str | None:
     """Why a kernel's memory cannot be a file there, if so."""
     if not os.access(place, os.W_OK | os.X_OK):
         return "cannot be written"
@@ -72,4 +75,4 @@ def _problem(place: str) -> str | None:
     if about.f_flag & os.ST_NOEXEC:
         return "is mounted noexec"
     free = about.f_bavail * about.f_frsize
-    return None if free >= BOOTED_BYTES else f"has {free >> 20} MB free"
+    return None if free >= needed_bytes else f"has {free >> 20} MB free"

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosswind.cell.guests import Template
+from crosswind.cell.guests import MEMORY_MB, PROGRAM_MEMORY_MB, Template
 from crosswind.cell.kernels import find_kernel
-from crosswind.peers.registry import guest_memory_mb
 from crosswind.store.plan import PlannedCell
 
 
@@ -17,6 +16,11 @@ class Seat:
 
     template: Template
     cpu: int
+
+
+def memory_mb(planned: PlannedCell) -> int:
+    """What a guest gets for a cell. A cell whose client or server is a peer runs a program too."""
+    return PROGRAM_MEMORY_MB if planned.runs_programs or planned.peers else MEMORY_MB
 
 
 class VirtualQueue:
@@ -45,10 +49,9 @@ class VirtualQueue:
         if not self._ready or not self._free:
             return None
         planned = self._ready.popleft()
-        memory_mb = guest_memory_mb(planned.peers.values())
-        key = (planned.kernel, memory_mb)
+        key = planned.kernel, memory_mb(planned)
         if key not in self._templates:
-            self._templates[key] = Template(find_kernel(planned.kernel), self._binary, memory_mb=memory_mb)
+            self._templates[key] = Template(find_kernel(planned.kernel), self._binary, memory_mb=memory_mb(planned))
         return planned, Seat(self._templates[key], self._free.popleft())
 
     def release(self, seat: Seat) -> None:

@@ -31,9 +31,9 @@ from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.cell.result import Finished
 from crosswind.errors import EngineError, StudyError
+from crosswind.execution.guests import memory_mb
 from crosswind.execution.planning import planned_cells
 from crosswind.execution.running import cell_as_sent
-from crosswind.peers.registry import guest_memory_mb
 from crosswind.record import SAMPLE_SCHEMA, whole_table
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -145,7 +145,7 @@ def _run(planned: PlannedCell, directory: Path, binary: Path) -> CellEnd:
     def start(template: Template) -> CellProcess:
         return CellProcess(cell, binary=binary, template=template, cpu=cpu)
 
-    process = _TEMPLATES.start(kernel, binary, guest_memory_mb(planned.peers.values()), start)
+    process = _TEMPLATES.start(kernel, binary, memory_mb(planned), start)
     try:
         return followed(process)
     finally:

@@ -1,6 +1,6 @@
 """The peers that come with Crosswind: their names in a study, what starts them, what they need (docs/peers.md)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -8,10 +8,6 @@ from crosswind.errors import CrosswindError
 
 NATIVE = "native"
 """Crosswind's own client and server."""
-
-
-GUEST_MEMORY_MB = 512
-"""What a guest of virtual time has for programs that ask for no more. What it does not use takes no space."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +23,7 @@ class KnownPeer:
     """A peer that comes with Crosswind.
 
     Attributes: summary: what it is. client, server: whether it can be that. module: what starts it. needs: functions,
-        "module:function", which raise CrosswindError for what they do not find. guest_memory_mb: what a guest of
-        virtual time has to have for it.
+        "module:function", which raise CrosswindError for what they do not find.
     """
 
     name: str
@@ -37,7 +32,6 @@ class KnownPeer:
     needs: tuple[str, ...]
     client: bool = True
     server: bool = True
-    guest_memory_mb: int = GUEST_MEMORY_MB
 
     def command(self, end: str) -> tuple[str, ...] | None:
         """What starts it as "client" or "server", with placeholders (docs/programs.md); None where nothing does."""
@@ -63,21 +57,18 @@ _PEERS = (
         module="crosswind.peers.chromium",
         needs=("crosswind.peers.chromium.browser:find_chromium",),
         server=False,
-        guest_memory_mb=3072,
     ),
     KnownPeer(
         "node",
         "Node.js with ws and the official Socket.IO",
         module="crosswind.peers.node",
         needs=(f"{_OF_NODE}:node_program", f"{_OF_NODE}:installed_packages"),
-        guest_memory_mb=1024,
     ),
     KnownPeer(
         "deno",
         "Deno with the official Socket.IO, also over WebTransport",
         module="crosswind.peers.deno",
         needs=(f"{_OF_NODE}:deno_program", f"{_OF_NODE}:installed_packages"),
-        guest_memory_mb=1024,
     ),
     KnownPeer(
         "iperf3",
@@ -95,8 +86,3 @@ def names(end: str | None = None) -> Sequence[str]:
     """What a study may call an end ("client", "server", or either), `native` first."""
     able = (peer.name for peer in _PEERS if end is None or peer.command(end) is not None)
     return (NATIVE, *able)
-
-
-def guest_memory_mb(used: Iterable[str]) -> int:
-    """What a guest of virtual time has to have for peers with these names."""
-    return max((PEERS[name].guest_memory_mb for name in used if name in PEERS), default=GUEST_MEMORY_MB)
