@@ -20,8 +20,10 @@ from crosswind.peers.chromium.errors import ChromiumError
 from crosswind.peers.chromium.events import events, ready
 from crosswind.peers.chromium.flags import flags
 from crosswind.peers.chromium.job import read_job, read_text
+from crosswind.peers.chromium.needs import missing
 from crosswind.peers.chromium.network_errors import outcome
 from crosswind.peers.chromium.profile import profile
+from crosswind.peers.registry import Missing
 
 
 def job_text(transport: str = "websocket", **changes: Any) -> str:
@@ -193,3 +195,12 @@ def test_profiles_that_are_left_behind(tmp_path: Path, monkeypatch: pytest.Monke
         assert preferences["net"]["network_prediction_options"] == 2
     assert not mine.exists()
     os.close(descriptor)
+
+
+def test_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSWIND_CHROMIUM", "/bin/true")
+    assert missing() is None
+    monkeypatch.setenv("CROSSWIND_CHROMIUM", "/nowhere/chromium")
+    assert missing() == Missing(
+        "CROSSWIND_CHROMIUM names /nowhere/chromium, which is no program", "unset it, or correct it"
+    )
