@@ -224,6 +224,42 @@ def test_the_upgrade_from_polling_is_timed(ours: Ours, chromium: Chromium) -> No
     assert 0 < connected["upgrade_ns"] < connected["setup_ns"]
 
 
+@pytest.mark.parametrize("transport", HTTP)
+def test_pages(ours: Ours, chromium: Chromium, transport: str) -> None:
+    sizes = {"html_bytes": 3000, "scripts": 2, "scripts_bytes": 5001, "images": 3, "images_bytes": 9000}
+    report = chromium.run(transport, ours.serve(transport), kind="page", count=2, connections=1, **sizes)
+    assert (report.lines[-1]["event"], report.status) == ("finished", 0), (report.lines[-1], report.errors)
+    assert report.outcomes == ["ok", "ok"], report.of("sample")
+    assert [sample["received_bytes"] for sample in report.of("sample")] == [3000 + 5001 + 9000] * 2
+    wanted = {"html": 3000, "script 1": 2501, "script 2": 2500, "image 1": 3000, "image 2": 3000, "image 3": 3000}
+    for page in range(2):
+        objects = [line for line in report.of("object") if line["page"] == page]
+        assert {line["object"]: line["bytes"] for line in objects} == wanted
+        for line in objects:
+            times = [line[key] for key in ("queued_ns", "sent_ns", "first_ns", "received_ns")]
+            assert times == sorted(times)
+        # Whatever the document names is asked for after it.
+        document = next(line for line in objects if line["object"] == "html")
+        assert all(line["queued_ns"] >= document["first_ns"] for line in objects if line is not document)
+    connected = report.of("connected")
+    assert {line["transport"] for line in connected} == {transport}
+    most = 12 if transport in ("http1", "https1") else 2
+    assert 2 <= len({line["connection"] for line in connected}) <= most
+    milestones = report.lines[-1]["facts"]
+    assert set(milestones) == {"dom_content_loaded_ms", "load_event_ms", "first_contentful_paint_ms"}
+    assert 0 < milestones["dom_content_loaded_ms"] <= milestones["load_event_ms"]
+
+
+def test_a_page_of_a_server_that_is_not_there(ours: Ours, chromium: Chromium) -> None:
+    server = ours.serve("http2")
+    assert server.program is not None
+    server.program.end()
+    sizes = {"html_bytes": 3000, "scripts": 0, "scripts_bytes": 1, "images": 0, "images_bytes": 1}
+    report = chromium.run("http2", server, kind="page", count=1, connections=1, **sizes)
+    (sample,) = report.of("sample")
+    assert (sample["outcome"], sample["error"]) == ("refused", "cannot load html: net::ERR_CONNECTION_REFUSED")
+
+
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_server_that_is_not_there(ours: Ours, chromium: Chromium, transport: str) -> None:
     server = ours.serve(transport)

@@ -17,9 +17,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from crosswind.peers.chromium.certificate import public_key_sha256
 from crosswind.peers.chromium.errors import ChromiumError
-from crosswind.peers.chromium.events import events, ready
+from crosswind.peers.chromium.events import Clock, events, ready
 from crosswind.peers.chromium.flags import flags
-from crosswind.peers.chromium.job import read_job, read_text
+from crosswind.peers.chromium.job import read_job, read_text, warnings
+from crosswind.peers.chromium.loading import Loading
+from crosswind.peers.chromium.navigation import page_url
 from crosswind.peers.chromium.needs import missing
 from crosswind.peers.chromium.network_errors import outcome
 from crosswind.peers.chromium.profile import profile
@@ -147,7 +149,7 @@ def test_events_of_a_report() -> None:
 
 
 def test_ready_names_the_clock() -> None:
-    assert ready("156.0.1.2", 77, 5000) == {
+    assert ready("156.0.1.2", Clock("performance.now", 5000, 77)) == {
         "event": "ready",
         "implementation": "Chromium 156.0.1.2",
         "clock": {"name": "performance.now", "resolution_ns": 5000, "monotonic_ns": 77},
@@ -204,3 +206,109 @@ def test_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert missing() == Missing(
         "CROSSWIND_CHROMIUM names /nowhere/chromium, which is no program", "unset it, or correct it"
     )
+
+
+def workload_job(transport: str, **workload: Any) -> Any:
+    given = {"kind": "echo", "transport": transport, **workload}
+    return read_job(job_text(transport, workload=given, certificate_pem="x", certificate_sha256="00"))
+
+
+def test_resumed_sessions_are_warned_of() -> None:
+    (warning,) = warnings(workload_job("http2", kind="connect", connections=1))
+    assert warning.startswith("Chromium resumes TLS sessions")
+    assert warnings(workload_job("wss", connections=2)) == [warning]
+    assert warnings(workload_job("wss", connections=1)) == []
+    assert warnings(workload_job("webtransport", kind="connect")) == []
+
+
+def page_events() -> list[tuple[str, Any]]:
+    """A page of a document and an image on one connection, in seconds and, in `timing`, milliseconds."""
+
+    def request(number: str, path: str, at_s: float) -> tuple[str, Any]:
+        url = f"https://10.77.0.2:7{path}"
+        return "Network.requestWillBeSent", {"requestId": number, "request": {"url": url}, "timestamp": at_s}
+
+    def response(number: str, began_s: float, connect: tuple[float, float, float, float]) -> tuple[str, Any]:
+        names = ("connectStart", "sslStart", "sslEnd", "connectEnd")
+        times = {"requestTime": began_s, "sendStart": 30.5, "receiveHeadersStart": 40.25}
+        timing = {**times, **dict(zip(names, connect, strict=True))}
+        about = {"status": 200, "protocol": "h2", "connectionId": 77, "timing": timing}
+        return "Network.responseReceived", {"requestId": number, "response": about}
+
+    def ended(number: str, size: int, at_s: float) -> list[tuple[str, Any]]:
+        return [
+            ("Network.dataReceived", {"requestId": number, "dataLength": size, "timestamp": at_s}),
+            ("Network.loadingFinished", {"requestId": number, "timestamp": at_s}),
+        ]
+
+    none = (-1.0, -1.0, -1.0, -1.0)
+    return [
+        # The end of a page that was stopped.
+        ("Page.loadEventFired", {"timestamp": 9.0}),
+        request("1", "/page/600/0/0/1/30", 10.0),
+        ("Page.loadEventFired", {"timestamp": 9.5}),
+        response("1", 10.001, (1.0, 11.0, 30.0, 30.0)),
+        *ended("1", 600, 10.05),
+        request("2", "/bytes/30?image=1", 10.051),
+        response("2", 10.052, none),
+        ("Page.lifecycleEvent", {"name": "firstContentfulPaint", "timestamp": 10.06}),
+        ("Page.domContentEventFired", {"timestamp": 10.07}),
+        *ended("2", 30, 10.1),
+        ("Page.loadEventFired", {"timestamp": 10.11}),
+    ]
+
+
+def test_a_page_becomes_events() -> None:
+    loading = Loading()
+    whole = []
+    for name, event in page_events():
+        loading.handle(name, event)
+        whole.append(loading.is_whole)
+    assert whole == [False] * (len(whole) - 1) + [True]
+    assert {name: round(seconds, 6) for name, seconds in loading.milestones_s.items()} == {
+        "first_contentful_paint_ms": 0.06,
+        "dom_content_loaded_ms": 0.07,
+        "load_event_ms": 0.11,
+    }
+    connected, html, image, sample = loading.events(3, 8, timeout_ns=1_000_000_000)
+    assert connected == {
+        "event": "connected",
+        "connection": 8,
+        "transport": "http2",
+        "setup_ns": 29_000_000,
+        "transport_ns": 10_000_000,
+        "security_ns": 19_000_000,
+        "upgrade_ns": None,
+    }
+    assert html == {
+        "event": "object",
+        "page": 3,
+        "object": "html",
+        "connection": 0,
+        "queued_ns": 10_000_000_000,
+        "sent_ns": 10_031_500_000,
+        "first_ns": 10_041_250_000,
+        "received_ns": 10_050_000_000,
+        "bytes": 600,
+        "outcome": "ok",
+    }
+    assert (image["object"], image["queued_ns"], image["received_ns"]) == ("image 1", 10_051_000_000, 10_100_000_000)
+    assert (sample["exchange"], sample["connection"], sample["received_bytes"], sample["outcome"]) == (3, 8, 630, "ok")
+    assert (sample["sent_ns"], sample["received_ns"]) == (10_000_000_000, 10_100_000_000)
+
+
+def test_a_page_that_is_not_whole() -> None:
+    loading = Loading()
+    for name, event in page_events()[:-3]:
+        loading.handle(name, event)
+    *_, sample = loading.events(0, 0, timeout_ns=1_500_000_000)
+    assert (sample["outcome"], sample["received_ns"]) == ("timeout", None)
+    assert sample["error"] == "cannot load image 1: not there after 1.5 s"
+    loading.handle("Network.loadingFailed", {"requestId": "2", "errorText": "net::ERR_CONNECTION_RESET"})
+    *_, sample = loading.events(0, 0, timeout_ns=1_500_000_000)
+    assert (sample["outcome"], sample["error"]) == ("reset", "cannot load image 1: net::ERR_CONNECTION_RESET")
+
+
+def test_where_a_page_is() -> None:
+    numbers = {"html_bytes": 600, "scripts": 1, "scripts_bytes": 2, "images": 3, "images_bytes": 4}
+    assert page_url(workload_job("http3", kind="page", **numbers)) == "https://10.77.0.2:7/page/600/1/2/3/4"

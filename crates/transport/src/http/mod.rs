@@ -1,9 +1,10 @@
 //! HTTP: a stream is one request and its response. A message is a request's body, its answer the response's.
 //!
 //! At the server `POST` to any path is a message or an upload, `GET /bytes/N` asks for N bytes; anything else is answered
-//! without a stream.
+//! without a stream, `GET /page/...` with a document for browsers.
 
 mod body;
+mod document;
 mod h3;
 mod request;
 mod tcp;

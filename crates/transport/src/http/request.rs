@@ -1,5 +1,6 @@
 //! The requests that a client sends, and how a server answers them.
 
+use super::document::document;
 use crate::{Outcome, Settings, TransportError};
 use bytes::Bytes;
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue};
@@ -163,6 +164,8 @@ pub(super) enum Route {
     Stream(Option<u64>),
     /// No stream: an answer without a body, though it may say how long one would be.
     Answer(StatusCode, Option<u64>),
+    /// No stream: an HTML document.
+    Document(Vec<u8>),
 }
 
 /// How the server answers a request for `path`.
@@ -174,10 +177,17 @@ pub(super) fn route(method: &Method, path: &str) -> Route {
         (&Method::POST, _) => Route::Stream(None),
         (&Method::GET, Some(bytes)) => Route::Stream(Some(bytes)),
         (&Method::HEAD, Some(bytes)) => Route::Answer(StatusCode::OK, Some(bytes)),
-        (&Method::GET | &Method::HEAD, None) => Route::Answer(StatusCode::NOT_FOUND, None),
+        (&Method::GET, None) => match document(path) {
+            Some(html) => Route::Document(html),
+            None => Route::Answer(StatusCode::NOT_FOUND, None),
+        },
+        (&Method::HEAD, None) => Route::Answer(StatusCode::NOT_FOUND, None),
         _ => Route::Answer(StatusCode::METHOD_NOT_ALLOWED, None),
     }
 }
+
+/// The type of a document.
+pub(super) const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
 /// The methods that a server allows, which it names in answer to any other.
 pub(super) const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD, POST");
@@ -194,6 +204,13 @@ mod tests {
         for other in ["/bytes/", "/bytes/+5", "/bytes/-1", "/bytes/5/6", "/bytes/18446744073709551616", "/"] {
             assert_eq!(route(&Method::GET, other), Route::Answer(StatusCode::NOT_FOUND, None), "{other}");
         }
+    }
+
+    #[test]
+    fn a_page_is_a_document() {
+        let Route::Document(html) = route(&Method::GET, "/page/500/1/10/1/20") else { panic!("no document") };
+        assert_eq!(html.len(), 500);
+        assert_eq!(route(&Method::GET, "/page/5/1/10/1/20"), Route::Answer(StatusCode::NOT_FOUND, None));
     }
 
     #[test]

@@ -4,12 +4,14 @@ python -m crosswind.peers.chromium < job.json
 """
 
 import sys
+from collections.abc import Iterable, Mapping
 
 from crosswind.errors import CrosswindError
-from crosswind.peers.chromium.browser import browser
-from crosswind.peers.chromium.events import events, ready, say
-from crosswind.peers.chromium.job import read_job, read_text
-from crosswind.peers.chromium.page import CLOCK_RESOLUTION_NS, load_page
+from crosswind.peers.chromium.browser import Browser, browser
+from crosswind.peers.chromium.events import Event, events, ready, say
+from crosswind.peers.chromium.job import Job, read_job, read_text, warnings
+from crosswind.peers.chromium.navigation import Navigation
+from crosswind.peers.chromium.page import load_page
 
 
 def main() -> int:
@@ -17,12 +19,12 @@ def main() -> int:
     try:
         job = read_job(read_text(sys.stdin))
         with browser(job) as running:
-            page = load_page(running, job)
-            say(ready(running.version, page.origin_ns, CLOCK_RESOLUTION_NS))
-            report = page.run()
-        for event in events(report, page.said, job.transport):
+            found, facts = _navigated(running, job) if job.kind == "page" else _measured(running, job)
+        for message in warnings(job):
+            say({"event": "warning", "message": message})
+        for event in found:
             say(event)
-        say({"event": "finished"})
+        say({"event": "finished", "facts": facts} if facts else {"event": "finished"})
     except CrosswindError as error:
         say({"event": "error", "message": error.message, "hint": error.hint})
         return 1
@@ -30,6 +32,24 @@ def main() -> int:
         # Whoever started it does not listen any more.
         return 1
     return 0
+
+
+Found = tuple[Iterable[Event], Mapping[str, float]]
+"""Events, and numbers beside them."""
+
+
+def _measured(running: Browser, job: Job) -> Found:
+    """What a page measures by itself."""
+    page = load_page(running, job)
+    say(ready(running.version, page.clock))
+    return events(page.run(), page.said, job.transport), {}
+
+
+def _navigated(running: Browser, job: Job) -> Found:
+    """What DevTools tells of the pages that the browser navigates to."""
+    navigation = Navigation(running, job)
+    say(ready(running.version, navigation.clock))
+    return navigation.run()
 
 
 if __name__ == "__main__":

@@ -20,6 +20,10 @@ class BrowserGoneError(ChromiumError):
     """The browser has closed its end of the pipe."""
 
 
+class NoAnswerError(ChromiumError):
+    """What was waited for did not come in time."""
+
+
 class DevTools:
     """A connection to a browser.
 
@@ -63,7 +67,7 @@ class DevTools:
         timeout_s: float | None = CALL_TIMEOUT_S,
         **parameters: object,
     ) -> Message:
-        """Sends a command. Returns its result. Raises: ChromiumError when it fails, or does not end in time."""
+        """Sends a command. Returns its result. Raises: ChromiumError when it fails; NoAnswerError."""
         number = self.send(method, session=session, **parameters)
         self.wait(lambda: number in self._replies, what=method, timeout_s=timeout_s)
         reply = self._replies.pop(number)
@@ -72,7 +76,7 @@ class DevTools:
         return dict(reply["result"])
 
     def wait(self, done: Callable[[], bool], *, what: str, timeout_s: float | None) -> None:
-        """Handles events until `done`. Raises: ChromiumError after `timeout_s` if that is given; BrowserGoneError."""
+        """Handles events until `done`. Raises: NoAnswerError after `timeout_s` if that is given; BrowserGoneError."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while not done():
             if self._unread:
@@ -80,7 +84,7 @@ class DevTools:
                 continue
             left_ms = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
             if not self._poll.poll(left_ms):
-                raise ChromiumError(f"Chromium gave no answer to {what} within {timeout_s:g} s")
+                raise NoAnswerError(f"Chromium gave no answer to {what} within {timeout_s:g} s")
             self._read()
 
     def _read(self) -> None:

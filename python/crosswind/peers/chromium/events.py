@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from crosswind.peers.chromium.network_errors import explain
@@ -29,10 +30,18 @@ def say(event: Event) -> None:
     sys.stdout.flush()
 
 
-def ready(version: str, origin_ns: int, resolution_ns: int) -> Event:
-    """The event that says that the browser has started, with which clock."""
-    clock = {"name": "performance.now", "resolution_ns": resolution_ns, "monotonic_ns": origin_ns}
-    return {"event": "ready", "implementation": f"Chromium {version}", "clock": clock}
+@dataclass(frozen=True)
+class Clock:
+    """What times are of. Attributes: monotonic_ns: CLOCK_MONOTONIC when it showed 0."""
+
+    name: str
+    resolution_ns: int
+    monotonic_ns: int
+
+
+def ready(version: str, clock: Clock) -> Event:
+    """The event that says that the browser has started."""
+    return {"event": "ready", "implementation": f"Chromium {version}", "clock": asdict(clock)}
 
 
 def events(report: Mapping[str, Any], said: Sequence[str], transport: str) -> Iterator[Event]:
@@ -42,8 +51,6 @@ def events(report: Mapping[str, Any], said: Sequence[str], transport: str) -> It
     """
     for connected in report["connected"]:
         yield {"event": "connected", **connected}
-    for warning in report.get("warnings", ()):
-        yield {"event": "warning", "message": warning}
     rows = [dict(zip(_COLUMNS, row, strict=True)) for row in report["samples"]]
     explain(rows, said, transport)
     for row in sorted(rows, key=lambda row: row["exchange"]):

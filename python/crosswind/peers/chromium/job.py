@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -69,6 +69,21 @@ class Job:
     def origin(self) -> str:
         """The server's, which is also that of the page: so that no request goes to another origin."""
         return f"{'https' if self.transport in SECURE else 'http'}://{self.authority}"
+
+
+RESUMING = frozenset({"wss", "https1", "http2", "http3"})
+"""Transports whose later connections resume sessions of TLS, if the server issues tickets. WebTransport keeps none."""
+_RESUMED = (
+    "Chromium resumes TLS sessions: where the server issues tickets, connections after the first show no certificate"
+)
+
+
+def warnings(job: Job) -> Sequence[str]:
+    """What a reader of the result should know."""
+    workload = job.workload
+    several = job.kind in ("connect", "page") or workload.get("connection") == "new"
+    several = several or workload.get("connections", 1) > 1
+    return [_RESUMED] if job.transport in RESUMING and several else []
 
 
 def read_text(source: TextIO) -> str:

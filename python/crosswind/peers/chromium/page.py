@@ -12,6 +12,7 @@ from crosswind.peers.chromium.devtools import DevTools, Message
 from crosswind.peers.chromium.document import HEADERS, document
 from crosswind.peers.chromium.errors import ChromiumError
 from crosswind.peers.chromium.evaluation import LOAD_TIMEOUT_S, evaluate
+from crosswind.peers.chromium.events import Clock
 from crosswind.peers.chromium.job import Job
 
 CLOCK_RESOLUTION_NS = 5_000
@@ -22,13 +23,13 @@ CLOCK_RESOLUTION_NS = 5_000
 class Page:
     """A page that is loaded.
 
-    Attributes: origin_ns: CLOCK_MONOTONIC when `performance.now()` of the page was 0. said: what the browser tells
+    Attributes: clock: of its times. said: what the browser tells
         developers about failed requests.
     """
 
     devtools: DevTools
     session: str
-    origin_ns: int
+    clock: Clock
     said: list[str]
 
     def run(self) -> Mapping[str, Any]:
@@ -47,7 +48,7 @@ def load_page(browser: Browser, job: Job) -> Page:
     session = attach(devtools)
     said: list[str] = []
     devtools.on("Log.entryAdded", lambda event: said.append(str(event["entry"]["text"])))
-    devtools.on("Inspector.targetCrashed", _crashed)
+    devtools.on("Inspector.targetCrashed", page_crashed)
     for domain in ("Inspector", "Log", "Page", "Performance"):
         devtools.call(f"{domain}.enable", session=session)
     _navigate(devtools, session, job, html)
@@ -62,7 +63,8 @@ def load_page(browser: Browser, job: Job) -> Page:
     state = evaluate(devtools, session, f"crosswind.prepare({json.dumps(given)})")
     if state != {"isolated": True, "secure": True}:
         raise ChromiumError(f"the page is not isolated, so that its clock is too coarse: {state}")
-    return Page(devtools, session, _origin_ns(devtools, session), said)
+    clock = Clock("performance.now", CLOCK_RESOLUTION_NS, _origin_ns(devtools, session))
+    return Page(devtools, session, clock, said)
 
 
 def attach(devtools: DevTools) -> str:
@@ -103,5 +105,6 @@ def _origin_ns(devtools: DevTools, session: str) -> int:
     return round(started_s * 1e9)
 
 
-def _crashed(_: Message) -> None:
+def page_crashed(_: Message) -> None:
+    """Raises: ChromiumError, when a page has crashed."""
     raise ChromiumError("the page in Chromium has crashed", hint="is there enough memory?")

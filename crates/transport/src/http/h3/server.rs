@@ -5,7 +5,7 @@ use super::errors::{code, lost_error, stream_error};
 use crate::error::failed;
 use crate::http::MAX_HEADER_BYTES;
 use crate::http::body::{Received, Unsent};
-use crate::http::request::{ALLOWED, Route, route};
+use crate::http::request::{ALLOWED, HTML, Route, route};
 use crate::quic::endpoint::{Endpoint, accept, close};
 use crate::runtime::tasks::Tasks;
 use crate::{Call, Connection, Listener, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
@@ -14,7 +14,7 @@ use h3::error::{Code, StreamError};
 use h3::server::{RequestResolver, RequestStream};
 use h3_quinn::{RecvStream, SendStream};
 use httpdate::HttpDate;
-use hyper::header::{ALLOW, CONTENT_LENGTH, DATE, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderValue};
 use hyper::{Response, StatusCode};
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -124,6 +124,10 @@ async fn resolve(
             answer(send, status, length).await.ok()?;
             None
         }
+        Route::Document(html) => {
+            give_document(send, html).await.ok()?;
+            None
+        }
     }
 }
 
@@ -134,6 +138,14 @@ async fn answer(mut send: SendHalf, status: StatusCode, length: Option<u64>) -> 
         response.headers_mut().insert(ALLOW, ALLOWED);
     }
     send.send_response(response).await?;
+    send.finish().await
+}
+
+async fn give_document(mut send: SendHalf, html: Vec<u8>) -> Result<(), StreamError> {
+    let mut response = response(StatusCode::OK, Some(html.len() as u64));
+    response.headers_mut().insert(CONTENT_TYPE, HTML);
+    send.send_response(response).await?;
+    send.send_data(html.into()).await?;
     send.finish().await
 }
 

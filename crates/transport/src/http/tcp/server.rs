@@ -4,14 +4,14 @@ use super::body::{FromHyper, Outgoing, PartSender, empty, in_parts, whole};
 use super::end::ConnectionEnd;
 use super::{Version, errors};
 use crate::http::body::Received;
-use crate::http::request::{ALLOWED, Route, route};
+use crate::http::request::{ALLOWED, HTML, Route, route};
 use crate::http::{CONNECTION_WINDOW, MAX_HEADER_BYTES, MAX_STREAMS, STREAM_WINDOW};
 use crate::runtime::tasks::Tasks;
 use crate::tcp::nonblocking::{Listening, SocketHandle};
 use crate::tls::handshake;
 use crate::{Call, Connection, Listener, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_LENGTH};
+use hyper::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -152,6 +152,7 @@ async fn handle(
     let asked = match route(request.method(), request.uri().path()) {
         Route::Stream(asked) => asked,
         Route::Answer(status, length) => return Ok(without_body(status, length)),
+        Route::Document(html) => return Ok(document(&html)),
     };
     let (response, responded) = oneshot::channel();
     let exchange = Exchange { asked, body: request.into_body(), response };
@@ -169,6 +170,12 @@ fn without_body(status: StatusCode, length: Option<u64>) -> Response<Outgoing> {
     if status == StatusCode::METHOD_NOT_ALLOWED {
         response.headers_mut().insert(ALLOW, ALLOWED);
     }
+    response
+}
+
+fn document(html: &[u8]) -> Response<Outgoing> {
+    let mut response = Response::new(whole(html));
+    response.headers_mut().insert(CONTENT_TYPE, HTML);
     response
 }
 

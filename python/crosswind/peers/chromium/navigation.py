@@ -1,0 +1,77 @@
+"""Pages that the browser navigates to, one after another, each on new connections."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from crosswind.peers.chromium.browser import Browser
+from crosswind.peers.chromium.connections import Connections
+from crosswind.peers.chromium.devtools import DevTools, NoAnswerError
+from crosswind.peers.chromium.events import Clock, Event
+from crosswind.peers.chromium.job import Job
+from crosswind.peers.chromium.loading import Loading
+from crosswind.peers.chromium.page import attach, page_crashed
+
+_EVENTS = (
+    "Network.requestWillBeSent",
+    "Network.responseReceived",
+    "Network.dataReceived",
+    "Network.loadingFinished",
+    "Network.loadingFailed",
+    "Page.domContentEventFired",
+    "Page.lifecycleEvent",
+    "Page.loadEventFired",
+)
+_CLOCK = Clock("CLOCK_MONOTONIC", 1_000, 0)
+"""Of the times of DevTools, which are microseconds."""
+
+
+class Navigation:
+    """A page of the browser that goes where the job says. Attributes: clock: of its times."""
+
+    clock = _CLOCK
+
+    def __init__(self, browser: Browser, job: Job) -> None:
+        self._devtools: DevTools = browser.devtools
+        self._job = job
+        self._session = attach(browser.devtools)
+        self._connections = Connections(browser.devtools)
+        for domain in ("Inspector", "Network", "Page"):
+            self._devtools.call(f"{domain}.enable", session=self._session)
+        self._devtools.on("Inspector.targetCrashed", page_crashed)
+        self._devtools.call("Page.setLifecycleEventsEnabled", session=self._session, enabled=True)
+        # Every page is loaded from the server.
+        self._devtools.call("Network.setCacheDisabled", session=self._session, cacheDisabled=True)
+
+    def run(self) -> tuple[Sequence[Event], Mapping[str, float]]:
+        """Loads the pages. Returns the events of all (docs/peers.md), and the medians of the browser's load metrics."""
+        events: list[Event] = []
+        milestones_s: dict[str, list[float]] = {}
+        connections = 0
+        timeout_ns: int = self._job.workload["timeout_ns"]
+        for page in range(self._job.workload["count"]):
+            loading = self._load()
+            events += loading.events(page, connections, timeout_ns=timeout_ns)
+            connections += max(1, loading.connections)
+            for name, seconds in loading.milestones_s.items():
+                milestones_s.setdefault(name, []).append(seconds)
+        return events, {name: round(median(seconds) * 1e3, 3) for name, seconds in milestones_s.items()}
+
+    def _load(self) -> Loading:
+        self._connections.close()
+        loading = Loading()
+        for name in _EVENTS:
+            self._devtools.on(name, lambda event, name=name: loading.handle(name, event))  # type: ignore[misc]
+        self._devtools.send("Page.navigate", session=self._session, url=page_url(self._job))
+        try:
+            timeout_s = self._job.workload["timeout_ns"] / 1e9
+            self._devtools.wait(lambda: loading.is_whole, what="a navigation", timeout_s=timeout_s)
+        except NoAnswerError:
+            self._devtools.call("Page.stopLoading", session=self._session)
+        return loading
+
+
+def page_url(job: Job) -> str:
+    """Where the server has the page (docs/peers.md, Pages)."""
+    workload = job.workload
+    keys = ("html_bytes", "scripts", "scripts_bytes", "images", "images_bytes")
+    return f"{job.origin}/page/{'/'.join(str(workload[key]) for key in keys)}"
