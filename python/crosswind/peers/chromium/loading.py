@@ -33,8 +33,7 @@ class Loaded:
     url: str
     queued_s: float
     response: Mapping[str, Any] | None = None
-    bytes: int = 0
-    first_s: float | None = None
+    told_bytes: int = 0
     received_s: float | None = None
     failure: str | None = None
 
@@ -47,6 +46,14 @@ class Loaded:
     def connection(self) -> int:
         """The browser's number of its connection; 0 without."""
         return int((self.response or {}).get("connectionId", 0))
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes of its body there are. Those of one that has ended may be told later than its end."""
+        headers = {name.lower(): text for name, text in (self.response or {}).get("headers", {}).items()}
+        announced = headers.get("content-length", "")
+        # A body of another length is an error to Chromium.
+        return int(announced) if self.received_s is not None and announced.isdigit() else self.told_bytes
 
     @property
     def name(self) -> str:
@@ -93,8 +100,7 @@ class Loading:
         if name == "Network.responseReceived":
             request.response = event["response"]
         elif name == "Network.dataReceived":
-            request.bytes += event["dataLength"]
-            request.first_s = request.first_s or event["timestamp"]
+            request.told_bytes += event["dataLength"]
         elif name == "Network.loadingFinished":
             request.received_s = event["timestamp"]
         elif name == "Network.loadingFailed":
