@@ -119,9 +119,14 @@ class Loading:
     @property
     def is_whole(self) -> bool:
         """Whether the page and everything that it names is there, or failed."""
-        return "load_event_ms" in self.milestones_s and all(
+        return MILESTONES["Page.loadEventFired"] in self.milestones_s and all(
             request.received_s is not None or request.failure is not None for request in self.requests.values()
         )
+
+    @property
+    def is_painted(self) -> bool:
+        """Whether something of it was shown."""
+        return MILESTONES["firstContentfulPaint"] in self.milestones_s
 
     def events(self, page: int, connections: int, *, timeout_ns: int) -> Iterator[Event]:
         """The events of a page. Args: connections: how many the pages before had."""

@@ -1,5 +1,6 @@
 """Pages that the browser navigates to, one after another, each on new connections."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from statistics import median
 
@@ -21,6 +22,7 @@ _EVENTS = (
     "Page.lifecycleEvent",
     "Page.loadEventFired",
 )
+_PAINT_TIMEOUT_S = 1.0
 _CLOCK = Clock("CLOCK_MONOTONIC", 1_000, 0)
 """Of the times of DevTools, which are microseconds."""
 
@@ -67,6 +69,10 @@ class Navigation:
             self._devtools.wait(lambda: loading.is_whole, what="a navigation", timeout_s=timeout_s)
         except NoAnswerError:
             self._devtools.call("Page.stopLoading", session=self._session)
+            return loading
+        # The first frame may be later than the last byte. A page that paints nothing has none.
+        with contextlib.suppress(NoAnswerError):
+            self._devtools.wait(lambda: loading.is_painted, what="the first paint", timeout_s=_PAINT_TIMEOUT_S)
         return loading
 
 
