@@ -68,6 +68,7 @@ def test_the_built_in_studies() -> None:
         "page-load",
         "queue-size",
         "quickstart",
+        "thesis",
         "transfer-time-held-out",
         "transfer-time-model",
         "transfer-time",
@@ -307,6 +308,28 @@ def test_published_times_of_message_size_are_table_2() -> None:
     }
     gap = [ws - wt for ws, wt in zip(*(table[name, "20%"] for name in NATIVE), strict=True)]
     assert (round(gap[0], 2), round(sum(gap) / 4)) == (127.72, 117)
+
+
+def test_the_thesis_as_run_has_its_browser_its_server_and_its_table() -> None:
+    keys = ("workload.transport", "path.loss", "workload.size")
+    assert published("thesis", *keys) == published("message-size", *keys)
+    study = load_study("thesis")
+    as_run = [cell for cell in checked(study) if cell.cell.part == "as-run"]
+    assert len(as_run) == len(study.published) == 24
+    for cell in as_run:
+        workload = workload_of(cell)
+        assert (workload["client"]["name"], workload["server"]["name"]) == ("chromium", "deno")
+        assert (workload["messages"], workload["mode"], workload["payload"]) == (1000, "closed", "text")
+        assert (rtt_ns(cell), cell.parameters["path"]["mtu_bytes"]) == (0, 1500)
+
+
+def test_the_thesis_compares_transports_between_the_same_ends() -> None:
+    ends = [cell.levels for cell in load_study("thesis").cells() if cell.part == "ends"]
+    keys = ("workload.client", "workload.server", "path.loss", "workload.transport")
+    pairs = [(client, server) for client in ("native", "deno", "chromium") for server in ("native", "deno")]
+    assert {tuple(levels[key] for key in keys) for levels in ends} == {
+        (client, server, loss, transport) for client, server in pairs for loss in ("0%", "10%") for transport in NATIVE
+    }
 
 
 def test_what_message_size_says_of_delays_is_the_binomial() -> None:
