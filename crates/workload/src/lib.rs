@@ -42,7 +42,10 @@ pub use context::Context;
 pub use demand::TrafficPattern;
 pub use error::WorkloadError;
 pub use measured::{Measured, OutcomeCount, ProgramEnd};
-pub use peer::{EndReport, Peer, PeerClock, Peers, PeersReport};
+pub use peer::{
+    ClientFollower, ClientReport, EndReport, Expected, Notice, Peer, PeerClock, PeerClockEvent, Peers, PeersReport,
+    ServerFollower, Violation,
+};
 pub use progress::{Fault, Progress, Snapshot};
 pub use registry::{Kind, WorkloadConfig, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};

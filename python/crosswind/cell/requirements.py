@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from crosswind.errors import EngineError
-from crosswind.peers.registry import GUEST_MEMORY_MB
 
 NEEDS = "it takes x86-64, ptrace, /proc and memory; `crosswind doctor` tries it"
 

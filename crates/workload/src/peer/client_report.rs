@@ -24,8 +24,9 @@ pub struct Expected {
     pub transport: &'static str,
     /// How many exchanges there are.
     pub exchanges: u64,
-    /// Bytes that a successful exchange has sent and received, where that is known.
+    /// Bytes that a successful exchange has sent, where that is known.
     pub sent_bytes: Option<u64>,
+    /// Bytes that it has received.
     pub received_bytes: Option<u64>,
     /// Where each exchange has connections of its own: how many clients take turns.
     pub lanes: Option<u32>,
@@ -68,22 +69,32 @@ pub enum Notice {
     /// It has reported everything.
     Finished,
     /// It cannot go on.
-    Failed { message: String, hint: Option<String> },
+    Failed {
+        /// Why.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
 }
 
 /// What a client has reported.
 #[derive(Debug)]
 pub struct ClientReport {
+    /// The program and its version.
     pub implementation: String,
+    /// The clock of its times, which have been turned into the cell's.
     pub clock: PeerClockEvent,
     /// Whether it has said of every connection that it is of the cell's transport.
     pub is_verified: bool,
     /// One for each exchange, in order.
     pub samples: Vec<Sample>,
+    /// What pages were made of.
     pub objects: Vec<PageObject>,
     /// The first error of each outcome.
     pub first_errors: HashMap<Outcome, String>,
+    /// What else it has counted.
     pub facts: BTreeMap<String, f64>,
+    /// What a reader of the result should know.
     pub warnings: Vec<String>,
 }
 

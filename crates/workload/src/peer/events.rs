@@ -56,7 +56,9 @@ pub enum ServerEvent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PeerClockEvent {
+    /// Its name.
     pub name: String,
+    /// How fine it is.
     pub resolution_ns: u64,
     /// What `CLOCK_MONOTONIC` showed when this clock showed 0.
     pub monotonic_ns: u64,
@@ -114,6 +116,7 @@ pub struct ObjectEvent {
 pub struct Violation {
     /// Counted from 1.
     pub line: Option<u64>,
+    /// What is wrong.
     pub problem: String,
 }
 

@@ -22,5 +22,8 @@ pub(crate) mod session;
 mod tests;
 mod times;
 
+pub use client_report::{ClientFollower, ClientReport, Expected, Notice};
 pub use config::{Peer, Peers};
+pub use events::{PeerClockEvent, Violation};
 pub use report::{EndReport, PeerClock, PeersReport};
+pub use server_report::ServerFollower;
