@@ -76,6 +76,6 @@ def test_an_interrupt_leaves_none_open(templates: Any, *, booted_before: bool) -
 
 
 def test_cells_that_run_programs_have_a_template_of_their_own(templates: Any) -> None:
-    small, large = (templates.start(KERNEL, BINARY, memory, lambda it: it) for memory in (512, 3072))
+    small, large = (templates.start(KERNEL, BINARY, lambda it: it, memory_mb=memory) for memory in (512, 3072))
     assert small is not large
     assert start(templates) is small

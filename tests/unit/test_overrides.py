@@ -39,7 +39,8 @@ def test_a_direction_can_be_overridden_beside_the_whole() -> None:
         ({"path.los": "1%"}, '--set path.los=1%: there is no key "path.los"'),
         ({"part.smal.workload.size": "1"}, '--set part.smal.workload.size=1: there is no part "smal"'),
         ({"study.seed": "x"}, '--set study.seed=x: study.seed: "x" is wrong'),
-        ({"workload.client": "'"}, "--set workload.client=': \"'\" is not a command: No closing quotation"),
+        ({"workload.client": "'"}, "--set workload.client=': workload.client: \"'\" is no client"),
+        ({"workload.client": "{ a"}, '--set workload.client={ a: "{ a" is not a value of TOML'),
     ],
 )
 def test_mistakes_in_overrides_name_the_option(overrides: dict[str, str], message: str) -> None:
@@ -56,6 +57,8 @@ def test_adhoc_studies() -> None:
     with pytest.raises(StudyError) as caught:
         Study.adhoc("echo", {"path.loss": "101%"}, flags={"path.loss": "--loss"})
     assert caught.value.message == '--loss 101%: path.loss: "101%" is more than 100%'
+    with pytest.raises(StudyError, match=': "\'" is not a command: No closing quotation'):
+        Study.adhoc("program", {"workload.client": "'"})
     with pytest.raises(StudyError, match='"eco" is not one of echo'):
         Study.adhoc("eco", {})
 

@@ -40,7 +40,7 @@ MISTAKES = [
     ('size = [1, "1B"]', '3: workload.size: the list has "1B" and "1", which is the same', "must differ"),
     ("size = [\n  1,\n  -1\n]", "3: workload.size: -1 is negative", "a size is"),
     ("messages = true", "3: workload.messages: true is not a whole number", "a whole number from 1 to"),
-    ("count = 3", "3: workload.count: workload echo does not take count", "echo takes connection"),
+    ("count = 3", "3: workload.count: workload echo does not take count", "echo takes client, connection"),
     ('size = "2GiB"', '3: workload.size: "2GiB" is too much', "at most 1GiB"),
     ("rate = 5", "3: workload.rate has no effect: mode is not open", 'add mode = "open"'),
     ("[study]\nrepetitions = 0", "4: study.repetitions: 0 is wrong", "greater than or equal to 1"),

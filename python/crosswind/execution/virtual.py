@@ -25,7 +25,7 @@ from pathlib import Path
 import polars as pl
 
 from crosswind.cell.binary import find_binary
-from crosswind.cell.guests import Template
+from crosswind.cell.guests import MEMORY_MB, Template
 from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd, CellProcess
@@ -145,7 +145,7 @@ def _run(planned: PlannedCell, directory: Path, binary: Path) -> CellEnd:
     def start(template: Template) -> CellProcess:
         return CellProcess(cell, binary=binary, template=template, cpu=cpu)
 
-    process = _TEMPLATES.start(kernel, binary, memory_mb(planned), start)
+    process = _TEMPLATES.start(kernel, binary, start, memory_mb=memory_mb(planned))
     try:
         return followed(process)
     finally:
@@ -193,7 +193,12 @@ class _Templates:
         os.register_at_fork(after_in_child=self._forget)
 
     def start(
-        self, kernel: Kernel, binary: Path, memory_mb: int, start: Callable[[Template], CellProcess]
+        self,
+        kernel: Kernel,
+        binary: Path,
+        start: Callable[[Template], CellProcess],
+        *,
+        memory_mb: int = MEMORY_MB,
     ) -> CellProcess:
         """Calls `start` with the kernel's template. Raises: EngineError when it does not run."""
         key = (kernel.program, binary.absolute(), memory_mb)

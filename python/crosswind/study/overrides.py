@@ -121,8 +121,8 @@ def _toml(text: str, label: str) -> object:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError as error:
         raise StudyError(
-            f"{label}: {shown(text)} is not a value of TOML: {error}",
-            hint='as in { command = ["python3", "client.py"] }',
+            f"{label}: {shown(text)} is not a value of TOML",
+            hint=f'as in {{ command = ["python3", "client.py"] }} ({error})',
         ) from None
 
 

@@ -187,11 +187,12 @@ def _values(key: Key) -> str:
         return "`true`, `false`"
     if key.choices:
         return ", ".join(f"`{choice}`" for choice in key.choices)
+    if key.type is KeyType.PEER:
+        return ", ".join(f"`{name}`" for name in (*names(key.study), "{ command = [...] }"))
     words = {
         KeyType.TRANSPORT: "below",
         KeyType.QUEUE: "packets or bytes",
         KeyType.ARGUMENTS: "an argument list",
-        KeyType.PEER: ", ".join(f"`{name}`" for name in names(key.study)) + ", `{ command = [...] }`",
         KeyType.STRING: "a name",
     }
     if key.type in words:
