@@ -228,6 +228,12 @@ def test_a_port_that_is_taken(jobs: Jobs) -> None:
 @pytest.mark.parametrize(
     ("role", "workload", "message", "hint"),
     [
+        (
+            "server",
+            {"transport": "tcp", "kind": "transfer"},
+            "a node server has no workload transfer",
+            'use server = "native"',
+        ),
         ("server", {"transport": "webtransport"}, "a node server does not carry webtransport", 'use server = "deno"'),
         ("client", {"transport": "http3"}, "a node client does not carry http3", 'use client = "native"'),
         (

@@ -4,8 +4,6 @@
 const TAG_BYTES = 8;
 /** Bits of the number in a character of a text message. */
 const TEXT_BITS = 6n;
-/** Bytes of the parts that a transfer is sent in. */
-export const PART_BYTES = 128 * 1024;
 
 /** Sizes of a message and of its answer, bytes. */
 export function sizes({ kind, size_bytes: size = 1, direction = "echo" }) {

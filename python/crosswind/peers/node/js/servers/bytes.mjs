@@ -4,18 +4,16 @@ import tls from "node:tls";
 import { implementation } from "../job.mjs";
 import { answerer, sizes } from "../messages.mjs";
 import { cut } from "../streams.mjs";
-import { giveBytes } from "../transfer.mjs";
 import { identity, listen } from "./listen.mjs";
 
 export async function serve(job) {
-  const { transport, kind } = job.workload;
+  const { transport } = job.workload;
   const answer = answerer(job.workload);
   const { request } = sizes(job.workload);
   const serveSocket = (socket) => {
     // What goes wrong with a connection the client sees.
     socket.on("error", () => {});
-    if (kind === "transfer") giveBytes(socket, job.workload);
-    else socket.on("data", cut(request, (message) => socket.write(answer(message))));
+    socket.on("data", cut(request, (message) => socket.write(answer(message))));
   };
   const options = { noDelay: true };
   const server =

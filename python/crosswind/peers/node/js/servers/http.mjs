@@ -4,9 +4,11 @@ import http2 from "node:http2";
 import https from "node:https";
 import { Readable, pipeline } from "node:stream";
 import { implementation } from "../job.mjs";
-import { answerer } from "../messages.mjs";
-import { parts } from "../transfer.mjs";
+import { answerer, pattern } from "../messages.mjs";
 import { identity, listen } from "./listen.mjs";
+
+/** Bytes that are sent at a time of what a client asks for. */
+const PART_BYTES = 64 * 1024;
 
 export async function serve(job) {
   const handle = handler(job.workload);
@@ -41,6 +43,12 @@ function handler(workload) {
       else pipeline(Readable.from(parts(Number(asked)), { objectMode: false }), response, () => {});
     }
   };
+}
+
+/** `total` bytes of the pattern in parts. */
+function* parts(total) {
+  const part = pattern(PART_BYTES, false);
+  for (let unsent = total; unsent > 0; unsent -= part.length) yield part.subarray(0, Math.min(unsent, part.length));
 }
 
 function whole(request, handle) {

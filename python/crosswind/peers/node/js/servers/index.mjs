@@ -22,12 +22,14 @@ const SERVERS = {
   },
 };
 
+const WORKLOADS = ["echo", "connect", "multiplex", "page"];
+
 /** Serves the workload of a job, once it has said that it listens. */
 export async function serve(job) {
-  const { kind, transport, direction } = job.workload;
+  const { kind, transport } = job.workload;
   refuseTransport("server", SERVERS, transport);
-  if (kind === "transfer" && direction !== "download") {
-    throw new PeerError(`a ${runtime} server cannot report what it receives`, 'use direction = "download", or server = "native"');
+  if (!WORKLOADS.includes(kind)) {
+    throw new PeerError(`a ${runtime} server has no workload ${kind}`, `use server = "native"; ${runtime} has ${WORKLOADS.join(", ")}`);
   }
   const server = await import(`./${SERVERS[runtime][transport]}.mjs`);
   say({ event: "listening", implementation: await server.serve(job) });

@@ -1,9 +1,7 @@
 // The official Socket.IO server over WebSocket, with HTTP long polling before it where a client begins so.
-import { once } from "node:events";
 import http from "node:http";
 import { implementation, npm } from "../job.mjs";
 import { answerer, sizes, textAnswerer } from "../messages.mjs";
-import { giveMessages } from "../transfer.mjs";
 import { listen } from "./listen.mjs";
 
 /** The default of Socket.IO's `maxHttpBufferSize`, which a larger message needs to be larger. */
@@ -25,8 +23,7 @@ export function socketio(server, job, transports) {
   // Pages from anywhere may be clients. The option `cors` would be middleware, and with middleware engine.io closes every
   // session over WebTransport.
   io.engine.on("headers", (headers) => (headers["access-control-allow-origin"] = "*"));
-  const serveSocket = job.workload.kind === "transfer" ? transfers(job.workload) : answers(job.workload);
-  io.on("connection", serveSocket);
+  io.on("connection", answers(job.workload));
   return io;
 }
 
@@ -35,27 +32,4 @@ function answers(workload) {
   return (socket) => {
     socket.onAny((name, argument) => socket.emit(name, (typeof argument === "string" ? answerText : answerBytes)(argument)));
   };
-}
-
-function transfers(workload) {
-  const argument = (part) => (workload.payload === "text" ? part.toString("latin1") : part);
-  return async (socket) => {
-    // As Crosswind's own server: nothing is sent by polling that is to go by WebSocket.
-    if (workload.polling) await once(socket.conn, "upgrade");
-    await giveMessages((part) => sendAndDrain(socket, argument(part)), workload);
-  };
-}
-
-/** Sends an event, and waits until the transport has sent it: Socket.IO queues without a limit. */
-async function sendAndDrain(socket, argument) {
-  const engine = socket.conn;
-  const waiting = new AbortController();
-  const { signal } = waiting;
-  // The transport is another one after an upgrade.
-  const drained = Promise.race([once(engine.transport, "drain", { signal }), once(engine, "upgrade", { signal })]);
-  const closed = once(engine, "close", { signal }).then(([reason]) => {
-    throw new Error(reason);
-  });
-  socket.emit("message", argument);
-  await Promise.race([drained, closed]).finally(() => waiting.abort());
 }

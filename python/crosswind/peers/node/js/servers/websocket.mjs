@@ -3,11 +3,10 @@ import http from "node:http";
 import https from "node:https";
 import { implementation, npm } from "../job.mjs";
 import { answerer, sizes } from "../messages.mjs";
-import { giveMessages } from "../transfer.mjs";
 import { identity, listen } from "./listen.mjs";
 
 export async function serve(job) {
-  const { transport, kind, payload } = job.workload;
+  const { transport } = job.workload;
   const { WebSocketServer } = npm("ws");
   const server = transport === "wss" ? https.createServer(identity(job)) : http.createServer();
   const maxPayload = Math.max(sizes(job.workload).request, 2 ** 20);
@@ -16,17 +15,8 @@ export async function serve(job) {
   sockets.on("connection", (socket) => {
     // What a client does wrong ends its connection, which the client sees.
     socket.on("error", () => {});
-    if (kind === "transfer") {
-      giveMessages((part) => sent(socket, part, { binary: payload !== "text" }), job.workload);
-      return;
-    }
     socket.on("message", (received, binary) => socket.send(answer(received), { binary }));
   });
   await listen(server, job);
   return implementation("ws");
-}
-
-/** Sends a message, and waits until the socket has taken it. */
-function sent(socket, part, options) {
-  return new Promise((resolve, reject) => socket.send(part, options, (error) => (error ? reject(error) : resolve())));
 }
