@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from crosswind.cache import cache_directory
-from crosswind.errors import EngineError
+from crosswind.errors import DiskError, EngineError
 
 HINT = "`make browser` or `crosswind browser install` installs it"
 NPM_TIMEOUT_S = 600
@@ -67,26 +67,32 @@ def node_program() -> str:
 def install_packages() -> Path:
     """Fetches the packages, unless they are there. Returns their directory.
 
-    Raises: EngineError when there is no npm, or it fails.
+    Raises: EngineError when there is no npm, or it fails. DiskError.
     """
     directory = packages_directory()
+    try:
+        _install_into(directory)
+    except OSError as error:
+        hint = "$XDG_CACHE_HOME says where the user's cache is"
+        raise DiskError(f"cannot install npm packages into {directory}: {error.strerror}", hint=hint) from error
+    return directory
+
+
+def _install_into(directory: Path) -> None:
     directory.parent.mkdir(parents=True, exist_ok=True)
     with (directory.parent / "lock").open("w") as lock:
         # Two that install at once would write to the same place.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if directory.is_dir():
-            return directory
-        # What is left of an installation that was interrupted, and the packages of earlier versions.
-        for other in directory.parent.iterdir():
-            if other.is_dir():
-                shutil.rmtree(other)
+            return
         part = directory.with_name(f"{directory.name}.part")
+        # Of an installation that was interrupted.
+        shutil.rmtree(part, ignore_errors=True)
         part.mkdir()
         for name in _LOCKED:
             shutil.copy(_HERE / name, part)
         _npm_ci(part)
         part.rename(directory)
-    return directory
 
 
 def _npm_ci(directory: Path) -> None:

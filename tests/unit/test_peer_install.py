@@ -1,0 +1,146 @@
+"""What `make browser` and `crosswind browser install` do, with an npm and an apt-get that only pretend."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crosswind.cell import doctor
+from crosswind.cli import main
+from crosswind.errors import DiskError, EngineError
+from crosswind.peers import install
+from crosswind.peers.node.install import (
+    deno_program,
+    install_packages,
+    installed_packages,
+    node_program,
+    package_versions,
+    packages_directory,
+    socketio_bundle,
+)
+
+NPM = """#!/bin/sh
+echo "$*" >> "$LOG"
+for name in socket.io socket.io-client ws; do
+    mkdir -p node_modules/$name
+    echo '{"version": "1.2.3"}' > node_modules/$name/package.json
+done
+"""
+APT = """#!/bin/sh
+echo "$*" >> "$LOG"
+[ "$1" = install ] || exit 0
+for name in chromium node npm; do printf '#!/bin/sh\\n' > "$BIN/$name"; chmod +x "$BIN/$name"; done
+"""
+FAILING = "#!/bin/sh\necho 'npm error code E404' >&2\nexit 1\n"
+
+
+class Machine:
+    """Programs on PATH, and what was called."""
+
+    def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bin, self.log = home / "bin", home / "log"
+        self.bin.mkdir()
+        self.log.touch()
+        for name in ("sh", "mkdir", "chmod"):
+            (self.bin / name).symlink_to(f"/bin/{name}")
+        monkeypatch.setenv("PATH", str(self.bin))
+        monkeypatch.setenv("LOG", str(self.log))
+        monkeypatch.setenv("BIN", str(self.bin))
+        monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+
+    def put(self, name: str, text: str = "#!/bin/sh\n") -> None:
+        path = self.bin / name
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+
+    @property
+    def called(self) -> list[str]:
+        return self.log.read_text("utf-8").splitlines()
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+def test_packages_are_installed_once(machine: Machine) -> None:
+    machine.put("npm", NPM)
+    directory = install_packages()
+    assert directory == packages_directory() == installed_packages() == install_packages()
+    assert machine.called == ["ci --ignore-scripts --no-audit --no-fund --loglevel=error"]
+    assert package_versions() == {"socket.io": "1.2.3", "socket.io-client": "1.2.3", "ws": "1.2.3"}
+    assert socketio_bundle().is_relative_to(directory)
+    with pytest.raises(EngineError, match="Deno is not installed"):
+        deno_program()
+
+
+def test_every_package_is_locked_with_its_digest() -> None:
+    directory = Path(install.__file__).parent / "node"
+    locked = json.loads((directory / "package-lock.json").read_text("utf-8"))["packages"]
+    wanted = json.loads((directory / "package.json").read_text("utf-8"))
+    for name, version in {**wanted["dependencies"], **wanted["optionalDependencies"]}.items():
+        assert locked[f"node_modules/{name}"]["version"] == version
+    assert all(entry["integrity"].startswith("sha512-") for name, entry in locked.items() if name)
+
+
+def test_an_installation_that_fails_leaves_nothing_that_seems_installed(machine: Machine) -> None:
+    machine.put("npm", FAILING)
+    with pytest.raises(EngineError, match="npm ci failed: npm error code E404"):
+        install_packages()
+    with pytest.raises(EngineError, match="the npm packages of the peers node and deno are not installed"):
+        installed_packages()
+    machine.put("npm", NPM)
+    assert install_packages() == installed_packages()
+
+
+def test_a_cache_that_cannot_be_written(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(machine.log))
+    with pytest.raises(DiskError, match="cannot install npm packages into .*: Not a directory"):
+        install_packages()
+
+
+def test_without_npm_or_node(machine: Machine) -> None:
+    with pytest.raises(EngineError) as caught:
+        install_packages()
+    assert (caught.value.message, caught.value.hint) == ("npm is not installed", "apt install nodejs npm")
+    with pytest.raises(EngineError, match="Node is not installed"):
+        node_program()
+
+
+def test_root_installs_what_is_missing_with_apt(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(install, "install_packages", lambda: Path("/where"))
+    machine.put("apt-get", APT)
+    said: list[str] = []
+    install.install(said.append)
+    assert machine.called == ["update -qq", "install -y -qq --no-install-recommends chromium nodejs npm"]
+    assert said == ["installing chromium, node, npm with apt-get", "npm packages: /where"]
+
+
+def test_others_are_told_what_to_install(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    machine.put("node")
+    machine.put("npm", NPM)
+    machine.put("apt-get", APT)
+    with pytest.raises(SystemExit) as caught:
+        main(["browser", "install"])
+    out, err = capsys.readouterr()
+    assert caught.value.code == 1
+    # The npm packages need no root.
+    assert out == f"npm packages: {packages_directory()}\n"
+    assert err == "error: chromium cannot be installed from here\nhint: as root: apt install chromium\n"
+
+
+def test_the_doctor_says_what_peers_lack(machine: Machine) -> None:
+    lines = {check.name: check for check in (doctor._npm_packages(), doctor._deno())}
+    assert {name: (check.ok, check.required, check.detail) for name, check in lines.items()} == {
+        "npm packages": (False, False, "not found"),
+        "deno": (False, False, "not found"),
+    }
+    assert all("make browser" in (check.hint or "") for check in lines.values())
+    machine.put("npm", NPM)
+    install_packages()
+    found = doctor._npm_packages()
+    assert (found.ok, found.detail) == (True, "socket.io 1.2.3, socket.io-client 1.2.3, ws 1.2.3")
