@@ -95,7 +95,7 @@ def test_an_installation_that_fails_leaves_nothing_that_seems_installed(machine:
 
 def test_a_cache_that_cannot_be_written(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(machine.log))
-    with pytest.raises(DiskError, match="cannot install npm packages into .*: Not a directory"):
+    with pytest.raises(DiskError, match=r"cannot install npm packages into .*: Not a directory"):
         install_packages()
 
 
