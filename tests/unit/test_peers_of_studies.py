@@ -18,6 +18,7 @@ from crosswind.execution.guests import memory_mb
 from crosswind.peers import iperf3
 from crosswind.peers.registry import PEERS, KnownPeer, Missing
 from crosswind.study.design import Study
+from runs import planned_cell
 from study_texts import study
 
 ECHO = '[workload]\nkind = "echo"\n'
@@ -168,10 +169,13 @@ def test_cells_with_peers_take_longer_run_alone_and_are_never_exact() -> None:
     assert not peers.exact
 
 
-@pytest.mark.usefixtures("nothing_missing")
 def test_a_guest_that_runs_programs_has_memory_for_a_browser() -> None:
-    assert memory_mb(only_cell("echo", host__clock="virtual")) == 512
-    assert memory_mb(only_cell("echo", host__clock="virtual", client="node")) == 3072
+    def needed(**workload: object) -> int:
+        return memory_mb(planned_cell(0, parameters={"workload": workload}))
+
+    assert needed(kind="echo", client=None) == 512
+    assert needed(kind="echo", client={"name": "node", "command": ["node"]}) == 3072
+    assert needed(kind="program", client=["true"]) == 3072
 
 
 def of_peers(verified: str | None = "wss", wait: int | None = 7, **facts: float) -> Finished:
