@@ -97,6 +97,7 @@ class Chromium:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.kept: Path | None = None
         self.environment = {
             **os.environ,
             "PYTHONPATH": str(Path(crosswind.__file__).parent.parent),
@@ -114,6 +115,7 @@ class Chromium:
             "workload": {**WORKLOAD, "transport": transport, **workload},
             "certificate_pem": None,
             "certificate_sha256": None,
+            "directory": str(self.kept) if self.kept else None,
         }
         if isinstance(server, Server) and server.trust_path is not None:
             job |= {
@@ -225,10 +227,11 @@ def test_the_upgrade_from_polling_is_timed(ours: Ours, chromium: Chromium) -> No
 
 
 @pytest.mark.parametrize("transport", HTTP)
-def test_pages(ours: Ours, chromium: Chromium, transport: str) -> None:
+def test_pages(ours: Ours, chromium: Chromium, tmp_path: Path, transport: str) -> None:
     sizes = {"html_bytes": 3000, "scripts": 2, "scripts_bytes": 5001, "images": 3, "images_bytes": 9000}
+    chromium.kept = tmp_path
     report = chromium.run(transport, ours.serve(transport), kind="page", count=2, connections=1, **sizes)
-    assert (report.lines[-1]["event"], report.status) == ("finished", 0), (report.lines[-1], report.errors)
+    report.assert_finished()
     assert report.outcomes == ["ok", "ok"], report.of("sample")
     assert [sample["received_bytes"] for sample in report.of("sample")] == [3000 + 5001 + 9000] * 2
     wanted = {"html": 3000, "script 1": 2501, "script 2": 2500, "image 1": 3000, "image 2": 3000, "image 3": 3000}
@@ -245,9 +248,11 @@ def test_pages(ours: Ours, chromium: Chromium, transport: str) -> None:
     assert {line["transport"] for line in connected} == {transport}
     most = 12 if transport in ("http1", "https1") else 2
     assert 2 <= len({line["connection"] for line in connected}) <= most
-    milestones = report.lines[-1]["facts"]
-    assert set(milestones) == {"dom_content_loaded_ms", "load_event_ms", "first_contentful_paint_ms"}
-    assert 0 < milestones["dom_content_loaded_ms"] <= milestones["load_event_ms"]
+    metrics = [json.loads(line) for line in (tmp_path / "load-metrics.jsonl").read_text("ascii").splitlines()]
+    assert [set(line) for line in metrics] == [
+        {"page", "dom_content_loaded_ms", "load_event_ms", "first_contentful_paint_ms"}
+    ] * 2
+    assert all(0 < line["dom_content_loaded_ms"] <= line["load_event_ms"] for line in metrics)
 
 
 def test_a_page_of_a_server_that_is_not_there(ours: Ours, chromium: Chromium) -> None:

@@ -4,7 +4,7 @@ python -m crosswind.peers.chromium < job.json
 """
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from crosswind.errors import CrosswindError
 from crosswind.peers.chromium.browser import Browser, browser
@@ -19,12 +19,12 @@ def main() -> int:
     try:
         job = read_job(read_text(sys.stdin))
         with browser(job) as running:
-            found, facts = _navigated(running, job) if job.kind == "page" else _measured(running, job)
+            found = _navigated(running, job) if job.kind == "page" else _measured(running, job)
         for message in warnings(job):
             say({"event": "warning", "message": message})
         for event in found:
             say(event)
-        say({"event": "finished", "facts": facts} if facts else {"event": "finished"})
+        say({"event": "finished"})
     except CrosswindError as error:
         say({"event": "error", "message": error.message, "hint": error.hint})
         return 1
@@ -34,18 +34,14 @@ def main() -> int:
     return 0
 
 
-Found = tuple[Iterable[Event], Mapping[str, float]]
-"""Events, and numbers beside them."""
-
-
-def _measured(running: Browser, job: Job) -> Found:
+def _measured(running: Browser, job: Job) -> Iterable[Event]:
     """What a page measures by itself."""
     page = load_page(running, job)
     say(ready(running.version, page.clock))
-    return events(page.run(), page.said, job.transport), {}
+    return events(page.run(), page.said, job.transport)
 
 
-def _navigated(running: Browser, job: Job) -> Found:
+def _navigated(running: Browser, job: Job) -> Iterable[Event]:
     """What DevTools tells of the pages that the browser navigates to."""
     navigation = Navigation(running, job)
     say(ready(running.version, navigation.clock))

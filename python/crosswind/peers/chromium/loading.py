@@ -23,7 +23,7 @@ MILESTONES: Mapping[str, str] = {
     "Page.loadEventFired": "load_event_ms",
     "firstContentfulPaint": "first_contentful_paint_ms",
 }
-"""The browser's own load metrics: DevTools' name of the event, and what it is called in a report."""
+"""The browser's own load metrics: DevTools' name of the event, and what it is called in the file that keeps it."""
 
 
 @dataclass
@@ -80,10 +80,10 @@ class Loaded:
 
 @dataclass
 class Loading:
-    """A page of which DevTools tells one event after another. Attributes: milestones_s: since it began."""
+    """A page of which DevTools tells one event after another. Attributes: milestones_ms: since it began."""
 
     requests: dict[str, Loaded] = field(default_factory=dict)
-    milestones_s: dict[str, float] = field(default_factory=dict)
+    milestones_ms: dict[str, float] = field(default_factory=dict)
 
     def handle(self, name: str, event: Mapping[str, Any]) -> None:
         """Takes an event of the domain Network or Page."""
@@ -109,7 +109,7 @@ class Loading:
     def _note(self, milestone: str | None, at_s: float) -> None:
         # Those of a page before, which was stopped, may come late.
         if milestone is not None and self.requests and at_s >= self.began_s:
-            self.milestones_s[milestone] = at_s - self.began_s
+            self.milestones_ms[milestone] = round((at_s - self.began_s) * 1e3, 3)
 
     @property
     def began_s(self) -> float:
@@ -119,14 +119,14 @@ class Loading:
     @property
     def is_whole(self) -> bool:
         """Whether the page and everything that it names is there, or failed."""
-        return MILESTONES["Page.loadEventFired"] in self.milestones_s and all(
+        return MILESTONES["Page.loadEventFired"] in self.milestones_ms and all(
             request.received_s is not None or request.failure is not None for request in self.requests.values()
         )
 
     @property
     def is_painted(self) -> bool:
         """Whether something of it was shown."""
-        return MILESTONES["firstContentfulPaint"] in self.milestones_s
+        return MILESTONES["firstContentfulPaint"] in self.milestones_ms
 
     def events(self, page: int, connections: int, *, timeout_ns: int) -> Iterator[Event]:
         """The events of a page. Args: connections: how many the pages before had."""

@@ -1,8 +1,8 @@
 """Pages that the browser navigates to, one after another, each on new connections."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from statistics import median
+import json
+from collections.abc import Sequence
 
 from crosswind.peers.chromium.browser import Browser
 from crosswind.peers.chromium.connections import Connections
@@ -22,6 +22,8 @@ _EVENTS = (
     "Page.lifecycleEvent",
     "Page.loadEventFired",
 )
+METRICS = "load-metrics.jsonl"
+"""The file in the peer's directory that has the browser's own load metrics, a line for each page."""
 _PAINT_TIMEOUT_S = 1.0
 _CLOCK = Clock("CLOCK_MONOTONIC", 1_000, 0)
 """Of the times of DevTools, which are microseconds."""
@@ -44,19 +46,20 @@ class Navigation:
         # Every page is loaded from the server.
         self._devtools.call("Network.setCacheDisabled", session=self._session, cacheDisabled=True)
 
-    def run(self) -> tuple[Sequence[Event], Mapping[str, float]]:
-        """Loads the pages. Returns the events of all (docs/peers.md), and the medians of the browser's load metrics."""
+    def run(self) -> Sequence[Event]:
+        """Loads the pages, and keeps the browser's own load metrics. Returns the events of all (docs/peers.md)."""
         events: list[Event] = []
-        milestones_s: dict[str, list[float]] = {}
+        metrics: list[str] = []
         connections = 0
         timeout_ns: int = self._job.workload["timeout_ns"]
         for page in range(self._job.workload["count"]):
             loading = self._load()
             events += loading.events(page, connections, timeout_ns=timeout_ns)
             connections += max(1, loading.connections)
-            for name, seconds in loading.milestones_s.items():
-                milestones_s.setdefault(name, []).append(seconds)
-        return events, {name: round(median(seconds) * 1e3, 3) for name, seconds in milestones_s.items()}
+            metrics.append(json.dumps({"page": page, **loading.milestones_ms}))
+        if self._job.directory is not None:
+            (self._job.directory / METRICS).write_text("\n".join([*metrics, ""]), encoding="ascii")
+        return events
 
     def _load(self) -> Loading:
         self._connections.close()
