@@ -305,13 +305,16 @@ def test_node_that_is_missing(programs: Programs, tmp_path: Path) -> None:
     assert program.wait()[0] == 1
 
 
-@pytest.mark.parametrize("transport", EVERYWHERE)
-def test_a_client_is_refused(jobs: Jobs, certificates: Certificates, transport: str) -> None:
-    requires_runtime("node")
-    server = Server(None, f"127.0.0.1:{free_port()}", certificates.trusted.trust_path)
-    report = jobs.call("node", server, transport=transport, messages=3)
+@EACH
+def test_a_client_is_refused(jobs: Jobs, certificates: Certificates, runtime: str, transport: str) -> None:
+    requires_runtime(runtime)
+    good = certificates.good
+    server = Server(None, f"127.0.0.1:{free_port()}", certificates.trusted.trust_path, good.sha256)
+    # Nobody answers a datagram's sender: QUIC waits.
+    timeout_ns = 300_000_000 if transport in WEBTRANSPORT else 15_000_000_000
+    report = jobs.call(runtime, server, transport=transport, messages=3, timeout_ns=timeout_ns)
     assert report.lines[-1] == {"event": "finished"}
-    assert report.outcomes == ["refused"] * 3
+    assert report.outcomes == ["timeout" if transport in WEBTRANSPORT else "refused"] * 3
     assert [sample["connection"] for sample in report.samples] == [0, 1, 2]
     assert report.of("connected") == []
 
@@ -350,12 +353,21 @@ def test_a_client_waits_no_longer_than_its_timeout(jobs: Jobs, runtime: str, tra
     assert all(sample["received_ns"] is None for sample in report.samples)
 
 
-@pytest.mark.parametrize("transport", sorted(SECURE & set(EVERYWHERE)))
+@pytest.mark.parametrize(("runtime", "transport"), [(runtime, name) for runtime, name in CARRIED if name in SECURE])
 def test_a_client_trusts_no_other_certificate(
-    ours: Ours, jobs: Jobs, certificates: Certificates, transport: str
+    ours: Ours, jobs: Jobs, certificates: Certificates, runtime: str, transport: str
 ) -> None:
-    requires_runtime("node")
+    requires_runtime(runtime)
     server = ours.serve(transport)
-    other = Server(None, server.address, certificates.trusted.trust_path)
-    report = jobs.call("node", other, transport=transport, messages=1)
-    assert report.outcomes == ["certificate"]
+    other = Server(None, server.address, certificates.trusted.trust_path, certificates.good.sha256)
+    report = jobs.call(runtime, other, transport=transport, messages=1)
+    assert report.outcomes == ["certificate"], report.samples
+
+
+def test_deno_connects_to_no_ipv6_address(jobs: Jobs) -> None:
+    requires_runtime("deno")
+    program = jobs.start("deno", "client", free_port(), {"transport": "webtransport"}, address="::1")
+    line = program.line()
+    assert line is not None
+    assert (line["event"], line["message"]) == ("error", "Deno's WebTransport does not connect to an IPv6 address")
+    assert program.wait()[0] == 1

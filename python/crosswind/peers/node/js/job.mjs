@@ -63,16 +63,16 @@ export function say(...events) {
   while (rest.length > 0) rest = rest.subarray(fs.writeSync(1, rest));
 }
 
-let ignoring = false;
+let handleRejection = (error) => fail(error);
 
-/** A rejection that nobody catches no longer ends this program: for a library that leaves some where nothing is wrong. */
-export function ignoreRejections() {
-  ignoring = true;
+/** Says what becomes of a rejection that nobody catches, instead of ending this program: for a library that leaves some. */
+export function onUncaughtRejection(handle) {
+  handleRejection = handle;
 }
 
-/** Ends this program with a rejection that nobody caught. */
+/** Handles a rejection that nobody caught. */
 export function failUncaught(error) {
-  if (!ignoring) fail(error);
+  handleRejection(error);
 }
 
 /** Refuses a transport that this runtime has not got. `able`: by runtime, what each has. `end`: server or client. */

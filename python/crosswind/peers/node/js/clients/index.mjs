@@ -36,6 +36,9 @@ export async function call(job) {
   if ((resumption ?? "none") !== "none") {
     throw new PeerError(`a ${runtime} client resumes no sessions`, 'use resumption = "none", or client = "native"');
   }
+  if (transport.includes("webtransport") && job.address.includes(":")) {
+    throw new PeerError("Deno's WebTransport does not connect to an IPv6 address", 'use family = "ipv4", or client = "native"');
+  }
   const client = await import(`./${CLIENTS[runtime][transport]}.mjs`);
   const workload = await import(`../workloads/${kind}.mjs`);
   const record = new Record(job.workload);

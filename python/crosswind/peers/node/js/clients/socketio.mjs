@@ -1,6 +1,6 @@
 // The official Socket.IO client, over WebSocket, from the start or after HTTP long polling, and over WebTransport in Deno.
 import { now } from "../clock.mjs";
-import { ignoreRejections, implementation as describe, npm } from "../job.mjs";
+import { implementation as describe, npm, onUncaughtRejection } from "../job.mjs";
 import { Failure } from "../outcome.mjs";
 import { webTransportOptions } from "./webtransport.mjs";
 
@@ -13,8 +13,7 @@ export async function connect(job, signal) {
   const { transport, polling, payload } = job.workload;
   const overWebTransport = transport === "socketio-webtransport";
   const last = overWebTransport ? "webtransport" : "websocket";
-  // engine.io-client 6.6 leaves rejections of streams uncaught when a session ends.
-  if (overWebTransport) ignoreRejections();
+  if (overWebTransport) onUncaughtRejection(rejectOpening);
   const host = job.address.includes(":") ? `[${job.address}]` : job.address;
   const socket = io(`${overWebTransport ? "https" : "http"}://${host}:${job.port}`, {
     transports: polling ? ["polling", last] : [last],
@@ -24,7 +23,7 @@ export async function connect(job, signal) {
     // Crosswind's own timeout comes first, and says so.
     timeout: 2 * (job.workload.timeout_ns / 1e6),
   });
-  signal.addEventListener("abort", () => socket.disconnect());
+  signal.addEventListener("abort", () => disconnect(socket));
   const phases = await setUp(socket, polling);
   const stream = {
     send: (message) => socket.emit("message", payload === "text" ? message.toString("latin1") : message),
@@ -37,13 +36,25 @@ export async function connect(job, signal) {
     phases,
     open: () => stream,
     close: () => leave(socket),
-    abort: () => socket.disconnect(),
+    abort: () => disconnect(socket),
   };
+}
+
+/** Ends of the connections that are being set up. */
+const opening = new Set();
+
+/** engine.io-client 6.6 catches no rejection by which a session over WebTransport fails to open, or its streams end with it. Of a
+ *  session that was open, Socket.IO says so itself. */
+function rejectOpening(error) {
+  for (const reject of opening) reject(error);
 }
 
 /** Waits until messages go over the transport that is wanted. Says how long the upgrade from polling took. */
 function setUp(socket, polling) {
-  return new Promise((resolve, reject) => {
+  let fail;
+  const done = new Promise((resolve, reject) => {
+    fail = reject;
+    opening.add(fail);
     let opened;
     let left = polling ? 2 : 1;
     const phases = {};
@@ -60,6 +71,7 @@ function setUp(socket, polling) {
     socket.once("connect_error", (error) => reject(explain(error)));
     socket.once("disconnect", (reason) => reject(new Failure("closed", reason)));
   });
+  return done.finally(() => opening.delete(fail));
 }
 
 /** The cause is below what Socket.IO calls a "websocket error". */
@@ -70,6 +82,14 @@ function explain(error) {
 
 function leave(socket) {
   const closed = new Promise((resolve) => socket.io.engine.once("close", resolve));
-  socket.disconnect();
+  disconnect(socket);
   return closed;
+}
+
+function disconnect(socket) {
+  try {
+    socket.disconnect();
+  } catch {
+    // Deno cannot close a session that was never open.
+  }
 }
