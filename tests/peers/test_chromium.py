@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ from conftest import missing
 from crosswind.errors import CrosswindError
 from crosswind.peers.chromium.browser import find_chromium
 from crosswind.peers.node.install import installed_packages
+from peers.certificates import Certificates
 from peers.implementations import Ours
-from peers.programs import Server
+from peers.jobs import Jobs, requires_runtime
+from peers.programs import Programs, Server
 
 CLEARTEXT = ("websocket", "socketio-websocket", "http1")
 SECURE = ("wss", "webtransport", "webtransport-datagram", "socketio-webtransport", "https1", "http2", "http3")
@@ -253,6 +256,25 @@ def test_pages(ours: Ours, chromium: Chromium, tmp_path: Path, transport: str) -
         {"page", "dom_content_loaded_ms", "load_event_ms", "first_contentful_paint_ms"}
     ] * 2
     assert all(0 < line["dom_content_loaded_ms"] <= line["load_event_ms"] for line in metrics)
+
+
+def test_node_has_the_same_pages(
+    ours: Ours, chromium: Chromium, programs: Programs, certificates: Certificates
+) -> None:
+    requires_runtime("node")
+    good = certificates.good
+    servers = [ours.serve("http1"), Jobs(programs, {}).serve("node", good, good.certificate_path, transport="http1")]
+    found = []
+    for server in servers:
+        with urllib.request.urlopen(f"http://{server.address}/page/900/2/5001/3/9000", timeout=30) as answer:
+            found.append((answer.headers["content-type"], answer.read()))
+    assert found[0] == found[1]
+    assert len(found[0][1]) == 900
+    secure = Jobs(programs, {}).serve("node", good, good.certificate_path, transport="http2")
+    sizes = {"html_bytes": 900, "scripts": 2, "scripts_bytes": 5001, "images": 3, "images_bytes": 9000}
+    report = chromium.run("http2", secure, kind="page", count=1, connections=1, **sizes)
+    assert report.outcomes == ["ok"], report.lines
+    assert [sample["received_bytes"] for sample in report.of("sample")] == [900 + 5001 + 9000]
 
 
 def test_a_page_of_a_server_that_is_not_there(ours: Ours, chromium: Chromium) -> None:

@@ -1,10 +1,11 @@
-// HTTP/1.1 and HTTP/2 of the runtime itself: POST is a message, GET /bytes/N gives N bytes.
+// HTTP/1.1 and HTTP/2 of the runtime itself: POST is a message, GET /bytes/N gives N bytes, GET /page/... a document.
 import http from "node:http";
 import http2 from "node:http2";
 import https from "node:https";
 import { Readable, pipeline } from "node:stream";
 import { implementation } from "../job.mjs";
 import { answerer, pattern } from "../messages.mjs";
+import { documentAt } from "./document.mjs";
 import { identity, listen } from "./listen.mjs";
 
 /** Bytes that are sent at a time of what a client asks for. */
@@ -28,13 +29,17 @@ export async function serve(job) {
 function handler(workload) {
   const answer = answerer(workload);
   return (request, response) => {
-    const asked = /^\/bytes\/(\d+)$/.exec(request.url)?.[1];
+    const path = request.url.split("?")[0];
+    const asked = /^\/bytes\/(\d+)$/.exec(path)?.[1];
+    const html = request.method === "GET" ? documentAt(path) : undefined;
     if (request.method === "POST") {
       // What a client that leaves in the middle has sent needs no answer.
       request.on("error", () => {});
       whole(request, (body) => send(response, answer(body)));
     } else if (request.method !== "GET" && request.method !== "HEAD") {
       response.writeHead(405, { allow: "GET, HEAD, POST" }).end();
+    } else if (html !== undefined) {
+      response.writeHead(200, { "content-length": html.length, "content-type": "text/html; charset=utf-8" }).end(html);
     } else if (asked === undefined) {
       response.writeHead(404).end();
     } else {
