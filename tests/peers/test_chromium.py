@@ -229,6 +229,20 @@ def test_the_upgrade_from_polling_is_timed(ours: Ours, chromium: Chromium) -> No
     assert 0 < connected["upgrade_ns"] < connected["setup_ns"]
 
 
+@pytest.mark.parametrize(
+    ("runtime", "transport"),
+    [("node", name) for name in ("websocket", "wss", "socketio-websocket", "http1", "https1", "http2")]
+    + [("deno", name) for name in ("webtransport", "webtransport-datagram", "socketio-webtransport")],
+)
+def test_servers_of_other_peoples(
+    chromium: Chromium, programs: Programs, certificates: Certificates, runtime: str, transport: str
+) -> None:
+    requires_runtime(runtime)
+    good, polling = certificates.good, transport == "socketio-websocket"
+    server = Jobs(programs, {}).serve(runtime, good, good.certificate_path, transport=transport, size_bytes=20)
+    chromium.run(transport, server, polling=polling).assert_ok(transport, exchanges=30, connections=1)
+
+
 @pytest.mark.parametrize("transport", HTTP)
 def test_pages(ours: Ours, chromium: Chromium, tmp_path: Path, transport: str) -> None:
     sizes = {"html_bytes": 3000, "scripts": 2, "scripts_bytes": 5001, "images": 3, "images_bytes": 9000}
