@@ -16,7 +16,7 @@ from crosswind.cell.spec import cell_json
 from crosswind.errors import EngineError, StudyError
 from crosswind.execution.guests import memory_mb
 from crosswind.peers import iperf3
-from crosswind.peers.registry import PEERS, KnownPeer, Missing
+from crosswind.peers.registry import PEERS, KnownPeer, Obstacle
 from crosswind.study.design import Study
 from runs import planned_cell
 from study_texts import study
@@ -144,7 +144,7 @@ def test_a_placeholder_of_programs_is_none_of_peers() -> None:
 
 
 def test_a_peer_that_lacks_something_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    lacks = Missing("Chromium is not installed", "apt install chromium")
+    lacks = Obstacle("Chromium is not installed", "apt install chromium")
     monkeypatch.setattr(KnownPeer, "missing", lambda peer: lacks if peer.name == "chromium" else None)
     with pytest.raises(StudyError) as caught:
         checked(adhoc("echo", client="native,chromium"))
@@ -155,18 +155,38 @@ def test_a_peer_that_lacks_something_is_refused_before_anything_runs(monkeypatch
 
 def test_what_a_peer_needs_is_found_by_functions_that_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _name: None)
-    assert PEERS["iperf3"].missing() == Missing("iperf3 is not installed", "`apt install iperf3`")
+    assert PEERS["iperf3"].missing() == Obstacle("iperf3 is not installed", "`apt install iperf3`")
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     assert PEERS["iperf3"].missing() is None
 
 
 @pytest.mark.usefixtures("nothing_missing")
 def test_cells_with_peers_take_longer_run_alone_and_are_never_exact() -> None:
-    plain, peers = only_cell("echo", host__clock="real"), only_cell("echo", host__clock="real", client="chromium")
+    echo = {"host__clock": "real", "transport": "websocket"}
+    plain, peers = only_cell("echo", **echo), only_cell("echo", **echo, client="chromium")
     assert peers.forecast.duration_ns - plain.forecast.duration_ns == 1_500_000_000
     assert peers.deadline_ns - plain.deadline_ns >= 60_000_000_000
     assert peers.forecast.runs_alone
     assert not peers.exact
+
+
+@pytest.mark.usefixtures("nothing_missing")
+@pytest.mark.parametrize(
+    ("workload", "message"),
+    [
+        ({"client": "chromium", "transport": "tcp"}, "Chromium has no tcp: pages cannot open TCP connections"),
+        ({"client": "chromium", "transport": "wss", "resumption": "session", "connection": "new"},
+         "Chromium cannot be told to use resumption = session"),
+        ({"server": "node", "transport": "webtransport"}, "a node server does not carry webtransport"),
+        ({"client": "deno", "transport": "quic"}, "a deno client does not carry quic"),
+        ({"client": "iperf3", "transport": "tcp"}, "iperf3 cannot do echo over tcp"),
+    ],
+)  # fmt: skip
+def test_what_a_peer_cannot_do_is_refused_before_anything_runs(workload: dict[str, str], message: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        only_cell("echo", **workload)
+    end, name = next((end, name) for end, name in workload.items() if end in ("client", "server"))
+    assert caught.value.message.endswith(f"workload.{end} is {name}, and {message}")
 
 
 def test_a_guest_that_runs_programs_has_memory_for_a_browser() -> None:
@@ -274,7 +294,7 @@ def test_a_failure_of_iperf3_is_an_outcome(text: str, message: str, outcome: str
 def test_plan_says_what_is_missing(
     crosswind: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(KnownPeer, "missing", lambda _peer: Missing("it is not here", "install it"))
+    monkeypatch.setattr(KnownPeer, "missing", lambda _peer: Obstacle("it is not here", "install it"))
     status, _, err = crosswind("plan", "echo", "--client", "chromium")
     assert status == 2
     assert "--client chromium: workload.client is chromium, and it is not here" in err

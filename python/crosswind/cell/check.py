@@ -15,15 +15,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from crosswind.catalog import Carrier, catalog
-from crosswind.cell.binary import REINSTALL, commands_of, misspelt_placeholder, runs_programs
+from crosswind.cell.binary import REINSTALL
 from crosswind.cell.clocks import Clock, clock_for
 from crosswind.cell.kernels import Kernel, find_kernel
+from crosswind.cell.others import refusal_of_programs
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
 from crosswind.errors import EngineError
 from crosswind.forecast.cost import Forecast, deadline_ns, disk_bytes, forecast
 from crosswind.forecast.demand import Demand, HostSettings, Surroundings, Unknown
-from crosswind.peers.registry import PEERS, Missing
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import PlanItem
@@ -167,7 +167,7 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
     cells = tuple(study.cells())
     budget = study.budget
     # Each of these reads files, and cells differ in few of the answers.
-    clock_of, kernel_of, missing = cache(clock_for), cache(find_kernel), cache(_missing)
+    clock_of, kernel_of, refused_programs = cache(clock_for), cache(find_kernel), refusal_of_programs(binary)
     asked = [_on_its_clock({**cell_json(cell, budget), "id": f"c{cell.index:03d}"}, clock_of) for cell in cells]
     answers = _ask([json.dumps(cell) for cell in asked], binary)
     refused = {
@@ -175,43 +175,16 @@ def check_study(study: Study, *, binary: Path) -> tuple[CheckedCell, ...]:
         for answer in answers
         if isinstance(answer, _Refused)
     }
-    for index, cell in enumerate(asked):
-        if index in refused:
+    for answer in answers:
+        if isinstance(answer, _Refused):
             continue
-        refusal = _misspelt(cell, binary) or _missing_in_guest(cell, kernel_of) or _missing_peer(cell, missing)
+        refusal = refused_programs(answer.cell) or _missing_in_guest(asked[answer.index], kernel_of)
         if refusal is not None:
-            refused[index] = refusal
+            refused[answer.index] = refusal
     if refused:
         raise refusal_error(study, cells, refused)
     checked = [answer for answer in answers if isinstance(answer, _Checked)]
     return tuple(_checked_cell(cell, answer, binary) for cell, answer in zip(cells, checked, strict=True))
-
-
-def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
-    """Why the argument lists of a cell's programs cannot be meant, if so."""
-    for end, command in commands_of(cell).items():
-        found = misspelt_placeholder(command, binary, of_peer=not runs_programs(cell))
-        if found is not None:
-            word, meant = found
-            hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"
-            return Refusal(f"workload.{end}", f"workload.{end} has {word}, which is no placeholder", hint)
-    return None
-
-
-def _missing(name: str) -> Missing | None:
-    """What a peer that comes with Crosswind lacks on this machine, if so."""
-    return PEERS[name].missing() if name in PEERS else None
-
-
-def _missing_peer(cell: Mapping[str, Any], missing: Callable[[str], Missing | None]) -> Refusal | None:
-    """What a cell's peers need and this machine lacks, if so."""
-    if runs_programs(cell):
-        return None
-    for end in commands_of(cell):
-        name = cell["workload"][end]["name"]
-        if (found := missing(name)) is not None:
-            return Refusal(f"workload.{end}", f"workload.{end} is {name}, and {found.problem}", found.hint)
-    return None
 
 
 def _missing_in_guest(cell: Mapping[str, Any], kernel_of: Callable[[str | None], Kernel]) -> Refusal | None:

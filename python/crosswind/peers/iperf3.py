@@ -52,6 +52,15 @@ def iperf3_program() -> str:
 def arguments_of(job: Mapping[str, Any]) -> list[str]:
     """What a job means to iperf3's client. Raises: EngineError for what iperf3 cannot do."""
     work = job["workload"]
+    check_workload("client", work)
+    size, duration_ns = work.get("size_bytes"), work.get("duration_ns") or 0
+    amount = ["-n", str(size)] if size else ["-t", str(duration_ns // _SECOND_NS)]
+    direction = ["-R"] if work["direction"] == "download" else []
+    return ["-c", job["address"], "-p", str(job["port"]), "-J", *amount, *direction]
+
+
+def check_workload(_end: str, work: Mapping[str, Any]) -> None:
+    """Raises: EngineError for a workload, with every default filled in, that iperf3 cannot run."""
     if (work["kind"], work["transport"]) != ("transfer", "tcp"):
         raise EngineError(
             f"iperf3 cannot do {work['kind']} over {work['transport']}", hint="it does the workload transfer over tcp"
@@ -60,12 +69,9 @@ def arguments_of(job: Mapping[str, Any]) -> list[str]:
         raise EngineError(
             "iperf3's server takes one client at a time", hint="set connections to 1: count does them one by one"
         )
-    size, duration_ns = work.get("size_bytes"), work.get("duration_ns") or 0
+    duration_ns = work.get("duration_ns") or 0
     if duration_ns % _SECOND_NS:
         raise EngineError("iperf3 measures for whole seconds", hint=f"{duration_ns / 1e9:g} s is none: set duration")
-    amount = ["-n", str(size)] if size else ["-t", str(duration_ns // _SECOND_NS)]
-    direction = ["-R"] if work["direction"] == "download" else []
-    return ["-c", job["address"], "-p", str(job["port"]), "-J", *amount, *direction]
 
 
 def read_report(text: str) -> Transfer:

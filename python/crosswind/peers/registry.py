@@ -1,8 +1,9 @@
 """The peers that come with Crosswind: their names in a study, what starts them, what they need (docs/peers.md)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from crosswind.errors import CrosswindError
 
@@ -11,8 +12,8 @@ NATIVE = "native"
 
 
 @dataclass(frozen=True)
-class Missing:
-    """What a peer needs and this machine lacks, in a sentence, and what to do about it."""
+class Obstacle:
+    """Why a peer cannot be used, in a sentence, and what to do about it."""
 
     problem: str
     hint: str | None
@@ -23,13 +24,15 @@ class KnownPeer:
     """A peer that comes with Crosswind.
 
     Attributes: summary: what it is. client, server: whether it can be that. module: what starts it. needs: functions,
-        "module:function", which raise CrosswindError for what they do not find.
+        "module:function", which raise CrosswindError for what they do not find. check: a function likewise that is
+        given the end and the workload, and raises CrosswindError for one that it cannot run.
     """
 
     name: str
     summary: str
     module: str
     needs: tuple[str, ...]
+    check: str
     client: bool = True
     server: bool = True
 
@@ -37,15 +40,28 @@ class KnownPeer:
         """What starts it as "client" or "server", with placeholders (docs/programs.md); None where nothing does."""
         return ("{python}", "-m", self.module) if getattr(self, end) else None
 
-    def missing(self) -> Missing | None:
+    def missing(self) -> Obstacle | None:
         """What it needs and this machine lacks, if so."""
         for need in self.needs:
-            module, _, function = need.partition(":")
             try:
-                getattr(import_module(module), function)()
+                _function(need)()
             except CrosswindError as error:
-                return Missing(error.message, error.hint)
+                return Obstacle(error.message, error.hint)
         return None
+
+    def cannot(self, end: str, workload: Mapping[str, Any]) -> Obstacle | None:
+        """Why it cannot run a workload as "client" or "server", if so. Args: workload: with every default filled in."""
+        try:
+            _function(self.check)(end, workload)
+        except CrosswindError as error:
+            return Obstacle(error.message, error.hint)
+        return None
+
+
+def _function(named: str) -> Callable[..., object]:
+    module, _, function = named.partition(":")
+    found: Callable[..., object] = getattr(import_module(module), function)
+    return found
 
 
 _OF_NODE = "crosswind.peers.node.install"
@@ -56,6 +72,7 @@ _PEERS = (
         "Chromium without a window",
         module="crosswind.peers.chromium",
         needs=("crosswind.peers.chromium.browser:find_chromium",),
+        check="crosswind.peers.chromium.needs:check",
         server=False,
     ),
     KnownPeer(
@@ -63,18 +80,21 @@ _PEERS = (
         "Node.js with ws and the official Socket.IO",
         module="crosswind.peers.node",
         needs=(f"{_OF_NODE}:node_program", f"{_OF_NODE}:installed_packages"),
+        check="crosswind.peers.node.abilities:check_node",
     ),
     KnownPeer(
         "deno",
         "Deno with the official Socket.IO, also over WebTransport",
         module="crosswind.peers.deno",
         needs=(f"{_OF_NODE}:deno_program", f"{_OF_NODE}:installed_packages"),
+        check="crosswind.peers.node.abilities:check_deno",
     ),
     KnownPeer(
         "iperf3",
         "iperf3, for the workload transfer over tcp",
         module="crosswind.peers.iperf3",
         needs=("crosswind.peers.iperf3:iperf3_program",),
+        check="crosswind.peers.iperf3:check_workload",
     ),
 )
 

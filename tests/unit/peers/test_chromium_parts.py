@@ -22,10 +22,9 @@ from crosswind.peers.chromium.flags import flags
 from crosswind.peers.chromium.job import read_job, read_text, warnings
 from crosswind.peers.chromium.loading import Loading
 from crosswind.peers.chromium.navigation import page_url
-from crosswind.peers.chromium.needs import missing
 from crosswind.peers.chromium.network_errors import outcome
 from crosswind.peers.chromium.profile import profile
-from crosswind.peers.registry import Missing
+from crosswind.peers.registry import PEERS, Obstacle
 
 
 def job_text(transport: str = "websocket", **changes: Any) -> str:
@@ -201,9 +200,9 @@ def test_profiles_that_are_left_behind(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROSSWIND_CHROMIUM", "/bin/true")
-    assert missing() is None
+    assert PEERS["chromium"].missing() is None
     monkeypatch.setenv("CROSSWIND_CHROMIUM", "/nowhere/chromium")
-    assert missing() == Missing(
+    assert PEERS["chromium"].missing() == Obstacle(
         "CROSSWIND_CHROMIUM names /nowhere/chromium, which is no program", "unset it, or correct it"
     )
 

@@ -112,10 +112,19 @@ def read_job(text: str) -> Job:
             virtual_time=bool(given.get("virtual_time")),
             directory=Path(given["directory"]) if given.get("directory") else None,
         )
-        role, transport, kind = given.get("role", "client"), job.transport, job.kind
+        role, _, _ = given.get("role", "client"), job.transport, job.kind
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"standard input is no job: {type(error).__name__}: {error}"
         raise ChromiumError(message, hint="one JSON object, as docs/peers.md has it") from error
+    check_workload(role, job.workload)
+    if job.transport in SECURE and not (job.certificate_pem and job.certificate_sha256):
+        raise ChromiumError(f"the job has no certificate, and {job.transport} is secure", hint="docs/peers.md, The job")
+    return job
+
+
+def check_workload(role: str, workload: Mapping[str, Any]) -> None:
+    """Raises: ChromiumError for a workload, with every default filled in, that a browser cannot run."""
+    transport, kind = workload["transport"], workload["kind"]
     if role != "client":
         raise ChromiumError(f"Chromium cannot be the {role}", hint="a browser is a client; choose another server")
     if transport not in SECURE | CLEARTEXT:
@@ -125,18 +134,16 @@ def read_job(text: str) -> Job:
         )
     if kind not in _KINDS:
         raise ChromiumError(f"Chromium cannot run the workload {kind}", hint=f"it can run {', '.join(_KINDS)}")
-    _check_settings(job)
-    return job
+    _check_settings(workload, transport, kind)
 
 
-def _check_settings(job: Job) -> None:
-    workload, transport = job.workload, job.transport
+def _check_settings(workload: Mapping[str, Any], transport: str, kind: str) -> None:
     if workload.get("resumption", "none") != "none":
         raise ChromiumError(
             f"Chromium cannot be told to use resumption = {workload['resumption']}",
             hint="pages have no say in TLS sessions; leave resumption out",
         )
-    if job.kind == "page" and transport not in HTTP_VERSIONS:
+    if kind == "page" and transport not in HTTP_VERSIONS:
         raise ChromiumError(f"a page is not loaded over {transport}", hint=f"choose of {', '.join(HTTP_VERSIONS)}")
     connections = workload.get("connections") or 1
     most = 1 if transport in ONE_CONNECTION else CONNECTIONS_PER_SERVER
@@ -146,14 +153,8 @@ def _check_settings(job: Job) -> None:
             f" and {connections} are wanted",
             hint=f"set connections to {most} or less",
         )
-    if (
-        transport in HTTP_VERSIONS
-        and connections > 1
-        and (job.kind == "connect" or workload.get("connection") == "new")
-    ):
+    if transport in HTTP_VERSIONS and connections > 1 and (kind == "connect" or workload.get("connection") == "new"):
         raise ChromiumError(
             f"Chromium opens new connections over {transport} one after another only, and {connections} are wanted",
             hint="set connections to 1",
         )
-    if transport in SECURE and not (job.certificate_pem and job.certificate_sha256):
-        raise ChromiumError(f"the job has no certificate, and {transport} is secure", hint="docs/peers.md, The job")

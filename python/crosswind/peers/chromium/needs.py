@@ -1,14 +1,14 @@
-"""What the peer chromium needs of this machine."""
+"""What Chromium can be asked for on this machine."""
 
-from crosswind.peers.chromium.browser import find_chromium
-from crosswind.peers.chromium.errors import ChromiumError
-from crosswind.peers.registry import Missing
+from collections.abc import Mapping
+from typing import Any
+
+from crosswind.peers.chromium.job import check_workload
+from crosswind.peers.node.install import socketio_bundle
 
 
-def missing() -> Missing | None:
-    """What it lacks, if anything. Its version is looked at when it runs: asking takes as long as starting it."""
-    try:
-        find_chromium()
-    except ChromiumError as error:
-        return Missing(error.message, error.hint or "`make browser` installs it")
-    return None
+def check(end: str, workload: Mapping[str, Any]) -> None:
+    """Raises: CrosswindError for a workload that a browser cannot run, or whose client of Socket.IO is missing."""
+    check_workload(end, workload)
+    if workload["transport"].startswith("socketio-"):
+        socketio_bundle()

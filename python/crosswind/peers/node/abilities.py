@@ -1,0 +1,45 @@
+"""What the peers node and deno can do, known before anything runs. Their programs refuse the rest too (js/)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from crosswind.errors import EngineError
+
+_EVERYWHERE = ("tcp", "tls", "http1", "https1", "h2c", "http2", "websocket", "wss", "socketio-websocket")
+TRANSPORTS: Mapping[str, tuple[str, ...]] = {
+    "node": _EVERYWHERE,
+    "deno": (*_EVERYWHERE, "webtransport", "webtransport-datagram", "socketio-webtransport"),
+}
+WORKLOADS: Mapping[str, tuple[str, ...]] = {
+    "client": ("echo", "connect", "multiplex"),
+    "server": ("echo", "connect", "multiplex", "page"),
+}
+
+
+def check_node(end: str, workload: Mapping[str, Any]) -> None:
+    """Raises: EngineError for a workload, with every default filled in, that Node as this end cannot run."""
+    _check("node", end, workload)
+
+
+def check_deno(end: str, workload: Mapping[str, Any]) -> None:
+    """The same of Deno."""
+    _check("deno", end, workload)
+
+
+def _check(runtime: str, end: str, workload: Mapping[str, Any]) -> None:
+    transport, kind = workload["transport"], workload["kind"]
+    if transport not in TRANSPORTS[runtime]:
+        able = next((other for other, carried in TRANSPORTS.items() if transport in carried), "native")
+        carried = ", ".join(TRANSPORTS[runtime])
+        raise EngineError(
+            f"a {runtime} {end} does not carry {transport}", hint=f'use {end} = "{able}"; {runtime} carries {carried}'
+        )
+    if kind not in WORKLOADS[end]:
+        raise EngineError(
+            f"a {runtime} {end} has no workload {kind}",
+            hint=f'use {end} = "native"; {runtime} has {", ".join(WORKLOADS[end])}',
+        )
+    if end == "client" and workload.get("resumption", "none") != "none":
+        raise EngineError(
+            f"a {runtime} client resumes no sessions", hint='use resumption = "none", or client = "native"'
+        )
