@@ -228,7 +228,7 @@ def test_what_was_not_measured_or_not_verified_in_one_repetition_is_so_in_all() 
 def test_conditions_name_the_programs_at_both_ends() -> None:
     conditions = {one.name: one.values for one in end_conditions([finished(), of_peers(), of_peers(verified=None)])}
     assert conditions == {
-        "client": ["native", "chromium (Chromium 156), whose clock performance.now has steps of 5us"],
+        "client": ["native", "chromium (Chromium 156, clock in steps of 5us)"],
         "server": ["native"],
         "transport verified": ["wss", "none, the client could not tell"],
     }

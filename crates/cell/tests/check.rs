@@ -179,3 +179,49 @@ fn a_cell_is_exact_with_a_transport_whose_packets_have_the_same_sizes_with_every
         .collect();
     assert_eq!(exact.join(" "), "tcp udp websocket socketio-websocket http1 h2c");
 }
+
+#[test]
+fn a_cell_with_peers_is_filled_in_and_never_exact() {
+    let peer = |name: &str| json!({"name": name, "command": ["./program", "{address}"]});
+    let with = |ends: &Value| {
+        let mut workload = json!({"kind": "echo", "transport": "tcp"});
+        workload.as_object_mut().unwrap().extend(ends.as_object().unwrap().clone());
+        answers(&cell(&workload).to_string()).0.remove(0)
+    };
+    let native = with(&json!({"client": null}));
+    assert_eq!((&native["exact"], native["cell"]["workload"].get("client")), (&json!(true), None));
+    let peers = with(&json!({"client": peer("a"), "server": peer("b")}));
+    assert_eq!((&peers["event"], &peers["exact"]), (&json!("checked"), &json!(false)));
+    let client = json!({"name": "a", "command": ["./program", "{address}"], "ready": null});
+    assert_eq!(peers["cell"]["workload"]["client"], client);
+    assert_eq!(with(&json!({"server": peer("b")}))["exact"], json!(false));
+}
+
+#[test]
+fn peers_that_cannot_be_are_refused_with_their_key() {
+    let peer = json!({"name": "a", "command": ["./program"]});
+    let ready = json!({"name": "a", "command": ["./program"], "ready": "port"});
+    let cases = [
+        (
+            json!({"kind": "echo", "transport": "tcp", "client": ready}),
+            "workload.client.ready is set, and only a server",
+        ),
+        (
+            json!({"kind": "echo", "transport": "tcp", "client": {"name": "a", "command": []}}),
+            "workload.client.command is an",
+        ),
+        (json!({"kind": "program", "client": peer}), "workload.client {"),
+        (
+            json!({"kind": "transfer", "transport": "tcp", "size_bytes": 9, "server": peer}),
+            "workload.server is a peer, and the client is Crosswind's own",
+        ),
+        (json!({"kind": "echo", "transport": "tcp", "cliant": peer}), "workload.cliant is not a known key"),
+    ];
+    for (workload, message) in cases {
+        let (answers, _) = answers(&cell(&workload).to_string());
+        assert_eq!(answers[0]["event"], "refused");
+        assert!(answers[0]["message"].as_str().unwrap().starts_with(message), "{}", answers[0]);
+    }
+    let both = json!({"kind": "transfer", "transport": "tcp", "size_bytes": 9, "server": peer, "client": peer});
+    assert_eq!(answers(&cell(&both).to_string()).0[0]["event"], "checked");
+}

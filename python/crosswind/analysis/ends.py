@@ -8,6 +8,9 @@ from crosswind.analysis.result import Condition, End, Ends
 from crosswind.cell.result import Finished, PeerEnd, Peers
 from crosswind.units import format_duration
 
+_FINE_NS = 1000
+"""Steps of a clock that no exchange over a network is short enough for."""
+
 
 def ends_of(finished: Iterable[Finished]) -> Ends | None:
     """The ends of a cell, over its repetitions; None where both were Crosswind's own."""
@@ -54,9 +57,9 @@ def _end(end: Literal["client", "server"], repetitions: Sequence[PeerEnd]) -> En
 
 def _client_text(client: PeerEnd) -> str:
     program = _program_text(client)
-    if client.clock is None or client.name == "native":
+    if client.clock is None or client.clock.resolution_ns <= _FINE_NS or not program.endswith(")"):
         return program
-    return f"{program}, whose clock {client.clock.name} has steps of {format_duration(client.clock.resolution_ns)}"
+    return f"{program[:-1]}, clock in steps of {format_duration(client.clock.resolution_ns)})"
 
 
 def _program_text(end: PeerEnd) -> str:

@@ -2,7 +2,7 @@
 
 use crosswind_transport::Carrier;
 
-/// The state of a TCP socket that listens (include/net/tcp_states.h).
+/// The state of a TCP socket that listens (`include/net/tcp_states.h`).
 const TCP_LISTEN: u8 = 0x0a;
 /// The state of a UDP socket that is bound and not connected.
 const UDP_UNCONNECTED: u8 = 0x07;

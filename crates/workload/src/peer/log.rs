@@ -133,7 +133,7 @@ mod tests {
         }
         let watch = |output: &'static [u8]| {
             let (log, found) = Log::watching(Slowly(Cursor::new(output)), None, "now ready".into()).unwrap();
-            (found.recv_timeout(Duration::from_secs(60)).is_ok(), log.last_words())
+            (found.recv_timeout(Duration::from_mins(1)).is_ok(), log.last_words())
         };
         assert_eq!(watch(b"starting\nit is now ready.\n"), (true, "starting | it is now ready.".into()));
         assert_eq!(watch(b"it is now \nready\n"), (false, "it is now | ready".into()));

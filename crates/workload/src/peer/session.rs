@@ -56,24 +56,22 @@ fn measure<W: ClientServer>(
     let own_server = Server::new(context, needs, &serve);
     let mut times = Times::new(context);
     let (mut measured, client, server) = std::thread::scope(|scope| -> Result<_, Stopped> {
-        let other = match &context.peers.server {
-            Some(peer) => Some(ServerPeer::start(programs, context, peer, needs.transport.features().carrier)?),
-            None => {
-                own_server.start(scope, workload.lanes())?;
-                None
-            }
+        let other = if let Some(peer) = &context.peers.server {
+            Some(ServerPeer::start(programs, context, peer, needs.transport.features().carrier)?)
+        } else {
+            own_server.start(scope, workload.lanes())?;
+            None
         };
         let clients = run_client(workload, context, programs, other.as_ref(), &mut times);
         own_server.stop();
         let (measured, client) = clients?;
         Ok((measured, client, other.map(|other| end_server(context, programs, other, &times)).transpose()?))
     })?;
-    let server = match server {
-        Some(server) => server,
-        None => {
-            let served = own_server.into_served()?;
-            End { report: EndReport::native(), socket: served.readback, cpu_ns: served.cpu_ns, warnings: Vec::new() }
-        }
+    let server = if let Some(server) = server {
+        server
+    } else {
+        let served = own_server.into_served()?;
+        End { report: EndReport::native(), socket: served.readback, cpu_ns: served.cpu_ns, warnings: Vec::new() }
     };
     measured.sockets = [client.socket, server.socket];
     check_settings(context, &measured.sockets)?;

@@ -54,7 +54,7 @@ fn with(mut event: Value, keys: &Value) -> Value {
 }
 
 fn text_of(events: &[Value]) -> String {
-    events.iter().map(|event| format!("{event}\n")).collect()
+    events.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n"
 }
 
 fn follow(traffic: &TrafficPattern, text: &[u8]) -> Result<ClientFollower, Violation> {
@@ -138,7 +138,7 @@ fn a_line_that_is_no_event_is_refused_by_its_number_and_quoted() {
 fn a_line_without_an_end_is_refused_before_it_is_kept() {
     let mut follower = ClientFollower::new(expected(&ECHO));
     let chunk = vec![b'x'; 16 * 1024];
-    let taken = (0..).take_while(|_| follower.handle_bytes(NOW, &chunk).is_ok()).count();
+    let taken = (0..1000).take_while(|_| follower.handle_bytes(NOW, &chunk).is_ok()).count();
     assert_eq!(taken, LONGEST_LINE / chunk.len());
     let whole = vec![b' '; 100 << 20];
     let refused = follow(&ECHO, &whole).map(|_| ()).unwrap_err().to_string();
