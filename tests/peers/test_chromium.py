@@ -211,9 +211,20 @@ def test_new_streams(ours: Ours, chromium: Chromium) -> None:
     report.assert_ok("webtransport", exchanges=30, connections=1)
 
 
-def test_connections_side_by_side(ours: Ours, chromium: Chromium) -> None:
-    report = chromium.run("wss", ours.serve("wss"), connections=4)
-    report.assert_ok("wss", exchanges=30, connections=4)
+def test_requests_that_overlap_have_connections_of_their_own(ours: Ours, chromium: Chromium) -> None:
+    # All are due before the first can be answered: HTTP/1.1 carries one at a time, and browsers open six connections.
+    report = chromium.run("http1", ours.serve("http1"), mode="open", rate_per_s=1e6)
+    report.assert_finished()
+    assert report.outcomes == ["ok"] * 30
+    connected = [line["connection"] for line in report.of("connected")]
+    assert len(connected) == len(set(connected)) == 6
+    assert {sample["connection"] for sample in report.of("sample")} <= set(connected)
+
+
+@pytest.mark.parametrize("transport", ["wss", "https1"])
+def test_connections_side_by_side(ours: Ours, chromium: Chromium, transport: str) -> None:
+    report = chromium.run(transport, ours.serve(transport), connections=4)
+    report.assert_ok(transport, exchanges=30, connections=4)
 
 
 @pytest.mark.parametrize("transport", ["websocket", "socketio-websocket", "socketio-webtransport"])

@@ -41,6 +41,7 @@ export class ClosedLoop {
       sample.receivedBytes = reply.length;
       if (details?.sentMs !== undefined) sample.sent = details.sentMs;
       if (details?.connected) session.note(open, details.connected);
+      sample.connection = open.number;
       sample.outcome = "ok";
       if (!same(reply, expected)) fail(sample, changed());
     } catch (error) {

@@ -5,6 +5,14 @@ import { closed, Failure, NetworkFailure } from "crosswind/failure.js";
 
 const PROTOCOLS = { "http/1.1": { "http:": "http1", "https:": "https1" }, h2: { "https:": "http2" }, h3: { "https:": "http3" } };
 
+// Each request has a number of its own in its URL, by which resource timing is asked for it. Always as many digits, so that all
+// requests are of one size.
+const DIGITS = 6;
+const MAX_ENTRIES = 10 ** DIGITS;
+let requests = 0;
+let underWay = 0;
+performance.setResourceTimingBufferSize(MAX_ENTRIES);
+
 /** Opens nothing: that is for the first request to do. Where each exchange is to have a new connection, the old ones are closed. */
 export function open({ workload, virtualTime }) {
   const fresh = workload.connection === "new" || workload.kind === "connect";
@@ -39,25 +47,28 @@ class FetchConnection {
 
   async request(method, path, body) {
     const controller = new AbortController();
+    const url = `${location.origin}${path}?${String(requests++ % MAX_ENTRIES).padStart(DIGITS, "0")}`;
     this.under.add(controller);
+    underWay += 1;
     try {
-      const response = await fetch(path, { method, body, cache: "no-store", signal: controller.signal });
+      const response = await fetch(url, { method, body, cache: "no-store", signal: controller.signal });
       const reply = new Uint8Array(await response.arrayBuffer());
       const receivedMs = performance.now();
       if (!response.ok) throw new Failure("protocol", `cannot exchange: the server answered ${response.status}`);
-      return { body: reply, receivedMs, details: this.details(path) };
+      return { body: reply, receivedMs, details: this.details(url) };
     } catch (error) {
       if (error instanceof Failure) throw error;
       throw new NetworkFailure("cannot exchange");
     } finally {
       this.under.delete(controller);
+      underWay -= 1;
+      if (underWay === 0) performance.clearResourceTimings();
     }
   }
 
-  /** What resource timing says of the request that was answered last: with which connection, if it opened one. */
-  details(path) {
-    const entry = performance.getEntriesByType("resource").findLast(({ name }) => name.endsWith(path));
-    performance.clearResourceTimings();
+  /** What resource timing says of a request that was answered: with which connection, if it opened one. */
+  details(url) {
+    const [entry] = performance.getEntriesByName(url);
     if (entry === undefined) return {};
     const opened = this.first || entry.connectEnd > entry.connectStart;
     if (this.first && this.mustOpen && entry.connectEnd === entry.connectStart) {

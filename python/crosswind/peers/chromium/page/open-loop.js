@@ -79,7 +79,10 @@ export class OpenLoop {
     // A second copy, or what matches nothing.
     if (sample === undefined) return;
     this.waiting.delete(tag);
-    if (details?.connected) this.session.note(this.connection, details.connected);
+    if (details?.connected) {
+      this.session.note(this.connection, details.connected);
+      sample.connection = this.connection.number;
+    }
     if (details?.sentMs !== undefined) sample.sent = details.sentMs;
     // What comes too late is lost, as in a closed loop.
     if (receivedMs - sample.sent > timeoutMs) return;

@@ -32,6 +32,7 @@ class Session {
     this.timeoutMs = job.workload.timeout_ns / 1e6;
     this.messages = new Messages(job.workload.payload === "text");
     this.connected = [];
+    this.noted = new Set();
     this.samples = [];
     this.count = 0;
   }
@@ -56,10 +57,12 @@ class Session {
     }
   }
 
-  /** Reports how a connection was opened. Times in ms of `performance.now()`. */
-  note({ number }, { transport, setupMs, transportMs = null, securityMs = null, upgradeMs = null }) {
+  /** Reports how a connection was opened. Times in ms of `performance.now()`. One that is opened anew gets a new number. */
+  note(opened, { transport, setupMs, transportMs = null, securityMs = null, upgradeMs = null }) {
+    if (this.noted.has(opened.number)) opened.number = this.count++;
+    this.noted.add(opened.number);
     this.connected.push({
-      connection: number,
+      connection: opened.number,
       transport,
       setup_ns: toNs(setupMs),
       transport_ns: toNs(transportMs),
