@@ -397,6 +397,18 @@ def _renderers(browser: int) -> list[int]:
     return found
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_peer_that_is_told_to_end_leaves_nothing(ours: Ours, chromium: Chromium, number: signal.Signals) -> None:
+    process = chromium.start("websocket", ours.serve("websocket"), mode="open", rate_per_s=1.0)
+    assert process.stdout is not None
+    ready = process.stdout.readline()
+    browser = _browser(process.pid)
+    process.send_signal(number)
+    report = chromium.follow(process, [ready])
+    assert (report.status, report.errors, len(report.lines)) == (128 + number, "", 1)
+    assert not Path(f"/proc/{browser}").exists()
+
+
 def test_what_a_killed_peer_left_is_removed_later(ours: Ours, chromium: Chromium) -> None:
     server = ours.serve("websocket")
     process = chromium.start("websocket", server, mode="open", rate_per_s=1.0)

@@ -3,6 +3,7 @@
 python -m crosswind.peers.chromium < job.json
 """
 
+import signal
 import sys
 from collections.abc import Iterable
 
@@ -16,6 +17,9 @@ from crosswind.peers.chromium.page import load_page
 
 def main() -> int:
     """Run the program. Returns its exit status."""
+    # Whoever ends it, the browser and its profile go first.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         job = read_job(read_text(sys.stdin))
         with browser(job) as running:
