@@ -92,7 +92,10 @@ export class ClosedLoop {
     if (ok && this.newStream) await open.stream.finish();
     if (!this.newConnection && (ok || connection.datagrams)) this.kept = open;
     else if (ok) await this.session.close(open);
-    // What is still on its way must not be taken for the next reply.
-    else connection.abort();
+    else {
+      this.session.settle(open);
+      // What is still on its way must not be taken for the next reply.
+      connection.abort();
+    }
   }
 }

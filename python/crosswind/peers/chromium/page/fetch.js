@@ -25,7 +25,8 @@ export function open({ workload, virtualTime }) {
 class FetchConnection {
   opensWithRequest = true;
   under = new Set();
-  first = true;
+  /** Of a connection that no request has been seen to open: what is known of it. */
+  seen = null;
 
   /** Any number of requests. `onReply(message, receivedMs, details)`, `onEnd(failure, number)` for one that failed. */
   async stream({ onReply, onEnd }) {
@@ -42,7 +43,7 @@ class FetchConnection {
   async probe(timeoutMs) {
     const timer = setTimeout(() => this.abort(new Failure("timeout", `cannot connect: timed out after ${timeoutMs / 1e3} s`)), timeoutMs);
     const { details } = await this.request("GET", "/bytes/0").finally(() => clearTimeout(timer));
-    return details.connected;
+    return details.connected ?? this.seen;
   }
 
   async request(method, path, body) {
@@ -70,13 +71,13 @@ class FetchConnection {
   details(url) {
     const [entry] = performance.getEntriesByName(url);
     if (entry === undefined) return {};
-    const opened = this.first || entry.connectEnd > entry.connectStart;
-    if (this.first && this.mustOpen && entry.connectEnd === entry.connectStart) {
-      throw new Failure("error", "cannot connect: Chromium used a connection that it had");
-    }
-    this.first = false;
-    if (!opened) return {};
     const transport = PROTOCOLS[entry.nextHopProtocol]?.[location.protocol] ?? `http over ${entry.nextHopProtocol}`;
+    if (entry.connectEnd === entry.connectStart) {
+      if (this.mustOpen) throw new Failure("error", "cannot connect: Chromium used a connection that it had");
+      // Of requests under way at once, another one opened it, or that took no time.
+      this.seen = { transport, setupMs: 0 };
+      return {};
+    }
     const secureMs = entry.secureConnectionStart > 0 ? entry.connectEnd - entry.secureConnectionStart : null;
     const quic = entry.nextHopProtocol === "h3";
     return {

@@ -79,8 +79,16 @@ class Session {
     ]);
   }
 
+  /** Reports a connection that no request was seen to open. */
+  settle(opened) {
+    const { seen } = opened.connection;
+    if (seen && !this.noted.has(opened.number)) this.note(opened, seen);
+  }
+
   /** Ends a connection in an orderly way; one that is already gone counts as closed. */
-  async close({ connection }) {
+  async close(opened) {
+    const { connection } = opened;
+    this.settle(opened);
     await within(connection.close(), CLOSE_MS, null).catch(() => {});
   }
 
