@@ -1,5 +1,6 @@
 """A run that is killed again and again, anywhere, and goes on each time: nothing lost, nothing counted twice."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -84,15 +85,18 @@ def descendants(pid: int) -> list[int]:
     found: list[int] = []
     waiting = [pid]
     while waiting:
-        parent = waiting.pop(0)
-        for children in Path(f"/proc/{parent}/task").glob("*/children"):
-            try:
-                new = [int(child) for child in children.read_text(encoding="ascii").split()]
-            except (OSError, ValueError):
-                continue
-            found += new
-            waiting += new
+        new = _children(waiting.pop(0))
+        found += new
+        waiting += new
     return found
+
+
+def _children(parent: int) -> list[int]:
+    """The children of a process; none of one that has ended meanwhile."""
+    with contextlib.suppress(OSError, ValueError):
+        files = Path(f"/proc/{parent}/task").glob("*/children")
+        return [int(child) for file in files for child in file.read_text(encoding="ascii").split()]
+    return []
 
 
 def whole_cells(crosswind: Cli) -> dict[str, str]:
