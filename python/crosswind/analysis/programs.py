@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from crosswind.analysis.client_reports import ClientReport, report_of
 from crosswind.analysis.result import ClientProgram, ProgramFunction, ProgramProblem
+from crosswind.ends import runs_programs
 from crosswind.record import CellRun, output_of_program
-
-_KIND = "program"
 
 
 def is_program(run: CellRun) -> bool:
     """Whether a repetition runs programs that somebody else wrote."""
-    return (run.parameters.get("workload") or {}).get("kind") == _KIND
+    return runs_programs(run.parameters)
 
 
 def program_of(cell: int, runs: Sequence[CellRun]) -> ClientProgram | None:

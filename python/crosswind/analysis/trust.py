@@ -6,6 +6,7 @@ from typing import Literal
 from crosswind.analysis.programs import is_program, program_problems, program_remarks
 from crosswind.analysis.result import Clock, DelayError, Direction, FailureCount, Fidelity, Interval, Ledger
 from crosswind.cell.result import DirectionLedger, Finished, OutcomeCount, added_up
+from crosswind.ends import peers_of
 from crosswind.record import CellRun, output_of_program
 from crosswind.stats import Share, share_interval
 
@@ -147,9 +148,7 @@ def _failure(run: CellRun) -> str:
     """Why a repetition failed, and what to do about it."""
     if run.failure is None:
         return "no result"
-    workload = run.parameters.get("workload") or {}
-    has_peers = not is_program(run) and any(workload.get(end) for end in ("client", "server"))
-    hint = [*filter(None, [run.failure.hint]), *([output_of_program(run.key, "*")] if has_peers else [])]
+    hint = [*filter(None, [run.failure.hint]), *([output_of_program(run.key, "*")] if peers_of(run.parameters) else [])]
     return run.failure.message + (f" ({': '.join(hint)})" if hint else "")
 
 

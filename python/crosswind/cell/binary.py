@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from crosswind.ends import commands_of, runs_programs
 from crosswind.errors import EngineError
 
 BINARY = "crosswind-cell"
@@ -89,18 +90,6 @@ def filled_in(cell: Mapping[str, Any], binary: Path) -> Mapping[str, Any]:
         own = [_replaced(argument, known) for argument in command]
         filled[end] = own if runs_programs(cell) else {**workload[end], "command": own}
     return {**cell, "workload": {**workload, **filled}} if filled else cell
-
-
-def runs_programs(cell: Mapping[str, Any]) -> bool:
-    """Whether the argument lists of a cell are those of the workload `program`, and not of peers."""
-    return bool((cell.get("workload") or {}).get("kind") == "program")
-
-
-def commands_of(cell: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The argument lists of a cell, by end: of the programs or of the peers that it runs."""
-    workload = cell.get("workload") or {}
-    given = {end: workload[end] for end in ("client", "server") if workload.get(end)}
-    return {end: list(value if runs_programs(cell) else value["command"]) for end, value in given.items()}
 
 
 def _replaced(argument: str, known: Mapping[str, str]) -> str:

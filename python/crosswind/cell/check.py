@@ -21,6 +21,7 @@ from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.others import refusal_of_programs
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
+from crosswind.ends import peers_of
 from crosswind.errors import EngineError
 from crosswind.forecast.cost import Forecast, deadline_ns, disk_bytes, forecast
 from crosswind.forecast.demand import Demand, HostSettings, Surroundings, Unknown
@@ -45,13 +46,6 @@ class _Path:
 class _Workload:
     kind: str
     transport: str | None = None
-    client: Any = None
-    server: Any = None
-
-    @property
-    def peers(self) -> int:
-        """How many of its ends are not Crosswind's own; 0 of programs without the protocol."""
-        return 0 if self.transport is None else sum(end is not None for end in (self.client, self.server))
 
 
 @dataclass(frozen=True)
@@ -223,7 +217,7 @@ def _checked_cell(cell: Cell, answer: _Checked, binary: Path) -> CheckedCell:
         host=view.host,
         ipv6=view.path.family == "ipv6",
         mtu_bytes=view.path.mtu_bytes,
-        peers=view.workload.peers,
+        peers=len(peers_of(answer.cell)),
     )
     is_virtual = view.host.clock == "virtual"
     return CheckedCell(cell, answer.cell, answer.demand, surroundings, is_virtual, is_virtual and answer.exact)

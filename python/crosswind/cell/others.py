@@ -5,8 +5,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from crosswind.cell.binary import commands_of, misspelt_placeholder, runs_programs
+from crosswind.cell.binary import misspelt_placeholder
 from crosswind.cell.refusal import Refusal
+from crosswind.ends import commands_of, peers_of, runs_programs
 from crosswind.peers.registry import PEERS, Obstacle
 
 
@@ -15,7 +16,7 @@ def refusal_of_programs(binary: Path) -> Callable[[Mapping[str, Any]], Refusal |
 
     It looks for each peer on this machine once.
     """
-    missing = cache(_missing)
+    missing = cache(lambda name: PEERS[name].missing())
 
     def refusal(cell: Mapping[str, Any]) -> Refusal | None:
         return _misspelt(cell, binary) or _refused_peer(cell, missing)
@@ -34,17 +35,9 @@ def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
     return None
 
 
-def _missing(name: str) -> Obstacle | None:
-    """What a peer that comes with Crosswind lacks on this machine, if so."""
-    return PEERS[name].missing() if name in PEERS else None
-
-
 def _refused_peer(cell: Mapping[str, Any], missing: Callable[[str], Obstacle | None]) -> Refusal | None:
-    """Why a cell's peers cannot run here, or not its workload, if so."""
-    workload = cell["workload"]
-    for end in () if runs_programs(cell) else commands_of(cell):
-        name = workload[end]["name"]
-        cannot = PEERS[name].cannot(end, workload) if name in PEERS else None
-        if (found := missing(name) or cannot) is not None:
+    """Why a cell's peers cannot run here, or not its workload, if so. Of a user's own nothing is known."""
+    for end, name in peers_of(cell).items():
+        if name in PEERS and (found := missing(name) or PEERS[name].cannot(end, cell["workload"])) is not None:
             return Refusal(f"workload.{end}", f"workload.{end} is {name}, and {found.problem}", found.hint)
     return None

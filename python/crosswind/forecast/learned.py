@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Self
 
+from crosswind.ends import peers_of
+
 SCHEMA = "crosswind.durations/1"
 
 MOST_CELLS = 10_000
@@ -62,8 +64,7 @@ def kind_of(parameters: Mapping[str, Any]) -> str:
     workload, path = parameters.get("workload", {}), parameters.get("path", {})
     clock = "virtual" if parameters.get("host", {}).get("clock") == "virtual" else "real"
     lossy = any((path.get(way) or {}).get("loss") for way in ("forward", "reverse"))
-    ends = [workload.get(end) for end in ("client", "server")]
-    peers = "".join(f" {end['name']}" for end in ends if isinstance(end, Mapping))
+    peers = "".join(f" {name}" for name in peers_of(parameters).values())
     return f"{clock} {workload.get('kind')} {workload.get('transport') or '-'} {'loss' if lossy else 'clean'}{peers}"
 
 

@@ -1,6 +1,6 @@
 """The peers that come with Crosswind: their names in a study, what starts them, what they need (docs/peers.md)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -42,26 +42,21 @@ class KnownPeer:
 
     def missing(self) -> Obstacle | None:
         """What it needs and this machine lacks, if so."""
-        for need in self.needs:
-            try:
-                _function(need)()
-            except CrosswindError as error:
-                return Obstacle(error.message, error.hint)
-        return None
+        return next(filter(None, map(_obstacle, self.needs)), None)
 
     def cannot(self, end: str, workload: Mapping[str, Any]) -> Obstacle | None:
         """Why it cannot run a workload as "client" or "server", if so. Args: workload: with every default filled in."""
-        try:
-            _function(self.check)(end, workload)
-        except CrosswindError as error:
-            return Obstacle(error.message, error.hint)
-        return None
+        return _obstacle(self.check, end, workload)
 
 
-def _function(named: str) -> Callable[..., object]:
-    module, _, function = named.partition(":")
-    found: Callable[..., object] = getattr(import_module(module), function)
-    return found
+def _obstacle(function: str, *arguments: object) -> Obstacle | None:
+    """What a function that is named as "module:function" raises, if it raises anything."""
+    module, _, name = function.partition(":")
+    try:
+        getattr(import_module(module), name)(*arguments)
+    except CrosswindError as error:
+        return Obstacle(error.message, error.hint)
+    return None
 
 
 _OF_NODE = "crosswind.peers.node.install"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
+from crosswind.ends import peers_of, runs_programs
 from crosswind.errors import StoreError
 from crosswind.store.files import write_json_lines
 
@@ -56,15 +57,12 @@ class PlannedCell:
     @property
     def runs_programs(self) -> bool:
         """Whether it runs programs that somebody else wrote."""
-        return bool(self.parameters.get("workload", {}).get("kind") == "program")
+        return runs_programs(self.parameters)
 
     @property
     def peers(self) -> dict[str, str]:
         """The names of the peers in the place of its client and its server, by end; of Crosswind's own, none."""
-        if self.runs_programs:
-            return {}
-        workload = self.parameters.get("workload", {})
-        return {end: str(workload[end]["name"]) for end in ("client", "server") if workload.get(end)}
+        return peers_of(self.parameters)
 
     @property
     def is_virtual(self) -> bool:

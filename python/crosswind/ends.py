@@ -1,0 +1,30 @@
+"""Who runs at the two ends of a cell, read from the cell as crosswind-cell takes it (docs/cell-protocol.md)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_ENDS = ("client", "server")
+
+
+def runs_programs(cell: Mapping[str, Any]) -> bool:
+    """Whether its client and server are programs without the peer protocol: those of the workload `program`."""
+    return bool(_workload(cell).get("kind") == "program")
+
+
+def peers_of(cell: Mapping[str, Any]) -> dict[str, str]:
+    """The names of the peers in the place of its client and its server, by end; of Crosswind's own, none."""
+    if runs_programs(cell):
+        return {}
+    workload = _workload(cell)
+    return {end: str(workload[end]["name"]) for end in _ENDS if workload.get(end)}
+
+
+def commands_of(cell: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The argument lists of its programs or its peers, by end."""
+    workload = _workload(cell)
+    given = {end: workload[end] for end in _ENDS if workload.get(end)}
+    return {end: list(value if runs_programs(cell) else value["command"]) for end, value in given.items()}
+
+
+def _workload(cell: Mapping[str, Any]) -> Mapping[str, Any]:
+    return cell.get("workload") or {}
