@@ -293,8 +293,11 @@ def test_node_has_the_same_pages(
     for server in servers:
         with urllib.request.urlopen(f"http://{server.address}/page/900/2/5001/3/9000", timeout=30) as answer:
             found.append((answer.headers["content-type"], answer.read()))
-    assert found[0] == found[1]
-    assert len(found[0][1]) == 900
+        for size in (57, 58, 245, 246, 3000):
+            with urllib.request.urlopen(f"http://{server.address}/image/{size}?image=1", timeout=30) as answer:
+                found.append((answer.headers["content-type"], answer.read()))
+    assert found[:6] == found[6:]
+    assert [len(body) for _, body in found[:6]] == [900, 57, 58, 245, 246, 3000]
     secure = Jobs(programs, {}).serve("node", good, good.certificate_path, transport="http2")
     sizes = {"html_bytes": 900, "scripts": 2, "scripts_bytes": 5001, "images": 3, "images_bytes": 9000}
     report = chromium.run("http2", secure, kind="page", count=1, connections=1, **sizes)

@@ -220,8 +220,11 @@ def test_resumed_sessions_are_warned_of() -> None:
     assert warnings(workload_job("webtransport", kind="connect")) == []
 
 
-def page_events() -> list[tuple[str, Any]]:
-    """A page of a document and an image on one connection, in seconds and, in `timing`, milliseconds."""
+def page_events(size: int = 30) -> list[tuple[str, Any]]:
+    """A page of a document and an image on one connection, in seconds and, in `timing`, milliseconds.
+
+    Args: size: how many of the image's 30 bytes the browser reads.
+    """
 
     def request(number: str, path: str, at_s: float) -> tuple[str, Any]:
         url = f"https://10.77.0.2:7{path}"
@@ -233,7 +236,6 @@ def page_events() -> list[tuple[str, Any]]:
         timing = {**times, **dict(zip(names, connect, strict=True))}
         about = {"status": 200, "protocol": "h2", "connectionId": 77, "timing": timing, "headers": {}}
         if number == "2":
-            # Of its 30 bytes DevTools tells 20 in time.
             about["headers"] = {"Content-Length": "30"}
         return "Network.responseReceived", {"requestId": number, "response": about}
 
@@ -251,11 +253,11 @@ def page_events() -> list[tuple[str, Any]]:
         ("Page.loadEventFired", {"timestamp": 9.5}),
         response("1", 10.001, (1.0, 11.0, 30.0, 30.0)),
         *ended("1", 600, 10.05),
-        request("2", "/bytes/30?image=1", 10.051),
+        request("2", "/image/30?image=1", 10.051),
         response("2", 10.052, none),
         ("Page.lifecycleEvent", {"name": "firstContentfulPaint", "timestamp": 10.06}),
         ("Page.domContentEventFired", {"timestamp": 10.07}),
-        *ended("2", 20, 10.1),
+        *ended("2", size, 10.1),
         ("Page.loadEventFired", {"timestamp": 10.11}),
     ]
 
@@ -309,6 +311,16 @@ def test_a_page_that_is_not_whole() -> None:
     loading.handle("Network.loadingFailed", {"requestId": "2", "errorText": "net::ERR_CONNECTION_RESET"})
     *_, sample = loading.events(0, 0, timeout_ns=1_500_000_000)
     assert (sample["outcome"], sample["error"]) == ("reset", "cannot load image 1: net::ERR_CONNECTION_RESET")
+
+
+def test_an_image_that_the_browser_stops_reading_is_no_success() -> None:
+    loading = Loading()
+    for name, event in page_events(size=20):
+        loading.handle(name, event)
+    *_, image, sample = loading.events(0, 0, timeout_ns=1_500_000_000)
+    assert (image["bytes"], image["outcome"], image["received_ns"]) == (20, "protocol", None)
+    assert (sample["outcome"], sample["received_ns"]) == ("protocol", None)
+    assert sample["error"] == "cannot load image 1: the browser read 20 of its 30 bytes"
 
 
 def test_where_a_page_is() -> None:

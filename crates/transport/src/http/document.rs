@@ -1,11 +1,13 @@
-//! The document of a page, for browsers: HTML that names scripts and images, which are `/bytes/N` each.
+//! The document of a page, for browsers: HTML that names scripts, `/bytes/N` each, and images, `/image/N` each.
 
+use super::request::File;
+use hyper::header::HeaderValue;
 use std::fmt::Write;
 
 /// Where documents are, followed by their size and the numbers and sizes of what they name.
 const PAGE: &str = "/page/";
-/// The largest document, bytes: it is held in memory.
-const MAX_BYTES: usize = 64 << 20;
+/// The largest file, bytes: it is held in memory.
+pub(super) const MAX_BYTES: usize = 64 << 20;
 /// The most files of a kind.
 const MAX_FILES: u64 = 1000;
 
@@ -14,10 +16,11 @@ const HEAD: &str = "<!doctype html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n<
 const BODY: &str = "</head>\n<body>\n";
 const TEXT: &str = "<p>";
 const END: &str = "</p>\n</body>\n</html>\n";
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
 /// The document at `path`, which is `/page/HTML_BYTES/SCRIPTS/SCRIPTS_BYTES/IMAGES/IMAGES_BYTES`. None of another path, and of a
 /// document that is too small for what it names.
-pub(super) fn document(path: &str) -> Option<Vec<u8>> {
+pub(super) fn document(path: &str) -> Option<File> {
     let numbers: Vec<u64> = path.strip_prefix(PAGE)?.split('/').map(number).collect::<Option<_>>()?;
     let [size, scripts, scripts_bytes, images, images_bytes] = numbers.try_into().ok()?;
     let size = usize::try_from(size).ok().filter(|size| *size <= MAX_BYTES)?;
@@ -31,17 +34,17 @@ pub(super) fn document(path: &str) -> Option<Vec<u8>> {
     }
     html.push_str(BODY);
     for (file, bytes) in (1..).zip(pieces(images_bytes, images)) {
-        let _ = writeln!(html, "<img src=\"/bytes/{bytes}?image={file}\" alt=\"\">");
+        let _ = writeln!(html, "<img src=\"/image/{bytes}?image={file}\" alt=\"\">");
     }
     html.push_str(TEXT);
     let filler = size.checked_sub(html.len() + END.len())?;
     html.extend(std::iter::repeat_n('x', filler));
     html.push_str(END);
-    Some(html.into_bytes())
+    Some(File { kind: HTML, bytes: html.into_bytes() })
 }
 
 /// Digits and nothing else.
-fn number(text: &str) -> Option<u64> {
+pub(super) fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
@@ -56,10 +59,10 @@ mod tests {
 
     #[test]
     fn it_names_what_belongs_to_it_and_has_its_size() {
-        let html = String::from_utf8(document("/page/600/2/5/3/9").unwrap()).unwrap();
+        let html = String::from_utf8(document("/page/600/2/5/3/9").unwrap().bytes).unwrap();
         assert_eq!(html.len(), 600);
         let named: Vec<&str> = html.split('"').filter(|part| part.starts_with('/')).collect();
-        let images = ["/bytes/3?image=1", "/bytes/3?image=2", "/bytes/3?image=3"];
+        let images = ["/image/3?image=1", "/image/3?image=2", "/image/3?image=3"];
         assert_eq!(named, [&["/bytes/3?script=1", "/bytes/2?script=2"], &images[..]].concat());
         assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"));
     }
@@ -67,7 +70,7 @@ mod tests {
     #[test]
     fn it_may_name_nothing() {
         let smallest = HEAD.len() + BODY.len() + TEXT.len() + END.len();
-        assert_eq!(document(&format!("/page/{smallest}/0/0/0/0")).map(|html| html.len()), Some(smallest));
+        assert_eq!(document(&format!("/page/{smallest}/0/0/0/0")).map(|html| html.bytes.len()), Some(smallest));
         assert_eq!(document(&format!("/page/{}/0/0/0/0", smallest - 1)), None);
     }
 

@@ -1,6 +1,7 @@
 //! The requests that a client sends, and how a server answers them.
 
 use super::document::document;
+use super::image::image;
 use crate::{Outcome, Settings, TransportError};
 use bytes::Bytes;
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderName, HeaderValue};
@@ -164,8 +165,16 @@ pub(super) enum Route {
     Stream(Option<u64>),
     /// No stream: an answer without a body, though it may say how long one would be.
     Answer(StatusCode, Option<u64>),
-    /// No stream: an HTML document.
-    Document(Vec<u8>),
+    /// No stream: a file for browsers.
+    File(File),
+}
+
+/// What a browser gets whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct File {
+    /// Its media type.
+    pub(super) kind: HeaderValue,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// How the server answers a request for `path`.
@@ -177,17 +186,14 @@ pub(super) fn route(method: &Method, path: &str) -> Route {
         (&Method::POST, _) => Route::Stream(None),
         (&Method::GET, Some(bytes)) => Route::Stream(Some(bytes)),
         (&Method::HEAD, Some(bytes)) => Route::Answer(StatusCode::OK, Some(bytes)),
-        (&Method::GET, None) => match document(path) {
-            Some(html) => Route::Document(html),
+        (&Method::GET, None) => match document(path).or_else(|| image(path)) {
+            Some(file) => Route::File(file),
             None => Route::Answer(StatusCode::NOT_FOUND, None),
         },
         (&Method::HEAD, None) => Route::Answer(StatusCode::NOT_FOUND, None),
         _ => Route::Answer(StatusCode::METHOD_NOT_ALLOWED, None),
     }
 }
-
-/// The type of a document.
-pub(super) const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
 /// The methods that a server allows, which it names in answer to any other.
 pub(super) const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD, POST");
@@ -207,9 +213,13 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_a_document() {
-        let Route::Document(html) = route(&Method::GET, "/page/500/1/10/1/20") else { panic!("no document") };
-        assert_eq!(html.len(), 500);
+    fn a_page_and_its_images_are_files() {
+        for (path, bytes, kind) in
+            [("/page/500/1/10/1/20", 500, "text/html; charset=utf-8"), ("/image/90", 90, "image/bmp")]
+        {
+            let Route::File(file) = route(&Method::GET, path) else { panic!("{path} is no file") };
+            assert_eq!((file.bytes.len(), file.kind.to_str().unwrap()), (bytes, kind));
+        }
         assert_eq!(route(&Method::GET, "/page/5/1/10/1/20"), Route::Answer(StatusCode::NOT_FOUND, None));
     }
 

@@ -33,7 +33,7 @@ class Loaded:
     url: str
     queued_s: float
     response: Mapping[str, Any] | None = None
-    told_bytes: int = 0
+    bytes: int = 0
     received_s: float | None = None
     failure: str | None = None
 
@@ -48,12 +48,13 @@ class Loaded:
         return int((self.response or {}).get("connectionId", 0))
 
     @property
-    def bytes(self) -> int:
-        """How many bytes of its body there are. Those of one that has ended may be told later than its end."""
+    def cut(self) -> str | None:
+        """Why its body is not whole although the browser calls it so: it stops reading what turns out to be no image."""
         headers = {name.lower(): text for name, text in (self.response or {}).get("headers", {}).items()}
         announced = headers.get("content-length", "")
-        # A body of another length is an error to Chromium.
-        return int(announced) if self.received_s is not None and announced.isdigit() else self.told_bytes
+        if self.received_s is None or not announced.isdigit() or int(announced) == self.bytes:
+            return None
+        return f"the browser read {self.bytes} of its {announced} bytes"
 
     @property
     def name(self) -> str:
@@ -65,7 +66,7 @@ class Loaded:
     def problem(self) -> str | None:
         """What went wrong with it, if it ended."""
         if self.failure is not None or self.response is None or self.response["status"] == 200:
-            return self.failure
+            return self.failure or self.cut
         return f"the server answered {self.response['status']}"
 
     @property
@@ -75,7 +76,8 @@ class Loaded:
             return outcome(found[1] if (found := _CODE.search(self.failure)) else None)
         if self.received_s is None:
             return "timeout"
-        return "ok" if self.response is not None and self.response["status"] == 200 else "protocol"
+        answered = self.response is not None and self.response["status"] == 200
+        return "ok" if answered and self.cut is None else "protocol"
 
 
 @dataclass
@@ -100,7 +102,7 @@ class Loading:
         if name == "Network.responseReceived":
             request.response = event["response"]
         elif name == "Network.dataReceived":
-            request.told_bytes += event["dataLength"]
+            request.bytes += event["dataLength"]
         elif name == "Network.loadingFinished":
             request.received_s = event["timestamp"]
         elif name == "Network.loadingFailed":

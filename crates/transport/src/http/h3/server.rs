@@ -5,7 +5,7 @@ use super::errors::{code, lost_error, stream_error};
 use crate::error::failed;
 use crate::http::MAX_HEADER_BYTES;
 use crate::http::body::{Received, Unsent};
-use crate::http::request::{ALLOWED, HTML, Route, route};
+use crate::http::request::{ALLOWED, File, Route, route};
 use crate::quic::endpoint::{Endpoint, accept, close};
 use crate::runtime::tasks::Tasks;
 use crate::{Call, Connection, Listener, Purpose, Receiver, Sender, SocketReadback, Stream, TransportError};
@@ -124,8 +124,8 @@ async fn resolve(
             answer(send, status, length).await.ok()?;
             None
         }
-        Route::Document(html) => {
-            give_document(send, html).await.ok()?;
+        Route::File(file) => {
+            give(send, file).await.ok()?;
             None
         }
     }
@@ -141,11 +141,11 @@ async fn answer(mut send: SendHalf, status: StatusCode, length: Option<u64>) -> 
     send.finish().await
 }
 
-async fn give_document(mut send: SendHalf, html: Vec<u8>) -> Result<(), StreamError> {
-    let mut response = response(StatusCode::OK, Some(html.len() as u64));
-    response.headers_mut().insert(CONTENT_TYPE, HTML);
+async fn give(mut send: SendHalf, file: File) -> Result<(), StreamError> {
+    let mut response = response(StatusCode::OK, Some(file.bytes.len() as u64));
+    response.headers_mut().insert(CONTENT_TYPE, file.kind);
     send.send_response(response).await?;
-    send.send_data(html.into()).await?;
+    send.send_data(file.bytes.into()).await?;
     send.finish().await
 }
 

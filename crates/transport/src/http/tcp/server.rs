@@ -4,7 +4,7 @@ use super::body::{FromHyper, Outgoing, PartSender, empty, in_parts, whole};
 use super::end::ConnectionEnd;
 use super::{Version, errors};
 use crate::http::body::Received;
-use crate::http::request::{ALLOWED, HTML, Route, route};
+use crate::http::request::{ALLOWED, File, Route, route};
 use crate::http::{CONNECTION_WINDOW, MAX_HEADER_BYTES, MAX_STREAMS, STREAM_WINDOW};
 use crate::runtime::tasks::Tasks;
 use crate::tcp::nonblocking::{Listening, SocketHandle};
@@ -152,7 +152,7 @@ async fn handle(
     let asked = match route(request.method(), request.uri().path()) {
         Route::Stream(asked) => asked,
         Route::Answer(status, length) => return Ok(without_body(status, length)),
-        Route::Document(html) => return Ok(document(&html)),
+        Route::File(file) => return Ok(whole_file(file)),
     };
     let (response, responded) = oneshot::channel();
     let exchange = Exchange { asked, body: request.into_body(), response };
@@ -173,9 +173,9 @@ fn without_body(status: StatusCode, length: Option<u64>) -> Response<Outgoing> {
     response
 }
 
-fn document(html: &[u8]) -> Response<Outgoing> {
-    let mut response = Response::new(whole(html));
-    response.headers_mut().insert(CONTENT_TYPE, HTML);
+fn whole_file(file: File) -> Response<Outgoing> {
+    let mut response = Response::new(whole(&file.bytes));
+    response.headers_mut().insert(CONTENT_TYPE, file.kind);
     response
 }
 

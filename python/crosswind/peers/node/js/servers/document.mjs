@@ -1,8 +1,9 @@
-// The document of a page, for browsers: HTML that names scripts and images, which are /bytes/N each. As Crosswind's own server makes
-// it (crates/transport/src/http/document.rs).
+// The document of a page, for browsers: HTML that names scripts, /bytes/N each, and images, /image/N each. As Crosswind's own server
+// makes it (crates/transport/src/http/document.rs).
 
 const PAGE = /^\/page\/(\d+)\/(\d+)\/(\d+)\/(\d+)\/(\d+)$/;
-const MAX_BYTES = 64 << 20;
+/** The largest file, which is held in memory. */
+export const MAX_BYTES = 64 << 20;
 const MAX_FILES = 1000;
 
 // Browsers ask for an icon where a page names none.
@@ -19,7 +20,7 @@ export function documentAt(path) {
   const [size, scripts, scriptsBytes, images, imagesBytes] = numbers;
   if (size > MAX_BYTES || Math.max(scripts, images) > MAX_FILES) return undefined;
   const script = (bytes, file) => `<script src="/bytes/${bytes}?script=${file}" defer></script>\n`;
-  const image = (bytes, file) => `<img src="/bytes/${bytes}?image=${file}" alt="">\n`;
+  const image = (bytes, file) => `<img src="/image/${bytes}?image=${file}" alt="">\n`;
   const named = HEAD + each(scriptsBytes, scripts, script) + BODY + each(imagesBytes, images, image) + TEXT;
   const filler = size - named.length - END.length;
   return filler < 0 ? undefined : named + "x".repeat(filler) + END;

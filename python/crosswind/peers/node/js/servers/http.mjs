@@ -1,4 +1,5 @@
-// HTTP/1.1 and HTTP/2 of the runtime itself: POST is a message, GET /bytes/N gives N bytes, GET /page/... a document.
+// HTTP/1.1 and HTTP/2 of the runtime itself: POST is a message, GET /bytes/N gives N bytes, GET /page/... and
+// GET /image/... files for browsers.
 import http from "node:http";
 import http2 from "node:http2";
 import https from "node:https";
@@ -6,6 +7,7 @@ import { Readable, pipeline } from "node:stream";
 import { implementation } from "../job.mjs";
 import { answerer, pattern } from "../messages.mjs";
 import { documentAt } from "./document.mjs";
+import { imageAt } from "./image.mjs";
 import { identity, listen } from "./listen.mjs";
 
 /** Bytes that are sent at a time of what a client asks for. */
@@ -31,15 +33,15 @@ function handler(workload) {
   return (request, response) => {
     const path = request.url.split("?")[0];
     const asked = /^\/bytes\/(\d+)$/.exec(path)?.[1];
-    const html = request.method === "GET" ? documentAt(path) : undefined;
+    const file = request.method === "GET" ? fileAt(path) : undefined;
     if (request.method === "POST") {
       // What a client that leaves in the middle has sent needs no answer.
       request.on("error", () => {});
       whole(request, (body) => send(response, answer(body)));
     } else if (request.method !== "GET" && request.method !== "HEAD") {
       response.writeHead(405, { allow: "GET, HEAD, POST" }).end();
-    } else if (html !== undefined) {
-      response.writeHead(200, { "content-length": html.length, "content-type": "text/html; charset=utf-8" }).end(html);
+    } else if (file !== undefined) {
+      response.writeHead(200, { "content-length": file.body.length, "content-type": file.type }).end(file.body);
     } else if (asked === undefined) {
       response.writeHead(404).end();
     } else {
@@ -48,6 +50,13 @@ function handler(workload) {
       else pipeline(Readable.from(parts(Number(asked)), { objectMode: false }), response, () => {});
     }
   };
+}
+
+/** What a browser gets whole from a path, and its media type; else undefined. */
+function fileAt(path) {
+  const [html, image] = [documentAt(path), imageAt(path)];
+  if (html !== undefined) return { body: html, type: "text/html; charset=utf-8" };
+  return image && { body: image, type: "image/bmp" };
 }
 
 /** `total` bytes of the pattern in parts. */
