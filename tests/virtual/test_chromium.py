@@ -50,3 +50,14 @@ def test_a_cell_repeats_bit_for_bit() -> None:
     first, second = echo("websocket"), echo("websocket", attempt=2)
     assert first.samples.equals(second.samples)
     assert first.packets.equals(second.packets)
+
+
+@pytest.mark.timeout(600)
+def test_a_cell_lasts_as_long_as_its_round_trips() -> None:
+    # 30 s after its start Chromium reads CLOCK_MONOTONIC_COARSE until that has moved, which takes a tick.
+    workload = {"kind": "echo", "transport": "websocket", "messages": 90, "client": "chromium", "timeout": "10s"}
+    samples = crosswind.virtual({"delay": "400ms"}, workload=workload).samples
+    assert samples["outcome"].to_list() == ["ok"] * 90
+    times_ns = (samples["received_ns"] - samples["sent_ns"]).to_list()
+    assert all(abs(time_ns - 800_000_000) <= CLOCK_NS for time_ns in times_ns), times_ns
+    assert samples["received_ns"].max() - samples["sent_ns"].min() >= 72_000_000_000 - CLOCK_NS
