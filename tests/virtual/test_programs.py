@@ -1,5 +1,6 @@
 """Other people's programs in virtual time: they run as they are, and come out the same each time."""
 
+import compileall
 import os
 import shutil
 import subprocess
@@ -108,6 +109,25 @@ def test_a_python_web_server_and_curl_on_a_lossy_path(cells: VirtualCells, tmp_p
     assert float(connect_s) >= 0.05
     # 300 kB at 10 Mbit/s take 240 ms, and the handshake and the request a round trip each.
     assert float(total_s) >= 0.34
+
+
+def test_compiled_modules_on_the_machine_change_nothing(cells: VirtualCells, tmp_path: Path) -> None:
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    # More than calls may fail before they take time: each module that is not compiled makes some.
+    names = [f"module_{number}" for number in range(100)]
+    for name in names:
+        (modules / f"{name}.py").write_text("", encoding="utf-8")
+    script = (
+        f"import sys; sys.path.insert(0, {str(modules)!r})\nimport time, {', '.join(names)}\nprint(time.monotonic_ns())"
+    )
+    first = cells.run({"kind": "program", "client": [sys.executable, "-c", script]})
+    assert first.finished.program is not None
+    assert first.finished.program.ok, first.text("client.err")
+    assert compileall.compile_dir(modules, quiet=1)
+    again = cells.run({"kind": "program", "client": [sys.executable, "-c", script]})
+    assert first.text("client.out") == again.text("client.out")
+    assert first.digests() == again.digests()
 
 
 def test_node_programs(cells: VirtualCells) -> None:

@@ -23,6 +23,11 @@ STUCK_S = 30.0
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "NODE_PATH", "GOPATH", "XDG_CACHE_HOME")
 """What programs in a guest see of this process's environment."""
 
+# Without it Python looks for compiled modules beside their sources on the machine. Whether they are there depends on
+# what was imported before, and a program that does not find them makes more calls that fail, which may take time.
+_OF_GUESTS = {"PYTHONPYCACHEPREFIX": "/run/tmp/crosswind-pycache"}
+"""What they see besides. The directory is a guest's own, and empty when its program starts."""
+
 _DUMP_BEGINS = b"kmsg_dump:"
 _PANIC = b"Kernel panic"
 """User-Mode Linux writes all its messages to standard output when it panics."""
@@ -137,7 +142,7 @@ class InGuest:
             input=text.decode(),
             writable=Path(directory) if directory else None,
             directory=_working_directory(),
-            environment={name: os.environ[name] for name in _INHERITED if name in os.environ},
+            environment={**{name: os.environ[name] for name in _INHERITED if name in os.environ}, **_OF_GUESTS},
         )
         self._guest = template.start(request, cpu=cpu)
         self.pid, self.output, self.errors = self._guest.pid, self._guest.output, self._guest.errors
