@@ -233,8 +233,8 @@ fn settings(cell: &Cell) -> Result<Settings, CellError> {
     let mut security = None;
     if needs.is_some_and(|needs| needs.transport.features().secure) {
         let (_, server) = cell.path.family.addresses();
-        let own = if cell.workload.peers().any() { Security::of_address(server) } else { Security::new() };
-        let mut own = own.map_err(|e| CellError::internal(e.to_string()))?;
+        let addresses = if cell.workload.peers().any() { &[server][..] } else { &[] };
+        let mut own = Security::of_addresses(addresses).map_err(|e| CellError::internal(e.to_string()))?;
         if let (true, Some(directory)) = (cell.output.capture, &cell.output.directory) {
             let log = KeyLogFile::create(&directory.join("keys.log")).map_err(|e| CellError::disk("keys.log", &e))?;
             own = own.with_key_log(Arc::new(log));

@@ -76,17 +76,16 @@ impl Security {
     /// # Errors
     /// When no random key can be made.
     pub fn new() -> Result<Self, TransportError> {
-        let now = time::OffsetDateTime::now_utc();
-        Self::valid(now - time::Duration::hours(1), now + time::Duration::days(13), &[])
+        Self::of_addresses(&[])
     }
 
-    /// The same certificate for an `address` beside, by which clients that somebody else wrote connect.
+    /// The same certificate for some `addresses` beside, by which clients that somebody else wrote connect.
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn of_address(address: IpAddr) -> Result<Self, TransportError> {
+    pub fn of_addresses(addresses: &[IpAddr]) -> Result<Self, TransportError> {
         let now = time::OffsetDateTime::now_utc();
-        Self::valid(now - time::Duration::hours(1), now + time::Duration::days(13), &[address])
+        Self::valid(now - time::Duration::hours(1), now + time::Duration::days(13), addresses)
     }
 
     /// The same certificate, valid at another time, and for some addresses beside.

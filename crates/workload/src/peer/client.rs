@@ -22,7 +22,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// What a client is asked to do.
 pub struct Task {
-    /// What it has to report. Its start is filled in.
+    /// What it has to report.
     pub expected: Expected,
     /// How long it may take from when it is ready.
     pub limit: Duration,
@@ -42,13 +42,12 @@ pub fn run(
     programs: &mut PeerPrograms<'_>,
     context: &Context<'_>,
     peer: &Peer,
-    mut task: Task,
+    task: Task,
     server: Option<&ServerPeer>,
     times: &mut Times<'_>,
 ) -> Result<Done, Stopped> {
     let clock = context.clock();
-    task.expected.started = clock.now();
-    let mut follower = ClientFollower::new(task.expected.clone());
+    let mut follower = ClientFollower::new(task.expected);
     if task.keeps_connections {
         context.testbed.traffic.keep_first();
     }

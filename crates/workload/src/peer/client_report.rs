@@ -1,6 +1,8 @@
 //! What a client peer reports, event by event: held to the protocol and to its workload, and turned into samples. Without I/O.
 
-use super::events::{ClientEvent, Connected, Lines, ObjectEvent, PeerClockEvent, SampleEvent, Violation, parse};
+use super::events::{
+    ClientEvent, Connected, Lines, ObjectEvent, PeerClockEvent, SampleEvent, Violation, Warnings, check_name, parse,
+};
 use crate::demand::TrafficPattern;
 use crate::{PageObject, Sample, SetupTimes};
 use crosswind_transport::Outcome;
@@ -9,13 +11,10 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// How far a peer's clock may be from ours, beside its resolution, before its times are refused.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(10);
-/// More warnings than a reader would read.
-const MAX_WARNINGS: usize = 100;
 /// More objects than a page has.
 const MAX_OBJECTS_A_PAGE: u64 = 10_000;
 /// More connections than a client needs that opens a new one for each exchange, and again after a failure.
 const MAX_CONNECTIONS_AN_EXCHANGE: u64 = 100;
-const MAX_NAME: usize = 200;
 
 /// What a client has to report.
 #[derive(Clone, Debug)]
@@ -113,7 +112,7 @@ struct Reported {
     samples: BTreeMap<u64, (Sample, Option<String>)>,
     objects: Vec<PageObject>,
     facts: Option<BTreeMap<String, f64>>,
-    warnings: Vec<String>,
+    warnings: Warnings,
     notices: VecDeque<Notice>,
 }
 
@@ -127,7 +126,7 @@ impl ClientFollower {
             samples: BTreeMap::new(),
             objects: Vec::new(),
             facts: None,
-            warnings: Vec::new(),
+            warnings: Warnings::default(),
             notices: VecDeque::new(),
         };
         Self { lines: Lines::default(), reported }
@@ -168,7 +167,7 @@ impl Reported {
                 self.notices.push_back(Notice::Failed { message, hint });
                 Ok(())
             }
-            ClientEvent::Warning { message } => self.handle_warning(message),
+            ClientEvent::Warning { message } => self.warnings.add(message),
             _ if self.ready.is_none() => Err("the first event is not \"ready\"".into()),
             ClientEvent::Connected(connected) => self.handle_connected(connected),
             ClientEvent::Sample(sample) => self.handle_sample(now, sample),
@@ -189,14 +188,6 @@ impl Reported {
         check_name("clock.name", &clock.name)?;
         self.ready = Some((implementation, clock));
         self.notices.push_back(Notice::Ready);
-        Ok(())
-    }
-
-    fn handle_warning(&mut self, message: String) -> Result<(), String> {
-        if self.warnings.len() == MAX_WARNINGS {
-            return Err(format!("there are more than {MAX_WARNINGS} warnings"));
-        }
-        self.warnings.push(message);
         Ok(())
     }
 
@@ -344,7 +335,7 @@ impl Reported {
             objects: self.objects,
             first_errors,
             facts,
-            warnings: self.warnings,
+            warnings: self.warnings.into_messages(),
         })
     }
 }
@@ -357,11 +348,4 @@ fn setup_times(connected: &Connected) -> Option<SetupTimes> {
 fn in_order(what: &str, times: &[Option<Instant>]) -> Result<(), String> {
     let known: Vec<_> = times.iter().flatten().collect();
     if known.is_sorted() { Ok(()) } else { Err(format!("the times of {what} run backwards")) }
-}
-
-fn check_name(key: &str, name: &str) -> Result<(), String> {
-    if name.is_empty() || name.len() > MAX_NAME {
-        return Err(format!("{key} is not a text of 1 to {MAX_NAME} bytes"));
-    }
-    Ok(())
 }

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 
 /// The longest line that is read, bytes. The longest event is an error with a message for people.
 pub const LONGEST_LINE: usize = 64 * 1024;
+/// More warnings than a reader would read.
+const MAX_WARNINGS: usize = 100;
+const MAX_NAME: usize = 200;
 /// How much of a line that cannot be read is quoted.
 const QUOTED_CHARACTERS: usize = 80;
 
@@ -177,6 +180,39 @@ impl Lines {
         }
         each(line).map_err(|problem| Violation { line: Some(self.count), problem })
     }
+}
+
+/// What a reader of the result should know, as a peer has said it.
+#[derive(Debug, Default)]
+pub struct Warnings(Vec<String>);
+
+impl Warnings {
+    /// Takes one more; an error says that there are too many.
+    pub fn add(&mut self, message: String) -> Result<(), String> {
+        if self.0.len() == MAX_WARNINGS {
+            return Err(format!("there are more than {MAX_WARNINGS} warnings"));
+        }
+        self.0.push(message);
+        Ok(())
+    }
+
+    /// In the order in which they came.
+    pub fn messages(&self) -> &[String] {
+        &self.0
+    }
+
+    /// The same, to be kept.
+    pub fn into_messages(self) -> Vec<String> {
+        self.0
+    }
+}
+
+/// An error unless the `name` that an event has under a key can be shown.
+pub fn check_name(key: &str, name: &str) -> Result<(), String> {
+    if name.is_empty() || name.len() > MAX_NAME {
+        return Err(format!("{key} is not a text of 1 to {MAX_NAME} bytes"));
+    }
+    Ok(())
 }
 
 /// Reads one line; an error says why it cannot be read, and quotes it.

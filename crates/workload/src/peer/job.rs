@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_job_is_one_line_and_only_the_server_has_the_key() {
-        let security = Security::of_address("198.18.0.2".parse().unwrap()).unwrap();
+        let security = Security::of_addresses(&["198.18.0.2".parse().unwrap()]).unwrap();
         let workload = json!({"kind": "echo", "transport": "wss"});
         let workload = workload.as_object().unwrap();
         let read = |role| {

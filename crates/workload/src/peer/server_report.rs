@@ -1,10 +1,6 @@
 //! What a server peer reports. Without I/O.
 
-use super::events::{Lines, ServerEvent, Violation, parse};
-
-/// More warnings than a reader would read.
-const MAX_WARNINGS: usize = 100;
-const MAX_NAME: usize = 200;
+use super::events::{Lines, ServerEvent, Violation, Warnings, check_name, parse};
 
 /// A server that is being followed.
 #[derive(Debug, Default)]
@@ -16,7 +12,7 @@ pub struct ServerFollower {
 #[derive(Debug, Default)]
 struct Reported {
     implementation: Option<String>,
-    warnings: Vec<String>,
+    warnings: Warnings,
     failed: Option<(String, Option<String>)>,
 }
 
@@ -39,7 +35,7 @@ impl ServerFollower {
 
     /// What a reader of the result should know.
     pub fn warnings(&self) -> &[String] {
-        &self.reported.warnings
+        self.reported.warnings.messages()
     }
 }
 
@@ -49,16 +45,11 @@ impl Reported {
             ServerEvent::Listening { .. } if self.implementation.is_some() => {
                 return Err("it listens for the second time".into());
             }
-            ServerEvent::Listening { implementation }
-                if implementation.is_empty() || implementation.len() > MAX_NAME =>
-            {
-                return Err(format!("implementation is not a text of 1 to {MAX_NAME} bytes"));
+            ServerEvent::Listening { implementation } => {
+                check_name("implementation", &implementation)?;
+                self.implementation = Some(implementation);
             }
-            ServerEvent::Listening { implementation } => self.implementation = Some(implementation),
-            ServerEvent::Warning { .. } if self.warnings.len() == MAX_WARNINGS => {
-                return Err(format!("there are more than {MAX_WARNINGS} warnings"));
-            }
-            ServerEvent::Warning { message } => self.warnings.push(message),
+            ServerEvent::Warning { message } => self.warnings.add(message)?,
             ServerEvent::Error { message, hint } => self.failed = Some((message, hint)),
         }
         Ok(())

@@ -14,7 +14,6 @@ use crate::server::Server;
 use crate::session::{ClientServer, check_settings, measured_of, run_clients};
 use crosswind_path::Side;
 use crosswind_transport::SocketReadback;
-use crosswind_units::Instant;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -55,7 +54,7 @@ fn measure<W: ClientServer>(
     let serve = workload.server(context.clock());
     let own_server = Server::new(context, needs, &serve);
     let mut times = Times::new(context);
-    let (mut measured, client, server) = std::thread::scope(|scope| -> Result<_, Stopped> {
+    let (mut measured, client, is_verified, server) = std::thread::scope(|scope| -> Result<_, Stopped> {
         let other = if let Some(peer) = &context.peers.server {
             Some(ServerPeer::start(programs, context, peer, needs.transport.features().carrier)?)
         } else {
@@ -64,8 +63,13 @@ fn measure<W: ClientServer>(
         };
         let clients = run_client(workload, context, programs, other.as_ref(), &mut times);
         own_server.stop();
-        let (measured, client) = clients?;
-        Ok((measured, client, other.map(|other| end_server(context, programs, other, &times)).transpose()?))
+        let (measured, client, is_verified) = clients?;
+        Ok((
+            measured,
+            client,
+            is_verified,
+            other.map(|other| end_server(context, programs, other, &times)).transpose()?,
+        ))
     })?;
     let server = if let Some(server) = server {
         server
@@ -82,43 +86,37 @@ fn measure<W: ClientServer>(
             .warnings
             .push("how long the peers waited for a processor was not measured: it counts for no budget".into());
     }
-    if let Some(peers) = &mut measured.peers {
-        peers.server = server.report;
-    }
+    measured.peers = Some(PeersReport {
+        client: client.report,
+        server: server.report,
+        verified_transport: is_verified.then(|| needs.transport.name().to_owned()),
+    });
     Ok(measured)
 }
 
-/// Runs the client, a peer or our own. The server is filled in later.
+/// Runs the client, a peer or our own. The last of the three says whether it has found every connection to be of the cell's transport.
 fn run_client<W: ClientServer>(
     workload: &W,
     context: &Context<'_>,
     programs: &mut PeerPrograms<'_>,
     server: Option<&ServerPeer>,
     times: &mut Times<'_>,
-) -> Result<(Measured, End), Stopped> {
-    let transport = workload.needs().transport.name();
-    let (mut measured, client, is_verified) = if let Some(peer) = &context.peers.client {
-        let traffic = workload.traffic();
-        let origin_ns = context.clock().origin_ns();
-        let task = Task {
-            expected: Expected::new(transport, workload.exchanges(), &traffic, origin_ns, Instant::from_nanos(0)),
-            limit: limit(workload, context),
-            keeps_connections: keeps_connections(&traffic),
-        };
-        let done = client::run(programs, context, peer, task, server, times)?;
-        let is_verified = done.report.is_verified;
-        let (measured, client) = of_report(done.report, &peer.name, times);
-        (Measured { setup: done.setup, ..measured }, client, is_verified)
-    } else {
+) -> Result<(Measured, End, bool), Stopped> {
+    let Some(peer) = &context.peers.client else {
         let (measured, client) = run_own_client(workload, context, programs, server, times)?;
-        (measured, client, true)
+        return Ok((measured, client, true));
     };
-    measured.peers = Some(PeersReport {
-        client: client.report.clone(),
-        server: EndReport::native(),
-        verified_transport: is_verified.then(|| transport.to_owned()),
-    });
-    Ok((measured, client))
+    let (traffic, clock) = (workload.traffic(), context.clock());
+    let transport = workload.needs().transport.name();
+    let task = Task {
+        expected: Expected::new(transport, workload.exchanges(), &traffic, clock.origin_ns(), clock.now()),
+        limit: limit(workload, context),
+        keeps_connections: keeps_connections(&traffic),
+    };
+    let done = client::run(programs, context, peer, task, server, times)?;
+    let is_verified = done.report.is_verified;
+    let (measured, client) = of_report(done.report, &peer.name, times);
+    Ok((Measured { setup: done.setup, ..measured }, client, is_verified))
 }
 
 fn of_report(report: ClientReport, name: &str, times: &Times<'_>) -> (Measured, End) {
