@@ -1,19 +1,17 @@
-"""What the peers node and deno can do, known before anything runs. Their programs refuse the rest too (js/)."""
+"""What the peers node and deno can do, known before anything runs. Their programs read the same file (js/job.mjs)."""
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from crosswind.errors import EngineError
 
-_EVERYWHERE = ("tcp", "tls", "http1", "https1", "h2c", "http2", "websocket", "wss", "socketio-websocket")
-TRANSPORTS: Mapping[str, tuple[str, ...]] = {
-    "node": _EVERYWHERE,
-    "deno": (*_EVERYWHERE, "webtransport", "webtransport-datagram", "socketio-webtransport"),
-}
-WORKLOADS: Mapping[str, tuple[str, ...]] = {
-    "client": ("echo", "connect", "multiplex"),
-    "server": ("echo", "connect", "multiplex", "page"),
-}
+_ABILITIES = json.loads(Path(__file__).with_name("abilities.json").read_text("utf-8"))
+TRANSPORTS: Mapping[str, tuple[str, ...]] = {name: tuple(of) for name, of in _ABILITIES["transports"].items()}
+"""By runtime."""
+WORKLOADS: Mapping[str, tuple[str, ...]] = {end: tuple(of) for end, of in _ABILITIES["workloads"].items()}
+"""By end."""
 
 
 def check_node(end: str, workload: Mapping[str, Any]) -> None:

@@ -30,7 +30,7 @@ export function implementation(...packages) {
   return [runtime, ...packages.map((name) => `${name} ${npm(`${name}/package.json`).version}`)].join(", ");
 }
 
-export const runtime = globalThis.Deno === undefined ? "node" : "deno";
+const runtime = globalThis.Deno === undefined ? "node" : "deno";
 
 /** Reads the first JSON object on standard input. */
 export function readJob() {
@@ -75,12 +75,25 @@ export function failUncaught(error) {
   handleRejection(error);
 }
 
-/** Refuses a transport that this runtime has not got. `able`: by runtime, what each has. `end`: server or client. */
-export function refuseTransport(end, able, transport) {
-  if (transport in able[runtime]) return;
-  const other = runtime === "node" ? "deno" : "node";
-  const instead = `use ${end} = "${transport in able[other] ? other : "native"}"`;
-  throw new PeerError(`a ${runtime} ${end} does not carry ${transport}`, `${instead}; ${runtime} carries ${Object.keys(able[runtime]).join(", ")}`);
+/** Refuses a job that this runtime cannot do. What a study asks for is refused before anything runs, by the same file. */
+export function refuse({ role, address, workload: { kind, transport, resumption } }) {
+  const { transports, workloads } = JSON.parse(fs.readFileSync(new URL("../abilities.json", import.meta.url), "utf8"));
+  if (!transports[runtime].includes(transport)) {
+    const able = Object.keys(transports).find((other) => transports[other].includes(transport)) ?? "native";
+    const hint = `use ${role} = "${able}"; ${runtime} carries ${transports[runtime].join(", ")}`;
+    throw new PeerError(`a ${runtime} ${role} does not carry ${transport}`, hint);
+  }
+  if (!workloads[role].includes(kind)) {
+    const hint = `use ${role} = "native"; ${runtime} has ${workloads[role].join(", ")}`;
+    throw new PeerError(`a ${runtime} ${role} has no workload ${kind}`, hint);
+  }
+  if (role === "server") return;
+  if ((resumption ?? "none") !== "none") {
+    throw new PeerError(`a ${runtime} client resumes no sessions`, 'use resumption = "none", or client = "native"');
+  }
+  if (transport.includes("webtransport") && address.includes(":")) {
+    throw new PeerError("Deno's WebTransport does not connect to an IPv6 address", 'use family = "ipv4", or client = "native"');
+  }
 }
 
 /** Ends this program with what went wrong. */

@@ -1,6 +1,6 @@
 // A peer that is JavaScript (docs/peers.md): reads its job, and serves or calls. Runs in Node and in Deno.
 import process from "node:process";
-import { PeerError, fail, failUncaught, readJob, serveUntilEnd } from "./job.mjs";
+import { PeerError, fail, failUncaught, readJob, refuse, serveUntilEnd } from "./job.mjs";
 import { call } from "./clients/index.mjs";
 import { serve } from "./servers/index.mjs";
 
@@ -14,6 +14,7 @@ try {
     throw new PeerError(`Node ${process.versions.node} is too old`, `the peers need Node ${OLDEST_NODE} or later`);
   }
   const job = await readJob();
+  refuse(job);
   if (job.role === "server") {
     serveUntilEnd();
     await serve(job);
