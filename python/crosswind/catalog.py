@@ -104,6 +104,11 @@ class Workload:
     transports: tuple[str, ...]
     keys: tuple[Key, ...]
 
+    @property
+    def defaults(self) -> dict[str, object]:
+        """The default of each key, by its name in a cell; None where there is none."""
+        return {key.name: key.default for key in self.keys}
+
 
 @dataclass(frozen=True)
 class Transport:

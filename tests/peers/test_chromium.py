@@ -25,7 +25,7 @@ from crosswind.peers.chromium.browser import find_chromium
 from crosswind.peers.node.install import installed_packages
 from peers.certificates import Certificates
 from peers.implementations import Ours
-from peers.jobs import Jobs, requires_runtime
+from peers.jobs import Jobs, requires_runtime, whole_workload
 from peers.programs import Programs, Server
 
 CLEARTEXT = ("websocket", "socketio-websocket", "http1")
@@ -33,23 +33,7 @@ SECURE = ("wss", "webtransport", "webtransport-datagram", "socketio-webtransport
 TRANSPORTS = (*CLEARTEXT, *SECURE)
 HTTP = ("http1", "https1", "http2", "http3")
 
-WORKLOAD = {
-    "kind": "echo",
-    "size_bytes": 20,
-    "messages": 30,
-    "count": 5,
-    "streams": 3,
-    "rate_per_s": None,
-    "connections": 1,
-    "mode": "closed",
-    "connection": "kept",
-    "stream": "kept",
-    "direction": "echo",
-    "payload": "binary",
-    "resumption": "none",
-    "polling": False,
-    "timeout_ns": 20_000_000_000,
-}
+SHORT = {"size_bytes": 20, "messages": 30, "count": 5, "streams": 3, "timeout_ns": 20_000_000_000}
 
 Object = dict[str, Any]
 
@@ -115,7 +99,7 @@ class Chromium:
             "role": "client",
             "address": "127.0.0.1",
             "port": port,
-            "workload": {**WORKLOAD, "transport": transport, **workload},
+            "workload": whole_workload({**SHORT, "transport": transport, **workload}),
             "certificate_pem": None,
             "certificate_sha256": None,
             "directory": str(self.kept) if self.kept else None,

@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from crosswind.catalog import catalog
 from crosswind.cell.binary import find_binary
 from crosswind.errors import CrosswindError
 
@@ -79,28 +80,15 @@ def measure(transport: str, messages: int) -> tuple[str, Floor]:
 
 
 def _job(transport: str, messages: int, listening: Mapping[str, Any]) -> Mapping[str, object]:
-    workload = {
-        "kind": "echo",
-        "transport": transport,
-        "size_bytes": 1,
-        "messages": messages,
-        "connections": 1,
-        "mode": "closed",
-        "connection": "kept",
-        "stream": "kept",
-        "direction": "echo",
-        "payload": "binary",
-        "resumption": "none",
-        "polling": False,
-        "timeout_ns": _TIMEOUT_NS,
-    }
+    echo = catalog().workloads["echo"]
+    own = {"transport": transport, "size_bytes": 1, "messages": messages, "timeout_ns": _TIMEOUT_NS}
     address, _, port = listening["address"].rpartition(":")
     return {
         "schema": "crosswind.peer/1",
         "role": "client",
         "address": address,
         "port": int(port),
-        "workload": workload,
+        "workload": {"kind": echo.kind, **echo.defaults, **own},
         "certificate_pem": listening["certificate_pem"],
         "certificate_sha256": listening["certificate_sha256"],
     }
