@@ -49,7 +49,7 @@ class Loaded:
 
     @property
     def cut(self) -> str | None:
-        """Why its body is not whole although the browser calls it so: it stops reading what turns out to be no image."""
+        """Why its body is not whole although the browser says so: it stops reading what turns out to be no image."""
         headers = {name.lower(): text for name, text in (self.response or {}).get("headers", {}).items()}
         announced = headers.get("content-length", "")
         if self.received_s is None or not announced.isdigit() or int(announced) == self.bytes:
