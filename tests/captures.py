@@ -7,8 +7,8 @@ import polars as pl
 from conftest import requires
 from linux.lab import CellOutput
 
-# A segment sent again within a round trip of its successors counts as out of order to tshark.
-SENT_AGAIN = " or ".join(
+# A segment retransmitted within a round trip of its successors counts as out of order to tshark.
+RETRANSMITTED = " or ".join(
     f"tcp.analysis.{name}"
     for name in ("retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order")
 )

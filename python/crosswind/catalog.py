@@ -181,7 +181,7 @@ def catalog_text() -> str:
 
 
 def is_datagram(name: str | None) -> bool:
-    """Whether a lost message of this transport is never sent again; False for one that is not known."""
+    """Whether a lost message of this transport is never retransmitted; False for one that is not known."""
     transport = catalog().transports.get(name or "")
     return transport is not None and transport.datagram
 

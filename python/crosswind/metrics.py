@@ -132,7 +132,7 @@ _COMES_BACK: Mapping[str, Mapping[str, object]] = {"echo": {"direction": ("echo"
 _TRANSFER_OF_A_SIZE: Mapping[str, Mapping[str, object]] = {"transfer": {"duration_ns": None}}
 _ROUND_TRIP = "received_ns - sent_ns"
 
-# A message that is sent again takes a whole round trip more at least; QUIC's pacing took up to 0.75 of one. Punctual
+# A message that is retransmitted takes a whole round trip more at least; QUIC's pacing took up to 0.75 of one. Punctual
 # cells stay below 2 ms: the default budget lets a packet leave the path 1 ms late, and a round trip has two packets.
 _DELAYED = f"{_ROUND_TRIP} > 1.9 * shortest_ns AND {_ROUND_TRIP} > shortest_ns + 2e6"
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from captures import SENT_AGAIN, tshark
+from captures import RETRANSMITTED, tshark
 from linux.lab import Object, ms
 from virtual.lab import VirtualCells, VirtualRun
 
@@ -13,7 +13,7 @@ def test_tshark_sees_no_retransmission_where_nothing_was_dropped(cells: VirtualC
     workload: Object = {"kind": "transfer", "transport": "tcp", "size_bytes": 1_000_000}
     ran = cells.run(workload, **CLEAN)
     assert ran.dropped("forward") == ran.dropped("reverse") == []
-    assert len(tshark(ran, "client", ["frame.len"], SENT_AGAIN)) == 0
+    assert len(tshark(ran, "client", ["frame.len"], RETRANSMITTED)) == 0
     assert len(tshark(ran, "client", ["frame.len"], "tcp.analysis.lost_segment or tcp.analysis.duplicate_ack")) == 0
 
 
@@ -28,7 +28,7 @@ def test_tshark_sees_a_retransmission_of_every_segment_that_was_dropped(cells: V
     data = tshark(ran, "client", fields, "tcp.dstport == 7 and tcp.len > 0")
     lost = data.filter(pl.col("frame.comment") == "dropped: loss")
     assert len(lost) == len(dropped)
-    again = tshark(ran, "client", fields, f"tcp.dstport == 7 and tcp.len > 0 and ({SENT_AGAIN})")
+    again = tshark(ran, "client", fields, f"tcp.dstport == 7 and tcp.len > 0 and ({RETRANSMITTED})")
     assert len(again) > 0
     assert set(lost["tcp.seq"]) <= set(again["tcp.seq"])
     # Nothing was lost on the way back: the server has each byte, and the client sent each lost one again.
@@ -73,7 +73,7 @@ def test_tshark_finds_in_quics_streams_the_drops_that_a_message_calls_its_own(ce
     for host, display in (("client", "udp.dstport == 7"), ("server", "udp.srcport == 7")):
         first_sent = set()
         for stream, data, lost in stream_frames(ran, host, display):
-            # A client's streams are numbered in steps of four. What is sent again is not the message's own.
+            # A client's streams are numbered in steps of four. What is retransmitted is not the message's own.
             numbers = {at // size_bytes * streams + stream // 4 for at in data} - first_sent
             first_sent |= numbers
             for number in numbers:

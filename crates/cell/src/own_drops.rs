@@ -3,7 +3,7 @@
 //! A message's own packets are those with payload that entered its direction after the message was handed over, up to the first
 //! that is large enough to hold it: HTTP/2 sends the header in a packet before. That takes no keys, and so works for QUIC too.
 //!
-//! What is sent again belongs to no message. TCP's sequence numbers show it; QUIC's are encrypted, and there the datagrams that are
+//! What is retransmitted belongs to no message. TCP's sequence numbers show it; QUIC's are encrypted, and there the datagrams that are
 //! too small for the message are acknowledgements, and those that are too large probe for a larger MTU.
 
 use crosswind_ledger::{Headers, PacketRecord, TCP, UDP, Verdict};

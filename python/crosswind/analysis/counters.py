@@ -2,7 +2,7 @@
 
 A message is one row of the samples table, so it is a connection, a transfer or a page in the workloads of these. On the
 wire are all IP packets that a host handed to its path once the kept connection of an echo, or those of a multiplex,
-were open: packets that were sent again, acknowledgements and the ends of connections too. Where connections are new or
+were open: retransmitted packets, acknowledgements and the ends of connections too. Where connections are new or
 several, their beginnings count as well.
 """
 

@@ -17,7 +17,7 @@ def design_of(metric: Metric, settings: CellSettings) -> Design:
     """The design of a metric in a cell: skewed where losses or random elements delay exchanges.
 
     At least the share p of exchanges is delayed where every packet is lost with probability p, and nearly all transfers
-    of many packets are. A datagram that is lost is not sent again, so that it delays nothing; bytes, packets and
+    of many packets are. A datagram that is lost is not retransmitted, so that it delays nothing; bytes, packets and
     processor time by message are sums over many of them.
     """
     if not (metric.is_wait or metric.unit is RATE):

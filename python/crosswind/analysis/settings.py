@@ -64,14 +64,14 @@ class CellSettings:
 
     @property
     def retransmitted_loss(self) -> float:
-        """Loss of the direction that loses more, where the transport sends again what was lost; else 0."""
+        """Loss of the direction that loses more, where the transport retransmits what was lost; else 0."""
         if is_datagram(str(self.workload.get("transport"))):
             return 0.0
         return max(self.forward.loss, self.reverse.loss)
 
     @property
     def delayed_share(self) -> float:
-        """The least share of exchanges of which a packet is lost and sent again.
+        """The least share of exchanges of which a packet is lost and retransmitted.
 
         An exchange has one packet with payload at least, a transfer of a size or a page as many as carry it. A transfer
         that lasts for a time has so many that its goodput is an average over losses.

@@ -27,7 +27,7 @@ WINDOW_FIELD_BYTES = 65_535  # RFC 9293: what the window field holds without sca
 
 
 def waits_ns(loss: float, timer_ns: float, limit_ns: float) -> tuple[float, float]:
-    """Mean and standard deviation of what losses of one packet cost, resent on a doubling timer until `limit_ns`.
+    """Mean and standard deviation of what losses of a packet cost, retransmitted on a doubling timer up to `limit_ns`.
 
     k losses in a row cost timer x (2^k - 1), with probability (1 - loss) loss^k (models/ping_pong.py, where nothing is
     ever given up and the mean is timer x loss / (1 - 2 loss)); here it is finite for every loss.
@@ -63,8 +63,9 @@ class Sender:
     def timeout_share(self, loss: float, window: float) -> float:
         """Share of losses that end in a timeout: 3 / window (PFTK), and where a tail loss probe helps out 2 x loss.
 
-        For then it takes a loss of what is resent. That is a fit by eye: CUBIC over 100 Mbit/s and 1.5 ms reached 93,
-        64, 21 and 3.4 Mbit/s at 1, 2, 5 and 10 % loss. The exact share of PFTK is larger and fits FreeBSD's times less.
+        For then it takes a loss of what is retransmitted. That is a fit by eye: CUBIC over 100 Mbit/s and 1.5 ms
+        reached 93, 64, 21 and 3.4 Mbit/s at 1, 2, 5 and 10 % loss. The exact share of PFTK is larger and fits FreeBSD's
+        times less.
         """
         if window <= 3:
             return 1.0

@@ -1,4 +1,4 @@
-"""One message in flight, lost in both directions, resent on a doubling timer: TCP's."""
+"""One message in flight, lost in both directions, retransmitted on a doubling timer: TCP's."""
 
 import math
 

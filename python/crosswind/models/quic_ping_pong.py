@@ -1,4 +1,4 @@
-"""One message in flight, lost in both directions, resent by QUIC's probe timeout."""
+"""One message in flight, lost in both directions, retransmitted by QUIC's probe timeout."""
 
 from crosswind.models.model import Model, known
 from crosswind.models.numbers import Numbers, reals, require

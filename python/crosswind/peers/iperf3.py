@@ -2,8 +2,8 @@
 
 python -m crosswind.peers.iperf3 < job.json
 
-iperf3 says how long a transfer took and how many bytes arrived, and the sender how many segments it sent again. It does
-not say when: the end of a sample is the end of the program, and its beginning as much earlier as iperf3 measured.
+iperf3 says how long a transfer took and how many bytes arrived, and the sender how many segments it retransmitted. It
+does not say when: the end of a sample is the end of the program, and its beginning as much earlier as iperf3 measured.
 """
 
 import json
@@ -32,7 +32,7 @@ Json = dict[str, Any]
 class Transfer:
     """One transfer as iperf3 measured it. `took_s` and `received_bytes`: at the receiver.
 
-    retransmits: segments that the sender sent again; 0 where its kernel does not say.
+    retransmits: segments that the sender retransmitted; 0 where its kernel does not say.
     """
 
     took_s: float

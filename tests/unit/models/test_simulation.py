@@ -57,7 +57,7 @@ def test_a_probe_comes_sooner() -> None:
     smoothed = 0.1
     for number in range(1, 6):
         smoothed += (0.1 + 0.001 * number - smoothed) / 8
-    # Alone in flight, it is sent again after two round trips and 200 ms for a delayed ACK, or the timeout, if less.
+    # Alone in flight, it is retransmitted after two round trips and 200 ms for a delayed ACK, or the timeout, if less.
     assert transfer(6, {10}, probes=True) == pytest.approx(0.105 + smoothed + 0.2)
     # Of two, the probe repeats the last after two round trips and 2 ms; its selective ACK shows the loss of the other.
     assert transfer(6, {8, 9}, probes=True) < transfer(6, {8, 9}) - 0.05

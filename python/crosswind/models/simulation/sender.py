@@ -185,7 +185,7 @@ class Sender:
         self._control.handle_round_trip(rtt_s, now_s, self._una, self._nxt)
 
     def _mark_losses(self, now_s: float) -> int:
-        """RACK. Returns: 2 when a segment was found lost that had been sent again, 1 for others, 0 for none."""
+        """RACK. Returns: 2 when a segment was found lost that had been retransmitted, 1 for others, 0 for none."""
         self._reordering_s = math.inf
         if not self._sacked and self._state == _OPEN:
             return 0

@@ -10,7 +10,7 @@ from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, m
 
 _MESSAGE = "A message is one row of the samples: a connection, a transfer or a page in the workloads of these."
 _WIRE = (
-    "On the wire are the IP packets that a host handed to the path, also those that were sent again and "
+    "On the wire are the IP packets that a host handed to the path, also retransmitted ones and "
     "acknowledgements. Overhead is what is not payload. The set-up of the connections that an echo or a multiplex "
     "keeps is not counted."
 )
