@@ -6,6 +6,7 @@ from importlib.resources import files
 
 from crosswind.peers.chromium.errors import ChromiumError
 from crosswind.peers.chromium.job import Job
+from crosswind.peers.node.install import socketio_bundle
 
 _PREFIX = "crosswind/"
 
@@ -45,8 +46,6 @@ def _data(module: bytes) -> str:
 
 
 def _socketio_client() -> bytes:
-    from crosswind.peers.node.install import socketio_bundle
-
     module = socketio_bundle()
     try:
         return module.read_bytes()

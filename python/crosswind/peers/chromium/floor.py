@@ -24,19 +24,8 @@ from typing import Any
 from crosswind.catalog import catalog
 from crosswind.cell.binary import find_binary
 from crosswind.errors import CrosswindError
+from crosswind.peers.chromium.job import TRANSPORTS
 
-TRANSPORTS = (
-    "websocket",
-    "wss",
-    "webtransport",
-    "webtransport-datagram",
-    "socketio-websocket",
-    "socketio-webtransport",
-    "http1",
-    "https1",
-    "http2",
-    "http3",
-)
 _SECTION = re.compile(r"(<!-- table: floor -->\n).*?(<!-- end -->)", re.DOTALL)
 _TIMEOUT_NS = 5_000_000_000
 

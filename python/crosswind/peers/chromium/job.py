@@ -11,10 +11,19 @@ from crosswind.peers.chromium.errors import ChromiumError
 
 SCHEMA = "crosswind.peer/1"
 
-SECURE = frozenset(
-    {"wss", "https1", "http2", "http3", "webtransport", "webtransport-datagram", "socketio-webtransport"}
+TRANSPORTS = (
+    "websocket",
+    "wss",
+    "webtransport",
+    "webtransport-datagram",
+    "socketio-websocket",
+    "socketio-webtransport",
+    "http1",
+    "https1",
+    "http2",
+    "http3",
 )
-CLEARTEXT = frozenset({"websocket", "http1", "socketio-websocket"})
+SECURE = frozenset(TRANSPORTS) - {"websocket", "socketio-websocket", "http1"}
 HTTP_VERSIONS = {"http1": "http/1.1", "https1": "http/1.1", "http2": "h2", "http3": "h3"}
 """Transports of HTTP, and the name of their protocol (RFC 7301), as browsers report it."""
 ONE_CONNECTION = frozenset({"http2", "http3"})
@@ -127,10 +136,10 @@ def check_workload(role: str, workload: Mapping[str, Any]) -> None:
     transport, kind = workload["transport"], workload["kind"]
     if role != "client":
         raise ChromiumError(f"Chromium cannot be the {role}", hint="a browser is a client; choose another server")
-    if transport not in SECURE | CLEARTEXT:
+    if transport not in TRANSPORTS:
         raise ChromiumError(
             f"Chromium has no {transport}: {_ABSENT.get(transport, 'this peer does not know it')}",
-            hint=f"transports of a browser: {', '.join(sorted(SECURE | CLEARTEXT))}",
+            hint=f"transports of a browser: {', '.join(sorted(TRANSPORTS))}",
         )
     if kind not in _KINDS:
         raise ChromiumError(f"Chromium cannot run the workload {kind}", hint=f"it can run {', '.join(_KINDS)}")

@@ -6,17 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crosswind.peers.chromium.events import Event
+from crosswind.peers.chromium.job import HTTP_VERSIONS, SECURE
 from crosswind.peers.chromium.network_errors import outcome
 
 _NAMED = re.compile(r"\?(script|image)=(\d+)$")
 _CODE = re.compile(r"net::(\S+)")
 _TRANSPORTS = {
-    ("http/1.1", "http"): "http1",
-    ("http/1.1", "https"): "https1",
-    ("h2", "https"): "http2",
-    ("h3", "https"): "http3",
+    (protocol, "https" if transport in SECURE else "http"): transport for transport, protocol in HTTP_VERSIONS.items()
 }
-
 
 MILESTONES: Mapping[str, str] = {
     "Page.domContentEventFired": "dom_content_loaded_ms",

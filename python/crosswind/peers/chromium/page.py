@@ -33,13 +33,9 @@ class Page:
     said: list[str]
 
     def run(self) -> Mapping[str, Any]:
-        """Runs the job. Returns what the page reports."""
-        report: Mapping[str, Any] = json.loads(self.evaluate("crosswind.run()", timeout_s=None))
+        """Runs the job. Returns what the page reports. Raises: ChromiumError with what it throws."""
+        report: Mapping[str, Any] = json.loads(evaluate(self.devtools, self.session, "crosswind.run()", timeout_s=None))
         return report
-
-    def evaluate(self, expression: str, *, timeout_s: float | None = LOAD_TIMEOUT_S) -> Any:
-        """The value of an expression, awaited. Raises: ChromiumError with what it throws."""
-        return evaluate(self.devtools, self.session, expression, timeout_s=timeout_s)
 
 
 def load_page(browser: Browser, job: Job) -> Page:
