@@ -75,6 +75,11 @@ export function failUncaught(error) {
   handleRejection(error);
 }
 
+/** The server's host and port as a URL has them. */
+export function authority({ address, port }) {
+  return `${address.includes(":") ? `[${address}]` : address}:${port}`;
+}
+
 /** Refuses a job that this runtime cannot do. What a study asks for is refused before anything runs, by the same file. */
 export function refuse({ role, address, workload: { kind, transport, resumption } }) {
   const { transports, workloads } = JSON.parse(fs.readFileSync(new URL("../abilities.json", import.meta.url), "utf8"));

@@ -1,7 +1,7 @@
 // HTTP/2 of the runtime: node:http2, one connection.
 import { once } from "node:events";
 import http2 from "node:http2";
-import { implementation as describe } from "../job.mjs";
+import { authority, implementation as describe } from "../job.mjs";
 import { Failure } from "../outcome.mjs";
 import { connectSocket } from "./bytes.mjs";
 
@@ -11,8 +11,8 @@ export async function connect(job, signal) {
   const { transport } = job.workload;
   const secure = transport === "http2";
   const { socket, phases } = await connectSocket(job, signal, secure, { ALPNProtocols: ["h2"] });
-  const host = secure ? "localhost" : job.address.includes(":") ? `[${job.address}]` : job.address;
-  const session = http2.connect(`${secure ? "https" : "http"}://${host}:${job.port}`, { createConnection: () => socket });
+  const origin = secure ? `https://localhost:${job.port}` : `http://${authority(job)}`;
+  const session = http2.connect(origin, { createConnection: () => socket });
   const stream = { send: (body) => request(session, body, stream), finish: () => {} };
   await once(session, "connect", { signal });
   session.on("error", (error) => stream.onEnd?.(error));

@@ -1,6 +1,6 @@
 // The official Socket.IO client, over WebSocket, from the start or after HTTP long polling, and over WebTransport in Deno.
 import { now } from "../clock.mjs";
-import { implementation as describe, npm, onUncaughtRejection } from "../job.mjs";
+import { authority, implementation as describe, npm, onUncaughtRejection } from "../job.mjs";
 import { Failure } from "../outcome.mjs";
 import { webTransportOptions } from "./webtransport.mjs";
 
@@ -14,8 +14,7 @@ export async function connect(job, signal) {
   const overWebTransport = transport === "socketio-webtransport";
   const last = overWebTransport ? "webtransport" : "websocket";
   if (overWebTransport) onUncaughtRejection(rejectOpening);
-  const host = job.address.includes(":") ? `[${job.address}]` : job.address;
-  const socket = io(`${overWebTransport ? "https" : "http"}://${host}:${job.port}`, {
+  const socket = io(`${overWebTransport ? "https" : "http"}://${authority(job)}`, {
     transports: polling ? ["polling", last] : [last],
     transportOptions: overWebTransport ? { webtransport: webTransportOptions(job) } : {},
     forceNew: true,

@@ -1,7 +1,7 @@
 // A WebSocket client: the npm package ws.
 import { once } from "node:events";
 import { now } from "../clock.mjs";
-import { implementation as describe, npm } from "../job.mjs";
+import { authority, implementation as describe, npm } from "../job.mjs";
 import { Failure } from "../outcome.mjs";
 import { trust } from "./bytes.mjs";
 
@@ -12,10 +12,9 @@ export const implementation = () => describe("ws");
 export async function connect(job, signal) {
   const { transport, payload } = job.workload;
   const binary = payload !== "text";
-  const host = job.address.includes(":") ? `[${job.address}]` : job.address;
   const scheme = transport === "wss" ? "wss" : "ws";
   const times = {};
-  const socket = new WebSocket(`${scheme}://${host}:${job.port}/`, {
+  const socket = new WebSocket(`${scheme}://${authority(job)}/`, {
     ...trust(job),
     // Every reply is as large as the job says, whatever the default.
     maxPayload: 0,

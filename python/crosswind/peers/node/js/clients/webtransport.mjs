@@ -1,7 +1,8 @@
 // WebTransport as Deno has it, in the interface of browsers: streams of bytes, or datagrams.
-import { implementation as describe } from "../job.mjs";
+import { authority, implementation as describe } from "../job.mjs";
 import { sizes } from "../messages.mjs";
 import { Failure } from "../outcome.mjs";
+import { close } from "../session.mjs";
 import { cut } from "../streams.mjs";
 
 export const implementation = () => describe();
@@ -14,8 +15,7 @@ export function webTransportOptions(job) {
 
 export async function connect(job) {
   const { transport } = job.workload;
-  const host = job.address.includes(":") ? `[${job.address}]` : job.address;
-  const session = new WebTransport(`https://${host}:${job.port}/`, webTransportOptions(job));
+  const session = new WebTransport(`https://${authority(job)}/`, webTransportOptions(job));
   session.closed.catch(() => {});
   await session.ready;
   const datagrams = transport === "webtransport-datagram";
@@ -27,14 +27,6 @@ export async function connect(job) {
     close: () => close(session),
     abort: () => close(session),
   };
-}
-
-function close(session) {
-  try {
-    session.close();
-  } catch {
-    // It is closed already.
-  }
 }
 
 async function byteStream(session, job) {

@@ -1,6 +1,7 @@
 // The official Socket.IO server over WebTransport, in Deno: Node has no WebTransport.
 import http from "node:http";
 import { implementation } from "../job.mjs";
+import { close } from "../session.mjs";
 import { socketio } from "./socketio.mjs";
 import { listenWebTransport } from "./sessions.mjs";
 
@@ -15,12 +16,4 @@ export async function serve(job) {
 function whoseEndIsNoError(session) {
   const closed = session.closed.catch(() => {});
   return { closed, incomingBidirectionalStreams: session.incomingBidirectionalStreams, close: () => close(session) };
-}
-
-function close(session) {
-  try {
-    session.close();
-  } catch {
-    // It is closed already.
-  }
 }
