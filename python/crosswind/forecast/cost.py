@@ -154,9 +154,10 @@ def disk_bytes(demand: Demand, costs: Forecast, *, packets: bool, capture: bool)
 def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
     """When a run is given up, in nanoseconds: ten times what is expected, at least a minute, at most an hour.
 
-    Never later than when every exchange would have timed out (and its connection, where each has a new one); beyond an
-    hour only where the study itself asks for that long, and then at twice what is expected. A program has a minute
-    more than its timeout. Peers have a minute more each.
+    One exchange more may time out, which is a result: TCP's server forgets a connection whose handshake lost too much,
+    and a client that only listens then waits for ever. Never later than when every exchange would have timed out (and
+    its connection, where each has a new one); beyond an hour only where the study itself asks for that long, and then
+    at twice what is expected. A program has a minute more than its timeout. Peers have a minute more each.
     """
     if isinstance(demand.traffic, Unknown):
         # Its own timeout is to end a program, not the deadline, which would leave no result.
@@ -164,7 +165,7 @@ def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
     generous_ns = max(min(10 * costs.duration_ns, LONGEST_DEADLINE_NS), 2 * costs.duration_ns)
     waits = _waits(demand)
     if waits is not None and demand.timeout_ns is not None:
-        generous_ns = min(generous_ns, waits * demand.timeout_ns)
+        generous_ns = min(generous_ns + demand.timeout_ns, waits * demand.timeout_ns)
     return max(generous_ns, SHORTEST_DEADLINE_NS) + peers * PEER_DEADLINE_NS
 
 
