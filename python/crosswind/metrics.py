@@ -162,7 +162,7 @@ _ALL_METRICS = (
     Metric("head_of_line", "Head-of-line blocking", TIME,
            "Round trip beyond the usual one, of messages that lost no packet while another stream of their connection "
            "recovered from a loss.",
-           "extra_ns", workloads={"multiplex": {}}, is_difference=True, compared_in=("multiplex",)),
+           "extra_ns", workloads={"multiplex": {}}, is_difference=True, compared_in=("multiplex",), axis=Axis.LINEAR),
     Metric("blocked_share", "Share of messages blocked", SHARE,
            "Of the messages that lost no packet, those that were in flight while another stream recovered from a loss, "
            "and slower than messages at other times usually are (Tukey's fence).",
