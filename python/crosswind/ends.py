@@ -1,4 +1,4 @@
-"""Who runs at the two ends of a cell, read from the cell as crosswind-cell takes it (docs/cell-protocol.md)."""
+"""Which programs are the client and the server of a cell, read from its JSON (docs/cell-protocol.md)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ _ENDS = ("client", "server")
 
 
 def runs_programs(cell: Mapping[str, Any]) -> bool:
-    """Whether its client and server are programs without the peer protocol: those of the workload `program`."""
+    """Whether a cell has the workload `program`, whose client and server do not follow the peer protocol."""
     return bool(_workload(cell).get("kind") == "program")
 
 

@@ -196,7 +196,7 @@ def test_new_streams(ours: Ours, chromium: Chromium) -> None:
 
 
 def test_requests_that_overlap_have_connections_of_their_own(ours: Ours, chromium: Chromium) -> None:
-    # All are due at once: HTTP/1.1 carries one at a time, and browsers open six connections at most.
+    # All messages are due at once; a connection of HTTP/1.1 carries one at a time, and browsers open at most six.
     report = chromium.run("http1", ours.serve("http1"), mode="open", rate_per_s=1e6)
     report.assert_finished()
     assert report.outcomes == ["ok"] * 30

@@ -79,7 +79,8 @@ impl Security {
         Self::of_addresses(&[])
     }
 
-    /// The same certificate for some `addresses` beside, by which clients that somebody else wrote connect.
+    /// The same, with a certificate that is valid for some `addresses` too: clients that somebody else wrote connect to an address
+    /// and not to a name.
     ///
     /// # Errors
     /// As [`Self::new`].

@@ -36,7 +36,7 @@ def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
 
 
 def _refused_peer(cell: Mapping[str, Any], missing: Callable[[str], Obstacle | None]) -> Refusal | None:
-    """Why a cell's peers cannot run here, or not its workload, if so. Of a user's own nothing is known."""
+    """Why a cell's peers cannot run here, or not its workload, if so. A user's own peer is not judged."""
     for end, name in peers_of(cell).items():
         if name in PEERS and (found := missing(name) or PEERS[name].cannot(end, cell["workload"])) is not None:
             return Refusal(f"workload.{end}", f"workload.{end} is {name}, and {found.problem}", found.hint)

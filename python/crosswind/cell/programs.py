@@ -26,7 +26,7 @@ _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "NO
 # Without it Python looks for compiled modules beside their sources on the machine. Whether they are there depends on
 # what was imported before, and a program that does not find them makes more calls that fail, which may take time.
 _OF_GUESTS = {"PYTHONPYCACHEPREFIX": "/run/tmp/crosswind-pycache"}
-"""What they see besides. The directory is a guest's own, and empty when its program starts."""
+"""What programs in a guest see beside that: a directory of the guest's own, empty when its program starts."""
 
 _DUMP_BEGINS = b"kmsg_dump:"
 _PANIC = b"Kernel panic"

@@ -50,7 +50,7 @@ class KnownPeer:
 
 
 def _obstacle(function: str, *arguments: object) -> Obstacle | None:
-    """What a function that is named as "module:function" raises, if it raises anything."""
+    """Calls a function that is named as "module:function". Returns the error that it raised, if any."""
     module, _, name = function.partition(":")
     try:
         getattr(import_module(module), name)(*arguments)

@@ -1,6 +1,6 @@
 //! The document of a page, for browsers: HTML that names scripts, `/bytes/N` each, and images, `/image/N` each.
 
-use super::request::File;
+use super::request::{File, number};
 use hyper::header::HeaderValue;
 use std::fmt::Write;
 
@@ -41,11 +41,6 @@ pub(super) fn document(path: &str) -> Option<File> {
     html.extend(std::iter::repeat_n('x', filler));
     html.push_str(END);
     Some(File { kind: HTML, bytes: html.into_bytes() })
-}
-
-/// Digits and nothing else.
-pub(super) fn number(text: &str) -> Option<u64> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 /// `total` bytes in `count` pieces. Where they cannot be equal, the first ones are a byte larger.

@@ -1,7 +1,7 @@
-//! Images of any size in bytes, for browsers, which stop reading a response that is no image although they asked for one.
+//! Images of any size in bytes, for browsers: a browser that has asked for an image stops reading once the bytes turn out to be none.
 
-use super::document::{MAX_BYTES, number};
-use super::request::File;
+use super::document::MAX_BYTES;
+use super::request::{File, number};
 use hyper::header::HeaderValue;
 
 /// Where images are, followed by their size in bytes.
@@ -9,7 +9,7 @@ const IMAGE: &str = "/image/";
 const BMP: HeaderValue = HeaderValue::from_static("image/bmp");
 /// Of the two headers of a bitmap, bytes.
 const HEADERS: usize = 54;
-/// Of a row of pixels, bytes: whole words.
+/// Of a row of pixels, bytes: a multiple of four, as the format asks for.
 const ROW: usize = 192;
 const NARROW_ROW: usize = 4;
 
@@ -26,10 +26,10 @@ pub(super) fn image(path: &str) -> Option<File> {
 fn headers(bytes: usize) -> Vec<u8> {
     let pixels = bytes.saturating_sub(HEADERS);
     let (width, row) = if pixels >= ROW { (ROW as u32 / 3, ROW) } else { (1, NARROW_ROW) };
-    let doubles = |numbers: [u32; 4]| numbers.map(u32::to_le_bytes).concat();
+    let words = |numbers: [u32; 4]| numbers.map(u32::to_le_bytes).concat();
     let mut headers = b"BM".to_vec();
-    headers.extend(doubles([bytes as u32, 0, HEADERS as u32, HEADERS as u32 - 14]));
-    headers.extend(doubles([width, (pixels / row) as u32, 1 | 24 << 16, 0]));
+    headers.extend(words([bytes as u32, 0, HEADERS as u32, HEADERS as u32 - 14]));
+    headers.extend(words([width, (pixels / row) as u32, 1 | 24 << 16, 0]));
     headers.resize(HEADERS, 0);
     headers
 }

@@ -179,9 +179,7 @@ pub(super) struct File {
 
 /// How the server answers a request for `path`.
 pub(super) fn route(method: &Method, path: &str) -> Route {
-    // RFC 9110, section 8.6: digits and nothing else.
-    let digits = path.strip_prefix(BYTES).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
-    let asked = digits.and_then(|digits| digits.parse().ok());
+    let asked = path.strip_prefix(BYTES).and_then(number);
     match (method, asked) {
         (&Method::POST, _) => Route::Stream(None),
         (&Method::GET, Some(bytes)) => Route::Stream(Some(bytes)),
@@ -193,6 +191,11 @@ pub(super) fn route(method: &Method, path: &str) -> Route {
         (&Method::HEAD, None) => Route::Answer(StatusCode::NOT_FOUND, None),
         _ => Route::Answer(StatusCode::METHOD_NOT_ALLOWED, None),
     }
+}
+
+/// A number in a path: digits and nothing else, as in a length (RFC 9110, section 8.6).
+pub(super) fn number(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 /// The methods that a server allows, which it names in answer to any other.

@@ -22,7 +22,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// What a client is asked to do.
 pub struct Task {
-    /// What it has to report.
+    /// What the client has to report.
     pub expected: Expected,
     /// How long it may take from when it is ready.
     pub limit: Duration,

@@ -196,12 +196,12 @@ impl Warnings {
         Ok(())
     }
 
-    /// In the order in which they came.
+    /// The messages, in the order in which they came.
     pub fn messages(&self) -> &[String] {
         &self.0
     }
 
-    /// The same, to be kept.
+    /// The messages, to be kept.
     pub fn into_messages(self) -> Vec<String> {
         self.0
     }

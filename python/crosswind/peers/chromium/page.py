@@ -33,7 +33,7 @@ class Page:
     said: list[str]
 
     def run(self) -> Mapping[str, Any]:
-        """Runs the job. Returns what the page reports. Raises: ChromiumError with what it throws."""
+        """Runs the job. Returns what the page reports. Raises: ChromiumError with the error that the page throws."""
         report: Mapping[str, Any] = json.loads(evaluate(self.devtools, self.session, "crosswind.run()", timeout_s=None))
         return report
 

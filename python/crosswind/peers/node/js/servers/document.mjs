@@ -23,7 +23,7 @@ export function documentAt(path) {
   const image = (bytes, file) => `<img src="/image/${bytes}?image=${file}" alt="">\n`;
   const named = HEAD + each(scriptsBytes, scripts, script) + BODY + each(imagesBytes, images, image) + TEXT;
   const filler = size - named.length - END.length;
-  return filler < 0 ? undefined : named + "x".repeat(filler) + END;
+  return filler < 0 ? undefined : { type: "text/html; charset=utf-8", body: named + "x".repeat(filler) + END };
 }
 
 /** Of `total` bytes in `count` pieces, what `make` makes of each. Where they cannot be equal, the first ones are a byte larger. */

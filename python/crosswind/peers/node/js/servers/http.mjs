@@ -33,7 +33,7 @@ function handler(workload) {
   return (request, response) => {
     const path = request.url.split("?")[0];
     const asked = /^\/bytes\/(\d+)$/.exec(path)?.[1];
-    const file = request.method === "GET" ? fileAt(path) : undefined;
+    const file = request.method === "GET" ? (documentAt(path) ?? imageAt(path)) : undefined;
     if (request.method === "POST") {
       // What a client that leaves in the middle has sent needs no answer.
       request.on("error", () => {});
@@ -50,13 +50,6 @@ function handler(workload) {
       else pipeline(Readable.from(parts(Number(asked)), { objectMode: false }), response, () => {});
     }
   };
-}
-
-/** What a browser gets whole from a path, and its media type; else undefined. */
-function fileAt(path) {
-  const [html, image] = [documentAt(path), imageAt(path)];
-  if (html !== undefined) return { body: html, type: "text/html; charset=utf-8" };
-  return image && { body: image, type: "image/bmp" };
 }
 
 /** `total` bytes of the pattern in parts. */

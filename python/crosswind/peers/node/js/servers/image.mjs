@@ -1,5 +1,5 @@
-// Images of any size in bytes, for browsers, which stop reading a response that is no image although they asked for one. As
-// Crosswind's own server makes them (crates/transport/src/http/image.rs).
+// Images of any size in bytes, for browsers: a browser that has asked for an image stops reading once the bytes turn out to be none.
+// As Crosswind's own server makes them (crates/transport/src/http/image.rs).
 import { MAX_BYTES } from "./document.mjs";
 
 const IMAGE = /^\/image\/(\d+)$/;
@@ -18,5 +18,5 @@ export function imageAt(path) {
   // Its size, where the pixels begin, the size of the second header, the dimensions, one plane of 24 bits a pixel.
   const words = [bytes, 0, HEADERS, HEADERS - 14, width, Math.floor(pixels / row), 1 | (24 << 16)];
   words.forEach((word, index) => headers.writeUInt32LE(word, 2 + 4 * index));
-  return Buffer.concat([headers, Buffer.alloc(Math.max(bytes - HEADERS, 0), "x")], bytes);
+  return { type: "image/bmp", body: Buffer.concat([headers, Buffer.alloc(pixels, "x")], bytes) };
 }
