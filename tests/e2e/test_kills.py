@@ -1,6 +1,5 @@
 """A run that is killed again and again, anywhere, and goes on each time: nothing lost, nothing counted twice."""
 
-import contextlib
 import hashlib
 import json
 import os
@@ -17,6 +16,7 @@ import pytest
 
 from cell_events import FINISHED
 from e2e_cli import ANY_FIDELITY, Cli, running_cells
+from processes import descendants_of
 from runs import echo_samples
 
 MESSAGES = 20
@@ -80,25 +80,6 @@ def fake_cells(fake_cell: Callable[[str], Path], tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("CROSSWIND_CELL", str(binary))
 
 
-def descendants(pid: int) -> list[int]:
-    """A process's descendants, nearest first, as far as they can be seen."""
-    found: list[int] = []
-    waiting = [pid]
-    while waiting:
-        new = _children(waiting.pop(0))
-        found += new
-        waiting += new
-    return found
-
-
-def _children(parent: int) -> list[int]:
-    """The children of a process; none of one that has ended meanwhile."""
-    with contextlib.suppress(OSError, ValueError):
-        files = Path(f"/proc/{parent}/task").glob("*/children")
-        return [int(child) for file in files for child in file.read_text(encoding="ascii").split()]
-    return []
-
-
 def whole_cells(crosswind: Cli) -> dict[str, str]:
     """A digest of every file of every cell that counts."""
     digests = {}
@@ -123,7 +104,7 @@ def failed_cells(crosswind: Cli) -> set[str]:
 def strike(chance: random.Random, process: subprocess.Popen[str], disk: Path) -> str:
     """Does something bad to a run, and says what."""
     kind = chance.choice(["kill", "kill", "cell", "grandchild", "interrupt", "terminate", "twice", "disk"])
-    below = descendants(process.pid)
+    below = descendants_of(process.pid)
     match kind:
         case "kill":
             process.kill()

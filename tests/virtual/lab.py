@@ -193,33 +193,6 @@ def round_trips_ms(ran: VirtualRun) -> list[int]:
     return [whole_ms(took_ns) for took_ns in samples["received_ns"] - samples["sent_ns"]]
 
 
-def descendants_of(process: int) -> set[int]:
-    """Every process below one, by their parents."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                stat = (entry / "stat").read_text(errors="replace")
-            except OSError:
-                continue
-            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
-    found: set[int] = set()
-    below = {process}
-    while below:
-        below = {child for child, parent in parents.items() if parent in below} - found
-        found |= below
-    return found
-
-
-def is_running(process: int) -> bool:
-    """Whether a process is there, and no zombie."""
-    try:
-        stat = Path(f"/proc/{process}/stat").read_text(errors="replace")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
 def usable_cpus() -> list[int]:
     """The processors that this process may use."""
     return sorted(os.sched_getaffinity(0))

@@ -12,9 +12,9 @@ import pytest
 
 from conftest import ROOT, requires, requires_binary
 from linux.lab import wait_until
+from processes import descendants_of, is_running
 from virtual.conftest import requires_kernel
 from virtual.everyone import NOBODY, Everyone
-from virtual.lab import descendants_of, is_running
 
 CROSSWIND = ["-m", "crosswind"]
 ECHO = [*CROSSWIND, "run", "echo", "--messages", "3", "--delay", "10ms", "--clock", "virtual"]

@@ -21,8 +21,9 @@ from crosswind.cell.process import CellProcess
 from crosswind.errors import CrosswindError, EngineError, StudyError
 from crosswind.execution.virtual import followed
 from linux.lab import Object, ms, wait_until
+from processes import descendants_of, is_running
 from virtual.conftest import requires_kernel
-from virtual.lab import VirtualCells, descendants_of, ended, is_running, run, start
+from virtual.lab import VirtualCells, ended, run, start
 
 ECHO: Object = {"kind": "echo", "transport": "tcp", "messages": 10}
 PYTHON = [sys.executable, "-I", "-S", "-c"]
@@ -118,7 +119,7 @@ def test_a_killed_template_takes_its_guests_along(own_template: Template, tmp_pa
     cells = VirtualCells(own_template, requires_binary(), tmp_path)
     processes = [spinning(cells) for _ in range(2)]
     template = own_template._process.pid
-    everything = {template} | descendants_of(template)
+    everything = {template, *descendants_of(template)}
     assert {process.pid for process in processes} < everything
     os.kill(template, signal.SIGKILL)
     for process in processes:
@@ -251,7 +252,7 @@ def test_a_program_that_makes_processes_without_end_is_ended(cells: VirtualCells
     process = cells.start({"kind": "program", "client": forks}, cells.directory())
     inside: set[int] = set()
     while not process.done:
-        inside |= descendants_of(process.pid)
+        inside.update(descendants_of(process.pid))
         for stream in process.streams():
             process.handle_readable(stream)
         time.sleep(0.02)

@@ -11,8 +11,8 @@ import pytest
 import crosswind
 from conftest import ROOT
 from linux.lab import ms, wait_until
+from processes import descendants_of, is_running
 from virtual.conftest import requires_kernel
-from virtual.lab import descendants_of, is_running
 
 ECHO = {"kind": "echo", "transport": "tcp", "messages": 30}
 LOSSY = {"delay": "10ms", "loss": "5%"}
@@ -130,10 +130,10 @@ def test_nothing_is_left_of_a_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     crosswind.virtual({}, workload=ECHO)
-    before = descendants_of(os.getpid())
+    before = set(descendants_of(os.getpid()))
     open_before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
         crosswind.virtual({}, workload=ECHO)
     assert not list(tmp_path.iterdir())
     assert len(list(Path("/proc/self/fd").iterdir())) == open_before
-    wait_until(lambda: descendants_of(os.getpid()) <= before)
+    wait_until(lambda: before.issuperset(descendants_of(os.getpid())))
