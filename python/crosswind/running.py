@@ -18,6 +18,7 @@ from crosswind.store.manifest import Manifest, Options
 from crosswind.store.run import Run
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
+from crosswind.study.optional_peers import for_this_machine
 
 
 def run(
@@ -47,8 +48,9 @@ def run(
         or DiskError when no cell can run. What was finished is kept.
     """
     design = study if isinstance(study, Study) else load_study(str(study))
+    design, _ = for_this_machine(design.quick() if quick else design)
     return session.run(
-        design.quick() if quick else design,
+        design,
         Options(packets=packets, capture=capture, qlog=qlog, profile=profile),
         output=Path(output) if output else None,
         jobs=jobs,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crosswind.cli.left_out import with_what_is_here
 from crosswind.cli.settings import chosen, options, parse_set, setting_options
 from crosswind.cli.standard_output import readers_may_leave
 from crosswind.errors import UsageError
@@ -142,7 +143,7 @@ def study_from(
         study = load_study(name)
         if quick and study.quick_without_table is not None:
             click.echo(f"quick: {study.quick_without_table}", err=True)
-        study = study.quick() if quick else study
+        study = with_what_is_here(study.quick() if quick else study)
     # Before the overrides, one of which may say how often a cell is run at most for its precision.
     study = study.with_precision(precision) if precision is not None else study
     twice = sorted(set(given) & set(overrides))

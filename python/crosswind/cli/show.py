@@ -6,12 +6,14 @@ from rich.table import Table
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import CheckedCell, check_study
+from crosswind.cli.left_out import with_what_is_here
 from crosswind.cli.output import plain_console
 from crosswind.cli.text import seconds_text
 from crosswind.errors import EngineError
 from crosswind.execution.planning import runs_of
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
+from crosswind.study.optional_peers import for_this_machine
 from crosswind.study.plan import Plan
 
 _SHOWN_CELLS = 40
@@ -24,10 +26,11 @@ _SHOWN_CELLS = 40
 def command(study: str, quick: bool, toml: bool) -> None:
     """Show a study: title, factors, cells, expected duration, source."""
     loaded = load_study(study)
-    chosen = loaded.quick() if quick else loaded
+    wanted = loaded.quick() if quick else loaded
     if toml:
-        click.echo(chosen.to_toml(), nl=False)
+        click.echo(wanted.to_toml(), nl=False)
         return
+    chosen = with_what_is_here(wanted)
     console = plain_console()
     console.print(chosen.title, style="bold")
     if chosen.description:
@@ -37,14 +40,14 @@ def command(study: str, quick: bool, toml: bool) -> None:
     checked = _checked(chosen)
     _print_design(console, chosen, checked)
     if not quick:
-        variant = loaded.quick()
+        variant, _ = for_this_machine(loaded.quick())
         text = loaded.quick_without_table or _size(variant, _checked(variant))
         console.print(f"quick        {text}")
     console.print()
     _print_cells(console, chosen, checked)
     console.print()
     console.print("source", style="bold")
-    console.print(chosen.to_toml().rstrip(), soft_wrap=True)
+    console.print(wanted.to_toml().rstrip(), soft_wrap=True)
 
 
 def _checked(study: Study) -> tuple[CheckedCell, ...] | None:

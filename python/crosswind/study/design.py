@@ -37,13 +37,13 @@ from crosswind.study.presentation import (
     published_of,
 )
 from crosswind.study.questions import Question, check_cells, questions_of
+from crosswind.study.quick import few_repetitions_text, with_few_repetitions
+from crosswind.study.selection import check_peers, chosen_parts, with_parts
 from crosswind.study.titles import check_title, filled_in
 from crosswind.study.toml_text import write_toml
 from crosswind.units import shown
 
 SCHEMA = "crosswind.study/1"
-QUICK_REPETITIONS = 2
-"""Of the quick variant of a study that has no `[quick]`: the fewest that show whether repetitions differ."""
 _MEASURING_TABLES = ("path", "host", "workload", "part", "study", "exclude", "repetitions", "precision", "budget")
 
 
@@ -93,8 +93,15 @@ class Study:
             # Levels that were set anew may leave a question without cells, of which the report says so.
             if questions and not origin.options:
                 check_cells(questions, tuple(cells_of(parts)))
+            check_peers(table)
+            chosen = chosen_parts(table, parts)
         except DesignError as problem:
             raise origin.error(document, problem.location, problem.message, problem.hint) from None
+        if chosen:
+            # A table for cells that are not run is no mistake, as where levels are set anew.
+            options = {("study", "parts"): "study.parts", **origin.options}
+            some = cls.from_document(with_parts(document, chosen), name=name, origin=replace(origin, options=options))
+            return replace(some, document=document, origin=origin)
         return cls(
             name, document, table, parts, exclusions, limits, precisions, published, figures, fits, equivalences,
             claims, questions, origin, census.cells,
@@ -148,31 +155,16 @@ class Study:
     def quick(self) -> "Study":
         """The variant for a first look, from `[quick]`; without one, with few repetitions, which a note says."""
         document = {key: value for key, value in self.document.items() if key != "quick"}
-        if not self.table.quick:
-            return self._with_few_repetitions(document)
+        if self.quick_without_table is not None:
+            few = with_few_repetitions(document, self.repetitions, self.quick_without_table)
+            return Study.from_document(few, name=self.name, origin=self.origin)
         labels = {key: f'{self.origin.where(("quick", key))}: quick "{key}"' for key in self.table.quick}
         return _overridden(document, self.table.quick, self.origin, labels, name=self.name)
 
     @property
     def quick_without_table(self) -> str | None:
         """What `--quick` does to a study that has no `[quick]`, in one sentence; None where it has one."""
-        if self.table.quick:
-            return None
-        if self.repetitions <= QUICK_REPETITIONS and not self.precisions:
-            few = "one repetition" if self.repetitions == 1 else f"{self.repetitions} repetitions"
-            return f"the study has no [quick] table and {few} of each cell, so that --quick changes nothing"
-        times = f"each cell runs {'once' if self.repetitions == 1 else 'twice'}"
-        asked = ", whatever [[precision]] asks for" if self.precisions else ""
-        return f"the study has no [quick] table, so that {times}{asked}"
-
-    def _with_few_repetitions(self, document: Mapping[str, Any]) -> "Study":
-        given = {key: value for key, value in document.get("study", {}).items() if key != "repetitions_max"}
-        report = document.get("report", {})
-        changed = {key: value for key, value in document.items() if key != "precision"} | {
-            "study": {**given, "repetitions": min(self.repetitions, QUICK_REPETITIONS)},
-            "report": {**report, "notes": [*report.get("notes", ()), f"Quick variant: {self.quick_without_table}."]},
-        }
-        return Study.from_document(changed, name=self.name, origin=self.origin)
+        return None if self.table.quick else few_repetitions_text(self.repetitions, has_precision=bool(self.precisions))
 
     @cached_property
     def title(self) -> str:

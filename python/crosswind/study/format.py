@@ -81,6 +81,10 @@ class StudyTable(Table):
     )
     seed: int = Field(default=1, ge=0, le=2**53 - 1, description="every random decision derives from it")
     profile: bool = Field(default=False, description="sample where the processor time of client and server goes")
+    parts: list[str] = Field(default_factory=list, description="the parts that are run, by name; without it, all")
+    optional_peers: list[str] = Field(
+        default_factory=list, description="peers without whose cells it is run where they are not installed: chromium"
+    )
 
 
 class ReportTable(Table):

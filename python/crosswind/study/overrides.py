@@ -19,6 +19,8 @@ from crosswind.units import shown
 _PLAIN_KEYS = tuple(f"study.{key}" for key in StudyTable.model_fields) + tuple(
     f"budget.{key}" for key in BudgetTable.model_fields
 )
+_LISTS = ("study.parts", "study.optional_peers")
+"""Those that are lists also with one entry."""
 
 
 def override(
@@ -112,7 +114,7 @@ def _raw(key: str, value: object, label: str, workload: object) -> object:
         raise StudyError(
             f"{label}: {key}: a level is empty", hint="write the levels with one comma between, as 0%,2%,5%"
         )
-    return pieces[0] if len(pieces) == 1 else pieces
+    return pieces[0] if len(pieces) == 1 and key not in _LISTS else pieces
 
 
 def _toml(text: str, label: str) -> object:

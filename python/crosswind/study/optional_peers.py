@@ -1,0 +1,73 @@
+"""Peers that a study runs where they are installed, `study.optional_peers`: elsewhere it is run without their cells."""
+
+import copy
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from crosswind.peers.registry import PEERS, Obstacle
+from crosswind.study.design import Study
+
+_ENDS = ("client", "server")
+_KEY = ("study", "optional_peers")
+
+
+def for_this_machine(study: Study) -> tuple[Study, tuple[str, ...]]:
+    """A study without the cells of its optional peers that are not installed here.
+
+    Returns: the study, which has no optional peers any more, and what was left out, in sentences that are notes of it.
+    Raises: StudyError.
+    """
+    optional = study.table.study.optional_peers
+    if not optional:
+        return study, ()
+    found = {name: PEERS[name].missing() for name in optional}
+    return without_peers(study, {name: obstacle for name, obstacle in found.items() if obstacle is not None})
+
+
+def without_peers(study: Study, missing: Mapping[str, Obstacle]) -> tuple[Study, tuple[str, ...]]:
+    """A study without the cells of these peers, as `for_this_machine`. Where none would be left, all stay."""
+    document = copy.deepcopy(dict(study.document))
+    del document["study"]["optional_peers"]
+    lesser, notes = _without(document, missing, [part.name for part in study.parts]) if missing else (document, ())
+    options = {**study.origin.options, _KEY: ".".join(_KEY)}
+    return Study.from_document(lesser, name=study.name, origin=replace(study.origin, options=options)), notes
+
+
+def _without(
+    document: dict[str, Any], missing: Mapping[str, Obstacle], running: Sequence[str]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A document without these peers, and what to say of it. Args: running: the names of the parts that are run."""
+    lesser = copy.deepcopy(document)
+    parts = {part["name"]: part for part in lesser.get("part", ()) if part["name"] in running}
+    without = [name for name, part in parts.items() if _needs(missing, part, document)]
+    if len(without) == len(parts) and (parts or _needs(missing, document)):
+        return document, ()
+    for table in (lesser, *parts.values()):
+        _leave_out(missing, table.get("workload", {}))
+    notes = [f"Cells with {name} are left out, because {why.problem}: {why.hint}." for name, why in missing.items()]
+    if without:
+        lesser["study"]["parts"] = [name for name in parts if name not in without]
+        subject, verb = ("part", "is") if len(without) == 1 else ("parts", "are")
+        notes.append(f"So the {subject} {' and '.join(without)} {verb} not run.")
+    lesser["report"] = {**lesser.get("report", {}), "notes": [*lesser.get("report", {}).get("notes", ()), *notes]}
+    return lesser, tuple(notes)
+
+
+def _needs(missing: Collection[str], *tables: Mapping[str, Any]) -> bool:
+    """Whether no cell is left without these peers. Args: tables: a part and the study, or the study."""
+    workloads = [table.get("workload", {}) for table in tables]
+    for end in _ENDS:
+        raw = next((workload[end] for workload in workloads if end in workload), None)
+        levels = raw if isinstance(raw, list) else [raw]
+        if all(isinstance(level, str) and level in missing for level in levels):
+            return True
+    return False
+
+
+def _leave_out(missing: Collection[str], workload: dict[str, Any]) -> None:
+    """Takes these peers out of the levels of a workload's ends, as long as any is left."""
+    for end in _ENDS:
+        if isinstance(levels := workload.get(end), list):
+            left = [level for level in levels if not (isinstance(level, str) and level in missing)]
+            workload[end] = left or levels
