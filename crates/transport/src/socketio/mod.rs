@@ -152,12 +152,15 @@ async fn poll_and_move(
         let (handle, client_port) = (SocketHandle::new(&tcp)?, nonblocking::own_port(&tcp)?);
         Ok((Socket::client(Box::new(tcp), host, &path, max_message_bytes(settings)).await?, handle, client_port))
     };
-    let (sid, (socket, handle, client_port)) = tokio::try_join!(polling.join(&handshake.sid), open)?;
+    let (polled, (socket, handle, client_port)) = tokio::try_join!(polling.join(&handshake.sid), open)?;
     let mut end = End::new(Pipe::WebSocket(Box::new(socket)), settings.payload, false, |now_ns| {
-        Session::client_upgrading(Carrier::WebSocket, handshake, Joined::As(sid), now_ns)
+        Session::client_upgrading(Carrier::WebSocket, handshake, Joined::As(polled.socket_sid), now_ns)
     })?;
     end.probed().await?;
     end.finish_upgrade()?;
+    for payload in &polled.rest {
+        end.handle(payload);
+    }
     end.connected().await?;
     Ok((end, handle, client_port))
 }

@@ -12,9 +12,17 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// The largest response, bytes: more than a session begins with.
-const MAX_RESPONSE_BYTES: usize = 1 << 20;
+/// The largest response, bytes.
+const MAX_RESPONSE_BYTES: usize = 16 << 20;
 const WHAT: &str = "cannot open a session by polling";
+
+/// What the client got by polling.
+pub(super) struct Polled {
+    /// Its id in the namespace.
+    pub(super) socket_sid: String,
+    /// What the server sent besides that, in its order: pings, and after the id messages too. It is the session's, wherever it moves.
+    pub(super) rest: Vec<Payload>,
+}
 
 /// A session by polling, on one connection.
 pub(super) struct PollingClient {
@@ -46,17 +54,24 @@ impl PollingClient {
         }
     }
 
-    /// Joins the namespace. The answer is the id of the client there.
-    pub(super) async fn join(&mut self, sid: &str) -> Result<String, TransportError> {
+    /// Joins the namespace. Afterwards no poll is under way: the server keeps what it has to say until the session has moved.
+    pub(super) async fn join(&mut self, sid: &str) -> Result<Polled, TransportError> {
         let query = format!("&sid={sid}");
         let join = encode_polling(&[Packet::Message("0")]).map_err(protocol_error(WHAT))?;
         self.request(Method::POST, &query, join).await?;
+        let (mut socket_sid, mut rest) = (None, Vec::new());
         loop {
             let body = self.request(Method::GET, &query, String::new()).await?;
             for payload in decode_polling(&body) {
-                if let Some(sid) = joined(&payload.map_err(protocol_error(WHAT))?)? {
-                    return Ok(sid);
+                let payload = payload.map_err(protocol_error(WHAT))?;
+                if socket_sid.is_some() || is_ping(&payload) {
+                    rest.push(payload);
+                } else {
+                    socket_sid = joined(&payload)?;
                 }
+            }
+            if let Some(socket_sid) = socket_sid {
+                return Ok(Polled { socket_sid, rest });
             }
         }
     }
@@ -81,6 +96,11 @@ impl PollingClient {
     }
 }
 
+/// The session answers it when it has moved: the server waits for seconds.
+fn is_ping(payload: &Payload) -> bool {
+    matches!(Packet::parse(payload), Ok(Packet::Ping("")))
+}
+
 /// The id that the client got in the namespace, if this is the answer to that.
 fn joined(payload: &Payload) -> Result<Option<String>, TransportError> {
     match Packet::parse(payload).map_err(protocol_error(WHAT))? {
@@ -97,6 +117,7 @@ fn joined(payload: &Payload) -> Result<Option<String>, TransportError> {
             }
         }
         Packet::Noop => Ok(None),
+        Packet::Close => Err(TransportError::closed(WHAT)),
         other => Err(unexpected(other)),
     }
 }
