@@ -136,6 +136,7 @@ class RunRecord:
         precision: what intervals were to be narrowed to, as the manifest has it; None where nothing was asked.
         claims: statements of documents that a rule decides, as `crosswind.study.claims.Claim.as_dict` gives them.
         questions: what the study is run for, as `crosswind.study.questions.Question.as_dict` gives them.
+        thresholds: when the study fails, as `crosswind.study.thresholds.Threshold.as_dict` gives them.
     """
 
     study: dict[str, Any]
@@ -154,3 +155,4 @@ class RunRecord:
     compare_by: tuple[str, ...] = ("median",)
     claims: list[dict[str, Any]] = field(default_factory=list)
     questions: list[dict[str, Any]] = field(default_factory=list)
+    thresholds: list[dict[str, Any]] = field(default_factory=list)

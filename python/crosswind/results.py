@@ -1,7 +1,7 @@
 """From a run to what people read: its analysis, and its report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crosswind import analysis, report
@@ -9,6 +9,7 @@ from crosswind.analysis import CellData
 from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
 from crosswind.store.run import Run
+from crosswind.study.design import Study
 
 REPORT = "report.html"
 
@@ -38,9 +39,15 @@ class Analysed:
     result: Result
 
 
-def analysed(run: Run) -> Analysed:
-    """The run's record, and its analysis. Raises: StoreError."""
+def analysed(run: Run, fail_if: Sequence[str] = ()) -> Analysed:
+    """The run's record, and its analysis.
+
+    Args: fail_if: thresholds beside those of its study. Raises: StoreError; StudyError for a threshold of no meaning.
+    """
     record = run.record()
+    if fail_if:
+        study = Study.from_canonical(record.study).with_thresholds(fail_if)
+        record = replace(record, thresholds=[one.as_dict(study.cells()) for one in study.thresholds])
     data = analysis.collect(record)
     return Analysed(record, data, report.worded(analysis.analyse(record, data=data)))
 

@@ -1,4 +1,4 @@
-"""What a study asks its report to show: published numbers, figures, fits, claims and questions.
+"""What a study asks its report to show: published numbers, figures, fits, claims, questions and thresholds.
 
 A record holds them as the plan's manifest does (crosswind.study.presentation); this module alone reads that JSON.
 `cells` are the indices of the cells that each of them is about.
@@ -143,6 +143,20 @@ class AskedQuestion(_Asked):
     cells: frozenset[int]
 
 
+class AskedThreshold(_Asked):
+    """When the study fails; crosswind.study.thresholds says what its fields mean."""
+
+    fail_if: str
+    metric: str
+    statistic: str
+    bound: float
+    above: bool
+    at_bound: bool
+    note: Note = None
+    where: dict[str, Level] = {}
+    cells: frozenset[int]
+
+
 class Asked(_Asked):
     """All that a study asks for."""
 
@@ -152,6 +166,7 @@ class Asked(_Asked):
     equivalences: tuple[AskedEquivalence, ...]
     claims: tuple[AskedClaim, ...]
     questions: tuple[AskedQuestion, ...]
+    thresholds: tuple[AskedThreshold, ...]
 
 
 def asked_of(record: RunRecord) -> Asked:
@@ -163,4 +178,5 @@ def asked_of(record: RunRecord) -> Asked:
         "equivalences": record.equivalences,
         "claims": record.claims,
         "questions": record.questions,
+        "thresholds": record.thresholds,
     })  # fmt: skip

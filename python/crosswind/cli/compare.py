@@ -6,16 +6,12 @@ from typing import TYPE_CHECKING
 import click
 
 from crosswind.cli.output import plain_console
+from crosswind.cli.thresholds import CANNOT_TELL, SHOWN
 from crosswind.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from crosswind.analysis.two_runs.conditions import Condition
     from crosswind.analysis.two_runs.result import RunComparison
-
-SHOWN = 3
-"""Exit status when a condition is shown."""
-CANNOT_TELL = 4
-"""Exit status when a condition can neither be shown nor excluded, and an answer is required."""
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from crosswind.cli.standard_output import readers_may_leave
+from crosswind.cli.thresholds import status_of, threshold_options
 from crosswind.errors import StoreError, UsageError
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -22,6 +23,7 @@ FILE may be `-`, which is standard output. A link is followed; a pipe or a devic
 @click.option("--samples", type=_FILE, metavar="FILE", help="Write every sample, with its cell's levels, as Parquet.")
 @click.option("--html", type=_FILE, metavar="FILE", help="Write the HTML report there.")
 @click.option("--open", "open_page", is_flag=True, help="Open the HTML report in a browser.")
+@threshold_options
 def command(
     *,
     run: Path | None,
@@ -32,12 +34,16 @@ def command(
     samples: Path | None,
     html: Path | None,
     open_page: bool,
+    fail_if: tuple[str, ...],
+    require_answer: bool,
+    junit: Path | None,
 ) -> int:
     """Show or export the results of the run in directory RUN, else of the latest.
 
-    Exit status: 0 when every cell of the run is valid, 1 otherwise.
+    Exit status: 0 when every cell of the run is valid, 1 otherwise; 3 when a threshold is not kept, 4 with
+    --require-answer when it cannot be told whether one is.
     """
-    files = [file for file in (csv, parquet, samples, html) if file]
+    files = [file for file in (csv, parquet, samples, html, junit) if file]
     printed = [file for file in files if file == Path("-")]
     if len(printed) + as_json > 1:
         raise UsageError("standard output takes one thing at a time", hint="give the others the name of a file")
@@ -47,7 +53,7 @@ def command(
     from crosswind.store.run import load
 
     loaded = load(run or latest_run())
-    made = results.analysed(loaded)
+    made = results.analysed(loaded, fail_if)
     record, result = made.record, made.result
     if not record.cells:
         raise StoreError(
@@ -61,6 +67,8 @@ def command(
         report.write_parquet(report.samples_frame(record), samples)
     if html:
         results.write_page(loaded, made, html)
+    if junit:
+        report.write_junit(result, junit, require_answer=require_answer)
     with readers_may_leave():
         if as_json:
             click.echo(result.to_json())
@@ -71,4 +79,4 @@ def command(
     if open_page:
         page = html if html and html not in printed else results.write_page(loaded, made)
         click.launch(str(page))
-    return 0 if result.valid else 1
+    return status_of(result, require_answer=require_answer)

@@ -10,6 +10,7 @@ import click
 from crosswind.cli.left_out import with_what_is_here
 from crosswind.cli.settings import chosen, options, parse_set, setting_options
 from crosswind.cli.standard_output import readers_may_leave
+from crosswind.cli.thresholds import status_of, threshold_options
 from crosswind.errors import UsageError
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
@@ -26,7 +27,8 @@ Every setting takes a list, and a list is a factor:
   crosswind run my-study.toml --set path.loss=0%,2%,5%
 
 \b
-Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 130 interrupted (what was finished is kept).
+Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 3 a threshold is not kept, 4 with --require-answer:
+it cannot be told whether one is, 130 interrupted (what was finished is kept).
 """
 
 
@@ -55,6 +57,7 @@ Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 130 interrupted (wh
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
 @click.option("--all", "everything", is_flag=True, help="Print every table of every cell, and the summary last.")
 @click.option("--no-report", is_flag=True, help="Run only; `crosswind report DIR` reports later.")
+@threshold_options
 @setting_options
 def command(
     *,
@@ -75,6 +78,9 @@ def command(
     as_json: bool,
     everything: bool,
     no_report: bool,
+    fail_if: tuple[str, ...],
+    require_answer: bool,
+    junit: Path | None,
     **settings: Any,
 ) -> int:
     """Run a study, or one made of options, and report.
@@ -91,6 +97,16 @@ def command(
             hint="leave the settings out, or run the study anew without --resume",
         )
     wanted = study_from(study, given, overrides, quick=quick, precision=precision)
+    wanted = wanted.with_thresholds(fail_if) if wanted is not None and fail_if else wanted
+    judged = bool(fail_if or require_answer or junit)
+    if no_report and judged:
+        raise UsageError(
+            "--no-report judges nothing", hint="leave it away, or judge later: crosswind report DIR --fail-if ..."
+        )
+    if wanted is None and fail_if:
+        raise UsageError(
+            "--resume takes no --fail-if", hint="judge the run when it is done: crosswind report DIR --fail-if ..."
+        )
     asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
     # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
     from rich.console import Console
@@ -114,7 +130,10 @@ def command(
         )
         click.echo(f"hint: {resume_command(run.directory)} goes on", err=True)
         return 130
-    return _report(run, as_json=as_json, everything=everything, no_report=no_report)
+    if no_report:
+        click.echo(f"run: {run.directory}", err=True)
+        return 0 if run.valid else 1
+    return _report(run, as_json=as_json, everything=everything, require_answer=require_answer, junit=junit)
 
 
 def study_from(
@@ -167,10 +186,7 @@ def _directory_to_resume(place: str, output: Path | None, asked: Mapping[str, bo
     return Path(place) if place else output
 
 
-def _report(run: "Run", *, as_json: bool, everything: bool, no_report: bool) -> int:
-    if no_report:
-        click.echo(f"run: {run.directory}", err=True)
-        return 0 if run.valid else 1
+def _report(run: "Run", *, as_json: bool, everything: bool, require_answer: bool, junit: Path | None) -> int:
     # Imported here, since drawing and statistics take more than a second to import, for which no run should wait.
     from crosswind import report, results
     from crosswind.execution.durations import learn_around
@@ -178,6 +194,8 @@ def _report(run: "Run", *, as_json: bool, everything: bool, no_report: bool) -> 
 
     made = results.analysed(run)
     result, page = made.result, results.write_page(run, made)
+    if junit:
+        report.write_junit(result, junit, require_answer=require_answer)
     with readers_may_leave():
         if as_json:
             click.echo(result.to_json())
@@ -188,4 +206,4 @@ def _report(run: "Run", *, as_json: bool, everything: bool, no_report: bool) -> 
     if any(result.planned.runs_programs for result in run.results().values()):
         click.echo(f"output: {run.directory / output_of_program('*', 'client.out')}", err=True)
     learn_around(run.manifest.sessions[-1], (result.planned for result in run.results().values()))
-    return 0 if result.valid and run.valid else 1
+    return status_of(result, require_answer=require_answer, valid=run.valid)

@@ -202,6 +202,7 @@ def presentation(study: Study) -> dict[str, Any]:
         "equivalences": [claim.as_dict(cells) for claim in study.equivalences],
         "claims": [claim.as_dict(cells) for claim in study.claims],
         "questions": [question.as_dict(cells) for question in study.questions],
+        "thresholds": [threshold.as_dict(cells) for threshold in study.thresholds],
         "models": list(study.models),
         "compare_by": list(study.compare_by),
         "notes": [*study.notes, *study.network_notes, *(f"Excluded: {table.text}." for table in study.exclusions)],

@@ -10,6 +10,7 @@ from crosswind.study.claims import Claim
 from crosswind.study.design import Study
 from crosswind.study.presentation import Equivalence, Figure, Fit, Published
 from crosswind.study.questions import Question
+from crosswind.study.thresholds import Threshold
 from crosswind.study.toml_text import Location
 
 _HINT = 'run on the real clock (host.clock = "real"; `crosswind doctor` says what that takes), or leave it out'
@@ -33,19 +34,22 @@ def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: 
         assert metric is not None  # The study was checked.
         concerned = virtual.intersection(asked["cells"])
         if metric.place is Place.PROCESSOR and concerned:
-            _refuse(study, (*location, "metric"), metric.name, concerned, len(checked))
+            _refuse(
+                study, (*location, "fail_if" if "fail_if" in asked else "metric"), metric.name, concerned, len(checked)
+            )
 
 
 def _asked(study: Study, checked: Sequence[CheckedCell]) -> Iterator[tuple[Location, dict[str, Any]]]:
     """Whatever names a metric and the cells in which it is wanted, with its place in the study."""
     cells = [cell.cell for cell in checked]
-    tables: dict[str, Sequence[Published | Figure | Fit | Equivalence | Claim | Question]] = {
+    tables: dict[str, Sequence[Published | Figure | Fit | Equivalence | Claim | Question | Threshold]] = {
         "published": study.published,
         "figure": study.figures,
         "fit": study.fits,
         "equivalence": study.equivalences,
         "claim": study.claims,
         "question": study.questions,
+        "threshold": study.thresholds,
     }
     for name, asked in tables.items():
         for number, table in enumerate(asked):

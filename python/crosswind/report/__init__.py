@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         write_parquet,
     )
     from crosswind.report.html import write_html
+    from crosswind.report.junit import write_junit
     from crosswind.report.text.answers import worded
     from crosswind.report.text.terminal import print_result
 
@@ -32,12 +33,14 @@ __all__ = [
     "write_csv",
     "write_html",
     "write_json",
+    "write_junit",
     "write_parquet",
 ]
 
 _MODULES = dict.fromkeys(__all__, "export") | {
     "print_result": "text.terminal",
     "worded": "text.answers",
+    "write_junit": "junit",
     "write_html": "html",
 }
 

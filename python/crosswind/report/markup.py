@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from crosswind.analysis.result import Answer, Result
+from crosswind.analysis.result import Answer, Result, ThresholdVerdict
 from crosswind.report.charts.answers import answer_chart
 from crosswind.report.charts.panels import Chart, Panels
 from crosswind.report.charts.style import Specification
@@ -15,6 +15,7 @@ from crosswind.report.tables.table import Column, Kind, Shown, Table
 from crosswind.report.text.answers import answer_sentence, answered
 from crosswind.report.text.format import EXACT, NOT_MEASURED
 from crosswind.report.text.headline import Trust, sentences, verdict
+from crosswind.report.text.thresholds import threshold_sentences
 
 _SCROLLING_ROWS = 30  # a longer table scrolls in its place
 _OPEN_PANELS = 4  # panels of a kind that are shown at once; the rest is folded away
@@ -39,8 +40,13 @@ class Markup:
         found = verdict(result)
         lines = [*sentences(result), *result.warnings]
         answers = "".join(_answer(answer) for answer in answered(result))
+        limits = "".join(_threshold(*said) for said in threshold_sentences(result.thresholds))
         return self.header(
-            result.title, f"Crosswind study {result.study}", (found.trust, found.sentence), lines, first=answers
+            result.title,
+            f"Crosswind study {result.study}",
+            (found.trust, found.sentence),
+            lines,
+            first=limits + answers,
         )
 
     def header(self, title: str, below: str, found: tuple[Trust, str], lines: Sequence[str], *, first: str = "") -> str:
@@ -110,6 +116,12 @@ class Markup:
             notes = "".join(f'<p class="foot">{escaped(note)}</p>' for note in chart.notes)
             figures.append(f'<figure>{caption}<div class="chart" id="{place}"></div>{notes}</figure>')
         return f'<div class="charts">{"".join(figures)}</div>' if figures else ""
+
+
+def _threshold(found: ThresholdVerdict, sentence: str) -> str:
+    """What became of a threshold."""
+    trust = {"pass": Trust.GOOD, "fail": Trust.BAD, "cannot tell": Trust.DOUBTFUL}[found]
+    return f'<div class="banner {trust.value}">{escaped(sentence)}</div>\n'
 
 
 def _answer(answer: Answer) -> str:

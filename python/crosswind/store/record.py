@@ -34,6 +34,7 @@ def record_of(store: Store) -> RunRecord:
         precision=None if manifest.precision is None else dict(manifest.precision),
         claims=presentation.get("claims", []),
         questions=presentation.get("questions", []),
+        thresholds=presentation.get("thresholds", []),
     )
 
 

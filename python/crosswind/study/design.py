@@ -8,7 +8,7 @@ what would be right. Whether its cells can be run, crosswind-cell says (`crosswi
 import copy
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -39,8 +39,10 @@ from crosswind.study.presentation import (
 from crosswind.study.questions import Question, check_cells, questions_of
 from crosswind.study.quick import few_repetitions_text, with_few_repetitions
 from crosswind.study.selection import check_peers, chosen_parts, with_parts
+from crosswind.study.thresholds import Threshold, thresholds_of
+from crosswind.study.thresholds import check_cells as check_threshold_cells
 from crosswind.study.titles import check_title, filled_in
-from crosswind.study.toml_text import write_toml
+from crosswind.study.toml_text import Location, write_toml
 from crosswind.units import shown
 
 SCHEMA = "crosswind.study/1"
@@ -67,6 +69,7 @@ class Study:
     equivalences: tuple[Equivalence, ...] = field(repr=False)
     claims: tuple[Claim, ...] = field(repr=False)
     questions: tuple[Question, ...] = field(repr=False)
+    thresholds: tuple[Threshold, ...] = field(repr=False)
     origin: Origin = field(repr=False)
     size: int = field(repr=False)
 
@@ -78,8 +81,7 @@ class Study:
         try:
             check_title(table.title, ("title",))
             parts = parts_of(table)
-            limits = limits_of(table, parts)
-            precisions = precisions_of(table, parts)
+            limits, precisions = limits_of(table, parts), precisions_of(table, parts)
             census = census_of(table, parts, wheres_of(table, parts), limits, precisions)
             if census.idle and origin.options:
                 # Levels were set anew: a table for what is not there any more is no mistake, and no part of the design.
@@ -93,6 +95,8 @@ class Study:
             # Levels that were set anew may leave a question without cells, of which the report says so.
             if questions and not origin.options:
                 check_cells(questions, tuple(cells_of(parts)))
+            thresholds = thresholds_of(table, parts)
+            check_threshold_cells(thresholds, cells_of(parts), origin.options)
             check_peers(table)
             chosen = chosen_parts(table, parts)
         except DesignError as problem:
@@ -104,7 +108,7 @@ class Study:
             return replace(some, document=document, origin=origin)
         return cls(
             name, document, table, parts, exclusions, limits, precisions, published, figures, fits, equivalences,
-            claims, questions, origin, census.cells,
+            claims, questions, thresholds, origin, census.cells,
         )  # fmt: skip
 
     @classmethod
@@ -151,6 +155,16 @@ class Study:
         document = {**self.document, "precision": [{"target": target}]}
         options = {**self.origin.options, ("precision",): f"--precision {target}"}
         return Study.from_document(document, name=self.name, origin=replace(self.origin, options=options))
+
+    def with_thresholds(self, texts: Sequence[str]) -> "Study":
+        """This study with further thresholds, as by `--fail-if`. Raises: StudyError, naming that."""
+        tables = list(self.document.get("threshold", ()))
+        document = {**self.document, "threshold": [*tables, *({"fail_if": text} for text in texts)]}
+        labels: dict[Location, str] = {
+            ("threshold", len(tables) + at): f"--fail-if {text!r}" for at, text in enumerate(texts)
+        }
+        origin = replace(self.origin, options={**self.origin.options, **labels})
+        return Study.from_document(document, name=self.name, origin=origin)
 
     def quick(self) -> "Study":
         """The variant for a first look, from `[quick]`; without one, with few repetitions, which a note says."""

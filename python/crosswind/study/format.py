@@ -21,6 +21,7 @@ from crosswind.study.report_tables import (
     PublishedTable,
     QuestionTable,
     Table,
+    ThresholdTable,
     Where,
 )
 
@@ -161,6 +162,7 @@ class StudyDocument(Table):
     fit: list[FitTable] = Field(default_factory=list)
     equivalence: list[EquivalenceTable] = Field(default_factory=list)
     claim: list[ClaimTable] = Field(default_factory=list)
+    threshold: list[ThresholdTable] = Field(default_factory=list)
 
 
 def set_keys(table: Table, prefix: str = "") -> dict[str, Values]:

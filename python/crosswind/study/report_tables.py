@@ -141,6 +141,18 @@ class ClaimTable(Table):
     note: str = ""
 
 
+class ThresholdTable(Table):
+    """When the study fails: a number that is beyond a bound in some cell."""
+
+    fail_if: str = Field(
+        description='STATISTIC(METRIC) > BOUND, or <: "p95(rtt) > 200ms", "share(lost) > 1% where loss = 2%"'
+    )
+    where: Where = Field(
+        default_factory=dict, description="dotted keys (or part) and the value each has in the cells it is about"
+    )
+    note: str = ""
+
+
 class QuestionTable(Table):
     """One question that the study is run for, which its report answers first: yes, no, or that nobody can tell yet."""
 

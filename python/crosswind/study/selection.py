@@ -15,6 +15,7 @@ from crosswind.units import shown
 
 _ABOUT_CELLS = (
     "exclude", "repetitions", "precision", "question", "published", "figure", "fit", "equivalence", "claim",
+    "threshold",
 )  # fmt: skip
 _AXES = ("factor", "x", "series", "by", "over")
 """The keys of those tables that name a factor."""

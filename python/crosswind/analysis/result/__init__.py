@@ -3,7 +3,8 @@
 Result -> Answer -> AnswerCase -> Interval
        -> CellResult -> MetricEstimates -> Interval
                      -> Ends -> End
-       -> Conditions, ClaimResult, LevelComparison, EquivalenceClaim, PublishedComparison, Figure, Fit, ClientProgram
+       -> Conditions, ClaimResult, ThresholdResult, LevelComparison, EquivalenceClaim, PublishedComparison, Figure, Fit
+       -> ClientProgram
 """
 
 from crosswind.analysis.result.answers import Answer, AnswerCase, AnswerSide, AnswerVerdict, CaseVerdict
@@ -36,6 +37,7 @@ from crosswind.analysis.result.fits import Fit, FitCurve, FitRow, PublishedFit
 from crosswind.analysis.result.model_errors import ModelErrors
 from crosswind.analysis.result.programs import ClientProgram, ProgramFunction, ProgramProblem
 from crosswind.analysis.result.result import SCHEMA, Result, schema_text
+from crosswind.analysis.result.thresholds import ThresholdCell, ThresholdResult, ThresholdVerdict
 
 __all__ = [
     "SCHEMA",
@@ -84,5 +86,8 @@ __all__ = [
     "PublishedPoint",
     "Result",
     "StatisticComparison",
+    "ThresholdCell",
+    "ThresholdResult",
+    "ThresholdVerdict",
     "schema_text",
 ]

@@ -18,6 +18,7 @@ from crosswind.analysis.result.figures import Figure
 from crosswind.analysis.result.fits import Fit
 from crosswind.analysis.result.model_errors import ModelErrors
 from crosswind.analysis.result.programs import ClientProgram
+from crosswind.analysis.result.thresholds import ThresholdResult
 from crosswind.precision import PrecisionReached
 
 SCHEMA = "crosswind.result/1"
@@ -44,6 +45,7 @@ class Result(ResultModel):
     model_errors: list[ModelErrors] = Field(default=[])
     precisions: list[PrecisionReached] = Field(default=[])
     claims: list[ClaimResult] = Field(default=[])
+    thresholds: list[ThresholdResult] = Field(default=[])
     peers: list[ClientProgram] = Field(default=[])
     notes: list[str]
     warnings: list[str]

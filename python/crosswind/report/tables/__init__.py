@@ -17,6 +17,7 @@ from crosswind.report.tables.profiles import profile_tables
 from crosswind.report.tables.programs import program_tables
 from crosswind.report.tables.published import published_tables
 from crosswind.report.tables.table import Table
+from crosswind.report.tables.thresholds import threshold_tables
 from crosswind.report.tables.trust import trust_tables
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 BEFORE_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
+    threshold_tables,
     model_error_tables,
     claim_tables,
     fit_tables,

@@ -23,6 +23,7 @@ from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.format import count, count_of, levels, listed
 from crosswind.report.text.grid import fits, form_for, grid_lines, left_out, paragraph_lines, with_short_names
 from crosswind.report.text.headline import Trust, sentences, verdict
+from crosswind.report.text.thresholds import threshold_sentences
 
 SCREEN_LINES = 35
 """Lines of the screen. Where the run is kept takes three more."""
@@ -33,6 +34,7 @@ _QUESTION_LINES = 18
 _DOUBT_LINES = 8
 _FEWEST_ROWS = 4
 _COLOURS = {Trust.GOOD: "green", Trust.DOUBTFUL: "yellow", Trust.BAD: "bold red"}
+_THRESHOLD_COLOURS = {"pass": "green", "fail": "bold red", "cannot tell": "yellow"}
 _MARKS = {Trust.GOOD: "✓", Trust.DOUBTFUL: "!", Trust.BAD: "✗"}
 
 
@@ -90,6 +92,8 @@ def _answers(result: Result, width: int, most: int | None) -> list[Text]:
     Args: most: lines of the questions, None for all.
     """
     lines = _questions(answered(result), width, most)
+    for threshold_verdict, said in threshold_sentences(result.thresholds):
+        lines += wrapped(said, width, _THRESHOLD_COLOURS[threshold_verdict])
     texts = [wrapped(text, width) for text in (*sentences(result), *map(claim_sentence, result.claims))]
     for number, own in enumerate(texts):
         if number and len(lines) + len(own) > _ANSWER_LINES:

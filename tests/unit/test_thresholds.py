@@ -1,0 +1,278 @@
+"""Thresholds: as written, what is refused, the verdict on data whose truth is known, and where it is shown."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import numpy as np
+import pytest
+
+from crosswind.analysis import analyse
+from crosswind.analysis.result import ThresholdResult
+from crosswind.errors import StudyError
+from crosswind.execution.planning import presentation
+from crosswind.report.html import render as render_html
+from crosswind.report.junit import junit_text
+from crosswind.report.tables.thresholds import threshold_tables
+from crosswind.report.text.terminal import render
+from crosswind.report.text.thresholds import threshold_sentence, threshold_sentences
+from records import MS, echoes, record, run, runs
+from study_texts import PARTS, study
+
+GRID = '[path]\nloss = ["0%", "2%"]\n[workload]\nkind = "echo"\ntransport = ["tcp", "udp"]\n'
+SPREAD = (-0.02, 0.01, 0.0, 0.02, -0.01, 0.005, -0.005, 0.015)
+
+
+def threshold(text: str, **more: str) -> str:
+    return "\n".join(["[[threshold]]", f'fail_if = "{text}"', *(f"{key} = {value}" for key, value in more.items()), ""])
+
+
+def asked(text: str) -> dict[str, Any]:
+    (found,) = presentation(study(GRID + threshold(text)))["thresholds"]
+    return found
+
+
+# --- as written -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "statistic", "bound", "above", "at_bound", "cells"),
+    [
+        ("p95(rtt) > 200ms", "p95", 200e6, True, False, [0, 1, 2, 3]),
+        ("mean( rtt )>=1.5 s", "mean", 1.5e9, True, True, [0, 1, 2, 3]),
+        ("median(rtt) < 3us where path.loss = 2%", "median", 3000, False, False, [2, 3]),
+        ("share(lost) <= 1% where loss=0.02, transport = tcp", "mean", 0.01, False, True, [2]),
+        ("share(lost)  > 0 where loss = 2.0% and workload.transport = udp", "mean", 0, True, False, [3]),
+    ],
+)
+def test_what_a_threshold_means(
+    text: str, statistic: str, bound: float, *, above: bool, at_bound: bool, cells: list[int]
+) -> None:
+    found = asked(text)
+    assert (found["statistic"], found["bound"], found["above"], found["at_bound"], found["cells"]) == (
+        statistic, bound, above, at_bound, cells,
+    )  # fmt: skip
+
+
+def test_where_may_be_a_table_and_a_part() -> None:
+    (found,) = presentation(study(GRID + threshold("mean(rtt) > 1s", where='{ "path.loss" = "2%" }')))["thresholds"]
+    assert found["cells"] == [2, 3]
+    (found,) = presentation(study(PARTS + threshold("mean(rtt) > 1s where part = small")))["thresholds"]
+    assert found["cells"] == [0, 1]
+
+
+WRONG = [
+    ("p95(rtt)", '"p95(rtt)" is not a threshold', "share(lost) > 1%"),
+    ("p95 rtt > 2ms", "is not a threshold", "as "),
+    ("p95(rt) > 2ms", '"rt" is not a metric', 'did you mean "rtt"?'),
+    ("share(rtt) > 2%", "rtt has no share", "it has median, mean"),
+    ("p95(lost) > 2%", "lost has no p95", "it has share"),
+    ("p95(rtt) > 2parsecs", "2parsecs is no amount of rtt", "one of ns, us, ms, s"),
+    ("p95(rtt) > 2", "2 is no amount of rtt", "one of ns"),
+    ("p95(rtt) > 2ms where los = 2%", 'there is no key "los"', 'did you mean "loss"?'),
+    ("p95(rtt) > 2ms where loss", '"loss" is not key = level', "as "),
+    ("p95(rtt) > 2ms where loss = lots", "fail_if: ", None),
+    ("p95(rtt) > 2ms where loss = 7%", "no cell has path.loss = 7%", "write levels of this study"),
+    ("mean(goodput) < 1Mbit/s", "no cell of it has the metric goodput", "name a metric of this workload"),
+    ("p95(rtt) > 2ms where part = a", 'there is no part "a"', "this study has no parts"),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "hint"), WRONG)
+def test_what_is_refused(text: str, message: str, hint: str | None) -> None:
+    with pytest.raises(StudyError) as caught:
+        study(GRID + threshold(text))
+    assert ":7: " in caught.value.message
+    assert message in caught.value.message
+    assert hint is None or hint in (caught.value.hint or "")
+    with pytest.raises(StudyError) as caught:
+        study(GRID).with_thresholds([text])
+    assert f"--fail-if {text!r}: " in caught.value.message
+
+
+def test_a_level_that_was_set_anew_leaves_a_threshold_of_the_file_without_cells() -> None:
+    written = study(GRID + threshold("mean(rtt) > 1s where loss = 2%"))
+    other = written.with_overrides({"path.loss": "5%"})
+    (found,) = presentation(other)["thresholds"]
+    assert found["cells"] == []
+    assert other.digest() == study(GRID).with_overrides({"path.loss": "5%"}).digest(), "it is not what is measured"
+    with pytest.raises(StudyError, match="no cell has path.loss = 2%"):
+        other.with_thresholds(["mean(rtt) > 1s where loss = 2%"])
+
+
+# --- the verdict ------------------------------------------------------------------------------------------------------
+
+
+def cell(index: int, mean_ms: float, *, spread: float = 1.0, lost: int = 0) -> list[Any]:
+    """Eight repetitions of a hundred echoes each. Args: spread: times 2 %. lost: of each hundred."""
+    tables = []
+    for offset in np.random.default_rng(index).permutation(SPREAD) * spread:
+        tables.append(echoes([None] * lost + [round(mean_ms * MS * (1 + offset))] * (100 - lost)))
+    return runs(index, tables, {"path.loss": f"{index}%"})
+
+
+def verdict_of(text: str, *cells: list[Any]) -> ThresholdResult:
+    limit = asked(text) | {"cells": list(range(len(cells)))}
+    (judged,) = analyse(record(*(one for own in cells for one in own), thresholds=[limit])).thresholds
+    return judged
+
+
+@pytest.mark.parametrize(
+    ("text", "mean_ms", "expected"),
+    [
+        ("mean(rtt) > 20ms", 19, "pass"),
+        ("mean(rtt) > 20ms", 21, "fail"),
+        ("mean(rtt) > 20ms", 20.05, "cannot tell"),
+        ("mean(rtt) < 20ms", 21, "pass"),
+        ("mean(rtt) < 20ms", 19, "fail"),
+    ],
+)
+def test_the_interval_decides(text: str, mean_ms: float, expected: str) -> None:
+    assert verdict_of(text, cell(0, mean_ms)).verdict == expected
+
+
+def test_at_the_bound_itself() -> None:
+    for sign, expected in ((">", "pass"), (">=", "fail"), ("<", "pass"), ("<=", "fail")):
+        exact = replace(run(0, echoes([20 * MS] * 5)), exact=True)
+        judged = verdict_of(f"mean(rtt) {sign} 20ms", [exact])
+        assert judged.verdict == expected, sign
+        assert "mean round-trip time is exactly 20.0000 ms, 1 repetition" in threshold_sentence(judged)
+
+
+def test_one_cell_that_fails_is_enough_and_all_have_to_pass() -> None:
+    judged = verdict_of("mean(rtt) > 20ms", cell(0, 15), cell(1, 25), cell(2, 20.05))
+    assert judged.verdict == "fail"
+    assert [one.verdict for one in judged.cells] == ["pass", "fail", "cannot tell"]
+    assert verdict_of("mean(rtt) > 20ms", cell(0, 15), cell(1, 20.05)).verdict == "cannot tell"
+    assert verdict_of("mean(rtt) > 20ms", cell(0, 15), cell(1, 19)).verdict == "pass"
+
+
+def test_how_many_more_repetitions_would_tell() -> None:
+    (near,) = verdict_of("mean(rtt) > 20ms", cell(0, 20.1)).cells
+    (nearer,) = verdict_of("mean(rtt) > 20ms", cell(0, 20.05)).cells
+    assert near.verdict == nearer.verdict == "cannot tell"
+    assert near.needed is not None
+    assert nearer.needed is not None
+    assert nearer.needed > near.needed
+    # Studies of so many repetitions, whose truth is what the eight show.
+    chance, told, studies = np.random.default_rng(3), 0, 100
+    spread = 20.1 * MS * float(np.std(SPREAD, ddof=1))
+    for _ in range(studies):
+        rtts = chance.normal(20.1 * MS, spread, 8 + near.needed)
+        told += verdict_of("mean(rtt) > 20ms", runs(0, [echoes([round(rtt)] * 3) for rtt in rtts])).verdict == "fail"
+    # 80 are promised; 68 or fewer have a probability of 0.3 %.
+    assert told > 68
+
+
+def test_shares_of_lost_exchanges() -> None:
+    assert verdict_of("share(lost) > 1%", cell(0, 20, lost=5)).verdict == "fail"
+    assert verdict_of("share(lost) > 10%", cell(0, 20, lost=5)).verdict == "pass"
+    assert verdict_of("share(lost) > 5%", cell(0, 20, lost=5)).verdict == "cannot tell"
+
+
+def test_a_cell_in_which_nothing_succeeded_has_no_number() -> None:
+    judged = verdict_of("mean(rtt) > 20ms", runs(0, [echoes([None] * 5)] * 8, {}))
+    assert judged.verdict == "cannot tell"
+    assert threshold_sentence(judged).startswith(
+        "Cannot tell: fail if mean(rtt) > 20ms: mean round-trip time has no number"
+    )
+
+
+def test_studies_within_their_thresholds_seldom_fail() -> None:
+    """The truth is at the bound of all twenty cells, the worst case of a study that is within them."""
+    chance, failed, studies = np.random.default_rng(1), 0, 100
+    for _ in range(studies):
+        cells = [
+            runs(at, [echoes([int(rtt)] * 3) for rtt in chance.normal(20 * MS, MS / 5, 8)], {"path.loss": f"{at}%"})
+            for at in range(20)
+        ]
+        failed += verdict_of("mean(rtt) > 20ms", *cells).verdict == "fail"
+    # 2.5 % are expected, since one end of the interval counts; more than 8 of 100 have a probability of 0.1 %.
+    assert failed <= 8
+
+
+# --- where it is shown ------------------------------------------------------------------------------------------------
+
+
+def result_of(*texts: str) -> Any:
+    limits = [asked(text) | {"cells": [0, 1]} for text in texts]
+    return record(*cell(0, 15), *cell(1, 25), thresholds=limits)
+
+
+def test_a_report_says_it_first_and_has_a_row_for_each_cell() -> None:
+    whole = result_of("mean(rtt) > 20ms", "mean(rtt) > 30ms")
+    result = analyse(whole)
+    sentences = [threshold_sentence(one) for one in result.thresholds]
+    assert sentences[0].startswith("Fail: fail if mean(rtt) > 20ms: mean round-trip time is 25.0")
+    assert sentences[0].endswith("8 repetitions (loss 1%) (of 2 cells 1 pass, 1 fail).")
+    assert sentences[1].startswith("Pass: ")
+    (table,) = threshold_tables(result)
+    assert [row[:3] for row in table.rows] == [
+        ["Pass", "mean(rtt) > 20ms", "loss 0%"], ["Fail", "mean(rtt) > 20ms", "loss 1%"],
+        ["Pass", "mean(rtt) > 30ms", "loss 0%"], ["Pass", "mean(rtt) > 30ms", "loss 1%"],
+    ]  # fmt: skip
+    page = render_html(whole, result)
+    assert '<div class="banner bad">Fail: fail if mean(rtt) &gt; 20ms' in page
+    assert '<div class="banner good">Pass: fail if mean(rtt) &gt; 30ms' in page
+    text = render(result, width=200)
+    assert text.index("Fail: fail if") < text.index("2 cells, 16 repetitions")
+
+
+def test_many_thresholds_that_are_kept_have_one_sentence() -> None:
+    result = analyse(result_of("mean(rtt) > 20ms", *(f"mean(rtt) > {bound}ms" for bound in range(31, 36))))
+    said = threshold_sentences(result.thresholds)
+    assert [verdict for verdict, _ in said] == ["fail", "pass"]
+    assert said[1][1] == "Pass: 5 thresholds, each listed in the table of thresholds."
+
+
+def test_junit_has_a_case_for_each_cell_and_each_cell_of_each_threshold() -> None:
+    limits = [asked(text) | {"cells": [0, 1]} for text in ("mean(rtt) > 20ms", "mean(rtt) > 25.05ms")]
+    bad = run(2, None, {"path.loss": "\x01<2>%"})
+    result = analyse(record(*cell(0, 15), *cell(1, 25), bad, thresholds=limits))
+    for require_answer, failures, skipped in ((False, 1, 1), (True, 2, 0)):
+        root = Xml.fromstring(junit_text(result, require_answer=require_answer))
+        (suite,) = root
+        assert root.tag == "testsuites"
+        counts = {"tests": "7", "failures": str(failures), "errors": "1", "skipped": str(skipped)}
+        assert suite.attrib == {"name": "crosswind a-study"} | counts
+        assert [(case.get("name"), [child.tag for child in case]) for case in suite] == [
+            ("is measured (loss 0%)", []),
+            ("is measured (loss 1%)", []),
+            ("is measured (loss \ufffd<2>%)", ["error"]),
+            ("not mean(rtt) > 20ms (loss 0%)", ["system-out"]),
+            ("not mean(rtt) > 20ms (loss 1%)", ["failure"]),
+            ("not mean(rtt) > 25.05ms (loss 0%)", ["system-out"]),
+            ("not mean(rtt) > 25.05ms (loss 1%)", ["failure" if require_answer else "skipped"]),
+        ]
+    message = suite.findall("testcase/failure")[1].get("message") or ""
+    assert "more would tell" in message
+    assert "8 repetitions" in message
+
+
+def test_a_threshold_without_a_cell_is_an_error_in_junit() -> None:
+    result = analyse(record(*cell(0, 15), thresholds=[asked("mean(rtt) > 20ms") | {"cells": []}]))
+    (error,) = Xml.fromstring(junit_text(result, require_answer=False)).findall("testsuite/testcase/error")
+    assert "the run has no cell that it is about" in (error.get("message") or "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("run", "--resume", "--fail-if", "mean(rtt) > 1s"), "--resume takes no --fail-if"),
+        (("run", "echo", "--no-report", "--junit", "x.xml"), "--no-report judges nothing"),
+        (("run", "echo", "--fail-if", "mean(rt) > 1s"), "--fail-if 'mean(rt) > 1s': threshold[1].fail_if"),
+        (
+            ("run", "echo", "--clock", "virtual", "--fail-if", "mean(cpu_client) > 1s"),
+            "is not measured in virtual time",
+        ),
+    ],
+)
+def test_bad_options(
+    crosswind: Callable[..., tuple[int, str, str]], options: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    status, out, err = crosswind(*options)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert not list((tmp_path / "work").iterdir())
