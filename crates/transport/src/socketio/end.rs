@@ -1,6 +1,7 @@
 //! One end of a Socket.IO session: the state machine, what it runs over, and its clock.
 
-use super::pipe::{Pipe, Received};
+use super::pipe::Pipe;
+use super::polling_session::Moved;
 use crate::error::Outcome;
 use crate::runtime::single_stream::{Duplex, poll_part, put_message};
 use crate::runtime::tasks::Tasks;
@@ -86,9 +87,12 @@ impl End {
         while self.session.poll_payload().is_some() {}
     }
 
-    /// Sends these before anything else.
-    pub(super) fn send_first(&mut self, payloads: Vec<Payload>) {
-        payloads.into_iter().rev().for_each(|payload| self.unsent.push_front(payload));
+    /// Server: goes on where the client has moved. Sends `unsent` before anything else.
+    pub(super) fn resume(&mut self, unsent: Vec<Payload>, received: &[Payload]) {
+        unsent.into_iter().rev().for_each(|payload| self.unsent.push_front(payload));
+        for payload in received {
+            self.handle(payload);
+        }
     }
 
     /// Client, upgrading: waits for the answer to its probe.
@@ -150,8 +154,14 @@ impl End {
         })
     }
 
-    /// Sends what there is to send.
+    /// Sends what there is to send, where the other end is now.
     fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+        if let Pipe::Polling(polling) = &mut self.pipe
+            && let Some(Moved { socket, received, unsent }) = polling.take_moved()
+        {
+            self.pipe = Pipe::WebSocket(socket);
+            self.resume(unsent, &received);
+        }
         while let Some(payload) = self.session.poll_payload() {
             self.unsent.push_back(payload);
         }
@@ -189,8 +199,7 @@ impl End {
                 None => {}
             }
             match self.pipe.poll_payload(context) {
-                Poll::Ready(Ok(Received::Payload(payload))) => self.handle(&payload),
-                Poll::Ready(Ok(Received::Moved(unsent))) => self.send_first(unsent),
+                Poll::Ready(Ok(payload)) => self.handle(&payload),
                 Poll::Ready(Err(_)) if self.left => self.set_over(&CloseReason::Local),
                 Poll::Ready(Err(e)) => {
                     self.pipe_error = Some(e);

@@ -1,7 +1,7 @@
 //! What carries the payloads of a session.
 
 use super::frames::Frames;
-use super::polling_session::{Next, PollingPipe};
+use super::polling_session::PollingPipe;
 use crate::TransportError;
 use crate::websocket::Socket;
 use crosswind_socketio::Payload;
@@ -14,13 +14,6 @@ pub(super) enum Pipe {
     WebTransport(Box<Frames>),
     /// Requests of HTTP, until the session moves to a WebSocket.
     Polling(Box<PollingPipe>),
-}
-
-/// What a pipe brings next.
-pub(super) enum Received {
-    Payload(Payload),
-    /// The session has moved from polling to a WebSocket, which has to send these first.
-    Moved(Vec<Payload>),
 }
 
 impl Pipe {
@@ -54,22 +47,15 @@ impl Pipe {
     }
 
     /// The next payload.
-    pub(super) fn poll_payload(&mut self, context: &mut Context<'_>) -> Poll<Result<Received, TransportError>> {
-        let received = match self {
-            Self::WebSocket(socket) => Received::Payload(match ready!(socket.poll_message(context))? {
+    pub(super) fn poll_payload(&mut self, context: &mut Context<'_>) -> Poll<Result<Payload, TransportError>> {
+        match self {
+            Self::WebSocket(socket) => Poll::Ready(Ok(match ready!(socket.poll_message(context))? {
                 Message::Text(text) => Payload::Text(text.as_str().to_owned()),
                 message => Payload::Binary(message.into_data()),
-            }),
-            Self::WebTransport(frames) => Received::Payload(ready!(frames.poll_payload(context))?),
-            Self::Polling(polling) => match ready!(polling.poll_next(context))? {
-                Next::Payload(payload) => Received::Payload(payload),
-                Next::Moved(socket, unsent) => {
-                    *self = Self::WebSocket(socket);
-                    Received::Moved(unsent)
-                }
-            },
-        };
-        Poll::Ready(Ok(received))
+            })),
+            Self::WebTransport(frames) => frames.poll_payload(context),
+            Self::Polling(polling) => polling.poll_payload(context),
+        }
     }
 
     /// Tells the other end that nothing more will be sent.

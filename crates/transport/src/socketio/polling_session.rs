@@ -47,7 +47,7 @@ struct State {
     unsent_bytes: usize,
     place: Place,
     /// Where the client has moved, for the connection that has the session.
-    socket: Option<Socket>,
+    socket: Option<Box<Socket>>,
     /// The session belongs to a connection, which keeps its heartbeat.
     claimed: bool,
     closed: bool,
@@ -165,12 +165,16 @@ impl PollingSession {
         self.changed.notify_waiters();
     }
 
-    /// The client has not moved.
-    pub(super) fn cancel_move(&self) {
+    /// The client has not moved. Says whether it has sent its first message meanwhile: then the session belongs to the caller's
+    /// connection from now on.
+    pub(super) fn cancel_move(&self) -> bool {
         let mut state = self.lock();
         if state.place == Place::Moving {
             state.place = Place::Polling;
         }
+        let claims = state.place == Place::Polling && !state.claimed && !state.received.is_empty();
+        state.claimed |= claims;
+        claims
     }
 
     /// The client has moved, for the first time. A session that belongs to no connection yet is given back, with its socket.
@@ -180,13 +184,16 @@ impl PollingSession {
             let cause = "the session has moved before";
             return Err(TransportError::with("cannot move a session to WebSocket", Outcome::Protocol, cause));
         }
+        let socket = Box::new(socket);
         if state.claimed {
             state.socket = Some(socket);
             wake(&mut state.receiver);
+            wake(&mut state.sender);
             return Ok(None);
         }
-        let (received, unsent) = (std::mem::take(&mut state.received).into(), std::mem::take(&mut state.unsent));
-        Ok(Some(Unclaimed { socket, joined: state.joined, received, unsent }))
+        // Nobody would see what is posted from now on.
+        state.closed = true;
+        Ok(Some(Unclaimed { joined: state.joined, moved: state.take_moved(socket) }))
     }
 
     fn close(&self) -> MutexGuard<'_, State> {
@@ -198,15 +205,27 @@ impl PollingSession {
     }
 }
 
-/// A session that moved before it belonged to a connection.
-pub(super) struct Unclaimed {
-    pub(super) socket: Socket,
-    pub(super) joined: bool,
+/// A session that has moved to a WebSocket.
+pub(super) struct Moved {
+    pub(super) socket: Box<Socket>,
+    /// What its client has posted, and nobody has seen.
     pub(super) received: Vec<Payload>,
+    /// What its client has not fetched: it is sent over the WebSocket, before anything else.
     pub(super) unsent: Vec<Payload>,
 }
 
+/// One that moved before it belonged to a connection.
+pub(super) struct Unclaimed {
+    pub(super) joined: bool,
+    pub(super) moved: Moved,
+}
+
 impl State {
+    fn take_moved(&mut self, socket: Box<Socket>) -> Moved {
+        let (received, unsent) = (std::mem::take(&mut self.received).into(), std::mem::take(&mut self.unsent));
+        Moved { socket, received, unsent }
+    }
+
     /// Takes a packet, if the client may send it now.
     fn accept(&mut self, payload: Payload, socket_sid: &str) -> bool {
         match Packet::parse(&payload) {
@@ -276,17 +295,19 @@ impl PollingPipe {
         Poll::Pending
     }
 
-    pub(super) fn poll_next(&mut self, context: &Context<'_>) -> Poll<Result<Next, TransportError>> {
+    /// What there is to be taken to where the client has moved, once.
+    pub(super) fn take_moved(&mut self) -> Option<Moved> {
+        let mut state = self.session.lock();
+        let socket = state.socket.take()?;
+        Some(state.take_moved(socket))
+    }
+
+    pub(super) fn poll_payload(&mut self, context: &Context<'_>) -> Poll<Result<Payload, TransportError>> {
         let mut state = self.session.lock();
         if let Some(payload) = state.received.pop_front() {
             state.received_bytes -= payload.as_bytes().len();
             self.session.changed.notify_waiters();
-            return Poll::Ready(Ok(Next::Payload(payload)));
-        }
-        if let Some(socket) = state.socket.take() {
-            wake(&mut state.sender);
-            let unsent = std::mem::take(&mut state.unsent);
-            return Poll::Ready(Ok(Next::Moved(Box::new(socket), unsent)));
+            return Poll::Ready(Ok(payload));
         }
         if state.closed {
             return Poll::Ready(Err(TransportError::closed("cannot receive")));
@@ -315,13 +336,6 @@ impl Drop for PollingPipe {
         drop(self.session.close());
         self.sessions.remove(&self.session.handshake.sid);
     }
-}
-
-/// What comes next of a session that polls.
-pub(super) enum Next {
-    Payload(Payload),
-    /// It has moved; these are to be sent there.
-    Moved(Box<Socket>, Vec<Payload>),
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::end::End;
 use super::pipe::Pipe;
-use super::polling_session::{PollingPipe, PollingSession, PollingSessions, Posted};
+use super::polling_session::{PollingPipe, PollingSession, PollingSessions, Posted, Unclaimed};
 use super::{Accepting, PATH, new_handshake, new_sid};
 use crate::TransportError;
 use crate::error::Outcome;
@@ -110,7 +110,7 @@ pub(super) async fn serve(
 async fn upgrade(
     served: hyper::Result<()>,
     requested: &Requested,
-    sessions: &PollingSessions,
+    sessions: &Arc<PollingSessions>,
     accepting: Accepting,
 ) -> Result<End, TransportError> {
     let what = "cannot accept a session";
@@ -125,15 +125,18 @@ async fn upgrade(
     };
     let socket = upgrade.socket(accepting.max_message_bytes).await?;
     let mut end = if let Some(session) = session {
-        let moved = move_session(&session, socket, accepting.kind).await;
-        if moved.is_err() {
-            session.cancel_move();
+        match move_session(&session, socket, accepting.kind).await {
+            Ok(Some(end)) => {
+                sessions.remove(&session.handshake.sid);
+                end
+            }
+            Ok(None) => return Err(TransportError::closed("the session has its stream")),
+            Err(_) if session.cancel_move() => {
+                let pipe = Pipe::Polling(Box::new(PollingPipe::new(Arc::clone(&session), Arc::clone(sessions))));
+                polling_end(pipe, accepting.kind, &session, true)?
+            }
+            Err(e) => return Err(e),
         }
-        let Some(end) = moved? else {
-            return Err(TransportError::closed("the session has its stream"));
-        };
-        sessions.remove(&session.handshake.sid);
-        end
     } else {
         let (handshake, sid) = (new_handshake(Vec::new(), accepting.max_message_bytes)?, new_sid()?);
         End::new(Pipe::WebSocket(Box::new(socket)), accepting.kind, true, |now_ns| {
@@ -161,12 +164,9 @@ async fn move_session(session: &PollingSession, mut socket: Socket, kind: Kind) 
     if receive_text(&mut socket).await? != "5" {
         return Err(unexpected());
     }
-    let Some(unclaimed) = session.finish_move(socket)? else { return Ok(None) };
-    let mut end = polling_end(Pipe::WebSocket(Box::new(unclaimed.socket)), kind, session, unclaimed.joined)?;
-    end.send_first(unclaimed.unsent);
-    for payload in &unclaimed.received {
-        end.handle(payload);
-    }
+    let Some(Unclaimed { joined, moved }) = session.finish_move(socket)? else { return Ok(None) };
+    let mut end = polling_end(Pipe::WebSocket(moved.socket), kind, session, joined)?;
+    end.resume(moved.unsent, &moved.received);
     Ok(Some(end))
 }
 

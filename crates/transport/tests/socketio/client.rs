@@ -1,17 +1,14 @@
-//! A client of Socket.IO that moves from polling to WebSocket, against a server that follows a script: whatever the server sends
-//! meanwhile, and however it sends it, arrives once and in order. The rules of the protocol are tested in tests/peers.
-#![allow(clippy::unwrap_used)] // helpers of tests, where a failure is a failed test
+//! Our client against a server that follows a script.
 
+use crate::{PATIENCE, run};
 use crosswind_socketio::{Packet, Payload, encode_polling};
-use crosswind_transport::{Driver, Outcome, Purpose, Settings, find};
+use crosswind_transport::{Outcome, Purpose, Settings, find};
 use futures_util::{SinkExt, StreamExt};
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::accept_async;
 use tokio_tungstenite::tungstenite::Message;
 
-const PATIENCE: Duration = Duration::from_secs(30);
 const OPEN: &str =
     r#"0{"sid":"a","upgrades":["websocket"],"pingInterval":25000,"pingTimeout":20000,"maxPayload":1000000}"#;
 const JOINED: &str = r#"40{"sid":"b"}"#;
@@ -46,7 +43,7 @@ fn seen(received: &[&str], sent: &[&str]) -> Seen {
 }
 
 fn play(script: &Script) -> Result<Seen, Outcome> {
-    let work = async {
+    run(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = listener.local_addr().unwrap();
         let settings = Settings { polling: true, ..Settings::default() };
@@ -64,8 +61,7 @@ fn play(script: &Script) -> Result<Seen, Outcome> {
             }
         })
         .map(|(sent, (received, end))| Seen { received, end, sent })
-    };
-    Driver::Reactor.run(async { tokio::time::timeout(PATIENCE, work).await.unwrap() }).unwrap()
+    })
 }
 
 async fn serve(listener: TcpListener, script: &Script) -> Vec<String> {
