@@ -8,7 +8,8 @@ import pytest
 from crosswind.cell import doctor
 from crosswind.cli import main
 from crosswind.errors import DiskError, EngineError
-from crosswind.peers import install
+from crosswind.peers import install, programs
+from crosswind.peers.chromium.browser import find_chromium
 from crosswind.peers.node.install import (
     deno_program,
     install_packages,
@@ -47,6 +48,8 @@ class Machine:
         monkeypatch.setenv("LOG", str(self.log))
         monkeypatch.setenv("BIN", str(self.bin))
         monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+        monkeypatch.delenv("CROSSWIND_CHROMIUM", raising=False)
+        monkeypatch.setattr(programs, "_CHROMIUM_PLACES", ())
 
     def put(self, name: str, text: str = "#!/bin/sh\n") -> None:
         path = self.bin / name
@@ -144,3 +147,33 @@ def test_the_doctor_says_what_peers_lack(machine: Machine) -> None:
     install_packages()
     found = doctor._npm_packages()
     assert (found.ok, found.detail) == (True, "socket.io 1.2.3, socket.io-client 1.2.3, ws 1.2.3")
+
+
+def chromium_check() -> tuple[bool, str, str | None]:
+    (check,) = [doctor._program(*row) for row in doctor._PROGRAMS if row[0] == "chromium"]
+    return check.ok, check.detail, check.hint
+
+
+@pytest.mark.parametrize("name", ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"])
+def test_chromium_has_many_names(machine: Machine, name: str) -> None:
+    assert (install.missing_programs(), chromium_check()[:2]) == (["chromium", "node", "npm"], (False, "not found"))
+    machine.put(name, "#!/bin/sh\necho Chromium 156.0.1.2\n")
+    assert find_chromium() == str(machine.bin / name)
+    assert (install.missing_programs(), chromium_check()) == (["node", "npm"], (True, "156.0.1.2", None))
+
+
+def test_the_environment_names_chromium(machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mine = tmp_path / "my-browser"
+    mine.write_text("#!/bin/sh\necho Chromium 157.0.1.2\n", encoding="utf-8")
+    mine.chmod(0o755)
+    monkeypatch.setenv("CROSSWIND_CHROMIUM", str(mine))
+    machine.put("chromium", "#!/bin/sh\necho Chromium 156.0.1.2\n")
+    assert find_chromium() == str(mine)
+    assert (install.missing_programs(), chromium_check()) == (["node", "npm"], (True, "157.0.1.2", None))
+    mine.unlink()
+    wrong, hint = f"CROSSWIND_CHROMIUM names {mine}, which is no program", "unset it, or correct it"
+    assert chromium_check() == (False, wrong, hint)
+    for ask in (find_chromium, install.missing_programs):
+        with pytest.raises(EngineError) as caught:
+            ask()
+        assert (caught.value.message, caught.value.hint) == (wrong, hint)

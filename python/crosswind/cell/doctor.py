@@ -7,10 +7,9 @@ packages of this Python.
 import json
 import platform
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -21,6 +20,7 @@ from crosswind.cell.guests import try_kernel
 from crosswind.cell.kernels import Kernel, build_hint, installed_kernels, kernels_directory
 from crosswind.errors import CrosswindError, EngineError
 from crosswind.peers.node.install import deno_version, package_versions
+from crosswind.peers.programs import find_program
 
 REQUIRED = frozenset({"python", "crosswind-cell", "namespaces", "tun"})
 """Without these no cell runs on the machine's clock. Everything else widens what can be measured or how well."""
@@ -40,15 +40,11 @@ _NAMES = {
     "kernel": "kernel",
 }
 
-_PROGRAMS: tuple[tuple[str, Sequence[str], str], ...] = (
-    (
-        "chromium",
-        ("chromium", "chromium-browser", "google-chrome"),
-        "the peer chromium; `make browser` or `crosswind browser install`",
-    ),
-    ("node", ("node", "nodejs"), "the peer node; `make browser` or `crosswind browser install`"),
-    ("tshark", ("tshark",), "reads the captures of --capture; `apt install tshark`"),
-    ("iperf3", ("iperf3",), "checks rates independently; `apt install iperf3`"),
+_PROGRAMS: tuple[tuple[str, str], ...] = (
+    ("chromium", "the peer chromium; `make browser` or `crosswind browser install`"),
+    ("node", "the peer node; `make browser` or `crosswind browser install`"),
+    ("tshark", "reads the captures of --capture; `apt install tshark`"),
+    ("iperf3", "checks rates independently; `apt install iperf3`"),
 )
 
 _PACKAGES: tuple[tuple[str, str], ...] = (
@@ -181,8 +177,11 @@ def _probe(binary: Path) -> dict[str, _Finding]:
     }
 
 
-def _program(name: str, commands: Sequence[str], use: str) -> Check:
-    found = next((place for command in commands if (place := shutil.which(command))), None)
+def _program(name: str, use: str) -> Check:
+    try:
+        found = find_program(name)
+    except EngineError as error:
+        return Check(name, False, False, error.message, error.hint)
     if found is None:
         return Check(name, False, False, "not found", f"for {use}")
     return Check(name, True, False, _program_version(found) or found)

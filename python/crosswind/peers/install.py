@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 from crosswind.errors import EngineError
 from crosswind.peers.node.install import install_packages
+from crosswind.peers.programs import find_program
 
 DEBIAN_PACKAGES: Mapping[str, str] = MappingProxyType({"chromium": "chromium", "node": "nodejs", "npm": "npm"})
 """Which package of Debian brings a program."""
-_OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome"), "node": ("nodejs",)}
 _APT_TIMEOUT_S = 1200
 
 
@@ -35,8 +35,11 @@ def install(say: Callable[[str], None]) -> None:
 
 
 def missing_programs() -> list[str]:
-    """The programs that are not on PATH, by the names of `DEBIAN_PACKAGES`."""
-    return [name for name in DEBIAN_PACKAGES if not any(map(shutil.which, (name, *_OTHER_NAMES.get(name, ()))))]
+    """The programs that are not there, by the names of `DEBIAN_PACKAGES`.
+
+    Raises: EngineError when the environment names one that is not there.
+    """
+    return [name for name in DEBIAN_PACKAGES if find_program(name) is None]
 
 
 def _apt_install(packages: list[str]) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import fcntl
 import os
-import shutil
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -16,17 +15,13 @@ from crosswind.peers.chromium.errors import ChromiumError
 from crosswind.peers.chromium.flags import flags
 from crosswind.peers.chromium.job import Job
 from crosswind.peers.chromium.profile import profile
+from crosswind.peers.programs import CHROMIUM, find_program
 
-EXECUTABLE = "CROSSWIND_CHROMIUM"
-"""The environment variable that names the program."""
 EXTRA_FLAGS = "CROSSWIND_CHROMIUM_FLAGS"
 """The environment variable with further flags."""
 OLDEST = 132
 """The first version whose `--headless` is the whole browser. Older ones are not tested."""
 
-_PLACES = ("/usr/lib/chromium/chromium", "/usr/lib64/chromium-browser/chromium-browser", "/opt/google/chrome/chrome")
-"""The programs themselves, without the shell scripts that start them with a user's flags."""
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _PIPE_DESCRIPTORS = (3, 4)
 _LOG_BYTES = 4000
 _LOG_LINES = 3
@@ -41,20 +36,17 @@ class Browser:
 
 
 def find_chromium() -> str:
-    """Return the path of the program. Raises: ChromiumError when there is none."""
-    if named := os.environ.get(EXECUTABLE):
-        if found := shutil.which(named):
-            return found
-        raise ChromiumError(f"{EXECUTABLE} names {named}, which is no program", hint="unset it, or correct it")
-    places = (*_PLACES, *_NAMES)
-    if found := next(filter(None, map(shutil.which, places)), None):
-        return found
-    raise ChromiumError("Chromium is not installed", hint=f"apt-get install chromium, or set {EXECUTABLE} to its path")
+    """Return the path of the program. Raises: CrosswindError when there is none."""
+    found = find_program("chromium")
+    if found is None:
+        hint = f"apt-get install chromium, or set {CHROMIUM} to its path"
+        raise ChromiumError("Chromium is not installed", hint=hint)
+    return found
 
 
 @contextlib.contextmanager
 def browser(job: Job) -> Iterator[Browser]:
-    """A browser for this job. Raises: ChromiumError when it does not start, or ends before its use does."""
+    """A browser for this job. Raises: CrosswindError when it does not start, or ends before its use does."""
     program = find_chromium()
     extra = os.environ.get(EXTRA_FLAGS, "").split()
     with profile() as directory, _log(job.directory) as log:
@@ -77,7 +69,7 @@ def _version(devtools: DevTools) -> str:
     version = product.partition("/")[2]
     if int(version.partition(".")[0] or 0) < OLDEST:
         raise ChromiumError(
-            f"Chromium {version} is too old", hint=f"install version {OLDEST} or later, or set {EXECUTABLE} to one"
+            f"Chromium {version} is too old", hint=f"install version {OLDEST} or later, or set {CHROMIUM} to one"
         )
     return version
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from crosswind.cache import cache_directory
 from crosswind.errors import DiskError, EngineError
+from crosswind.peers.programs import find_program
 
 HINT = "`make browser` or `crosswind browser install` installs it"
 NPM_TIMEOUT_S = 600
@@ -58,7 +59,7 @@ def deno_version() -> str:
 
 def node_program() -> str:
     """Node, of the system. Raises: EngineError when there is none."""
-    found = shutil.which("node") or shutil.which("nodejs")
+    found = find_program("node")
     if found is None:
         raise EngineError("Node is not installed", hint=HINT)
     return found
