@@ -36,6 +36,24 @@ def test_their_client_does_not_wait_for_the_upgrade(ours: Ours, peers: Peers, pa
     called.assert_ok(sizes)
 
 
+def test_their_client_loses_nothing_while_it_moves(ours: Ours, peers: Peers) -> None:
+    transport = "socketio-websocket"
+    transports = ["polling", "websocket"]
+    called = peers.call("socketio", transport, ours.serve(transport), (1,), transports=transports, moving=True)
+    called.assert_ok((1,))
+    moved = [line for line in called.lines if line.get("event") == "moved"]
+    # There were texts while it polled, between the answer to its probe and its move, and afterwards.
+    assert moved == [{"event": "moved", "outcome": "ok", "moments": ["polling", "upgrading", "websocket"]}]
+
+
+def test_our_client_loses_nothing_while_it_moves(ours: Ours, peers: Peers) -> None:
+    transport = "socketio-websocket"
+    # Our client takes them for answers, whose sizes and contents it checks.
+    server = peers.serve("socketio", transport, unasked={"connection": [1, 2], "upgrading": [3], "upgrade": [4]})
+    ours.call(transport, server, (1, 2, 3, 4), payload="text", polling=True).assert_ok((1, 2, 3, 4))
+    assert server.until("upgraded")["transport"] == "websocket"
+
+
 @PAYLOADS
 def test_their_client_only_polls(ours: Ours, peers: Peers, payload: str) -> None:
     transport = "socketio-websocket"

@@ -13,6 +13,8 @@ export const SERVER_OPTIONS = {
   // After so many messages, when one more comes: "close" or "kill".
   end: null,
   after: 0,
+  // Instead of answers: texts of these sizes, when the client connects, has sent its probe, or has moved to WebSocket.
+  unasked: null,
 };
 
 export const CLIENT_OPTIONS = {
@@ -27,6 +29,8 @@ export const CLIENT_OPTIONS = {
   name: "message",
   sizes: [],
   payload: "binary",
+  // Before the sizes: sends texts from when it is connected until some have gone by WebSocket, without waiting for answers.
+  moving: false,
   // After the messages: "orderly" or "killed".
   end: "orderly",
 };
@@ -37,6 +41,10 @@ export function echo(io, given) {
     const engine = socket.conn;
     peer.say({ event: "connected", transport: engine.transport.name, protocol: engine.protocol });
     engine.on("upgrade", (transport) => peer.say({ event: "upgraded", transport: transport.name }));
+    if (given.unasked !== null) {
+      sendUnasked(socket, given.unasked);
+      return;
+    }
     let count = 0;
     socket.onAny((name, ...sent) => {
       if (given.end !== null && count === given.after) {
@@ -51,6 +59,49 @@ export function echo(io, given) {
     });
     socket.on("disconnect", (reason) => peer.say({ event: "closed", reason }));
   });
+}
+
+function sendUnasked(socket, { connection, upgrading, upgrade }) {
+  const send = (sizes) => sizes.forEach((size) => socket.emit("message", "x".repeat(size)));
+  send(connection);
+  socket.conn.once("upgrading", () => send(upgrading));
+  socket.conn.once("upgrade", () => send(upgrade));
+}
+
+/** Has the client begin its move to WebSocket when it is told to, instead of as soon as it polls. */
+function holdMove(engine) {
+  const probe = engine._probe.bind(engine);
+  const held = new Promise((resolve) => (engine._probe = (name) => resolve(() => probe(name))));
+  return async () => (await held)();
+}
+
+/** Texts that a session's move overtakes: as many as fit in until it has moved, and ten more. Each comes back once, in order. */
+async function sendMoving(socket, move) {
+  const [sent, received] = [[], []];
+  const moments = { polling: 0, upgrading: 0, websocket: 0 };
+  const { engine } = socket.io;
+  const back = new Promise((resolve) => {
+    socket.on("moving", (text) => {
+      received.push(text);
+      if (moments.websocket === 10 && received.length === sent.length) resolve();
+    });
+  });
+  const send = (moment) => {
+    moments[moment] += 1;
+    sent.push(`${sent.length}`);
+    socket.emit("moving", sent.at(-1));
+  };
+  engine.once("upgrading", () => send("upgrading"));
+  for (let turn = 0; engine.transport.name === "polling"; turn += 1) {
+    send("polling");
+    if (turn === 10) await move();
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  while (moments.websocket < 10) send("websocket");
+  await back;
+  const outcome = received.join() === sent.join() ? "ok" : "different";
+  const some = Object.keys(moments).filter((moment) => moments[moment] > 0);
+  peer.say({ event: "moved", outcome, moments: some });
 }
 
 /** Sends a message of each size and checks what comes back. */
@@ -70,9 +121,11 @@ export async function call(socket, given) {
       resolve();
     });
   });
+  const move = given.moving ? holdMove(socket.io.engine) : null;
   await new Promise((resolve) => socket.once("connect", resolve));
   peer.say({ event: "connected", transport: socket.io.engine.transport.name });
   if (given.upgraded) await upgraded;
+  if (given.moving) await sendMoving(socket, move);
   for (const size of given.sizes) {
     const sent = peer.message(size, given.payload);
     const back = new Promise((resolve) => socket.once(given.name, (...received) => resolve(received)));
