@@ -3,11 +3,10 @@
     python -m coverage.table docs/statistics.md [--trials 2000]
 
 tries every procedure on every distribution, size and dependence, and writes the shares between the markers
-`<!-- coverage -->` and `<!-- end -->`. Every number is seeded: the same program gives the same table.
+`<!-- table: coverage -->` and `<!-- end -->`. Every number is seeded: the same program gives the same table.
 """
 
 import argparse
-import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from coverage.procedures import FACTOR, LEVEL, MARGIN, PERMUTED, Tally, tallies
 from coverage.worlds import SHARED, WORLDS, Size
+from crosswind.sections import fill_sections
 
 UNITS = (3, 5, 10, 20, 30, 100)
 DEPENDENCE = ((1, 0.0), (100, 0.0), (100, 0.2))
@@ -25,8 +25,6 @@ COMPARISONS = (
     "difference", "ratio", "unpaired", "median, paired", "p95, paired", "shift", "shift, unpaired", "Cliff",
 )  # fmt: skip
 TESTS = ("false alarm", "false alarm, unpaired", "TOST error", "power", "power, unpaired")
-
-_SECTION = re.compile(r"(<!-- coverage -->\n).*?(<!-- end -->)", re.DOTALL)
 
 Cell = tuple[str, Size]
 
@@ -100,7 +98,7 @@ def main() -> None:
             print(f"{done} of {len(cells)}: {cell[0]}, {cell[1]}", flush=True)
     page = asked.page.read_text(encoding="utf-8")
     text = text_of(found, asked.trials)
-    asked.page.write_text(_SECTION.sub(lambda part: f"{part[1]}{text}{part[2]}", page), encoding="utf-8")
+    asked.page.write_text(fill_sections(page, "table", {"coverage": lambda: text}), encoding="utf-8")
 
 
 if __name__ == "__main__":

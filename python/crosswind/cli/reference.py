@@ -5,7 +5,6 @@
 writes it anew between its markers. The rest of the page is written by hand.
 """
 
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,13 +13,12 @@ import click
 
 from crosswind.cli import cli
 from crosswind.cli.settings import options
-
-_SECTION = re.compile(r"(<!-- commands -->\n).*(<!-- end of commands -->)", re.DOTALL)
+from crosswind.sections import fill_sections
 
 
 def with_commands(page: str) -> str:
     """A page with the section between its markers written anew."""
-    return _SECTION.sub(lambda found: f"{found[1]}{section()}{found[2]}", page)
+    return fill_sections(page, "table", {"commands": section})
 
 
 def section() -> str:

@@ -6,7 +6,6 @@ writes them anew between their markers, `<!-- table: NAME -->` and `<!-- end -->
 rest of the page is written by hand.
 """
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,8 +13,8 @@ from pathlib import Path
 from crosswind.analysis.result import schema_text
 from crosswind.metrics import METRICS, STATISTICS, Per
 from crosswind.quantities import UNITS
+from crosswind.sections import fill_sections
 
-_SECTION = re.compile(r"(<!-- table: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _PER = {
     Per.EXCHANGE: "exchange",
     Per.REPETITION: "repetition",
@@ -26,7 +25,7 @@ _PER = {
 
 def with_tables(page: str) -> str:
     """A page with the tables between its markers written anew. Raises: KeyError for a table that does not exist."""
-    return _SECTION.sub(lambda found: f"{found[1]}{TABLES[found['name']]()}{found[3]}", page)
+    return fill_sections(page, "table", TABLES)
 
 
 def metrics_table() -> str:

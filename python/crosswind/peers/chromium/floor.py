@@ -11,7 +11,6 @@ import datetime
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import time
@@ -25,8 +24,8 @@ from crosswind.catalog import catalog
 from crosswind.cell.binary import find_binary
 from crosswind.errors import CrosswindError
 from crosswind.peers.chromium.job import TRANSPORTS
+from crosswind.sections import fill_sections
 
-_SECTION = re.compile(r"(<!-- table: floor -->\n).*?(<!-- end -->)", re.DOTALL)
 _TIMEOUT_NS = 5_000_000_000
 
 
@@ -144,7 +143,7 @@ def main() -> None:
         print(lines)
         return
     page = asked.page.read_text(encoding="utf-8")
-    asked.page.write_text(_SECTION.sub(lambda part: f"{part[1]}{lines}\n{part[2]}", page), encoding="utf-8")
+    asked.page.write_text(fill_sections(page, "table", {"floor": lambda: f"{lines}\n"}), encoding="utf-8")
 
 
 if __name__ == "__main__":
