@@ -99,8 +99,8 @@ def test_what_is_the_same_every_time_is_not_left_open() -> None:
     assert (found.verdict, found.cases[0].constant) == ("no", True)
     assert found.cases[0].exceptions_at_most == pytest.approx(1 - 0.05 ** (1 / 6))
     assert answer_sentence(found) == (
-        "No: the mean round-trip time with b is the same as with a (10.00 ms) in all 6 repetitions; at most 39.3 % of "
-        "repetitions may differ, with 95 % confidence."
+        "No: the mean round-trip time with b is the same as with a (10.00 ms) in all 6 repetitions (sign test of 6 "
+        "pairs); at most 39.3 % of repetitions may differ, with 95 % confidence."
     )
     assert [same(6, yes=yes).verdict for yes in ("more", "different")] == ["no", "no"]
     assert same(6, yes="same", margin="5%", bound=0.05).verdict == "yes"
@@ -108,6 +108,29 @@ def test_what_is_the_same_every_time_is_not_left_open() -> None:
     # A difference that is the same every time is shown in the same way.
     assert (same(6, 9).verdict, same(6, 11).verdict) == ("yes", "no")
     assert same(6, 9, yes="different", margin="20%", bound=0.2).verdict == "no"
+    # Just at the margin neither is shown, however many repetitions there are.
+    at_margin = same(10, 12.5, yes="same", margin="25%", bound=0.25)
+    assert (at_margin.verdict, at_margin.cases[0].needed) == ("cannot tell", None)
+    assert answer_sentence(at_margin).endswith("would take more than 10\u202f000 repetitions.")
+
+
+def test_what_is_the_same_every_time_is_corrected_over_all_cases() -> None:
+    """Eight cases, of which seven are a yes: the last one is a no among eight that are not, as Holm's method has it."""
+
+    def mixed(repetitions: int) -> Answer:
+        cells = [
+            cell(2 * at + side, mean, level, spread=0, repetitions=repetitions, **{"workload.size": str(at)})
+            for at, other in enumerate([9.0] * 7 + [10.0])
+            for side, (mean, level) in enumerate(((10.0, "a"), (other, "b")))
+        ]
+        each = {"a": list(range(0, 16, 2)), "b": list(range(1, 16, 2))}
+        return answer_of(asked(each=each, cells=16, yes="different", margin="5%", bound=0.05), *cells)
+
+    # 2 * 0.5^9 is below 5 % by 8, 2 * 0.5^8 is not; a yes needs as many.
+    few, enough = mixed(8), mixed(9)
+    assert [case.verdict for case in few.cases] == ["cannot tell"] * 8
+    assert {case.needed for case in few.cases} == {9}
+    assert [case.verdict for case in enough.cases] == ["yes"] * 7 + ["no"]
 
 
 def test_two_repetitions_show_values_and_no_interval() -> None:

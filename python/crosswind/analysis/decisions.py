@@ -67,10 +67,9 @@ def decided(cases: Sequence[Case]) -> list[AnswerCase]:
     claims = {number: made for number, case in enumerate(cases) if (made := _claims(case)) is not None}
     tested = {number: made for number, made in claims.items() if not cases[number].is_exact}
     corrected = _corrected(tested)
-    undecided = sum(made.verdict == "cannot tell" for made in corrected.values())
-    return [
-        _with_verdict(case, claims.get(number), corrected.get(number), undecided) for number, case in enumerate(cases)
-    ]
+    verdicts = [made.verdict for made in corrected.values()]
+    open_ = _Open(*(max(len(verdicts) - verdicts.count(verdict), 1) for verdict in ("yes", "no")))
+    return [_with_verdict(case, claims.get(number), corrected.get(number), open_) for number, case in enumerate(cases)]
 
 
 def _corrected(tested: dict[int, _Claims]) -> dict[int, _Claims]:
@@ -79,14 +78,28 @@ def _corrected(tested: dict[int, _Claims]) -> dict[int, _Claims]:
     return {number: _Claims(*both) for number, both in zip(tested, zip(yes, no, strict=True), strict=True)}
 
 
-def _with_verdict(case: Case, made: _Claims | None, corrected: _Claims | None, undecided: int) -> AnswerCase:
+@dataclass(frozen=True)
+class _Open:
+    """Of how many tested cases each claim is not shown, by which Holm's method multiplies the next p-value."""
+
+    yes: int
+    no: int
+
+    def for_claim(self, made: _Claims | None) -> int:
+        """Of the claim that a case is nearer to; of both the larger number where nothing is known of it."""
+        if made is None:
+            return max(self.yes, self.no)
+        return self.yes if made.yes < made.no else self.no
+
+
+def _with_verdict(case: Case, made: _Claims | None, corrected: _Claims | None, open_: _Open) -> AnswerCase:
     final = corrected or made
     verdict = "cannot tell" if final is None else final.verdict
     update: dict[str, object] = {"verdict": verdict}
     if corrected is not None:
         update |= {"p_yes": corrected.yes, "p_no": corrected.no}
     if verdict == "cannot tell":
-        update["needed"] = _needed(case, max(undecided, 1), is_tested=made is not None)
+        update["needed"] = _needed(case, open_.for_claim(made), made)
     return case.made.model_copy(update=update)
 
 
@@ -116,10 +129,10 @@ def _two_sided(yes: float, no: float) -> _Claims:
     return _Claims(min(1.0, 2 * yes), min(1.0, 2 * no))
 
 
-def _needed(case: Case, tests: int, *, is_tested: bool) -> int | None:
+def _needed(case: Case, tests: int, made: _Claims | None) -> int | None:
     """Repetitions of each cell with which a test would probably decide, if the effect is what it seems to be.
 
-    None where no number would, or nothing is known of it. Args: tests: that are corrected for.
+    None where no number would, or nothing is known of it. Args: tests: that are corrected for. made: None: not tested.
     """
     effect, margin = case.effect, case.margin
     if effect is None or case.is_exact:
@@ -127,11 +140,14 @@ def _needed(case: Case, tests: int, *, is_tested: bool) -> int | None:
     alpha = ALPHA / tests
     # That there is an effect at all is tested before an interval is supported.
     fewest = max(effect.needed or 0 if margin else 0, MIN_UNITS)
-    if case.made.constant:
+    if case.made.constant and made is not None:
+        # Just at the margin neither claim is ever shown.
+        if min(made.yes, made.no) == 1:
+            return None
         return max(fewest, math.ceil(math.log2(2 / alpha)))
     if effect.units < 2:
         return fewest
-    if effect.error == 0 or (not is_tested and effect.shortage is not None and effect.needed is None):
+    if effect.error == 0 or (made is None and effect.shortage is not None and effect.needed is None):
         return None
     if case.question.yes in ("less", "more"):
         distance = abs(effect.value - (-margin if case.question.yes == "less" else margin))

@@ -100,9 +100,10 @@ def _extent(case: AnswerCase) -> str:
     if case.effect.is_exact:
         return "; both are exact"
     if case.constant:
-        most = percent(case.exceptions_at_most)
+        most, pairs = percent(case.exceptions_at_most), count(case.pairs)
         return (
-            f" in all {count(case.pairs)} repetitions; at most {most} of repetitions may differ, with 95 % confidence"
+            f" in all {pairs} repetitions (sign test of {pairs} pairs); at most {most} of repetitions may differ, with "
+            "95 % confidence"
         )
     sides = [side.value for side in (case.other, case.reference)]
     few = "" if case.effect.is_whole else ", too few for an interval"
