@@ -1,10 +1,14 @@
 """Claims of equivalence and the share of delayed exchanges, from study file to report."""
 
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 
-from crosswind.analysis import analyse
+from crosswind.analysis import analyse, collect
+from crosswind.analysis.asked import asked_of
+from crosswind.analysis.equivalences import equivalences_of
 from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
 from crosswind.report import estimates_frame
@@ -112,12 +116,101 @@ def test_too_few_exchanges_cannot_tell() -> None:
 
 def test_a_mean_that_cannot_be_estimated_cannot_tell_either() -> None:
     claim = CLAIM | {"metric": "rtt", "margin": "25%", "is_ratio": True, "bound": 0.25}
-    made = record(*cell(0, 0, "1", n=10)[:2], *cell(1, 0, "50", n=10)[:2], equivalences=[claim])
+    other = runs(
+        1, [echoes([20 * MS]), echoes([30 * MS])], {"path.loss": "0%", "workload.size": "50"}, parameters=CLOSED
+    )
+    made = record(*cell(0, 0, "1", n=10)[:2], *other, equivalences=[claim])
     (found,) = analyse(made).equivalences
     (pair,) = found.pairs
     assert (pair.verdict, pair.p, pair.p_holm) == ("cannot tell", None, None)
     assert pair.effect.reason == "an interval of a mean needs 3 repetitions, there are 2: 1 more"
     assert "1 without an interval" in equivalence_tables(analyse(made))[0].footnotes[-1]
+
+
+ALIKE = CLAIM | {"metric": "rtt", "margin": "25%", "is_ratio": True, "bound": 0.25}
+
+
+def alike(repetitions: int, *factors: float):
+    """Cells that are so many times as slow as the first one in every repetition, though repetitions differ."""
+    return [
+        made
+        for index, factor in enumerate(factors)
+        for made in runs(
+            index,
+            [echoes([round((20 + at) * factor * MS)] * 10) for at in range(repetitions)],
+            {"path.loss": "0%", "workload.size": str(index)},
+            parameters=CLOSED,
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("repetitions", "factors", "verdicts", "needed"),
+    [
+        # Alone 5 repetitions of one-sided 0.5^5.
+        (5, (1, 1), ["equivalent"], [None]),
+        (4, (1, 1), ["cannot tell"], [5]),
+        (2, (1, 1), ["cannot tell"], [5]),
+        # And 6 of two-sided 2 * 0.5^6.
+        (6, (1, 2), ["differs"], [None]),
+        (5, (1, 2), ["cannot tell"], [6]),
+        # Three pairs: 3 * 0.5^6 is below 5 %, 3 * 0.5^5 is not.
+        (6, (1, 1, 1), ["equivalent"] * 3, [None] * 3),
+        (5, (1, 1, 1), ["cannot tell"] * 3, [6] * 3),
+        # The one that is equivalent stands among three that are not, the first of two that differ too: 2 * 3 * 0.5^7.
+        (7, (1, 1, 2), ["equivalent", "differs", "differs"], [None] * 3),
+        (6, (1, 1, 2), ["equivalent", "cannot tell", "cannot tell"], [None, 7, 7]),
+        # Just at the margin no number of repetitions tells.
+        (100, (1, 1.25), ["cannot tell"], [None]),
+        (100, (1.25, 1), ["cannot tell"], [None]),
+    ],
+)  # fmt: skip
+def test_levels_that_are_alike_in_every_repetition_are_judged_by_how_often_it_was_seen(
+    repetitions: int, factors: tuple[float, ...], verdicts: list[str], needed: list[int | None]
+) -> None:
+    (claim,) = analyse(record(*alike(repetitions, *factors), equivalences=[ALIKE])).equivalences
+    assert [pair.verdict for pair in claim.pairs] == verdicts
+    assert [pair.needed for pair in claim.pairs] == needed
+    assert all(pair.constant for pair in claim.pairs)
+    assert claim.pairs[0].exceptions_at_most == pytest.approx(1 - 0.05 ** (1 / repetitions))
+
+
+def test_tables_say_that_most_repetitions_are_meant_and_what_would_decide() -> None:
+    (table,) = equivalence_tables(analyse(record(*alike(5, 1, 1, 1), equivalences=[ALIKE])))
+    assert table.rows[0][3:] == ["1.000 (in all 5 repetitions)", "0.094", "cannot tell"]
+    assert table.footnotes[-1] == (
+        "3 pairs of levels with the same effect in all 5 repetitions, so that no mean can be tested: sign test of 5 "
+        "pairs. The verdict is about most repetitions; at most 45.1 % of them may have another effect, with 95 % "
+        "confidence. Where neither is shown, 1 more repetition would decide among all that the study claims together."
+    )
+    (table,) = equivalence_tables(analyse(record(*alike(7, 1, 1.25), equivalences=[ALIKE])))
+    assert table.footnotes[-1].endswith("An effect just at the margin is not decided by any number of them.")
+
+
+def test_a_family_of_pairs_with_and_without_spread_seldom_has_a_wrong_verdict() -> None:
+    """Four levels: half of the repetitions of the second are 1.6 times as slow, so that it is not equivalent to any.
+
+    The others differ by a little noise or not at all. 120 runs; a wrong "equivalent" in 5 % of them, and three
+    standard errors of it.
+    """
+    rng = np.random.default_rng(11)
+    wrong = 0
+    for _ in range(120):
+        slow = np.where(rng.integers(0, 2, 8) == 1, 1.6, 1.0)
+        levels = [np.ones(8), slow, np.ones(8), 1 + 0.001 * rng.standard_normal(8)]
+        cells = [
+            made
+            for index, factors in enumerate(levels)
+            for made in runs(
+                index,
+                [echoes([round(20 * MS * factor)] * 2) for factor in factors],
+                {"path.loss": "0%", "workload.size": str(index)},
+                parameters=CLOSED,
+            )
+        ]
+        (claim,) = equivalences_of(asked_of(made := record(*cells, equivalences=[ALIKE])).equivalences, collect(made))
+        wrong += any(pair.verdict == "equivalent" and "1" in (pair.reference, pair.other) for pair in claim.pairs)
+    assert wrong <= 120 * 0.05 + 3 * math.sqrt(120 * 0.05 * 0.95)
 
 
 def test_ratios_of_means_are_held_against_a_ratio() -> None:

@@ -21,7 +21,7 @@ from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import ClaimPart, ClaimResult, ClaimVerdict, Interval, ModelPrediction
 from crosswind.metrics import METRICS
 from crosswind.stats import TooFewSamples, difference, estimate_of, ratio, refused
-from crosswind.stats.beyond import every_time, is_constant
+from crosswind.stats.beyond import every_time, is_constant, size_of
 
 ALPHA = 0.05
 
@@ -254,19 +254,12 @@ def _effect(claim: AskedClaim, reference: CellData, other: CellData, level: floa
     try:
         sides = reference.side(claim.metric), other.side(claim.metric)
         effect = (ratio if is_ratio else difference)(*sides, compared_statistic(claim.statistic))
-        if effect.shortage is not None and is_constant(effect, size=_size(reference, other, claim, is_ratio=is_ratio)):
+        if effect.shortage is not None and is_constant(effect, size=1.0 if is_ratio else size_of(*sides)):
             return Interval.of(every_time(effect, unit=unit, level=level))
         return Interval.of(estimate_of(effect, unit=unit, level=level))
     except TooFewSamples as error:
         n = sum(cell.samples[claim.metric].n for cell in (reference, other) if claim.metric in cell.samples)
         return Interval.of(refused(error.message, n=n, level=level, unit=unit))
-
-
-def _size(reference: CellData, other: CellData, claim: AskedClaim, *, is_ratio: bool) -> float:
-    """How large the compared numbers are, beside which rounding is nothing."""
-    if is_ratio:
-        return 1.0
-    return max(float(abs(cell.samples[claim.metric].values).max()) for cell in (reference, other))
 
 
 def _value(claim: AskedClaim, cell: CellData, level: float) -> Interval:

@@ -1,5 +1,6 @@
 """Whether the levels of a factor make a difference that matters: a study's claims, each against its margin."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,6 +21,7 @@ from crosswind.stats import (
     tost_ratio,
     tost_shares,
 )
+from crosswind.stats.beyond import share_limit
 from crosswind.stats.effect import Statistic
 
 ALPHA = 0.05
@@ -94,6 +96,7 @@ def _pair(test: _Test, factor: str, reference: CellData, other: CellData) -> Equ
         n = sum(cell.samples[name].values.size for cell in (reference, other) if name in cell.samples)
         effect = Interval.of(refused(error.message, n=n, level=1 - 2 * ALPHA, unit=unit))
     random = None if effect.is_exact else tested
+    constant = tested is not None and tested.is_constant
     return EquivalencePair(
         reference=reference.levels[factor],
         other=other.levels[factor],
@@ -105,6 +108,8 @@ def _pair(test: _Test, factor: str, reference: CellData, other: CellData) -> Equ
         p_holm=None,
         p_beyond=random.p_beyond if random else None,
         p_beyond_holm=None,
+        constant=constant,
+        exceptions_at_most=share_limit(effect.units, level=1 - ALPHA) if constant else None,
         verdict=_exact_verdict(tested) if tested and effect.is_exact else "cannot tell",
     )
 
@@ -117,7 +122,10 @@ def _corrected(pairs: Sequence[EquivalencePair]) -> list[EquivalencePair]:
     """With Holm's correction, each of the two claims by itself: of a pair only one of them can be wrong."""
     within = iter(holm([pair.p for pair in pairs if pair.p is not None]))
     beyond = iter(holm([pair.p_beyond for pair in pairs if pair.p_beyond is not None]))
-    return [pair if pair.p is None else _judged(pair, next(within), next(beyond)) for pair in pairs]
+    judged = [pair if pair.p is None else _judged(pair, next(within), next(beyond)) for pair in pairs]
+    tested = [pair.verdict for pair in judged if pair.p is not None]
+    open_ = _Open(*(len(tested) - tested.count(verdict) for verdict in ("equivalent", "differs")))
+    return [pair.model_copy(update={"needed": open_.needed(pair)}) for pair in judged]
 
 
 def _judged(pair: EquivalencePair, within: float, beyond: float) -> EquivalencePair:
@@ -127,3 +135,27 @@ def _judged(pair: EquivalencePair, within: float, beyond: float) -> EquivalenceP
     elif beyond < ALPHA:
         verdict = "differs"
     return pair.model_copy(update={"p_holm": within, "p_beyond_holm": beyond, "verdict": verdict})
+
+
+@dataclass(frozen=True)
+class _Open:
+    """Of how many tested pairs each claim is not shown, by which Holm's method multiplies the next p-value."""
+
+    equivalent: int
+    differs: int
+
+    def needed(self, pair: EquivalencePair) -> int | None:
+        """Repetitions that decide a pair which is open and the same in each of them.
+
+        None for all other pairs, and at an end of the margin, where no number does.
+        """
+        if not pair.constant or pair.verdict != "cannot tell" or pair.p is None or pair.p_beyond is None:
+            return None
+        if pair.p < 1:
+            return _in_a_row(ALPHA / self.equivalent)
+        return _in_a_row(ALPHA / self.differs / 2) if pair.p_beyond < 1 else None
+
+
+def _in_a_row(p: float) -> int:
+    """The repetitions of which a sign test has this p-value or less."""
+    return math.ceil(-math.log2(p))

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from crosswind.stats.design import MIN_UNITS
-from crosswind.stats.effect import CONSTANT, PAIRED, Effect
+from crosswind.stats.effect import CONSTANT, PAIRED, Effect, Side
 from crosswind.stats.estimate import EXACT, Estimate, check_level, without_interval
 
 EVERY_TIME = "the same in every repetition: sign test, of most repetitions"
@@ -67,6 +67,11 @@ def beyond_nothing(effect: Effect, *, is_other_exact: bool) -> Beyond | None:
     if not effect.design.is_wait:
         return None
     return Beyond(1.0, below) if is_other_exact else Beyond(above, 1.0)
+
+
+def size_of(reference: Side, other: Side) -> float:
+    """The largest of the numbers of two sides, beside which rounding is nothing."""
+    return max(float(np.abs(side.units.values).max(initial=0.0)) for side in (reference, other))
 
 
 def is_constant(effect: Effect, *, size: float) -> bool:

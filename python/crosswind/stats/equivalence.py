@@ -4,6 +4,9 @@ That no difference is shown is the outcome of too few repetitions as well. With 
 that has to be shown: both "further below than the margin" and "further above" must be rejected at alpha, which is the
 same as an interval of level 1 - 2 alpha within the margin. That the effect lies beyond the margin is tested likewise.
 
+Where the effect is the same in every repetition, a mean cannot be tested. Two one-sided sign tests show on which side
+of each end of the margin most repetitions are (crosswind.stats.beyond).
+
 Source: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987).
 """
 
@@ -11,6 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from crosswind.stats.beyond import beyond, every_time, is_constant, size_of, without_rounding
 from crosswind.stats.design import share_shortage
 from crosswind.stats.effect import Effect, Side, Statistic, difference, estimate_of, ratio
 from crosswind.stats.estimate import EXACT, Estimate, TooFewSamples
@@ -30,6 +34,8 @@ class EquivalenceTest:
         p: of the effect being beyond the margin, the larger of the two tests': small shows equivalence.
         p_beyond: of the effect being within it, two-sided: small shows a difference larger than the margin.
             Of an exact effect both are 0 or 1.
+        is_constant: whether the effect is the same in every repetition though it could vary. Then the tests are sign
+            tests, and are about most repetitions.
     """
 
     estimate: Estimate
@@ -38,10 +44,14 @@ class EquivalenceTest:
     p: float
     p_beyond: float
 
+    is_constant: bool = False
+
     @property
     def equivalent(self) -> bool:
         """Whether the interval lies within the margin. False is "not shown", not "different"."""
         e = self.estimate
+        if self.is_constant:
+            return self.p < (1 - e.level) / 2
         if e.method == EXACT:
             return e.value is not None and self.low < e.value < self.high
         return e.low is not None and e.high is not None and self.low < e.low and e.high < self.high
@@ -58,10 +68,11 @@ def tost(
     """Is other - reference within ±margin?
 
     Args:   margin: the smallest difference that would matter, in `unit`, above 0.
-    Raises: TooFewSamples where the interval is not supported; ValueError unless margin is above 0.
+    Raises: TooFewSamples where neither the interval nor a sign test is supported; ValueError unless margin is above 0.
     """
     _check(margin)
-    return _tested(difference(reference, other, statistic), -margin, margin, unit, alpha)
+    effect, size = difference(reference, other, statistic), size_of(reference, other)
+    return _tested(effect, -margin, margin, unit, alpha, size=size)
 
 
 def tost_ratio(
@@ -70,12 +81,12 @@ def tost_ratio(
     """Is other / reference within `margin_of_ratio(margin)`?
 
     Args:   margin: the smallest relative difference that would matter, above 0: 0.25 for 25 %.
-    Raises: TooFewSamples where the interval is not supported, or a mean is not above 0; ValueError unless margin is
-            above 0.
+    Raises: TooFewSamples where neither the interval nor a sign test is supported, or a mean is not above 0; ValueError
+            unless margin is above 0.
     """
     _check(margin)
     low, high = margin_of_ratio(margin)
-    return _tested(ratio(reference, other, statistic), low, high, "1", alpha)
+    return _tested(ratio(reference, other, statistic), low, high, "1", alpha, size=1.0)
 
 
 def tost_shares(reference: Side, other: Side, *, margin: float, alpha: float = ALPHA) -> EquivalenceTest:
@@ -90,7 +101,7 @@ def tost_shares(reference: Side, other: Side, *, margin: float, alpha: float = A
     _check(margin)
     effect = difference(reference, other)
     if effect.how == EXACT or effect.error > 0:
-        return _tested(effect, -margin, margin, "1", alpha)
+        return _tested(effect, -margin, margin, "1", alpha, size=1.0)
     shares = Share.of_units(reference.units, exact=reference.exact), Share.of_units(other.units, exact=other.exact)
     short = share_shortage(min(share.units for share in shares if not share.exact))
     if short is not None:
@@ -107,20 +118,33 @@ def tost_shares(reference: Side, other: Side, *, margin: float, alpha: float = A
     return EquivalenceTest(estimate, -margin, margin, within, min(1.0, 2 * beyond))
 
 
-def _tested(effect: Effect, low: float, high: float, unit: str, alpha: float) -> EquivalenceTest:
+def _tested(effect: Effect, low: float, high: float, unit: str, alpha: float, *, size: float) -> EquivalenceTest:
+    """Args: size: of the numbers that are compared, beside which rounding is nothing."""
+    ends = (math.log(low), math.log(high)) if effect.is_ratio else (low, high)
+    if is_constant(effect, size=size):
+        estimate = every_time(without_rounding(effect, size=size), unit=unit, level=1 - 2 * alpha)
+        return EquivalenceTest(estimate, low, high, *_sign_tests(effect, *ends, size=size), is_constant=True)
     if effect.shortage is not None:
         raise TooFewSamples(effect.shortage)
     estimate = estimate_of(effect, unit=unit, level=1 - 2 * alpha)
     if effect.how == EXACT:
         within = estimate.value is not None and low < estimate.value < high
         return EquivalenceTest(estimate, low, high, float(not within), float(within))
-    ends = (math.log(low), math.log(high)) if effect.is_ratio else (low, high)
     return EquivalenceTest(estimate, low, high, *_p_values(effect, *ends))
 
 
 def _p_values(effect: Effect, low: float, high: float) -> tuple[float, float]:
     within = max(effect.p_at_most(low), effect.p_at_least(high))
     return within, min(1.0, 2 * min(effect.p_at_most(high), effect.p_at_least(low)))
+
+
+def _sign_tests(effect: Effect, low: float, high: float, *, size: float) -> tuple[float, float]:
+    """As `_p_values`, of an effect that is the same every time. At an end of the margin neither claim is shown."""
+    above_low, above_high = (beyond(effect, end, size=size) for end in (low, high))
+    assert above_low is not None  # What is the same every time always has a sign test.
+    assert above_high is not None
+    within = max(above_low.above, above_high.below)
+    return within, min(1.0, 2 * min(above_high.above, above_low.below))
 
 
 def _least(holds: Callable[[float], bool]) -> float:

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats import Side, TooFewSamples, Units, difference, tost, tost_ratio, tost_shares
+from crosswind.stats import Design, Side, Tail, TooFewSamples, Units, difference, tost, tost_ratio, tost_shares
+from crosswind.stats.design import LIGHT
 
 A, B = np.array([10.1, 10.4, 9.8, 10.0, 10.3]), np.array([10.2, 10.6, 10.1, 9.9, 10.4])
 
 
-def side(values: np.ndarray, first: int = 0) -> Side:
+def side(values: np.ndarray, first: int = 0, design: Design = LIGHT) -> Side:
     """Repetitions of one value each; `first`: the number of the first one."""
-    return Side(Units.of(values, first + np.arange(len(values))))
+    return Side(Units.of(values, first + np.arange(len(values))), design)
 
 
 def flags(events: int, trials: int, repetitions: int = 1, first: int = 0) -> Side:
@@ -72,9 +73,70 @@ def test_a_margin_is_above_nothing(test) -> None:
         test(side(A), side(B), margin=0)
 
 
-def test_equal_values_prove_no_equality() -> None:
+@pytest.mark.parametrize(
+    ("pairs", "apart", "p", "p_beyond", "equivalent"),
+    [
+        # Within ±0.5: as many heads in a row as there are pairs.
+        (5, 0.0, 1 / 32, 1.0, True),
+        (5, 0.25, 1 / 32, 1.0, True),
+        (5, -0.25, 1 / 32, 1.0, True),
+        (4, 0.0, 1 / 16, 1.0, False),
+        (2, 0.0, 1 / 4, 1.0, False),
+        # Beyond it, two-sided.
+        (6, 0.75, 1.0, 2 / 64, False),
+        (6, -0.75, 1.0, 2 / 64, False),
+        # Just at it neither is shown by any number of pairs.
+        (1000, 0.5, 1.0, 1.0, False),
+        (1000, -0.5, 1.0, 1.0, False),
+    ],
+)
+def test_a_difference_that_is_the_same_every_time_has_sign_tests(
+    pairs: int, apart: float, p: float, p_beyond: float, equivalent: bool
+) -> None:
+    values = 10 + np.arange(pairs) / 8
+    found = tost(side(values), side(values + apart), margin=0.5, unit="ms")
+    assert (found.is_constant, found.p, found.p_beyond, found.equivalent) == (True, p, p_beyond, equivalent)
+    assert (found.estimate.value, found.estimate.units) == (pytest.approx(apart, abs=1e-12), pairs)
+    assert "sign test" in found.estimate.method or pairs < 5
+
+
+def test_a_ratio_that_is_the_same_every_time_is_held_against_the_margin_either_way() -> None:
+    values = 10 + np.arange(6) / 8
+    within, outside, edge = (tost_ratio(side(values), side(values * by), margin=0.25) for by in (1.2, 1.3, 1.25))
+    assert (within.equivalent, within.p, within.p_beyond) == (True, 1 / 64, 1.0)
+    assert (outside.equivalent, outside.p, outside.p_beyond) == (False, 1.0, 2 / 64)
+    assert (edge.equivalent, edge.p, edge.p_beyond) == (False, 1.0, 1.0)
+    back = tost_ratio(side(values * 1.25), side(values), margin=0.25)
+    assert (back.p, back.p_beyond) == (1.0, 1.0)
+
+
+def test_a_single_pair_and_unpaired_constants_prove_nothing() -> None:
+    with pytest.raises(TooFewSamples):
+        tost(side(A[:1]), side(A[:1]), margin=0.5, unit="ms")
+    # Of other seeds nothing says that the cells would be the same in the same block.
     with pytest.raises(TooFewSamples, match="do not differ at all"):
-        tost(side(A), side(A), margin=0.5, unit="ms")
+        tost(side(np.full(9, 10.0)), side(np.full(9, 10.0), 100), margin=0.5, unit="ms")
+
+
+@pytest.mark.parametrize("pairs", [5, 6, 8, 12])
+def test_half_of_the_repetitions_outside_the_margin_are_seldom_called_equivalent(pairs: int) -> None:
+    """The effect of half of the repetitions is 0, of the others twice the margin: mean and middle lie just at it.
+
+    In a skewed design so few pairs have no interval, and the sign test alone decides. 1000 runs: 5 %, and three
+    standard errors of it.
+    """
+    rng, design = np.random.default_rng(pairs), Design(Tail.SKEWED, 0.05)
+    reference, equivalent = side(10 + np.arange(pairs) / 8, design=design), 0
+    for effects in rng.integers(0, 2, (1000, pairs)):
+        try:
+            found = tost(reference, side(reference.units.values + effects, design=design), margin=0.5, unit="ms")
+        except TooFewSamples:
+            continue
+        assert found.is_constant
+        equivalent += found.equivalent
+    assert equivalent <= 1000 * 0.05 + 3 * np.sqrt(1000 * 0.05 * 0.95)
+    # Heads so many times in a row, and four standard errors of it.
+    assert equivalent == pytest.approx(1000 * 0.5**pairs, abs=4 * np.sqrt(1000 * 0.5**pairs))
 
 
 def test_none_of_few_is_not_equivalent_to_none_of_few() -> None:

@@ -57,8 +57,9 @@ class EquivalencePair(ResultModel):
 
     `effect` is a difference or a ratio (EquivalenceClaim), with its interval of level 1 - 2 alpha. `p`: of it being
     beyond the margin, `p_beyond`: of it being within; each corrected by Holm's method over all claims of the
-    study. An exact effect
-    has no p.
+    study. An exact effect has no p. `constant`: whether all repetitions have the same effect; then p is that of a sign
+    test, the verdict is about most repetitions, `exceptions_at_most` is the share of them that may have another effect,
+    with 95 % confidence, and `needed` the repetitions that would decide, where they are too few.
     """
 
     reference: str
@@ -71,6 +72,9 @@ class EquivalencePair(ResultModel):
     p_holm: float | None
     p_beyond: float | None
     p_beyond_holm: float | None
+    constant: bool = False
+    exceptions_at_most: float | None = None
+    needed: int | None = None
     verdict: Literal["equivalent", "differs", "cannot tell"]
 
 

@@ -1,6 +1,7 @@
 """Claims of equivalence: every pair of levels against the margin that the study declared."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from crosswind.analysis.result import EquivalenceClaim, EquivalencePair, Result
 from crosswind.metrics import METRICS
@@ -10,10 +11,12 @@ from crosswind.report.text.format import (
     EXACT,
     NOTHING,
     count,
+    count_of,
     factor_name,
     interval,
     levels,
     p_value,
+    percent,
     plural_of,
     scale_of,
 )
@@ -67,13 +70,33 @@ def _what(claim: EquivalenceClaim) -> str:
 
 
 def _footnotes(claim: EquivalenceClaim) -> list[str]:
-    effects = [pair.effect for pair in claim.pairs]
+    effects = [pair.effect for pair in claim.pairs if not pair.constant]
     methods = dict.fromkeys(method_name(effect.method) for effect in effects if effect.value is not None)
     reasons = Counter(effect.reason for effect in effects if effect.reason)
+    sizes = sorted({pair.effect.units for pair in claim.pairs if pair.constant})
+    groups = {size: [pair for pair in claim.pairs if pair.constant and pair.effect.units == size] for size in sizes}
     return [
         f"{METRICS[claim.metric].title}: {tally(claim)}.",
         *([claim.note] if claim.note else []),
         f"Margin: {margin_text(claim)}. {_HOW_TO_READ}",
         *(f"Intervals: {method}." for method in methods),
+        *(_every_time(pairs, repetitions) for repetitions, pairs in groups.items()),
         *(f"{count(number)} without an interval: {why}" for why, number in reasons.items()),
     ]
+
+
+def _every_time(pairs: Sequence[EquivalencePair], repetitions: int) -> str:
+    """How pairs of levels are judged whose effect is the same in every repetition."""
+    all_of_them = count(repetitions)
+    said = (
+        f"{count_of(len(pairs), 'pair')} of levels with the same effect in all {all_of_them} repetitions, so that no "
+        f"mean can be tested: sign test of {all_of_them} pairs. The verdict is about most repetitions; at most "
+        f"{percent(pairs[0].exceptions_at_most)} of them may have another effect, with 95 % confidence."
+    )
+    needed = [pair.needed - repetitions for pair in pairs if pair.needed is not None]
+    if needed:
+        more = count_of(max(needed), "more repetition")
+        said += f" Where neither is shown, {more} would decide among all that the study claims together."
+    if any(pair.verdict == "cannot tell" and pair.needed is None for pair in pairs):
+        said += " An effect just at the margin is not decided by any number of them."
+    return said
