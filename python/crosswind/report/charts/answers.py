@@ -65,12 +65,11 @@ def _drawn(answer: Answer, colours: Colours) -> Chart | None:
         color=colours.by("colour", answer.factor, (mark.colour for mark in marks)),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("row", "estimate", "repetitions")],
     )
-    drawing = alt.layer(
-        base.mark_rule(strokeWidth=2.2).encode(
-            x=alt.X("low:Q", title=title, scale=scale, axis=axis(log=log)), x2="high:Q"
-        ),
+    low = alt.X("low:Q", title=title, scale=scale, axis=axis(log=log))
+    drawing = [
+        base.mark_rule(strokeWidth=2.2).encode(x=low, x2="high:Q"),
         base.mark_point(size=80, filled=True, opacity=1).encode(x=x),
-    )
+    ]
     left = len(answer.cases) - len(shown)
     notes = (f"{left} more cases are in the table.",) if left else ()
     return Chart("", specification(drawing, rows_height(rows)), (_how_to_read(sides), *notes))

@@ -86,7 +86,7 @@ def _chart(figure: Figure, invalid: set[int], colours: Colours) -> Chart:
     layers = _mark_layers(figure, drawn.marks, x, y, colour)
     if drawn.curves:
         layers.insert(0, _curve_layer(drawn.curves, x, y, colour))
-    return Chart(figure.title, specification(alt.layer(*layers), 360), _notes(figure, invalid))
+    return Chart(figure.title, specification(layers, 360), _notes(figure, invalid))
 
 
 def _mark_layers(figure: Figure, marks: Sequence[_Mark], x: alt.X, y: alt.Y, colour: alt.Color) -> list[Any]:

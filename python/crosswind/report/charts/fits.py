@@ -87,4 +87,4 @@ def _drawing(found: Sequence[_Coefficient], levels: Sequence[str], by: str, titl
         ours.mark_point(size=60, filled=True, opacity=1).encode(y=y),
         published.mark_point(shape="diamond", size=110, filled=False, strokeWidth=1.8, opacity=1).encode(y=y),
     ]
-    return specification(alt.layer(*layers), _HEIGHT)
+    return specification(layers, _HEIGHT)

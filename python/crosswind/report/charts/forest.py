@@ -141,7 +141,7 @@ def _drawing(rows: Sequence[ForestRow], title: str, around: tuple[float, float],
     ]
     each_px = 22 + 8 * len(statistics) if len(statistics) > 1 else 0
     height = rows_height(labels.values(), each_px=each_px)
-    return specification(alt.layer(*_margin(around, log=log), *layers), height)
+    return specification([*_margin(around, log=log), *layers], height)
 
 
 def _shapes(statistics: Sequence[str]) -> alt.Shape:

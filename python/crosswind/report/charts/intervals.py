@@ -112,7 +112,7 @@ def _marks(cell: str, colour: str, estimates: MetricEstimates, few: Array | None
     return marks + [_Mark(cell, colour, "sample", scaled(value)) for value in samples]
 
 
-def _drawing(marks: Sequence[_Mark], along: _Along, colour: alt.Color) -> alt.LayerChart | alt.FacetChart:
+def _drawing(marks: Sequence[_Mark], along: _Along, colour: alt.Color) -> list[alt.Chart]:
     # Named, because a cell without a mean is missing from the layers that are drawn first.
     order = list(dict.fromkeys(mark.cell for mark in marks))
     base = alt.Chart(inline(marks)).encode(y=alt.Y("cell:N", title=None, sort=order, axis=row_axis()), color=colour)
@@ -120,12 +120,12 @@ def _drawing(marks: Sequence[_Mark], along: _Along, colour: alt.Color) -> alt.La
     numbers = [alt.Tooltip(f"{key}:Q") for key in ("value", "low", "high", "n")]
     tips = [alt.Tooltip("cell:N"), alt.Tooltip("kind:N"), *numbers, alt.Tooltip("method:N")]
     sample, mean, median = (base.transform_filter(f"datum.kind == '{kind}'") for kind in ("sample", "mean", "median"))
-    return alt.layer(
+    return [
         sample.mark_point(shape="circle", size=34, opacity=0.85, filled=True).encode(x=x),
         mean.mark_rule(strokeWidth=2.2).encode(x=low, x2="high:Q", tooltip=tips),
         mean.mark_point(shape="circle", size=70, filled=True, opacity=1).encode(x=x, tooltip=tips),
         median.mark_point(shape="stroke", angle=90, size=160, strokeWidth=2, opacity=1).encode(x=x, tooltip=tips),
-    )
+    ]
 
 
 def _numbers(estimate: Interval) -> list[float]:

@@ -130,7 +130,7 @@ def _drawing(points: Sequence[_Point], curves: Sequence[_Predicted], unit: str, 
         lines = alt.Chart(inline(curves)).mark_line(color=GREY, strokeWidth=1.6)
         dash = dash_by_model(predicted.model for predicted in curves)
         layers.insert(0, lines.encode(x=x, y=y, strokeDash=dash, tooltip=["model:N", "loss:Q", "value:Q"]))
-    return specification(alt.layer(*layers), 300)
+    return specification(layers, 300)
 
 
 def _caption(cell: CellResult) -> str:

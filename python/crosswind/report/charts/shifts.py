@@ -107,7 +107,7 @@ def _drawing(marks: Sequence[_Shift], unit: str) -> Specification:
         base.mark_line(color=PALETTE[0], strokeWidth=1.8).encode(y=y),
         base.mark_point(color=PALETTE[0], size=50, filled=True, opacity=1).encode(y=y, tooltip=tips),
     ]
-    return specification(alt.layer(*layers), 240)
+    return specification(layers, 240)
 
 
 @dataclass(frozen=True)

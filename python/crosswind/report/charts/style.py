@@ -5,7 +5,7 @@ dark page too; the others are for factors with many levels. A second factor is t
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
@@ -67,9 +67,26 @@ def inline(rows: "Iterable[DataclassInstance]") -> alt.InlineData:
     return alt.InlineData(values=json.dumps(shown, ensure_ascii=False))
 
 
-def specification(drawing: Any, height: int) -> Specification:
-    """A chart's specification, as wide as its place and `height` pixels high; its rows are in `datasets`, each once."""
-    made: Specification = drawing.properties(width="container", height=height).to_dict(validate=False)
-    for unwanted in ("$schema", "config"):  # the page configures all charts alike, and nothing shall look like a link
-        made.pop(unwanted, None)
-    return {**made, "datasets": {name: json.loads(rows) for name, rows in made["datasets"].items()}}
+def specification(drawing: alt.Chart | Sequence[alt.Chart], height: int) -> Specification:
+    """A chart's specification, as wide as its place and `height` pixels high; its rows are in `datasets`, each once.
+
+    Args: drawing: a chart, or layers above each other, the lowest one first. Altair's own layers are copied many times
+        while they are put together, which took an eighth of the time of a report of 400 cells.
+    """
+    made = _specified(drawing) if isinstance(drawing, alt.Chart) else _layered([_specified(layer) for layer in drawing])
+    rows = {name: json.loads(text) for name, text in made.pop("datasets").items()}
+    return {"width": "container", "height": height, **made, "datasets": rows}
+
+
+def _specified(chart: alt.Chart) -> Specification:
+    """Of one chart, without what the page configures for all alike, and without anything that looks like a link."""
+    made: Specification = chart.to_dict(validate=False)
+    return {key: part for key, part in made.items() if key not in ("$schema", "config")}
+
+
+def _layered(layers: Sequence[Specification]) -> Specification:
+    """Layers as one view, which has the data that all of them share."""
+    datasets = {name: rows for layer in layers for name, rows in layer.pop("datasets").items()}
+    shared = {"data": layers[0]["data"]} if all(layer["data"] == layers[0]["data"] for layer in layers) else {}
+    own = [{key: part for key, part in layer.items() if key not in shared} for layer in layers]
+    return {**shared, "layer": own, "datasets": datasets}
