@@ -78,7 +78,7 @@ class Units:
         """How many units there are."""
         return len(self.keys)
 
-    @property
+    @cached_property
     def n(self) -> int:
         """How many exchanges: those that succeeded, and those that are censored."""
         return self.values.size + int(self.censored.sum())

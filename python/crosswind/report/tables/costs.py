@@ -56,10 +56,10 @@ def processor_tables(result: Result) -> list[Table]:
 def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: list[str]) -> list[Table]:
     """A column for each metric. Numbers of the first one's unit share one scale, which the title names."""
     names = [metric.name for metric in metrics]
-    measured = [cell for cell in result.cells if any(name in cell.estimates for name in names)]
+    measured = {cell.cell: cell for cell in result.cells if any(name in cell.estimates for name in names)}
     if not measured:
         return []
-    cells = [cell for cell in result.cells if cell in measured or _is_unmeasured(cell, metrics)]
+    cells = [cell for cell in result.cells if cell.cell in measured or _is_unmeasured(cell, metrics)]
     unit = metrics[0].unit
     divisor, label = unit.scale_for(
         _middle(cell, metric) for cell in cells for metric in metrics if metric.unit is unit
@@ -67,7 +67,7 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
     naming = CellNames.of(cells)
     rows, narrow = [], []
     for cell in cells:
-        if cell not in measured:
+        if cell.cell not in measured:
             rows.append([*naming.row(cell), NOTHING, *(NOT_MEASURED for _ in metrics)])
             narrow.append([levels(cell.levels), NOTHING, *(NOT_MEASURED for _ in metrics[:2])])
             continue
@@ -78,7 +78,7 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
         n = count(max(cell.estimates[name].mean.n for name in names if name in cell.estimates))
         rows.append([*naming.row(cell), n, *means])
         narrow.append([levels(cell.levels), n, *means[:2]])
-    found = [cell.estimates[name].mean for cell in measured for name in names if name in cell.estimates]
+    found = [cell.estimates[name].mean for cell in measured.values() for name in names if name in cell.estimates]
     exact = ["An exact number comes out the same in every repetition."] if any(mean.is_exact for mean in found) else []
     how = "Means over repetitions (n), with 95 % intervals by Student's t."
     notes = [how, *exact, *sorted({mean.reason for mean in found if mean.reason}), *notes]
