@@ -127,12 +127,19 @@ class Units:
 
     def quantiles(self, q: float) -> Array:
         """The q-quantile of each unit (Hyndman & Fan type 7), of all its exchanges; infinite where it is censored."""
-        starts = np.searchsorted(self.member, np.arange(self.count + 1))
-        return np.array([
-            _quantile(self.values[start:end], int(held), q)
-            for start, end, held in zip(starts, starts[1:], self.censored, strict=False)
-            if end > start or held
-        ])  # fmt: skip
+        if q not in self._quantiles:
+            starts = np.searchsorted(self.member, np.arange(self.count + 1))
+            self._quantiles[q] = np.array([
+                _quantile(self.values[start:end], int(held), q)
+                for start, end, held in zip(starts, starts[1:], self.censored, strict=False)
+                if end > start or held
+            ])  # fmt: skip
+        return self._quantiles[q]
+
+    @cached_property
+    def _quantiles(self) -> dict[float, Array]:
+        """The quantiles of each unit that were asked for: a cell is compared with many others."""
+        return {}
 
     def spread(self) -> Range | None:
         """The smallest and the largest mean of a unit; None with a single unit."""
