@@ -15,7 +15,7 @@ from crosswind.report import estimates_frame
 from crosswind.report.html import render as render_html
 from crosswind.report.tables.equivalences import equivalence_tables
 from crosswind.report.tables.metrics import metric_table
-from crosswind.report.text.headline import sentences
+from crosswind.report.text.headline import sentences, tally
 from crosswind.report.text.terminal import render
 from crosswind.stats import clopper_pearson
 from crosswind.study.design import Study
@@ -229,14 +229,26 @@ def test_a_claim_whose_factor_does_not_vary_is_left_out() -> None:
     assert analyse(record(*cell(0, 10, "1"), *cell(1, 10, "1", "5%"), equivalences=[CLAIM])).equivalences == []
 
 
+def test_a_tally_names_only_what_there_is() -> None:
+    made = record(*cell(0, 200, "1"), *cell(1, 202, "50"), *cell(2, 400, "100"), equivalences=[CLAIM])
+    (claim,) = analyse(made).equivalences
+    assert tally(claim) == "1 of 3 pairs of levels of size is equivalent within ±4 percentage points; 2 differ by more"
+
+
 def test_claims_are_in_every_report() -> None:
     made = record(*cell(0, 380, "1"), *cell(1, 382, "50"), equivalences=[CLAIM])
     result = analyse(made)
-    said = "1 of 1 pair of levels of size equivalent within ±4 percentage points, "
-    said += "0 that differ by more, 0 for which neither is shown"
-    assert f"Does size delay? {said}." in sentences(result)
+    said = "the pair of levels of size is equivalent within ±4 percentage points"
+    assert f"Does size delay? {said[0].upper()}{said[1:]}." in sentences(result)
     (table,) = equivalence_tables(result)
-    assert table.headings == ["at", "size", "n", "difference of shares, % [90 %]", "p (Holm)", "verdict"]
+    assert table.headings == [
+        "at",
+        "size",
+        "n",
+        "difference of shares, percentage points [90 %]",
+        "p (Holm)",
+        "verdict",
+    ]
     (row,) = table.rows
     assert (row[:3], row[-1]) == (["0%", "50 against 1", "4\u202f000"], "equivalent")
     assert row[3].startswith("0.10 [")

@@ -3,16 +3,26 @@ const dark = window.matchMedia("(prefers-color-scheme: dark)");
 // The names in each legend: of each field once, whatever layer it is in.
 function legends(spec) {
   const encodings = [spec, ...(spec.layer ?? [])].map((view) => view.encoding ?? {});
-  const channels = encodings.flatMap(({ color, strokeDash }) => [color, strokeDash]);
+  const channels = encodings.flatMap(({ color, strokeDash, shape }) => [color, strokeDash, shape]);
   const shown = channels.filter((channel) => channel?.scale?.domain && channel.legend !== null);
   return [...new Map(shown.map((channel) => [channel.field, channel.scale.domain])).values()];
 }
-// The largest number of columns, up to four, with which the legends fit into a chart of `width` pixels.
-function columns(spec, width, narrow) {
+function textWidth(text) {
   const context = document.createElement("canvas").getContext("2d");
   context.font = "12px " + getComputedStyle(document.body).fontFamily;
-  const space = width - 80, symbol = 28; // without the axis beside the drawing; a symbol with its margins
-  const measured = legends(spec).map((names) => names.map((name) => context.measureText(name).width + symbol));
+  return context.measureText(text).width;
+}
+// The pixels beside the drawing: those of the rows' names, where each row has one, else of an axis with numbers.
+function beside(spec) {
+  const y = [spec, ...(spec.layer ?? [])].map((view) => view.encoding?.y).find((of) => of?.axis?.labelExpr);
+  if (!y) return 70;
+  const names = Object.values(spec.datasets).flat().map((row) => row[y.field]).filter((name) => typeof name === "string");
+  return 20 + Math.max(0, ...[...new Set(names.flatMap((name) => name.split("\n")))].map(textWidth));
+}
+// The largest number of columns, up to four, with which the legends fit into a chart of `width` pixels.
+function columns(spec, width, narrow) {
+  const space = width - beside(spec) - 10, symbol = 28; // a symbol with its margins
+  const measured = legends(spec).map((names) => names.map((name) => textWidth(name) + symbol));
   const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
   const column = (widths, count, at) => Math.max(0, ...widths.filter((_, index) => index % count === at));
   const wide = (widths, count) => sum(Array.from({ length: count }, (_, at) => column(widths, count, at)));
@@ -28,6 +38,8 @@ function height(spec, width) {
   const most = narrow ? lines.reduce((total, number) => total + number, 0) : Math.max(0, ...lines);
   return spec.height + 17 * Math.max(0, most - 2);
 }
+// Numbers as the page's tables have them.
+const LOCALE = { decimal: ".", thousands: "\u202f", grouping: [3], currency: ["", ""] };
 const isNarrow = (width) => width < 560 && document.body.clientWidth < 600; // legends side by side would be cut off
 // How a chart looks in the page, or in a file, which is light whatever the page is.
 const pageColours = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -35,20 +47,31 @@ const FILE_COLOURS = { "--ink": "#1c2230", "--soft": "#5b6475", "--line": "#dfe3
 function config(spec, width, colour = pageColours) {
   const narrow = isNarrow(width);
   const words = { labelColor: colour("--soft"), titleColor: colour("--ink"), labelFontSize: 12, titleFontSize: 12, titleFontWeight: 600 };
+  // A title longer than the drawing is wide goes on below the names of the rows.
+  const aligned = narrow && beside(spec) > 100 ? { titleAnchor: "end", titleAlign: "right" } : {};
   return {
     background: "transparent", font: getComputedStyle(document.body).fontFamily,
     view: { stroke: null }, mark: { color: colour("--accent") },
+    axisX: aligned,
     axis: { ...words, gridColor: colour("--line"), domainColor: colour("--line"), tickColor: colour("--line") },
     legend: { ...words, columns: columns(spec, width, narrow), symbolStrokeWidth: 2, padding: 0, offset: 8,
       layout: { top: { direction: narrow ? "vertical" : "horizontal" } } },
   };
+}
+// Titles of the axis below that are longer than a chart is wide, in lines.
+function inLines(spec, width) {
+  const broken = ({ encoding, ...view }) => {
+    const title = encoding?.x?.title, isLong = typeof title === "string" && 1.1 * textWidth(title) > width - 30;
+    return { ...view, encoding: isLong ? { ...encoding, x: { ...encoding.x, title: title.split(/(?<=,) /) } } : encoding };
+  };
+  return spec.layer ? { ...spec, layer: spec.layer.map(broken) } : broken(spec);
 }
 // A chart as a file: drawn anew, at a width of its own.
 const FILE_WIDTH = 900;
 async function asView(spec) {
   const place = document.createElement("div");
   const own = { ...spec, width: FILE_WIDTH, height: height(spec, FILE_WIDTH), background: "#ffffff", padding: 16 };
-  const options = { config: config(spec, FILE_WIDTH, (name) => FILE_COLOURS[name]), actions: false, renderer: "svg", ast: false };
+  const options = { config: config(spec, FILE_WIDTH, (name) => FILE_COLOURS[name]), actions: false, renderer: "svg", ast: false, formatLocale: LOCALE };
   return (await vegaEmbed(place, { ...own, autosize: { type: "fit", contains: "padding" } }, options)).view;
 }
 // What each column of a chart's rows is, with its unit, where an axis says so.
@@ -99,8 +122,8 @@ function draw(again) {
     const place = document.getElementById(id);
     if (place.closest("details:not([open])") || (place.childElementCount && !again)) continue;
     const width = place.clientWidth;
-    vegaEmbed("#" + id, { ...spec, height: height(spec, width), config: config(spec, width), autosize: { type: "fit", contains: "padding", resize: true } },
-      { actions: false, renderer: "svg", ast: false });
+    vegaEmbed("#" + id, { ...inLines(spec, width), height: height(spec, width), config: config(spec, width), autosize: { type: "fit", contains: "padding", resize: true } },
+      { actions: false, renderer: "svg", ast: false, formatLocale: LOCALE });
   }
 }
 draw(false);

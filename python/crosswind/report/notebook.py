@@ -21,7 +21,7 @@ _WIDTH = 640
 _Make = Callable[[str, Result, Sequence[CellData]], Panels]
 _KINDS: dict[Kind, _Make] = {
     "intervals": intervals,
-    "distribution": lambda metric, _, data: distribution(metric, data),
+    "distribution": distribution,
     "comparisons": lambda metric, result, _: comparison_forests(_only(result, metric)),
     "shift": lambda metric, result, data: quantile_shifts(_only(result, metric), data),
 }

@@ -127,7 +127,7 @@ def _of_metric(name: str, table: Table, result: Result, data: Sequence[CellData]
     """A metric's charts and table; of a metric that is a detail the table alone, folded away."""
     if table.shown is Shown.FOLDED:
         return Section(table.title, tables=[table], folded=True)
-    distributions = distribution(name, data)
+    distributions = distribution(name, result, data)
     caption = _HOW_TO_READ
     largest = max(cell.samples[name].values.size for cell in data if name in cell.samples)
     if distributions.charts and largest > CURVE_POINTS:

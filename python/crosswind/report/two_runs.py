@@ -6,7 +6,7 @@ from pathlib import Path
 
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
 from crosswind.metrics import metric_named
-from crosswind.report.charts.forest import ForestRow, ratio_forest
+from crosswind.report.charts.forest import ForestRow, cut_note, ratio_forest
 from crosswind.report.charts.panels import MAX_BARS, Chart, Panels
 from crosswind.report.files import write_text
 from crosswind.report.html import document
@@ -89,7 +89,9 @@ def _forest(found: RunComparison, name: str) -> Chart | None:
     if metric is None or not rows:
         return None
     left = len(found.common) - MAX_BARS
-    return Chart("", ratio_forest(rows, metric), (f"{left} more cells are in the table.",) if left > 0 else ())
+    more = f"{left} more cells are in the table." if left > 0 else ""
+    notes = " ".join(filter(None, (more, cut_note(rows))))
+    return Chart("", ratio_forest(rows, metric), (notes,) if notes else ())
 
 
 def _row(cell: str, change: MetricChange) -> ForestRow:

@@ -57,7 +57,7 @@ def _drawn(answer: Answer, colours: Colours) -> Chart | None:
     marks = _marks(answer, sides, divisor, unit)
     log = is_log(min(known), max(known), metric.axis)
     title = ", ".join(filter(None, (what_of(answer), unit, "log scale" if log else "")))
-    scale = alt.Scale(type=scale_type(log=log), zero=False, nice=True)
+    scale = alt.Scale(type=scale_type(log=log), zero=False, nice=not log, padding=10 if log else 0)
     x = alt.X("value:Q", title=title, scale=scale, axis=axis(log=log))
     rows = list(dict.fromkeys(mark.row for mark in marks))
     base = alt.Chart(inline(marks)).encode(

@@ -7,6 +7,7 @@ import altair as alt
 import numpy as np
 
 from crosswind.analysis import CellData
+from crosswind.analysis.result import Result
 from crosswind.metrics import METRICS
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Chart, Panels, Roles, roles_of
@@ -17,10 +18,11 @@ from crosswind.report.charts.style import (
     axis_title,
     inline,
     is_log,
+    least_drawn,
     scale_type,
     specification,
 )
-from crosswind.report.text.format import factor_name
+from crosswind.report.text.format import factor_name, scale_of_metric
 from crosswind.stats.estimate import Array
 
 CURVE_POINTS = 500
@@ -28,8 +30,12 @@ CURVE_POINTS = 500
 MIN_SAMPLES = 30
 """Samples of which a distribution function is drawn; fewer are drawn one by one beside the intervals."""
 
+_MOST = 0.99
+_FAR = 3
+"""How many times the 99th percentile the largest sample is, beyond which a linear axis does not reach it."""
 
-def distribution(name: str, data: Sequence[CellData]) -> Panels:
+
+def distribution(name: str, result: Result, data: Sequence[CellData]) -> Panels:
     """Distribution functions of one metric: a panel for each combination of the factors beyond two.
 
     A share has none: its values are 0 and 1.
@@ -37,13 +43,17 @@ def distribution(name: str, data: Sequence[CellData]) -> Panels:
     metric, drawn = METRICS[name], drawn_cells(name, data)
     if not drawn:
         return NO_PANELS
-    divisor, unit = metric.unit.scale_for(float(np.median(cell.samples[name].values)) for cell in drawn)
+    divisor, unit = scale_of_metric(name, result.cells)
     roles = roles_of(cell.levels for cell in drawn)
     low = min(float(cell.samples[name].values.min()) for cell in drawn) / divisor
     high = max(float(cell.samples[name].values.max()) for cell in drawn) / divisor
     log = is_log(low, high, metric.axis)
     # Some space at the left edge, where the axis would hide many equal values.
-    low = low * 0.85 if log else low - 0.03 * (high - low)
+    low = max(low * 0.85, least_drawn(metric) / divisor) if log else low - 0.03 * (high - low)
+    top = high if log else max(float(np.quantile(cell.samples[name].values, _MOST)) for cell in drawn) / divisor
+    notes: tuple[str, ...] = ()
+    if high > _FAR * top:
+        notes, high = (f"The axis ends where {100 * _MOST:g} % of the samples of every cell have ended.",), top
     scale = alt.Scale(type=scale_type(log=log), domain=[low, high], nice=False, zero=False)
     x = alt.X("x:Q", title=axis_title(metric, unit, log=log), scale=scale, axis=axis(log=log))
     levels = [roles.level(roles.colour, cell.levels) for cell in drawn]
@@ -52,10 +62,10 @@ def distribution(name: str, data: Sequence[CellData]) -> Panels:
     panels: dict[str, list[CellData]] = {}
     for cell in drawn:
         panels.setdefault(roles.panel(cell.levels), []).append(cell)
-    charts = []
+    charts: list[Chart] = []
     for caption, members in list(panels.items())[:MAX_PANELS]:
         steps = [step for cell in members for step in _steps(cell, name, roles, divisor)]
-        charts.append(Chart(caption, _drawing(steps, x, unit, colour, dash)))
+        charts.append(Chart(caption, _drawing(steps, x, unit, colour, dash), () if charts else notes))
     return Panels(charts, len(panels))
 
 

@@ -10,12 +10,14 @@ from crosswind.analysis.result import Figure, FigurePoint, Result
 from crosswind.metrics import METRICS
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import Chart
-from crosswind.report.charts.style import dash_by_model, inline, scale_type, specification
-from crosswind.report.text.format import count_of, interval, observed, quantity, scale_of
+from crosswind.report.charts.style import GREY, axis, dash_by_model, inline, scale_type, specification
+from crosswind.report.text.format import count_of, interval, observed, quantity, scale_of, sentence
 
 _MAX_TICKS = 9  # up to so many places along the axis each has its tick
 _LOWEST_SHARE = 1 / 20  # of its value, to which a logarithmic axis shows an interval that goes to 0 or below
 _ONE_SERIES = "all"
+_HOLLOW: dict[str, Any] = {"shape": "diamond", "size": 110, "filled": False, "strokeWidth": 1.8, "opacity": 1}
+_PUBLISHED, _SHARED = "published", "published for several series"
 _STRAIGHT = 60  # characters of all labels together that stand beside each other; longer ones are turned
 
 
@@ -75,7 +77,7 @@ class _Drawn:
         if figure.scale == "log":  # a logarithmic axis has no place for 0 and below
             marks = [_above_zero(mark) for mark in marks if mark.value > 0]
             curves = [point for point in curves if point.value > 0]
-        return cls(marks, curves, unit)
+        return cls(_shared_once(marks), curves, unit)
 
 
 def _chart(figure: Figure, invalid: set[int], colours: Colours) -> Chart:
@@ -86,7 +88,7 @@ def _chart(figure: Figure, invalid: set[int], colours: Colours) -> Chart:
     layers = _mark_layers(figure, drawn.marks, x, y, colour)
     if drawn.curves:
         layers.insert(0, _curve_layer(drawn.curves, x, y, colour))
-    return Chart(figure.title, specification(layers, 360), _notes(figure, invalid))
+    return Chart(figure.title, specification(layers, 360), _notes(figure, drawn.marks, invalid))
 
 
 def _mark_layers(figure: Figure, marks: Sequence[_Mark], x: alt.X, y: alt.Y, colour: alt.Color) -> list[Any]:
@@ -97,8 +99,10 @@ def _mark_layers(figure: Figure, marks: Sequence[_Mark], x: alt.X, y: alt.Y, col
     base = alt.Chart(inline(marks)).encode(x=x, color=colour)
     if not figure.x_is_ordered:
         base = base.encode(xOffset=alt.XOffset("series:N", sort=list(dict.fromkeys(mark.series for mark in marks))))
-    kinds = ("estimate", "sample", "published")
+    kinds = ("estimate", "sample", _PUBLISHED)
     estimate, sample, published = (base.transform_filter(f"datum.kind == '{kind}'") for kind in kinds)
+    is_shared = any(mark.kind == _SHARED for mark in marks)
+    shared = alt.Chart(inline(marks)).encode(x=x).transform_filter(f"datum.kind == '{_SHARED}'")
     doubtful = estimate.transform_filter("datum.doubtful")
     tips = [alt.Tooltip(f"{key}:N") for key in ("series", "at", "estimate", "n", "method")]
     published_tips = [alt.Tooltip(f"{key}:N") for key in ("source", "series", "at", "estimate")]
@@ -109,9 +113,8 @@ def _mark_layers(figure: Figure, marks: Sequence[_Mark], x: alt.X, y: alt.Y, col
         sample.mark_point(size=28, filled=True, opacity=0.45).encode(y=y, tooltip=tips),
         estimate.mark_point(size=52, filled=True, opacity=1).encode(y=y, tooltip=tips),
         doubtful.mark_point(shape="cross", angle=45, size=160, filled=False, strokeWidth=2, opacity=1).encode(y=y),
-        published.mark_point(shape="diamond", size=110, filled=False, strokeWidth=1.8, opacity=1).encode(
-            y=y, tooltip=published_tips
-        ),
+        published.encode(y=y, tooltip=published_tips).mark_point(**_HOLLOW),
+        *([shared.encode(y=y, tooltip=published_tips).mark_point(color=GREY, **_HOLLOW)] if is_shared else []),
     ]
 
 
@@ -140,10 +143,25 @@ def _marks(figure: Figure, point: FigurePoint, divisor: float, unit: str, invali
             for end in dict.fromkeys(point.observed)
         ]
     marks += [
-        replace(mark("published", published.value, quantity(published.value, figure.unit)), source=published.source)
+        replace(mark(_PUBLISHED, published.value, quantity(published.value, figure.unit)), source=published.source)
         for published in point.published
     ]
     return marks
+
+
+def _shared_once(marks: Sequence[_Mark]) -> list[_Mark]:
+    """A published number that stands beside several series as one mark, which is none of theirs."""
+    found: dict[tuple[object, ...], set[str]] = {}
+    for mark in marks:
+        if mark.kind == _PUBLISHED:
+            found.setdefault((mark.source, mark.x, mark.value), set()).add(mark.series)
+    shown: dict[tuple[object, ...], _Mark] = {}
+    for index, mark in enumerate(marks):
+        of_mark = (mark.source, mark.x, mark.value)
+        beside = found.get(of_mark, set()) if mark.kind == _PUBLISHED else set()
+        shared = replace(mark, kind=_SHARED, series=", ".join(sorted(beside)))
+        shown.setdefault(of_mark if len(beside) > 1 else (index,), shared if len(beside) > 1 else mark)
+    return list(shown.values())
 
 
 def _curve_points(figure: Figure, divisor: float) -> list[_CurvePoint]:
@@ -170,20 +188,20 @@ def _x(figure: Figure) -> alt.X:
         return alt.X("x:O", title=figure.x_title, sort=order, axis=alt.Axis(labelAngle=angle, labelLimit=0))
     places = sorted({point.x for point in figure.points})
     log = figure.x_unit == "bytes"
-    axis: dict[str, Any] = {"labelOverlap": True} | ({"format": "~s"} if log else {})
-    axis |= {"values": places} if len(places) <= _MAX_TICKS else {"tickCount": 6}
+    ticks: dict[str, Any] = {"labelOverlap": True} | ({"format": "~s"} if log else {})
+    ticks |= {"values": places} if len(places) <= _MAX_TICKS else {"tickCount": 6}
     title = f"{figure.x_title}, {figure.x_unit}{', log scale' if log else ''}"
-    return alt.X("x:Q", title=title, scale=alt.Scale(type=scale_type(log=log), nice=False, padding=12), axis=axis)
+    return alt.X("x:Q", title=title, scale=alt.Scale(type=scale_type(log=log), nice=False, padding=12), axis=ticks)
 
 
 def _y(figure: Figure, unit: str) -> alt.Y:
     log = figure.scale == "log"
     title = ", ".join(filter(None, (METRICS[figure.metric].title.lower(), unit, "log scale" if log else "")))
     scale = alt.Scale(type=scale_type(log=log), nice=True, zero=not log)
-    return alt.Y("value:Q", title=title, scale=scale, axis={"tickCount": 5} | ({"format": "~g"} if log else {}))
+    return alt.Y("value:Q", title=title, scale=scale, axis=axis(log=log))
 
 
-def _notes(figure: Figure, invalid: set[int]) -> tuple[str, ...]:
+def _notes(figure: Figure, marks: Sequence[_Mark], invalid: set[int]) -> tuple[str, ...]:
     """How to read this figure, as far as it is not its title."""
     statistics = {point.statistic for point in figure.points if point.estimate.value is not None}
     notes = [f"{' or '.join(sorted(statistics)).capitalize()} with 95 % interval."] if statistics else []
@@ -192,10 +210,11 @@ def _notes(figure: Figure, invalid: set[int]) -> tuple[str, ...]:
     if any(point.estimate.value is None for point in figure.points):
         notes.append("Faint: smallest and largest sample, where there are too few for an interval.")
     if any(point.published for point in figure.points):
-        notes.append("Hollow: published.")
+        is_shared = any(mark.kind == _SHARED for mark in marks)
+        notes.append(f"Hollow: published{', grey where it is no single series’ number' if is_shared else ''}.")
     if any(point.cell in invalid for point in figure.points):
         notes.append("Crossed: not to be trusted.")
     if figure.absent:
         have = "has" if len(figure.absent) == 1 else "have"
         notes.append(f"{count_of(len(figure.absent), 'cell')} without a sample {have} no point.")
-    return (" ".join(notes), *([figure.note] if figure.note else []))
+    return (" ".join(notes), *([sentence(figure.note)] if figure.note else []))

@@ -7,7 +7,7 @@ import altair as alt
 
 from crosswind.analysis.result import Fit, FitRow, Interval
 from crosswind.report.charts.panels import Chart, Panels
-from crosswind.report.charts.style import PALETTE, Specification, inline, is_log, scale_type, specification
+from crosswind.report.charts.style import PALETTE, Specification, axis, inline, is_log, scale_type, specification
 from crosswind.report.text.format import factor_name, three_digits
 
 _OURS, _PUBLISHED = "measured", "published"
@@ -70,9 +70,8 @@ def _drawing(found: Sequence[_Coefficient], levels: Sequence[str], by: str, titl
     ends = [end for one in found for end in (one.value, one.low, one.high) if end is not None]
     log = is_log(min(ends), max(ends))
     scale = alt.Scale(type=scale_type(log=log), nice=True, zero=not log)
-    axis = {"tickCount": 5} | ({"format": "~g"} if log else {})
     title += ", log scale" if log else ""
-    y = alt.Y("value:Q", title=title, scale=scale, axis=axis)
+    y = alt.Y("value:Q", title=title, scale=scale, axis=axis(log=log))
     sources = [source for source in _COLOURS if any(one.source == source for one in found)]
     colours = alt.Scale(domain=sources, range=[_COLOURS[source] for source in sources])
     base = alt.Chart(inline(found)).encode(
@@ -83,7 +82,9 @@ def _drawing(found: Sequence[_Coefficient], levels: Sequence[str], by: str, titl
     ours = base.transform_filter(f"datum.source == '{_OURS}'")
     published = base.transform_filter(f"datum.source == '{_PUBLISHED}'")
     layers = [
-        ours.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", title=title, scale=scale, axis=axis), y2="high:Q"),
+        ours.mark_rule(strokeWidth=2).encode(
+            y=alt.Y("low:Q", title=title, scale=scale, axis=axis(log=log)), y2="high:Q"
+        ),
         ours.mark_point(size=60, filled=True, opacity=1).encode(y=y),
         published.mark_point(shape="diamond", size=110, filled=False, strokeWidth=1.8, opacity=1).encode(y=y),
     ]

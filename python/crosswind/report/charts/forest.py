@@ -1,5 +1,6 @@
 """Effects as a forest plot: one line for each comparison, its interval beside the line of no effect and the margin."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -8,22 +9,25 @@ import altair as alt
 from crosswind.analysis.result import EquivalenceClaim, Interval, LevelComparison, Result, StatisticComparison
 from crosswind.analysis.result.comparisons import MEAN
 from crosswind.metrics import METRICS, Metric
+from crosswind.quantities import SHARE
 from crosswind.report.charts.panels import MAX_BARS, MAX_PANELS, Chart, Panels
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
-from crosswind.report.charts.style import GREY, PALETTE, Specification, inline, scale_type, specification
+from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, scale_type, specification
 from crosswind.report.tables.comparisons import largest
-from crosswind.report.text.format import factor_and_level, interval, level_text, levels, plural_of, scale_of
+from crosswind.report.text.effects import named_level
+from crosswind.report.text.format import count, interval, level_text, levels, plural_of, scale_of, varied_levels
 
 _COLOURS = {
     "larger": PALETTE[1], "smaller": PALETTE[0], "differs": PALETTE[1], "equivalent": PALETTE[2],
     "equal": PALETTE[2], "no difference shown": GREY, "cannot tell": GREY,
     "worse": PALETTE[1], "better": PALETTE[2], "same": PALETTE[2],
 }  # fmt: skip
-_OTHER = PALETTE[5]
+_OTHER = PALETTE[3]
 HOW_TO_READ = "Mark and line: the ratio and its 95 % interval, where there is one; dashed: no difference."
 _SHAPES = ("circle", "diamond", "square", "triangle-up", "cross")
-_WIDEST = 1e6
-"""An end of a ratio's interval beyond this is drawn there: a logarithmic axis has no place for 0 and infinity."""
+_WIDEST = 1e4
+"""A ratio beyond this is drawn there, for a logarithmic axis has no place for 0 and infinity."""
+_CUT = "What goes on beyond the axis ends at its edge."
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,8 @@ def comparison_forests(result: Result) -> Panels:
         chosen = largest(family, MAX_BARS)
         rows = [row for compared in chosen for row in _rows_of(compared)]
         left = len(family) - len(chosen)
-        more = f"{left} more are in the JSON result." if left else ""
-        notes = (" ".join(filter(None, (more, "" if charts else HOW_TO_READ))),)
+        more = f"{count(left)} more are in the JSON result." if left else ""
+        notes = (" ".join(filter(None, (more, "" if charts else HOW_TO_READ, cut_note(rows)))),)
         charts.append(Chart(METRICS[metric].title, ratio_forest(rows, METRICS[metric]), notes if notes[0] else ()))
     return Panels(charts, len(families))
 
@@ -65,13 +69,22 @@ def ratio_forest(rows: Sequence[ForestRow], metric: Metric) -> Specification:
     return _drawing(rows, f"{metric.title.lower()}, {of}, log scale", (1.0, 1.0), log=True)
 
 
+def cut_note(rows: Sequence[ForestRow]) -> str:
+    """That a forest of ratios does not show all of a row; empty where it does."""
+    floor, ceiling = _reach(rows)
+    return _CUT if any(min(row.value, row.low) < floor or max(row.value, row.high) > ceiling for row in rows) else ""
+
+
 def equivalence_forest(claim: EquivalenceClaim) -> Chart | None:
     """Differences or ratios of a claim's pairs of levels beside its margin; None without a number."""
     divisor, unit = _scale_of_claim(claim)
     known = [pair for pair in claim.pairs if pair.effect.value is not None]
+    varied = varied_levels(pair.fixed for pair in claim.pairs)
     rows = [
         _row(
-            _name(claim.factor, pair.other, pair.reference, pair.fixed),
+            _name(
+                claim.factor, pair.other, pair.reference, {key: pair.fixed[key] for key in varied if key in pair.fixed}
+            ),
             pair.effect,
             divisor,
             pair.verdict,
@@ -82,7 +95,7 @@ def equivalence_forest(claim: EquivalenceClaim) -> Chart | None:
     if not rows:
         return None
     is_ratio = claim.scale == "ratio"
-    of = plural_of(claim.statistic)
+    of = "shares" if METRICS[claim.metric].is_share else plural_of(claim.statistic)
     what = f"ratio of {of}, log scale" if is_ratio else f"difference of {of}, {unit}"
     title = f"{METRICS[claim.metric].title.lower()}, {what}"
     drawing = _drawing(rows, title, (claim.low / divisor, claim.high / divisor), log=is_ratio)
@@ -93,6 +106,8 @@ def equivalence_forest(claim: EquivalenceClaim) -> Chart | None:
 def _scale_of_claim(claim: EquivalenceClaim) -> tuple[float, str]:
     if claim.scale == "ratio":
         return 1.0, ""
+    if claim.unit == SHARE.name:
+        return SHARE.scales["%"], "percentage points"
     known = [end for pair in claim.pairs for end in (pair.effect.value, pair.effect.high) if end is not None]
     return scale_of(known, claim.unit)
 
@@ -108,7 +123,7 @@ def _rows_of(compared: LevelComparison) -> list[ForestRow]:
 
 
 def _name(factor: str, other: str, reference: str, fixed: dict[str, str]) -> str:
-    return f"{factor_and_level(factor, other)} / {level_text(reference)}{f' · {levels(fixed)}' if fixed else ''}"
+    return f"{named_level(factor, other)} / {level_text(reference)}{f' · {levels(fixed)}' if fixed else ''}"
 
 
 def _row(name: str, effect: Interval, divisor: float, verdict: str, statistic: str) -> ForestRow:
@@ -121,22 +136,23 @@ def _row(name: str, effect: Interval, divisor: float, verdict: str, statistic: s
 def _drawing(rows: Sequence[ForestRow], title: str, around: tuple[float, float], *, log: bool) -> Specification:
     """Args: around: the margin around no effect, shaded where it has a width."""
     labels = row_labels(row.comparison for row in rows)
-    shown = [replace(_within(row) if log else row, comparison=labels[row.comparison]) for row in rows]
+    reach = _reach(rows) if log else (-math.inf, math.inf)
+    shown = [replace(_within(row, *reach), comparison=labels[row.comparison]) for row in rows]
     verdicts = list(dict.fromkeys(row.verdict for row in shown))
     statistics = list(dict.fromkeys(row.statistic for row in shown))
     colours = alt.Scale(domain=verdicts, range=[_COLOURS.get(verdict, _OTHER) for verdict in verdicts])
     scale = alt.Scale(type=scale_type(log=log), zero=False, nice=False, padding=12)
-    axis = alt.Axis(format="~g", labelOverlap=True, tickCount=6)
+    along = axis(log=log)
     base = alt.Chart(inline(shown)).encode(
         y=alt.Y("comparison:N", title=None, sort=None, axis=row_axis()),
-        color=alt.Color("verdict:N", scale=colours, legend=alt.Legend(title=None, orient="top", columns=2)),
+        color=alt.Color("verdict:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("comparison", "statistic", "effect", "n", "verdict")],
     )
     if len(statistics) > 1:
         base = base.encode(yOffset=alt.YOffset("statistic:N", sort=statistics))
-    x = alt.X("value:Q", title=title, scale=scale, axis=axis)
+    x = alt.X("value:Q", title=title, scale=scale, axis=along)
     layers = [
-        base.mark_rule(strokeWidth=2.2).encode(x=alt.X("low:Q", title=title, scale=scale, axis=axis), x2="high:Q"),
+        base.mark_rule(strokeWidth=2.2).encode(x=alt.X("low:Q", title=title, scale=scale, axis=along), x2="high:Q"),
         base.mark_point(size=70, filled=True, opacity=1).encode(x=x, shape=_shapes(statistics)),
     ]
     each_px = 22 + 8 * len(statistics) if len(statistics) > 1 else 0
@@ -171,7 +187,15 @@ class _Band:
     high: float
 
 
-def _within(row: ForestRow) -> ForestRow:
-    """A ratio's ends where a logarithmic axis can show them."""
-    value, low, high = (min(max(end, 1 / _WIDEST), _WIDEST) for end in (row.value, row.low, row.high))
+def _reach(rows: Sequence[ForestRow]) -> tuple[float, float]:
+    """From where to where a logarithmic axis goes: all ratios, and of their intervals as much again on either side."""
+    values = [min(max(row.value, 1 / _WIDEST), _WIDEST) for row in rows]
+    low, high = min(1.0, *values), max(1.0, *values)
+    beyond = max(2.0, high / low)
+    return max(low / beyond, 1 / _WIDEST), min(high * beyond, _WIDEST)
+
+
+def _within(row: ForestRow, floor: float, ceiling: float) -> ForestRow:
+    """A row whose number and ends an axis can show."""
+    value, low, high = (min(max(end, floor), ceiling) for end in (row.value, row.low, row.high))
     return replace(row, value=value, low=low, high=high)

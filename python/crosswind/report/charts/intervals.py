@@ -1,7 +1,8 @@
 """Estimates as dots on lines: one line for each cell, divided into panels where cells are many."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import altair as alt
 
@@ -22,8 +23,17 @@ from crosswind.report.charts.panels import (
     row_levels,
 )
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
-from crosswind.report.charts.style import axis, axis_title, inline, is_log, scale_type, specification
-from crosswind.report.text.format import levels
+from crosswind.report.charts.style import (
+    axis,
+    axis_title,
+    below_edge,
+    inline,
+    is_log,
+    least_drawn,
+    scale_type,
+    specification,
+)
+from crosswind.report.text.format import levels, scale_of_metric
 from crosswind.stats.estimate import Array
 
 _DRAWN = ("mean", "median")
@@ -42,16 +52,17 @@ def intervals(name: str, result: Result, data: Sequence[CellData], most: int = M
     known += [float(value) for values in few.values() for value in values]
     if not known:
         return NO_PANELS
-    divisor, unit = metric.unit.scale_for(known)
+    divisor, unit = scale_of_metric(name, cells)
     log = is_log(min(known), max(known), metric.axis)
+    floor = least_drawn(metric) if log else -math.inf
     factors = panel_factors([cell.levels for cell in cells], most)
     panels = into_panels(cells, factors, most)
-    scale = alt.Scale(type=scale_type(log=log), zero=False, nice=True)
+    scale = alt.Scale(type=scale_type(log=log), zero=False, nice=not log, padding=10 if log else 0)
     if len(panels) > 1:
-        scale.domain = [min(known) / divisor, max(known) / divisor]
+        scale.domain = [max(min(known), floor) / divisor, max(known) / divisor]
     along = _Along(axis_title(metric, unit, log=log), scale, axis(log=log))
     colours, roles = Colours(cell.levels for cell in result.cells), roles_of(cell.levels for cell in cells)
-    charts = []
+    charts: list[Chart] = []
     for caption, members in panels[:MAX_PANELS]:
         own = row_levels(members, factors)
         names = {cell.cell: levels(own[cell.cell]) + ("" if cell.valid else " ✗") for cell in members}
@@ -59,13 +70,13 @@ def intervals(name: str, result: Result, data: Sequence[CellData], most: int = M
         marks = []
         for cell in members:
             label = labels[names[cell.cell]]
-            marks += _marks(
-                label, roles.level(roles.colour, cell.levels), cell.estimates[name], few.get(cell.cell), divisor
-            )
+            level = roles.level(roles.colour, cell.levels)
+            own_marks = _marks(label, level, cell.estimates[name], few.get(cell.cell), divisor)
+            marks += [_from(mark, floor / divisor) for mark in own_marks]
         by = colours.by("colour", roles.colour, [mark.colour for mark in marks], labelled=True)
-        charts.append(
-            Chart(caption, specification(_drawing(marks, along, by), rows_height(labels.values(), frame_px=50)))
-        )
+        note = (below_edge(floor),) if min(known) < floor and not charts else ()
+        drawing = specification(_drawing(marks, along, by), rows_height(labels.values(), frame_px=50))
+        charts.append(Chart(caption, drawing, note))
     return Panels(charts, len(panels))
 
 
@@ -110,6 +121,12 @@ def _marks(cell: str, colour: str, estimates: MetricEstimates, few: Array | None
             marks.append(_Mark(cell, colour, kind, *numbers, estimate.method, estimate.n))
     samples = [float(value) for value in few] if few is not None else []
     return marks + [_Mark(cell, colour, "sample", scaled(value)) for value in samples]
+
+
+def _from(mark: _Mark, floor: float) -> _Mark:
+    """A mark where an axis that begins at the floor can show it."""
+    low, high = (None if end is None else max(end, floor) for end in (mark.low, mark.high))
+    return replace(mark, value=max(mark.value, floor), low=low, high=high)
 
 
 def _drawing(marks: Sequence[_Mark], along: _Along, colour: alt.Color) -> list[alt.Chart]:

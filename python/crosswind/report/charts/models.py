@@ -15,6 +15,7 @@ from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Chart, Panels
 from crosswind.report.charts.style import (
     GREY,
     Specification,
+    axis,
     dash_by_model,
     inline,
     is_log,
@@ -116,7 +117,7 @@ def _drawing(points: Sequence[_Point], curves: Sequence[_Predicted], unit: str, 
     title = f"{_METRIC.title.lower()}, {unit}{', log scale' if log else ''}"
     scale = alt.Scale(type=scale_type(log=log), nice=True)
     x = alt.X("loss:Q", title="loss, %", scale=alt.Scale(nice=False, padding=12))
-    y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(format="~g", tickCount=5))
+    y = alt.Y("value:Q", title=title, scale=scale, axis=axis(log=log))
     colour = colours.by("measured", _COLOUR_FACTOR, [point.measured for point in points])
     measured = alt.Chart(inline(points)).encode(x=x, color=colour)
     layers = [

@@ -1,6 +1,6 @@
 """Rows of a chart that has one for each cell: labels in lines short enough for a narrow page, and room for them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import altair as alt
 
@@ -16,7 +16,8 @@ _FRAME_PX = 70
 
 
 def row_labels(texts: Iterable[str]) -> Mapping[str, str]:
-    """Each text as the label of its row: broken into lines between levels; what is longer loses its middle.
+    """Each text as the label of its row: broken into lines between levels, and one that is longer between its words; a
+    longer word loses its middle.
 
     Two texts that would have one label then keep all their characters.
     """
@@ -27,13 +28,23 @@ def row_labels(texts: Iterable[str]) -> Mapping[str, str]:
 
 
 def _in_lines(text: str) -> str:
+    parts = [_filled(part.split(" "), " ") if len(part) > LINE else [part] for part in text.split(_SEPARATOR)]
     lines: list[str] = []
-    for word in (without_middle(word, LINE) for word in text.split(_SEPARATOR)):
-        if lines and len(lines[-1]) + len(_SEPARATOR) + len(word) <= LINE:
-            lines[-1] += _SEPARATOR + word
+    for own in parts:
+        joined = _filled([lines[-1], own[0]], _SEPARATOR) if lines else own[:1]
+        lines[-1:] = [*joined, *own[1:]]
+    return "\n".join(lines)
+
+
+def _filled(words: Sequence[str], separator: str) -> list[str]:
+    """Words in lines, as many in each as it has space for."""
+    lines: list[str] = []
+    for word in (without_middle(word, LINE) for word in words):
+        if lines and len(lines[-1]) + len(separator) + len(word) <= LINE:
+            lines[-1] += separator + word
         else:
             lines.append(word)
-    return "\n".join(lines)
+    return lines
 
 
 def row_axis() -> alt.Axis:

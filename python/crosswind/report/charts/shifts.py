@@ -5,7 +5,7 @@ has quantiles of its own; the intervals are those of their differences, repetiti
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import altair as alt
 import numpy as np
@@ -29,6 +29,9 @@ _HOW_TO_READ = (
     "Dots: the difference at each quantile, of the repetitions' own quantiles; shaded: its 95 % "
     "interval, where the repetitions support one; dashed: no difference."
 )
+_CUT = "An interval that goes on beyond the axis ends at its edge."
+_BEYOND = 1.0
+"""How far beyond the shifts an interval is drawn, as a share of the range of shifts and no difference."""
 
 
 def quantile_shifts(result: Result, data: Sequence[CellData]) -> Panels:
@@ -88,7 +91,23 @@ def _chart(compared: LevelComparison, shifts: Sequence[tuple[float, Interval]], 
     metric = METRICS[compared.metric].title
     pair = f"{factor_and_level(compared.factor, compared.other)} less {level_text(compared.reference)}"
     caption = f"{metric}: {pair}{at}"
-    return Chart(caption, _drawing(marks, unit), (_HOW_TO_READ,) if is_first else ())
+    reach = _reach(marks)
+    is_cut = any(end is not None and not reach[0] <= end <= reach[1] for mark in marks for end in (mark.low, mark.high))
+    notes = " ".join(filter(None, (_HOW_TO_READ if is_first else "", _CUT if is_cut else "")))
+    return Chart(caption, _drawing([_within(mark, *reach) for mark in marks], unit), (notes,) if notes else ())
+
+
+def _reach(marks: Sequence[_Shift]) -> tuple[float, float]:
+    """From where to where the axis goes: all shifts and no difference, and as much again on either side."""
+    low, high = min(0.0, *(mark.shift for mark in marks)), max(0.0, *(mark.shift for mark in marks))
+    beyond = _BEYOND * (high - low)
+    return low - beyond, high + beyond
+
+
+def _within(mark: _Shift, floor: float, ceiling: float) -> _Shift:
+    """A shift whose interval an axis can show."""
+    low, high = (None if end is None else min(max(end, floor), ceiling) for end in (mark.low, mark.high))
+    return replace(mark, low=low, high=high)
 
 
 def _mark(quantile: float, made: Interval, divisor: float, unit: str) -> _Shift:

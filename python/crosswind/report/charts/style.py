@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import altair as alt
 
 from crosswind.metrics import Axis, Metric
+from crosswind.quantities import TIME
+from crosswind.report.text.format import quantity
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -24,6 +26,15 @@ PALETTE = [
 ]  # fmt: skip
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 GREY = "#888888"
+LOG_LABELS = ",~r"
+"""The labels of a logarithmic axis: all digits, grouped, without zeros at the end."""
+LOG_TICKS = 8
+"""Of a logarithmic axis: with fewer, one within a decade would have two or three."""
+_IS_POWER_OF_TEN = "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-9"
+"""Of a tick: its line across the chart is drawn in full, those between are faint."""
+LEAST_TIME_NS = 1000.0
+"""What is shorter is drawn as this on a logarithmic axis: in virtual time, where processors take none, a few ns may be
+all that is left of a time, and would take most of the axis."""
 LOG_SPREAD = 20
 """How many times the smallest value the largest is, beyond which an axis is logarithmic."""
 
@@ -33,6 +44,16 @@ def is_log(low: float, high: float, kind: Axis = Axis.AUTOMATIC) -> bool:
     if kind is Axis.AUTOMATIC:
         return low > 0 and high / low > LOG_SPREAD
     return kind is Axis.LOGARITHMIC and low > 0
+
+
+def least_drawn(metric: Metric) -> float:
+    """Where a logarithmic axis of a metric begins at the latest, in the metric's unit."""
+    return LEAST_TIME_NS if metric.unit is TIME else 0.0
+
+
+def below_edge(least: float) -> str:
+    """What is said of marks that lie below the least that an axis of time shows."""
+    return f"What is below {quantity(least, TIME.name)} is drawn at the edge."
 
 
 def axis_title(metric: Metric, unit: str, *, log: bool) -> str:
@@ -46,8 +67,13 @@ def scale_type(*, log: bool) -> Literal["log", "linear"]:
 
 
 def axis(*, log: bool) -> alt.Axis:
-    """An axis of some six ticks."""
-    return alt.Axis(labelOverlap=True, format="~g", tickCount=6) if log else alt.Axis(tickCount=6)
+    """An axis of some six ticks, whose labels keep a distance and have no exponents."""
+    if not log:
+        return alt.Axis(tickCount=6)
+    between = {"condition": {"test": _IS_POWER_OF_TEN, "value": 1}, "value": 0.3}
+    return alt.Axis(
+        labelOverlap="greedy", labelSeparation=8, format=LOG_LABELS, tickCount=LOG_TICKS, gridOpacity=between
+    )
 
 
 def dash_by_model(titles: Iterable[str]) -> alt.StrokeDash:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from crosswind.analysis.result import EquivalenceClaim, EquivalencePair, Result
 from crosswind.metrics import METRICS
+from crosswind.quantities import SHARE
 from crosswind.report.tables.metrics import method_name
 from crosswind.report.tables.table import Table, names, numbers, words
 from crosswind.report.text.format import (
@@ -19,6 +20,7 @@ from crosswind.report.text.format import (
     percent,
     plural_of,
     scale_of,
+    varied_levels,
 )
 from crosswind.report.text.headline import margin_text, tally
 
@@ -38,8 +40,10 @@ def _table(claim: EquivalenceClaim) -> Table:
     effects = [pair.effect for pair in claim.pairs]
     known = [part for effect in effects for part in (effect.value, effect.high) if part is not None]
     divisor, unit = (1.0, "") if claim.scale == "ratio" else scale_of(known, claim.unit)
+    unit = "percentage points" if claim.unit == SHARE.name and unit else unit
+    varied = varied_levels(pair.fixed for pair in claim.pairs)
     what, factor = _what(claim), factor_name(claim.factor)
-    rows = [_row(pair, divisor) for pair in claim.pairs]
+    rows = [_row(pair, varied, divisor) for pair in claim.pairs]
     narrow = [
         [at, f"{pair.other} / {pair.reference}", effect, verdict]
         for pair, (at, _, _, effect, _, verdict) in zip(claim.pairs, rows, strict=True)
@@ -51,10 +55,11 @@ def _table(claim: EquivalenceClaim) -> Table:
     return Table(claim.title, columns, rows, footnotes=notes, narrow=small)
 
 
-def _row(pair: EquivalencePair, divisor: float) -> list[str]:
+def _row(pair: EquivalencePair, varied: Sequence[str], divisor: float) -> list[str]:
     p = pair.p_beyond_holm if pair.verdict == "differs" else pair.p_holm
+    at = {key: pair.fixed[key] for key in varied if key in pair.fixed}
     return [
-        levels(pair.fixed) if pair.fixed else NOTHING,
+        levels(at) if at else NOTHING,
         f"{pair.other} against {pair.reference}",
         count(pair.effect.n),
         interval(pair.effect, divisor),
@@ -81,7 +86,7 @@ def _footnotes(claim: EquivalenceClaim) -> list[str]:
         f"Margin: {margin_text(claim)}. {_HOW_TO_READ}",
         *(f"Intervals: {method}." for method in methods),
         *(_every_time(pairs, repetitions) for repetitions, pairs in groups.items()),
-        *(f"{count(number)} without an interval: {why}" for why, number in reasons.items()),
+        *(f"{count(number)} without an interval: {why}." for why, number in reasons.items()),
     ]
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
 from crosswind.metrics import METRICS, STATISTICS, Place, Statistic, phases_of
 from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
-from crosswind.report.text.format import count, interval, levels, number, scale_of
+from crosswind.report.text.format import count, interval, levels, number, scale_of_metric
 from crosswind.stats import EXACT
 
 _CONNECTION = "connect"
@@ -44,7 +44,7 @@ def metric_table(name: str, result: Result) -> Table:
     estimates = [cell.estimates[name] for cell in cells]
     wanted = [statistic for statistic in STATISTICS.values() if not METRICS[name].is_share or statistic.is_mean]
     shown = [statistic for statistic in wanted if any(_has(found, statistic) for found in estimates)]
-    divisor, unit = scale_of([_middle(found) for found in estimates], estimates[0].unit)
+    divisor, unit = scale_of_metric(name, cells)
     failed = any(found.failed for found in estimates)
     naming = CellNames.of(cells)
     rows = [
@@ -127,8 +127,3 @@ def _headings(statistics: Sequence[Statistic], *, failed: bool) -> list[str]:
         f"{statistic.heading}{' of successes' if failed and statistic.is_mean else ''}{_OF_INTERVAL}"
         for statistic in statistics
     ]
-
-
-def _middle(estimates: MetricEstimates) -> float:
-    known = (estimates.median.value, estimates.mean.value)
-    return next((value for value in known if value is not None), estimates.smallest)

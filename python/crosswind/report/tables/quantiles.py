@@ -7,7 +7,7 @@ from crosswind.analysis.result import CellResult, Interval
 from crosswind.metrics import METRICS
 from crosswind.report.tables.metrics import method_name
 from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
-from crosswind.report.text.format import count, interval, levels, scale_of
+from crosswind.report.text.format import count, interval, levels, scale_of_metric
 from crosswind.stats import exactly, quantile_interval, quantile_of
 from crosswind.stats.design import quantile_name
 
@@ -23,7 +23,7 @@ def quantile_table(name: str, cells: Sequence[CellResult], data: Sequence[CellDa
     of_cell = {cell.cell: cell for cell in cells}
     shown = [of_cell[cell.cell] for cell in data]
     found = [_quantiles(cell, name) for cell in data]
-    divisor, unit = scale_of([of[len(of) // 2].value for of in found], METRICS[name].unit.name)
+    divisor, unit = scale_of_metric(name, cells)
     naming = CellNames.of(shown)
     rows = [
         [*naming.row(cell), count(of[0].n), *(interval(one, divisor) for one in of)]

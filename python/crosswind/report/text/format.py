@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crosswind.quantities import UNITS
 
 if TYPE_CHECKING:
-    from crosswind.analysis.result import Interval, MetricEstimates
+    from crosswind.analysis.result import CellResult, Interval, MetricEstimates
 
 MINUS = "−"
 NOTHING = "–"
@@ -41,6 +41,16 @@ def scale_of(values: Iterable[float | None], unit: str) -> tuple[float, str]:
     """
     known = UNITS.get(unit)
     return known.scale_for(values) if known else (1.0, unit)
+
+
+def scale_of_metric(name: str, cells: "Iterable[CellResult]") -> tuple[float, str]:
+    """The one scale of all that shows a metric of some cells: that of their means and medians.
+
+    Returns: as `scale_of`. At least one cell has the metric.
+    """
+    found = [cell.estimates[name] for cell in cells if name in cell.estimates]
+    middles = [part.value for one in found for part in (one.median, one.mean) if part.value is not None]
+    return scale_of(middles or [one.smallest for one in found], found[0].unit)
 
 
 def number(value: float | None, divisor: float = 1.0, *, resolution: float | None = None) -> str:
@@ -230,6 +240,17 @@ def listed(names: list[str], most: int = 6) -> str:
     return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
+def sentence(text: str) -> str:
+    """A text as a sentence: with a capital, unless it begins with a name that has none, and a full stop."""
+    first = text.split(" ", 1)[0]
+    begun = text if not first.isalpha() or first in _LOWER_CASE else text[:1].upper() + text[1:]
+    return begun if begun.endswith((".", "?", "!", "”")) else f"{begun}."
+
+
+_LOWER_CASE = ("bbr", "cubic", "reno", "tcp", "quic", "http", "websocket")
+"""Names that stay as they are at the beginning of a sentence."""
+
+
 def plural_of(statistic: str) -> str:
     """What is compared by a statistic: "means", "medians", "p95"."""
     name = statistic.replace("_", " ")
@@ -254,6 +275,15 @@ def levels(of_cell: Mapping[str, str]) -> str:
     A number without a unit, and on and off, say nothing without the name of their factor.
     """
     return " · ".join(_level(key, value) for key, value in of_cell.items()) or "all"
+
+
+def varied_levels(of_cells: Iterable[Mapping[str, str]]) -> list[str]:
+    """The factors in whose levels some cells differ, for the others tell none of them from another; all if none do."""
+    found: dict[str, set[str | None]] = {}
+    known = list(of_cells)
+    for key in dict.fromkeys(key for of_cell in known for key in of_cell):
+        found[key] = {of_cell.get(key) for of_cell in known}
+    return [key for key, levels_of in found.items() if len(levels_of) > 1] or list(found)
 
 
 def factor_and_level(key: str, value: str) -> str:

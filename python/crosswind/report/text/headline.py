@@ -8,7 +8,7 @@ from crosswind.analysis.result import EquivalenceClaim, Result
 from crosswind.report.text.answers import answered, not_asked
 from crosswind.report.text.claims import VERDICTS
 from crosswind.report.text.exploration import exploration
-from crosswind.report.text.format import count, count_of, factor_name, levels, outcome_text, quantity
+from crosswind.report.text.format import count, count_of, factor_name, levels, outcome_text, quantity, sentence
 
 
 class Trust(Enum):
@@ -67,10 +67,20 @@ def sentences(result: Result) -> list[str]:
 def tally(claim: EquivalenceClaim) -> str:
     """How many pairs of a claim are equivalent, how many differ, and of how many neither was shown."""
     found = Counter(pair.verdict for pair in claim.pairs)
-    equivalent, differing, open_ = (count(found[each]) for each in ("equivalent", "differs", "cannot tell"))
-    pairs = f"{equivalent} of {count_of(len(claim.pairs), 'pair')} of levels of {factor_name(claim.factor)}"
-    others = f"{differing} that differ by more, {open_} for which neither is shown"
-    return f"{pairs} equivalent within {margin_text(claim)}, {others}"
+    equivalent, differing, open_ = (found[each] for each in ("equivalent", "differs", "cannot tell"))
+    total = len(claim.pairs)
+    of_levels = f"of levels of {factor_name(claim.factor)}"
+    within = f"equivalent within {margin_text(claim)}"
+    if equivalent == total:
+        return (
+            f"the pair {of_levels} is {within}" if total == 1 else f"all {count(total)} pairs {of_levels} are {within}"
+        )
+    share = f"{count(equivalent) if equivalent else 'none'} of {count_of(total, 'pair')} {of_levels}"
+    others = [
+        *([f"{count(differing)} {'differs' if differing == 1 else 'differ'} by more"] if differing else []),
+        *([f"for {count(open_)} neither is shown"] if open_ else []),
+    ]
+    return f"{share} {'is' if equivalent == 1 else 'are'} {within}; {', '.join(others)}"
 
 
 def margin_text(claim: EquivalenceClaim) -> str:
@@ -120,13 +130,31 @@ def _claims(result: Result) -> list[str]:
         return []
     found: Counter[str] = Counter(claim.verdict for claim in result.claims)
     holding, failing, open_ = (found[verdict] for verdict in VERDICTS)
-    claims = count_of(len(result.claims), "claim")
-    hold, fail = "holds" if holding == 1 else "hold", "does not hold" if failing == 1 else "do not hold"
-    return [
-        f"Of {claims}, {count(holding)} {hold}, {count(failing)} {fail}, and of {count(open_)} the data cannot tell."
+    total = len(result.claims)
+    if max(found.values()) == total:
+        return [_all_claims(total, holding=holding > 0, failing=failing > 0)]
+    parts = [
+        *([f"{count(holding)} {'holds' if holding == 1 else 'hold'}"] if holding else []),
+        *([f"{count(failing)} {'does not hold' if failing == 1 else 'do not hold'}"] if failing else []),
+        *([f"of {count(open_)} the data cannot tell"] if open_ else []),
     ]
+    return [f"Of {count(total)} claims, {', '.join(parts[:-1])} and {parts[-1]}."]
+
+
+def _all_claims(total: int, *, holding: bool, failing: bool) -> str:
+    """That all claims have one verdict."""
+    if holding:
+        return "The claim holds." if total == 1 else f"All {count(total)} claims hold."
+    if failing:
+        return "The claim does not hold." if total == 1 else f"None of the {count(total)} claims holds."
+    if total == 1:
+        return "The data cannot tell whether the claim holds."
+    return f"The data cannot tell of any of the {count(total)} claims whether it holds."
 
 
 def _equivalences(result: Result) -> list[str]:
     """What came of each claim of equivalence."""
-    return [f"{claim.title}{'' if claim.title.endswith('?') else ':'} {tally(claim)}." for claim in result.equivalences]
+    return [
+        f"{claim.title} {sentence(tally(claim))}" if claim.title.endswith("?") else f"{claim.title}: {tally(claim)}."
+        for claim in result.equivalences
+    ]
