@@ -58,6 +58,7 @@ FINISHED: dict[str, Any] = {
     "virtual_time": False,
     "processors_awake": True,
     "peak_memory_bytes": None,
+    "tcp_retransmits": {"client": 0, "server": 0},
 }
 """A `finished` event as docs/cell-protocol.md has it."""
 

@@ -3,7 +3,7 @@
 use crate::CellError;
 use crate::demand::Demand;
 use crate::sections::{Sections, read_lists, read_section};
-use crosswind_host::{Backend, Family, HostConfig, Placement};
+use crosswind_host::{Backend, ClientStreams, Family, HostConfig, Placement};
 use crosswind_ledger::Budget;
 use crosswind_path::{DirectionConfig, PathConfig};
 use crosswind_settings::{Group, SettingError, describe};
@@ -123,6 +123,29 @@ pub struct Output {
     pub qlog: bool,
     /// Sample where the hosts' processor time goes.
     pub profile: bool,
+    /// Descriptor of the caller's that the client of the workload program reads; null: it reads nothing. All three, or none.
+    #[schemars(range(min = 3))]
+    pub client_input: Option<u16>,
+    /// Descriptor of the caller's that it writes to; null: the file client.out.
+    #[schemars(range(min = 3))]
+    pub client_output: Option<u16>,
+    /// Descriptor of the caller's that it writes errors to; null: the file client.err.
+    #[schemars(range(min = 3))]
+    pub client_errors: Option<u16>,
+    /// Whether it gets the terminal that is one of these; the terminal's keys for signals are then its own.
+    pub client_foreground: bool,
+}
+
+impl Output {
+    /// What the caller hands over for the client of the workload program.
+    pub const fn client_streams(&self) -> Option<ClientStreams> {
+        match (self.client_input, self.client_output, self.client_errors) {
+            (Some(input), Some(output), Some(errors)) => {
+                Some(ClientStreams { input, output, errors, foreground: self.client_foreground })
+            }
+            _ => None,
+        }
+    }
 }
 
 const fn default_seed() -> u64 {
@@ -210,6 +233,14 @@ impl Cell {
             );
         }
         self.check_mtu()?;
+        let streams = [self.output.client_input, self.output.client_output, self.output.client_errors];
+        if streams.iter().any(Option::is_some) && !streams.iter().all(Option::is_some) {
+            return refuse(
+                "output.client_input",
+                "is one of three descriptors, and not all are there",
+                "name all three",
+            );
+        }
         match &self.output.directory {
             None if self.output.packets || self.output.capture || self.output.qlog => refuse(
                 "output.directory",

@@ -40,6 +40,8 @@ pub struct CellResult {
     pub profile: Option<Profile>,
     /// How long packets waited for the link; null on a direct path.
     pub queueing_ns: Option<Directions<TimeReport>>,
+    /// TCP segments that each host sent again, as its kernel has counted them: of every connection, handshakes included.
+    pub tcp_retransmits: Hosts<u64>,
     /// How the client program ended; null where there was none.
     pub program: Option<ProgramEnd>,
     /// Who the two ends were; null where both were Crosswind's own, or programs without the peer protocol.
@@ -152,6 +154,7 @@ pub struct CellRun {
     pub report: Option<EmulatorReport>,
     pub devices: [DeviceCounters; 2],
     pub readback: [Readback; 2],
+    pub retransmitted_segments: [u64; 2],
     pub all_traffic: Traffic,
     pub profile: Option<Profile>,
     pub process: ProcessFacts,
@@ -182,6 +185,7 @@ impl CellResult {
         reasons.extend(fidelity.iter().flat_map(FidelityReport::reasons));
         let [client_readback, server_readback] = readback;
         let [client_socket, server_socket] = measured.sockets;
+        let [client_again, server_again] = run.retransmitted_segments;
         Self {
             schema: SCHEMA,
             id: cell.id.clone(),
@@ -201,6 +205,7 @@ impl CellResult {
             traffic,
             profile: run.profile,
             queueing_ns,
+            tcp_retransmits: Hosts { client: client_again, server: server_again },
             program: measured.program,
             peers: measured.peers,
             versions: Versions {

@@ -59,6 +59,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         report: ended.report,
         devices: ended.devices,
         readback,
+        retransmitted_segments: ended.retransmitted_segments,
         all_traffic,
         profile,
         process: ProcessFacts {
@@ -166,6 +167,7 @@ impl Run<'_> {
         let progress = crosswind_workload::Progress::default();
         let context = Context::new(self.testbed, settings(self.cell)?, &progress, self.threads)
             .with_output(self.cell.output.directory.as_deref())
+            .with_client_streams(self.cell.output.client_streams())
             .with_peers_of(&self.cell.workload, self.virtual_time, self.deadline);
         let pause = Duration::from_nanos(self.cell.heartbeat_ns);
         let waiting = std::thread::current();

@@ -2,11 +2,13 @@
 #![allow(unsafe_code)]
 
 mod backend;
+mod client_streams;
 mod clock;
 mod emulator;
 mod error;
 mod ethtool;
 pub mod guest;
+mod host_names;
 mod ifreq;
 mod namespace;
 mod netlink;
@@ -26,6 +28,7 @@ mod timer;
 mod tun;
 
 pub use backend::Backend;
+pub use client_streams::ClientStreams;
 pub use clock::{Clock, thread_cpu_ns};
 pub use emulator::{Amount, EmulatorReport, Punctual, Punctuality, Traffic, TrafficCounters};
 pub use error::{ErrorKind, HostError, Result};

@@ -1,17 +1,21 @@
 //! Users' programs inside a namespace. They end with the process that started them, whatever ends it.
 
+use crate::client_streams::take_terminal;
 use crate::error::{HostError, Result};
 use crate::guest::in_virtual_time;
+use crate::host_names::name_hosts;
 use crate::namespace::Namespace;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns, unshare};
 use nix::sys::prctl::set_pdeathsig;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::time::TimeSpec;
 use nix::unistd::Pid;
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -36,6 +40,7 @@ pub struct Programs {
     starter: Sender<Request>,
     init: Child,
     started: Vec<Child>,
+    unnamed: Option<io::Error>,
 }
 
 /// A program that was started.
@@ -51,6 +56,10 @@ pub struct Streams {
     pub output: Stdio,
     /// Where it writes its errors.
     pub errors: Stdio,
+    /// Whether it takes the terminal that is one of them.
+    pub foreground: bool,
+    /// The most bytes that a file may have that it writes; one that goes on is ended by SIGXFSZ.
+    pub largest_file: Option<u64>,
 }
 
 /// What came of waiting for a program's output.
@@ -72,12 +81,27 @@ struct Request {
 impl Programs {
     /// Makes the namespace.
     pub fn new() -> Result<Self> {
+        Self::start_with(Vec::new())
+    }
+
+    /// Likewise, for programs that find these names of hosts.
+    pub fn with_names(names: [(IpAddr, &'static str); 2]) -> Result<Self> {
+        Self::start_with(names.into())
+    }
+
+    /// Why they do not find them, if so.
+    pub const fn unnamed(&self) -> Option<&io::Error> {
+        self.unnamed.as_ref()
+    }
+
+    fn start_with(names: Vec<(IpAddr, &'static str)>) -> Result<Self> {
         let (starter, requests) = channel::<Request>();
         let (ready, made) = channel();
         thread::Builder::new()
             .name("programs".into())
             .spawn(move || {
-                let init = make_namespace();
+                let unnamed = named(&names).err();
+                let init = make_namespace().map(|init| (init, unnamed));
                 let failed = init.is_err();
                 // The receiver is gone only when the process ends.
                 let _ = ready.send(init);
@@ -90,8 +114,8 @@ impl Programs {
             })
             .map_err(|e| HostError::new("cannot start a thread", e))?;
         let gone = |_| HostError::unsupported("the thread that starts programs", "has ended");
-        let init = made.recv().map_err(gone)??;
-        Ok(Self { starter, init, started: Vec::new() })
+        let (init, unnamed) = made.recv().map_err(gone)??;
+        Ok(Self { starter, init, started: Vec::new(), unnamed })
     }
 
     /// Starts `arguments` in `namespace`, on `cpus` (any, when empty).
@@ -110,7 +134,7 @@ impl Programs {
             set.set(cpu).map_err(|e| HostError::new(format!("cannot use processor {cpu}"), e))?;
         }
         let pinned = !cpus.is_empty();
-        let network = namespace.as_raw_fd();
+        let (network, foreground, largest_file) = (namespace.as_raw_fd(), streams.foreground, streams.largest_file);
         let mut command = Command::new(program);
         command.args(rest).stdin(streams.input).stdout(streams.output).stderr(streams.errors);
         // SAFETY: only async-signal-safe system calls between fork and exec; `namespace` holds the descriptor open until
@@ -118,6 +142,12 @@ impl Programs {
         unsafe {
             command.pre_exec(move || {
                 set_pdeathsig(Signal::SIGKILL)?;
+                if foreground {
+                    take_terminal()?;
+                }
+                if let Some(bytes) = largest_file {
+                    setrlimit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
+                }
                 setns(BorrowedFd::borrow_raw(network), CloneFlags::CLONE_NEWNET)?;
                 if pinned {
                     sched_setaffinity(Pid::from_raw(0), &set)?;
@@ -236,6 +266,15 @@ fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
     }
     // SAFETY: the kernel has just opened it, and nothing else has its number.
     Ok(unsafe { OwnedFd::from_raw_fd(number as RawFd) })
+}
+
+/// Gives the calling thread a mount namespace of its own, in which hosts have `names`, if there are any.
+fn named(names: &[(IpAddr, &str)]) -> io::Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    name_hosts(names)
 }
 
 /// Sends the children of the calling thread to a new PID namespace, and starts its first process.

@@ -1,19 +1,27 @@
-//! Datagrams that the hosts' sockets dropped: the path delivered them, and no program received them.
+//! What a host's kernel has counted of its sockets: datagrams that it dropped, and TCP segments that it sent again.
 
 use std::fs;
+
+/// The kernel's counters of the calling thread's namespace (RFC 1213's, proc(5)).
+const COUNTERS: &str = "/proc/thread-self/net/snmp";
 
 /// Datagrams whose socket's buffer was full, in the calling thread's namespace, over IPv4 and IPv6.
 pub fn dropped_datagrams() -> u64 {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
-    ipv4(&read("/proc/thread-self/net/snmp")) + ipv6(&read("/proc/thread-self/net/snmp6"))
+    counter(&read(COUNTERS), "Udp:", "RcvbufErrors") + ipv6(&read("/proc/thread-self/net/snmp6"))
 }
 
-/// `RcvbufErrors` of the two lines `Udp:`, the first of names, the second of values.
-fn ipv4(text: &str) -> u64 {
-    let mut lines = text.lines().filter(|line| line.starts_with("Udp:"));
+/// TCP segments that the host of the calling thread's namespace has sent again, those of handshakes included, over IPv4 and IPv6.
+pub fn retransmitted_segments() -> u64 {
+    counter(&fs::read_to_string(COUNTERS).unwrap_or_default(), "Tcp:", "RetransSegs")
+}
+
+/// The value of a counter of two lines, which begin alike: the first is of names, the second of values.
+fn counter(text: &str, protocol: &str, wanted: &str) -> u64 {
+    let mut lines = text.lines().filter(|line| line.starts_with(protocol));
     let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return 0 };
     let mut columns = names.split_whitespace().zip(values.split_whitespace());
-    columns.find(|(name, _)| *name == "RcvbufErrors").and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
+    columns.find(|(name, _)| *name == wanted).and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
 }
 
 /// The value of `Udp6RcvbufErrors`, which has a line of its own.
@@ -28,14 +36,16 @@ mod tests {
 
     #[test]
     fn the_counter_is_found_by_name() {
-        let text = "Tcp: A B\nTcp: 1 2\nUdp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\n\
+        let text = "Tcp: ActiveOpens RetransSegs\nTcp: 1 12\nUdp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\n\
                     Udp: 761 0 239 1000 239 0\nUdpLite: RcvbufErrors\nUdpLite: 5\n";
-        assert_eq!(ipv4(text), 239);
+        assert_eq!(counter(text, "Udp:", "RcvbufErrors"), 239);
+        assert_eq!(counter(text, "Tcp:", "RetransSegs"), 12);
         assert_eq!(ipv6("Ip6InReceives\t9\nUdp6RcvbufErrors                \t7\n"), 7);
     }
 
     #[test]
-    fn without_the_counter_nothing_counts_as_dropped() {
-        assert_eq!((ipv4(""), ipv4("Udp: A\n"), ipv6("")), (0, 0, 0));
+    fn without_the_counter_nothing_counts() {
+        let udp = |text| counter(text, "Udp:", "RcvbufErrors");
+        assert_eq!((udp(""), udp("Udp: A\n"), ipv6("")), (0, 0, 0));
     }
 }

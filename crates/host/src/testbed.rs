@@ -94,6 +94,8 @@ pub struct TestbedReport {
     pub devices: [DeviceCounters; 2],
     /// Datagrams whose socket's buffer was full.
     pub dropped_datagrams: [u64; 2],
+    /// TCP segments that the host sent again.
+    pub retransmitted_segments: [u64; 2],
 }
 
 /// Two hosts, connected.
@@ -196,7 +198,9 @@ impl Testbed {
         };
         let dropped = |namespace: &Namespace| namespace.run(|| Ok(sockets::dropped_datagrams()));
         let dropped_datagrams = [dropped(&client)?, dropped(&server)?];
-        Ok(TestbedReport { report, devices, dropped_datagrams })
+        let again = |namespace: &Namespace| namespace.run(|| Ok(sockets::retransmitted_segments()));
+        let retransmitted_segments = [again(&client)?, again(&server)?];
+        Ok(TestbedReport { report, devices, dropped_datagrams, retransmitted_segments })
     }
 
     /// Whether an emulator is between the hosts.

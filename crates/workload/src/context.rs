@@ -4,7 +4,7 @@ use crate::WorkloadError;
 use crate::peer::Peers;
 use crate::progress::Progress;
 use crate::registry::WorkloadConfig;
-use crosswind_host::{Clock, HostError, Testbed, Threads, Traffic, realtime, thread_cpu_ns};
+use crosswind_host::{ClientStreams, Clock, HostError, Testbed, Threads, Traffic, realtime, thread_cpu_ns};
 use crosswind_path::Side;
 use crosswind_transport::{Phases, Resumption, Settings};
 use serde_json::{Map, Value};
@@ -25,6 +25,7 @@ pub struct Context<'a> {
     pub(crate) testbed: &'a Testbed,
     pub(crate) settings: Settings,
     pub(crate) output: Option<&'a Path>,
+    pub(crate) client_streams: Option<ClientStreams>,
     pub(crate) peers: Peers,
     /// The workload as its peers are told it.
     pub(crate) workload: Map<String, Value>,
@@ -48,6 +49,7 @@ impl<'a> Context<'a> {
             testbed,
             settings,
             output: None,
+            client_streams: None,
             peers: Peers::default(),
             workload: Map::new(),
             virtual_time: false,
@@ -63,6 +65,13 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn with_output(mut self, directory: Option<&'a Path>) -> Self {
         self.output = directory;
+        self
+    }
+
+    /// With streams of the caller's for a client program.
+    #[must_use]
+    pub const fn with_client_streams(mut self, streams: Option<ClientStreams>) -> Self {
+        self.client_streams = streams;
         self
     }
 

@@ -14,7 +14,7 @@ from crosswind.ends import commands_of, runs_programs
 from crosswind.errors import EngineError
 
 BINARY = "crosswind-cell"
-_ADDRESSES = ("{server}", "{client}")
+_ADDRESSES = ("{server}", "{address}", "{client}")
 _OF_PEERS = ("{address}", "{port}")
 """Placeholders that crosswind-cell fills in itself: those of the workload `program`, and those of peers."""
 
@@ -57,12 +57,15 @@ def placeholders(binary: Path) -> dict[str, str]:
     return {"{python}": sys.executable or "python3", "{cell}": str(binary.absolute())}
 
 
-def misspelt_placeholder(command: Iterable[str], binary: Path, *, of_peer: bool = False) -> tuple[str, str] | None:
+def misspelt_placeholder(
+    command: Iterable[str], binary: Path, *, of_peer: bool = False, has_port: bool = False
+) -> tuple[str, str] | None:
     """What looks like a placeholder in an argument list and is none, and the one that is likely to be meant.
 
     Other words in braces stay as they are: scripts, formats and JSON are full of them.
     """
-    known = [*(_OF_PEERS if of_peer else _ADDRESSES), *placeholders(binary)]
+    of_program = (*_ADDRESSES, "{port}") if has_port else _ADDRESSES
+    known = [*(_OF_PEERS if of_peer else of_program), *placeholders(binary)]
     for argument in command:
         for word in _WORD_IN_BRACES.findall(argument):
             close = difflib.get_close_matches(word, known, n=1, cutoff=_CLOSE)

@@ -27,7 +27,8 @@ def refusal_of_programs(binary: Path) -> Callable[[Mapping[str, Any]], Refusal |
 def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
     """Why the argument lists of a cell's programs cannot be meant, if so."""
     for end, command in commands_of(cell).items():
-        found = misspelt_placeholder(command, binary, of_peer=not runs_programs(cell))
+        has_port = bool(cell["workload"].get("port"))
+        found = misspelt_placeholder(command, binary, of_peer=not runs_programs(cell), has_port=has_port)
         if found is not None:
             word, meant = found
             hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"

@@ -76,6 +76,13 @@ class ProgramEnd(ProtocolRecord):
         return f"exit status {self.exit_code}" if self.signal is None else f"signal {self.signal}"
 
 
+class TcpRetransmits(ProtocolRecord):
+    """TCP segments that each host sent again, as its kernel has counted them."""
+
+    client: int
+    server: int
+
+
 class DirectionLedger(ProtocolRecord):
     """Packets of one direction: in = delivered + dropped (by cause) + queued."""
 
@@ -273,6 +280,7 @@ class Finished(ProtocolRecord):
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
     samples: SampleCounts
+    tcp_retransmits: TcpRetransmits | None
     program: ProgramEnd | None
     peers: Peers | None
     ledger: Ledger
@@ -316,6 +324,6 @@ _NO_EXCHANGE_DELAY = {"exchange_delay_ns": 10**18, "exchange_delay_share": 1.0}
 """What stands for the budget of versions that did not measure it: no bound."""
 
 _NOT_ALWAYS_WRITTEN = {
-    **dict.fromkeys(("program", "peers", "traffic", "profile", "queueing_ns", "peak_memory_bytes")),
+    **dict.fromkeys(("program", "peers", "traffic", "profile", "queueing_ns", "peak_memory_bytes", "tcp_retransmits")),
     "virtual_time": False,
 }

@@ -1,14 +1,25 @@
 //! Whether a server listens, by the kernel's tables of sockets (proc(5), /proc/net/tcp and its like).
 
 use crosswind_transport::Carrier;
+use std::fs;
 
 /// The state of a TCP socket that listens (`include/net/tcp_states.h`).
 const TCP_LISTEN: u8 = 0x0a;
 /// The state of a UDP socket that is bound and not connected.
 const UDP_UNCONNECTED: u8 = 0x07;
 
+/// Whether a socket in the calling thread's network namespace waits for clients on `port`, over one of `carriers`.
+pub fn is_open(carriers: &[Carrier], port: u16) -> bool {
+    carriers.iter().any(|&carrier| {
+        // Without IPv6 there is no table of it.
+        tables(carrier)
+            .into_iter()
+            .any(|table| fs::read_to_string(table).is_ok_and(|text| listens(&text, carrier, port)))
+    })
+}
+
 /// The tables of a network namespace that a server's socket stands in.
-pub const fn tables(carrier: Carrier) -> [&'static str; 2] {
+const fn tables(carrier: Carrier) -> [&'static str; 2] {
     match carrier {
         Carrier::Tcp => ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"],
         Carrier::Udp | Carrier::Quic => ["/proc/thread-self/net/udp", "/proc/thread-self/net/udp6"],
@@ -16,7 +27,7 @@ pub const fn tables(carrier: Carrier) -> [&'static str; 2] {
 }
 
 /// Whether one of these sockets waits for clients on `port`.
-pub fn listens(table: &str, carrier: Carrier, port: u16) -> bool {
+fn listens(table: &str, carrier: Carrier, port: u16) -> bool {
     let wanted = if carrier == Carrier::Tcp { TCP_LISTEN } else { UDP_UNCONNECTED };
     table.lines().skip(1).filter_map(local_port_and_state).any(|found| found == (port, wanted))
 }

@@ -25,5 +25,6 @@ mod times;
 pub use client_report::{ClientFollower, ClientReport, Expected, Notice};
 pub use config::{Peer, Peers};
 pub use events::{PeerClockEvent, Violation};
+pub(crate) use listening::is_open;
 pub use report::{EndReport, PeerClock, PeersReport};
 pub use server_report::ServerFollower;

@@ -93,7 +93,13 @@ impl<'a> PeerPrograms<'a> {
         let (address, port) = (server.ip().to_string(), server.port().to_string());
         let filled_in = |argument: &String| argument.replace("{address}", &address).replace("{port}", &port);
         let command: Vec<String> = peer.command.iter().map(filled_in).collect();
-        let streams = Streams { input: Stdio::piped(), output: Stdio::piped(), errors: Stdio::piped() };
+        let streams = Streams {
+            input: Stdio::piped(),
+            output: Stdio::piped(),
+            errors: Stdio::piped(),
+            foreground: false,
+            largest_file: None,
+        };
         let id = self.running()?.start(namespace, cpus, &command, streams)?;
         let (input, output, errors) = self.running()?.pipes(id);
         if let Some(errors) = errors {

@@ -3,14 +3,13 @@
 use super::config::{Peer, Readiness};
 use super::events::Violation;
 use super::job::Role;
-use super::listening::{listens, tables};
+use super::listening::is_open;
 use super::programs::{Failure, PeerPrograms, Running, START_LIMIT, Stopped};
 use super::server_report::ServerFollower;
 use crate::context::Context;
 use crosswind_host::HostError;
 use crosswind_host::program::Heard;
 use crosswind_transport::Carrier;
-use std::fs;
 use std::io::Read;
 use std::process::ChildStdout;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -116,15 +115,8 @@ impl ServerPeer {
         carrier: Carrier,
     ) -> Result<(), Stopped> {
         let port = context.server_address().port();
-        let is_open = || {
-            let found = tables(carrier).into_iter().any(|table| {
-                // Without IPv6 there is no table of it.
-                fs::read_to_string(table).is_ok_and(|text| listens(&text, carrier, port))
-            });
-            Ok(found)
-        };
         let deadline = Instant::now() + START_LIMIT;
-        while !context.testbed.server.run(is_open)? {
+        while !context.testbed.server.run(|| Ok(is_open(&[carrier], port)))? {
             if Instant::now() >= deadline {
                 return Err(late(&format!("listen on port {port}")));
             }

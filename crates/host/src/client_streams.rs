@@ -1,0 +1,80 @@
+//! Streams that whoever started the cell hands over for a client program, which then reads and writes what the caller does.
+
+use crate::error::{HostError, Result};
+use crate::program::Streams;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::unistd::{Pid, getpid, isatty, setpgid, tcsetpgrp};
+use std::io;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::process::Stdio;
+
+/// Numbers of descriptors that this process was started with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientStreams {
+    /// What the client reads.
+    pub input: u16,
+    /// Where it writes.
+    pub output: u16,
+    /// Where it writes its errors.
+    pub errors: u16,
+    /// Whether it gets the terminal that is one of them: its keys for signals are then the client's alone.
+    pub foreground: bool,
+}
+
+impl ClientStreams {
+    /// Streams to start a program with. The descriptors stay open here, and no other program has them.
+    pub fn open(&self) -> Result<Streams> {
+        Ok(Streams {
+            input: duplicate(self.input)?,
+            output: duplicate(self.output)?,
+            errors: duplicate(self.errors)?,
+            foreground: self.foreground,
+            largest_file: None,
+        })
+    }
+}
+
+fn duplicate(number: u16) -> Result<Stdio> {
+    let number = RawFd::from(number);
+    let failed = || {
+        HostError::new(format!("cannot use descriptor {number} for the client"), io::Error::last_os_error())
+            .hint("output.client_input and its like are descriptors that crosswind-cell was started with")
+    };
+    if number <= libc::STDERR_FILENO {
+        return Err(HostError::unsupported(
+            "cannot use a standard stream of crosswind-cell for the client",
+            "it is used already",
+        ));
+    }
+    // SAFETY: two system calls that take numbers, and refuse one that is no open descriptor.
+    let copy = unsafe {
+        if libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) < 0 {
+            return Err(failed());
+        }
+        libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3)
+    };
+    if copy < 0 {
+        return Err(failed());
+    }
+    // SAFETY: the kernel has just opened it, and nothing else has its number.
+    Ok(Stdio::from(unsafe { OwnedFd::from_raw_fd(copy) }))
+}
+
+/// Gives the calling process a process group of its own, and the terminal that is one of its standard streams.
+///
+/// Of async-signal-safe calls alone: it runs between fork and exec.
+pub fn take_terminal() -> io::Result<()> {
+    setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
+    // A process of the background that takes the terminal is stopped by this signal, unless it has blocked it.
+    let mut stop = SigSet::empty();
+    stop.add(Signal::SIGTTOU);
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stop), None)?;
+    for number in 0..=libc::STDERR_FILENO {
+        // SAFETY: the standard streams stay open until exec.
+        let stream = unsafe { BorrowedFd::borrow_raw(number) };
+        if isatty(stream).unwrap_or(false) && tcsetpgrp(stream, getpid()).is_ok() {
+            break;
+        }
+    }
+    Ok(())
+}
