@@ -19,7 +19,7 @@ from crosswind.cell.failure import ErrorKind
 from crosswind.cell.guests import Template
 from crosswind.cell.process import CellProcess
 from crosswind.errors import CrosswindError, EngineError, StudyError
-from crosswind.execution.virtual import followed
+from crosswind.execution.running import followed
 from linux.lab import Object, ms, wait_until
 from processes import descendants_of, is_running
 from virtual.conftest import requires_kernel

@@ -22,6 +22,7 @@ from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.guests import MEMORY_MB, PROGRAM_MEMORY_MB, Template
 from crosswind.cell.programs import InGuest, Process, Program
 from crosswind.cell.result import Finished
+from crosswind.cell.streams import NAMES
 
 GRACE_S = 10.0
 """How long after the cell's own deadline it may still take to say so. A cell that is over that hangs."""
@@ -77,7 +78,10 @@ class CellProcess:
         self._next_look = 0.0
         self._started = time.monotonic()
         text = json.dumps(filled_in(cell, binary)).encode()
-        self._process: Program = Process(binary, text) if template is None else InGuest(template, cell, text, cpu)
+        if template is None:
+            self._process: Program = Process(binary, text, _passed(cell))
+        else:
+            self._process = InGuest(template, cell, text, cpu)
         allowed_s = self._process.allowed_s(cell.get("deadline_ns", _DEFAULT_DEADLINE_NS) / 1e9)
         self._deadline: float = self._started + allowed_s + grace_s
         self._open = [self._process.output, self._process.errors]
@@ -227,6 +231,12 @@ class CellProcess:
     def _stderr_tail(self) -> str:
         text = self._stderr.decode(errors="replace").strip()
         return f"; on its standard error: {text}" if text else ""
+
+
+def _passed(cell: Mapping[str, Any]) -> list[int]:
+    """The descriptors that a cell names as its client's streams."""
+    output = cell.get("output") or {}
+    return [output[name] for name in NAMES if output.get(name) is not None]
 
 
 def _signal_name(number: int) -> str:

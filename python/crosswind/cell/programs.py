@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -75,12 +75,13 @@ class Program(Protocol):
 
 
 class Process:
-    """A process of this machine. Raises: EngineError when it cannot be started."""
+    """A process of this machine. Args: passed: descriptors that it keeps. Raises: EngineError when none starts."""
 
-    def __init__(self, binary: Path, text: bytes) -> None:
+    def __init__(self, binary: Path, text: bytes, passed: Sequence[int] = ()) -> None:
+        pipe = subprocess.PIPE
         try:
             self._process = subprocess.Popen(
-                [binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+                [binary], stdin=pipe, stdout=pipe, stderr=pipe, process_group=0, pass_fds=passed
             )
         except OSError as error:
             raise EngineError(f"cannot start {binary}: {error.strerror}", hint=REINSTALL) from error

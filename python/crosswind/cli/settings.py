@@ -3,7 +3,7 @@
 Names come from the key's last word (`path.loss` is `--loss`), with the exceptions below; texts from the format.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -33,10 +33,20 @@ def options() -> dict[str, str]:
 
 def setting_options(function: F) -> F:
     """Gives a command all the options of `options`; it receives them by `chosen`."""
-    for key, name in reversed(options().items()):
-        metavar = key.rpartition(".")[2].upper().replace("-", "_")
-        click.option(name, key.replace(".", "__"), metavar=metavar, help=f"{SETTINGS[key].help} [{key}]")(function)
-    return function
+    return options_of(options())(function)
+
+
+def options_of(keys: Iterable[str]) -> Callable[[F], F]:
+    """Gives a command the options of some keys; it receives them by `chosen`."""
+
+    def with_options(function: F) -> F:
+        for key in reversed(list(keys)):
+            metavar = key.rpartition(".")[2].upper().replace("-", "_")
+            text = f"{SETTINGS[key].help} [{key}]"
+            click.option(option_name(key), key.replace(".", "__"), metavar=metavar, help=text)(function)
+        return function
+
+    return with_options
 
 
 def chosen(values: Mapping[str, Any]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """A cell that is running: its process, its directory, and what the selector watches of it."""
 
 import selectors
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from crosswind.cell.events import Event
 from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.execution.guests import Seat
+from crosswind.execution.stops import StopRequests
 from crosswind.store.plan import PlannedCell
 from crosswind.store.result import CellResult
 
@@ -100,3 +102,23 @@ def cell_as_sent(planned: PlannedCell, directory: Path, placement: Placement, *,
         return {**planned.parameters, "output": output, "heartbeat_ns": VIRTUAL_HEARTBEAT_NS}
     heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if beside else {}
     return {**planned.parameters, "output": output, "placement": placement.as_json(), **heartbeat}
+
+
+def followed(process: CellProcess, stops: StopRequests | None = None) -> CellEnd:
+    """How a cell that nothing runs beside ended, once it has. Each request of `stops` interrupts it once."""
+    while not process.done:
+        with selectors.DefaultSelector() as selector:
+            for stream in process.streams():
+                selector.register(stream, selectors.EVENT_READ)
+            if stops is not None:
+                selector.register(stops, selectors.EVENT_READ)
+            ready = selector.select(max(0.0, process.next_wakeup() - time.monotonic()))
+        for key, _ in ready:
+            if key.fileobj in process.streams():
+                process.handle_readable(key.fileobj)
+            elif stops is not None and key.fileobj is stops:
+                for _ in range(stops.take()):
+                    process.interrupt()
+        if not process.done and time.monotonic() >= process.next_wakeup():
+            process.handle_time(time.monotonic())
+    return process.end()

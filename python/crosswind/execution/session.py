@@ -144,7 +144,7 @@ def execute(
                 )
             raise
         finally:
-            _note_end(store, scheduler.clock_jumps)
+            note_end(store, scheduler.clock_jumps)
             # A number of cells at a time that was set by hand says nothing of what a plan forecasts.
             says_something = status is Status.DONE and jobs is None
             timekeeper.learn(time.monotonic() - began if says_something else None)
@@ -182,8 +182,8 @@ def _command(command: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(command_line() if command is None else command)
 
 
-def _note_end(store: Store, jumps: Sequence[ClockJump]) -> None:
-    """Notes the session's end in the manifest; a disk that refuses it has already made the run fail."""
+def note_end(store: Store, jumps: Sequence[ClockJump]) -> None:
+    """Notes a session's end in the manifest; a disk that refuses it has already made the run fail."""
     *earlier, last = store.manifest.sessions
     ended = replace(last, ended=utc_now(), clock_jumps=tuple(jumps))
     provenance = {**store.manifest.provenance, "ended": ended.ended}

@@ -14,10 +14,8 @@ keys are the study's, and so are its errors.
 import atexit
 import contextlib
 import os
-import selectors
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +31,7 @@ from crosswind.cell.result import Finished
 from crosswind.errors import EngineError, StudyError
 from crosswind.execution.guests import memory_mb
 from crosswind.execution.planning import planned_cells
-from crosswind.execution.running import cell_as_sent
+from crosswind.execution.running import cell_as_sent, followed
 from crosswind.record import SAMPLE_SCHEMA, whole_table
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -150,21 +148,6 @@ def _run(planned: PlannedCell, directory: Path, binary: Path) -> CellEnd:
         return followed(process)
     finally:
         process.kill()
-
-
-def followed(process: CellProcess) -> CellEnd:
-    """How a cell ended, once it has."""
-    while not process.done:
-        with selectors.DefaultSelector() as selector:
-            for stream in process.streams():
-                selector.register(stream, selectors.EVENT_READ)
-            ready = selector.select(max(0.0, process.next_wakeup() - time.monotonic()))
-        for key, _ in ready:
-            if key.fileobj in process.streams():
-                process.handle_readable(key.fileobj)
-        if not process.done and time.monotonic() >= process.next_wakeup():
-            process.handle_time(time.monotonic())
-    return process.end()
 
 
 def _table(path: Path) -> pl.DataFrame:

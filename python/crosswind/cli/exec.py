@@ -1,0 +1,68 @@
+"""`crosswind exec`: a command of the user's on an emulated path, as if it had been called without Crosswind."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crosswind.cli.programs import Programs, path_options, run_programs, split_server
+from crosswind.cli.settings import chosen
+from crosswind.errors import UsageError
+
+_EPILOG = """\b
+  crosswind exec --network 4g --server "python3 -m http.server {port}" -- curl -sS http://server:{port}/
+  crosswind exec --delay 20ms --loss 2% -- ping -c 10 {address}
+
+\b
+In both commands {address} (and the name "server") is the server's host, {client} the client's, {port} a free port.
+Standard input, output and errors are the command's own; the summary follows on standard error.
+
+\b
+Exit status: the command's, or 128 and the number of the signal that ended it; and
+  2    the command line or the path is wrong
+  124  the command was ended at its timeout
+  125  it could not be run on the path: the server, the machine
+  126  it is no program that can be run
+  127  it was not found
+  130  interrupted
+"""
+
+
+@click.command("exec", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
+@click.argument("client", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARGUMENT]...")
+@click.option("--server", metavar="COMMAND", help="What runs on the server's host; without it, the host answers pings.")
+@click.option("--repetitions", type=click.IntRange(1), default=1, help="How often the command is run.")
+@click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
+@click.option(
+    "--capture", type=click.Path(path_type=Path), metavar="FILE", help="Write the client's packets, as pcapng."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, in one line on standard error.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run, for `crosswind report DIR`."
+)
+@path_options
+def command(
+    *,
+    client: tuple[str, ...],
+    server: str | None,
+    repetitions: int,
+    seed: int | None,
+    capture: Path | None,
+    as_json: bool,
+    output: Path | None,
+    **settings: Any,
+) -> int:
+    """Run COMMAND on a client's host, and what --server says on a server's, with an emulated path between them."""
+    if capture is not None and repetitions > 1:
+        raise UsageError("--capture writes one file, of one repetition", hint="leave --repetitions away, or --capture")
+    return run_programs(
+        Programs(client=list(client), server=split_server(server)),
+        chosen(settings),
+        repetitions=repetitions,
+        seed=seed,
+        capture=capture,
+        as_json=as_json,
+        output=output,
+        words=["crosswind", *sys.argv[1:]],
+    )

@@ -1,0 +1,73 @@
+"""`crosswind shell`: a shell of the user's on the client's host, with an emulated path to a server's host."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crosswind.cli.programs import PORT, Programs, path_options, run_programs, split_server
+from crosswind.cli.settings import chosen
+from crosswind.errors import UsageError
+
+_SERVER = {"ipv4": "198.18.0.2", "ipv6": "2001:2::2"}
+"""The address of the server's host, by family (docs/cell-protocol.md)."""
+
+_EPILOG = """\b
+  crosswind shell --network 4g --server "python3 -m http.server {port}"
+
+\b
+The server's host is called "server" (its address and {port} stand in the first line), this one "client".
+The path runs in real time, which takes root or user namespaces. A summary follows on standard error.
+Exit status: the shell's; the others are those of `crosswind exec`.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--server", metavar="COMMAND", help="What runs on the server's host; without it, the host answers pings.")
+@click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
+@click.option(
+    "--capture", type=click.Path(path_type=Path), metavar="FILE", help="Write the shell's packets, as pcapng."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, in one line on standard error.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run, for `crosswind report DIR`."
+)
+@path_options
+def command(
+    *,
+    server: str | None,
+    seed: int | None,
+    capture: Path | None,
+    as_json: bool,
+    output: Path | None,
+    **settings: Any,
+) -> int:
+    """Open a shell ($SHELL, else sh) whose network is an emulated path."""
+    given = chosen(settings)
+    if given.get("host.clock", "real") not in ("real", "auto"):
+        raise UsageError(
+            "a shell runs in real time: in virtual time nobody could type",
+            hint="leave --clock away; `crosswind exec --clock virtual` runs a command",
+        )
+    return run_programs(
+        Programs(
+            client=[os.environ.get("SHELL") or "sh"], server=split_server(server), greeting=_greeting(given, server)
+        ),
+        {**given, "host.clock": "real"},
+        repetitions=1,
+        seed=seed,
+        capture=capture,
+        as_json=as_json,
+        output=output,
+        words=["crosswind", *sys.argv[1:]],
+    )
+
+
+def _greeting(given: dict[str, str], server: str | None) -> str:
+    """What somebody in the shell has to know, in one line."""
+    address = _SERVER.get(given.get("path.family", "ipv4"), "")
+    port = given.get("workload.port", str(PORT) if "{port}" in (server or "") else "")
+    where = f"{address}, port {port}" if port else address
+    return f'crosswind: this shell is on a path to the host "server" ({where}); `exit` leaves it'

@@ -1,0 +1,215 @@
+"""`crosswind exec` on the machine's clock: a user's command on a path, as if it had been called without Crosswind."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import requires
+from e2e_cli import Cli, Ended, running_cells, wait_until
+from processes import descendants_of, is_running
+
+PYTHON = [sys.executable, "-I", "-S", "-c"]
+ECHO_SERVER = (
+    "import socket, sys\n"
+    "listener = socket.create_server(('', int(sys.argv[1])))\n"
+    "while True:\n"
+    "    connection, _ = listener.accept()\n"
+    "    while data := connection.recv(65536): connection.sendall(data)\n"
+)
+ECHO_CLIENT = (
+    "import socket, sys\n"
+    "with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as connection:\n"
+    "    connection.sendall(b'hello')\n"
+    "    print(connection.recv(5).decode())\n"
+    "    print(socket.gethostbyname('server'), socket.gethostbyname('client'), file=sys.stderr)\n"
+)
+
+
+@pytest.fixture
+def server(crosswind: Cli) -> str:
+    """The command of a TCP echo server."""
+    script = crosswind.cwd / "server.py"
+    script.write_text(ECHO_SERVER, encoding="utf-8")
+    return f"{sys.executable} -I -S {script} {{port}}"
+
+
+def summary(ended: Ended) -> dict[str, Any]:
+    """What --json printed, which is the last line of standard error."""
+    return dict(json.loads(ended.err.splitlines()[-1]))
+
+
+def test_output_and_status_are_the_clients_and_the_summary_follows(crosswind: Cli, server: str) -> None:
+    client = [*PYTHON, ECHO_CLIENT + "sys.exit(3)", "{address}", "{port}"]
+    ended = crosswind("exec", "--delay", "10ms", "--server", server, "--", *client)
+    assert ended.status == 3
+    assert ended.out == "hello\n"
+    names, head, forward, reverse, again, fidelity, *_ = ended.err.splitlines()
+    assert names == "198.18.0.2 198.18.0.1"
+    assert head.startswith("crosswind: exit status 3 after ")
+    assert head.endswith(", real time")
+    # SYN, ACK, data and FIN, and at most an acknowledgement of each of the server's.
+    assert forward.startswith("  client to server: ")
+    assert reverse.startswith("  server to client: ")
+    assert forward.endswith("(none dropped)")
+    assert again == "  TCP retransmissions: client 0, server 0"
+    assert fidelity.startswith(("  fidelity: within budget", "  NOT VALID: "))
+
+
+def test_the_summary_as_json_counts_packets_and_drops(crosswind: Cli) -> None:
+    ping = [requires("ping"), "-n", "-c", "3", "-i", "0.2", "-W", "1", "{address}"]
+    ended = crosswind("exec", "--forward-loss", "100%", "--json", "--", *ping)
+    assert ended.status == 1
+    assert "3 packets transmitted, 0 received" in ended.out
+    said = summary(ended)
+    (only,) = said["repetitions"]
+    assert (said["exit_status"], said["clock"]) == (1, "real")
+    assert (only["forward"]["packets"], only["forward"]["dropped"], only["reverse"]["packets"]) == (3, {"loss": 3}, 0)
+    assert only["time_ns"] > 1_000_000_000
+
+
+def test_lost_segments_are_counted_as_retransmissions(crosswind: Cli) -> None:
+    client = [*PYTHON, "import socket, sys; socket.create_connection((sys.argv[1], 9), 1.5)", "{address}"]
+    ended = crosswind("exec", "--loss", "100%", "--json", "--", *client)
+    assert ended.status == 1
+    # The first SYN is sent again after one second (RFC 6298).
+    assert summary(ended)["repetitions"][0]["tcp_retransmits"] == {"client": 1, "server": 0}
+
+
+def test_ipv6_and_the_servers_name(crosswind: Cli, server: str) -> None:
+    six = server.replace("server.py", "six.py")
+    script = ECHO_SERVER.replace("(('', int(sys.argv[1])))", "(('::', int(sys.argv[1])), family=socket.AF_INET6)")
+    (crosswind.cwd / "six.py").write_text(script, encoding="utf-8")
+    client = [*PYTHON, ECHO_CLIENT.rpartition("    print(")[0], "server", "{port}"]
+    ended = crosswind("exec", "--family", "ipv6", "--server", six, "--json", "--", *client)
+    assert (ended.status, ended.out) == (0, "hello\n"), ended.err
+
+
+def test_standard_input_is_the_clients(crosswind: Cli) -> None:
+    command = crosswind.command("exec", "--", "cat")
+    done = subprocess.run(command, env=crosswind.env, input="one", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "one")
+
+
+def test_a_client_that_a_signal_ends(crosswind: Cli) -> None:
+    ended = crosswind("exec", "--", "sh", "-c", "kill -9 $$")
+    assert ended.status == 128 + signal.SIGKILL
+    assert "crosswind: signal 9 after " in ended.err
+
+
+def test_a_client_that_takes_too_long(crosswind: Cli) -> None:
+    ended = crosswind("exec", "--timeout", "300ms", "--", "sleep", "1000")
+    assert ended.status == 124
+    assert "crosswind: the command was ended at its timeout" in ended.err
+
+
+def test_a_client_that_forks_leaves_nothing(crosswind: Cli) -> None:
+    script = "sleep 1000 & echo $!; exec sleep 1000 & exit 0"
+    process = crosswind.start("exec", "--", "sh", "-c", script)
+    ended = crosswind.end(process)  # Its end is that of whatever holds its output, too.
+    assert ended.status == 0
+    assert "crosswind: exit status 0 after " in ended.err
+
+
+def test_a_client_that_writes_much_is_followed_by_its_reader(crosswind: Cli) -> None:
+    command = crosswind.command("exec", "--", "head", "-c", "300000000", "/dev/zero")
+    with subprocess.Popen(
+        command, env=crosswind.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        count = 0
+        while data := process.stdout.read(1 << 20):
+            count += len(data)
+    assert (count, process.returncode) == (300_000_000, 0)
+
+
+def test_a_reader_that_leaves_ends_the_client(crosswind: Cli) -> None:
+    words = ["sh", "-c", '"$@" | head -c 10; :', "sh", *crosswind.command("exec", "--", "yes")]
+    done = subprocess.run(words, env=crosswind.env, capture_output=True, text=True, check=False)
+    assert done.stdout == "y\n" * 5
+    assert "crosswind: signal 13 after " in done.stderr
+
+
+@pytest.mark.parametrize(("program", "status"), [("no-such-program", 127), ("./script", 126)])
+def test_what_is_no_program(crosswind: Cli, program: str, status: int) -> None:
+    (crosswind.cwd / "script").write_text("echo", encoding="utf-8")
+    for words in (["--", program], ["--server", program, "--", "true"]):
+        ended = crosswind("exec", *words)
+        assert (ended.status, ended.out) == (status, "")
+        message, hint = ended.err.splitlines()
+        assert message.startswith("error: cannot ")
+        assert program in message
+        assert hint.startswith("hint: ")
+
+
+def test_a_server_that_ends_at_once(crosswind: Cli) -> None:
+    words = ["--server", "sh -c 'echo no such file: {port} >&2; exit 4'", "--", "true"]
+    ended = crosswind("exec", *words)
+    assert ended.status == 125
+    message, _ = ended.err.splitlines()
+    assert message == "error: the server program ended at once: exit status 4: no such file: 8000"
+
+
+@pytest.mark.parametrize("word", ["{adress}", "{prot}", "{srver}"])
+def test_a_misspelt_placeholder_is_refused(crosswind: Cli, word: str) -> None:
+    ended = crosswind("exec", "--", "echo", word)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith(f"error: the command has {word}, which is no placeholder\nhint: did you mean {{")
+    ended = crosswind("exec", "--server", f"echo {word}", "--", "true")
+    assert ended.err.startswith(f"error: --server has {word}, which is no placeholder\n")
+
+
+def test_several_paths_are_refused(crosswind: Cli) -> None:
+    ended = crosswind("exec", "--loss", "0%,2%", "--", "true")
+    assert ended.status == 2
+    assert "error: this is 2 paths, not one: path.loss = 0%, 2%" in ended.err
+
+
+def test_repetitions_have_a_line_each(crosswind: Cli, server: str) -> None:
+    client = [*PYTHON, ECHO_CLIENT.rpartition("    print(")[0], "{address}", "{port}"]
+    ended = crosswind("exec", "--repetitions", "2", "--server", server, "--output", "kept", "--", *client)
+    assert (ended.status, ended.out) == (0, "hello\nhello\n")
+    head, first, second, *_ = ended.err.splitlines()
+    assert head.startswith("crosswind: 2 repetitions, 0 of them failed, real time; ")
+    assert first.startswith("  #1: exit status 0 after ")
+    assert second.startswith("  #2: exit status 0 after ")
+    assert crosswind("report", "kept").status == 0
+
+
+def test_a_capture_has_the_clients_packets(crosswind: Cli) -> None:
+    ping = [requires("ping"), "-n", "-c", "1", "{address}"]
+    ended = crosswind("exec", "--capture", "here.pcapng", "--", *ping)
+    assert ended.status == 0
+    text = (crosswind.cwd / "here.pcapng").read_bytes()
+    assert text[:4] == b"\x0a\x0d\x0d\x0a"  # A section header block (pcapng, section 4.1).
+    assert text.count(bytes([198, 18, 0, 1, 198, 18, 0, 2])) == 1  # The request.
+
+
+def test_an_interrupt_ends_everything(crosswind: Cli) -> None:
+    process = crosswind.start("exec", "--", "sh", "-c", "sleep 1000; :")
+    wait_until(lambda: running_cells(process) and any(_name(one) == "sleep" for one in descendants_of(process.pid)))
+    everything = descendants_of(process.pid)
+    process.send_signal(signal.SIGINT)
+    ended = crosswind.end(process)
+    assert (ended.status, ended.err) == (130, "interrupted\n")
+    wait_until(lambda: not any(map(is_running, everything)))
+
+
+def _name(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def test_nothing_is_kept_unless_asked(crosswind: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = crosswind.cwd / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    assert crosswind("exec", "--", "true").status == 0
+    assert list(temporary.iterdir()) == []
+    assert list(crosswind.cwd.iterdir()) == [temporary]
