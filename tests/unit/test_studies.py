@@ -140,6 +140,21 @@ def test_every_claim_is_about_cells_of_the_whole_study(name: str) -> None:
             assert len({cell.levels[claim["factor"]] for cell in own}) > 1, claim
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_question_has_cells_that_differ_in_its_factor_alone(name: str) -> None:
+    study = load_study(name)
+    cells = list(study.cells())
+    for question in (question.as_dict(cells) for question in study.questions):
+        factor, own = question["factor"], [cell for cell in cells if cell.index in question["cells"]]
+        compared = {index for level in question["compare"] for index in level["cells"]}
+        groups = Counter(
+            tuple((key, text) for key, text in cell.levels.items() if key != factor)
+            for cell in own
+            if cell.index in compared
+        )
+        assert max(groups.values()) == len(question["compare"]), question["asks"]
+
+
 def test_transfer_time_is_the_whole_of_table_1() -> None:
     study = load_study("transfer-time")
     assert study.factors == {

@@ -40,7 +40,7 @@ pub struct CellResult {
     pub profile: Option<Profile>,
     /// How long packets waited for the link; null on a direct path.
     pub queueing_ns: Option<Directions<TimeReport>>,
-    /// TCP segments that each host sent again, as its kernel has counted them: of every connection, handshakes included.
+    /// TCP segments that each host retransmitted, as its kernel has counted them: of every connection, handshakes included.
     pub tcp_retransmits: Hosts<u64>,
     /// How the client program ended; null where there was none.
     pub program: Option<ProgramEnd>,

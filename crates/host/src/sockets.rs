@@ -1,4 +1,4 @@
-//! What a host's kernel has counted of its sockets: datagrams that it dropped, and TCP segments that it sent again.
+//! What a host's kernel has counted of its sockets: datagrams that it dropped, and TCP segments that it retransmitted.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ pub fn dropped_datagrams() -> u64 {
     counter(&read(COUNTERS), "Udp:", "RcvbufErrors") + ipv6(&read("/proc/thread-self/net/snmp6"))
 }
 
-/// TCP segments that the host of the calling thread's namespace has sent again, those of handshakes included, over IPv4 and IPv6.
+/// TCP segments that the host of the calling thread's namespace has retransmitted, those of handshakes included, over IPv4 and IPv6.
 pub fn retransmitted_segments() -> u64 {
     counter(&fs::read_to_string(COUNTERS).unwrap_or_default(), "Tcp:", "RetransSegs")
 }

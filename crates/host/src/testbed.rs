@@ -94,7 +94,7 @@ pub struct TestbedReport {
     pub devices: [DeviceCounters; 2],
     /// Datagrams whose socket's buffer was full.
     pub dropped_datagrams: [u64; 2],
-    /// TCP segments that the host sent again.
+    /// TCP segments that the host retransmitted.
     pub retransmitted_segments: [u64; 2],
 }
 

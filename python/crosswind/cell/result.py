@@ -77,7 +77,7 @@ class ProgramEnd(ProtocolRecord):
 
 
 class TcpRetransmits(ProtocolRecord):
-    """TCP segments that each host sent again, as its kernel has counted them."""
+    """TCP segments that each host retransmitted, as its kernel has counted them."""
 
     client: int
     server: int
