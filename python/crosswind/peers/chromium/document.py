@@ -2,6 +2,8 @@
 
 import base64
 import json
+import re
+from collections.abc import Iterator
 from importlib.resources import files
 
 from crosswind.peers.chromium.errors import ChromiumError
@@ -20,15 +22,11 @@ HEADERS = (
 
 
 def document(job: Job) -> str:
-    """Return the HTML. Its import map has each module of page/ as crosswind/NAME.js, and the Socket.IO client.
+    """Return the HTML. Its import map has the modules of page/ and workloads/ as crosswind/NAME, and Socket.IO.
 
     Raises: CrosswindError when the job needs Socket.IO's client, and it is not installed.
     """
-    imports = {
-        f"{_PREFIX}{file.name}": _data(file.read_bytes())
-        for file in files("crosswind.peers.chromium").joinpath("page").iterdir()
-        if file.name.endswith(".js")
-    }
+    imports = {f"{_PREFIX}{name}": _data(module) for name, module in _modules()}
     if job.transport.startswith("socketio-"):
         imports["socket.io-client"] = _data(_socketio_client())
     return "\n".join([
@@ -39,6 +37,15 @@ def document(job: Job) -> str:
         f'<script type="importmap">{json.dumps({"imports": imports})}</script>',
         f'<script type="module" src="{imports[f"{_PREFIX}main.js"]}"></script>',
     ])  # fmt: skip
+
+
+def _modules() -> Iterator[tuple[str, bytes]]:
+    """The page's own, and those that it has in common with the peers in JavaScript."""
+    for file in files("crosswind.peers.chromium").joinpath("page").iterdir():
+        yield file.name, file.read_bytes()
+    for file in files("crosswind.peers").joinpath("workloads").iterdir():
+        # A module that is a data: URL has no directory, in which another would be.
+        yield file.name, re.sub(rb'(?<= from ")\./', _PREFIX.encode(), file.read_bytes())
 
 
 def _data(module: bytes) -> str:

@@ -3,21 +3,16 @@
 /** Nanoseconds of what `performance.now()` showed; null of null. */
 export const toNs = (ms) => (ms === null ? null : Math.round(ms * 1e6));
 
+/** What it shows now, in nanoseconds. */
+export const now = () => Math.round(performance.now() * 1e6);
+
 const never = new Int32Array(new SharedArrayBuffer(4));
 
-/** Waits until `performance.now()` shows `dueMs`. `setTimeout` would round to milliseconds, and to 4 of them when nested. */
-export async function until(dueMs) {
+/** Waits until it shows `dueNs`. `setTimeout` would round to milliseconds, and to 4 of them when nested. */
+export async function until(dueNs) {
   for (;;) {
-    const left = dueMs - performance.now();
-    if (left <= 0) return;
-    await Atomics.waitAsync(never, 0, 0, left).value;
+    const leftMs = dueNs / 1e6 - performance.now();
+    if (leftMs <= 0) return;
+    await Atomics.waitAsync(never, 0, 0, leftMs).value;
   }
-}
-
-/** The promise, or a rejection with `failure` after `timeoutMs`. */
-export function within(promise, timeoutMs, failure) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(failure), timeoutMs);
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }

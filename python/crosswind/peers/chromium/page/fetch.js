@@ -1,7 +1,9 @@
 // HTTP by `fetch`. A message is the body of a POST, its answer that of the response. The browser chooses the connection, and opens
 // one with the first request that needs it; what it did, resource timing tells, since the page has the server's origin.
 
-import { closed, Failure, NetworkFailure } from "crosswind/failure.js";
+import { now, toNs } from "crosswind/clock.js";
+import { NetworkFailure } from "crosswind/failure.js";
+import { closed, Failure, timedOut } from "crosswind/failure.mjs";
 
 const PROTOCOLS = { "http/1.1": { "http:": "http1", "https:": "https1" }, h2: { "https:": "http2" }, h3: { "https:": "http3" } };
 
@@ -28,20 +30,20 @@ class FetchConnection {
   /** Of a connection that no request has been seen to open: what is known of it. */
   seen = null;
 
-  /** Any number of requests. `onReply(message, receivedMs, details)`, `onEnd(failure, number)` for one that failed. */
+  /** Any number of requests. `onReply(message, receivedNs, details)`, `onEnd(failure, exchange)` for one that failed. */
   async stream({ onReply, onEnd }) {
-    const send = (message, number) => {
+    const send = (message, exchange) => {
       this.request("POST", "/echo", message).then(
-        ({ body, receivedMs, details }) => onReply(body, receivedMs, details),
-        (error) => onEnd(error, number),
+        ({ body, receivedNs, details }) => onReply(body, receivedNs, details),
+        (error) => onEnd(error, exchange),
       );
     };
     return { send, finish: async () => {} };
   }
 
   /** A request of the smallest kind, for its connection. Returns how that was opened. */
-  async probe(timeoutMs) {
-    const timer = setTimeout(() => this.abort(new Failure("timeout", `cannot connect: timed out after ${timeoutMs / 1e3} s`)), timeoutMs);
+  async probe(timeoutNs) {
+    const timer = setTimeout(() => this.abort(timedOut("connect", timeoutNs)), timeoutNs / 1e6);
     const { details } = await this.request("GET", "/bytes/0").finally(() => clearTimeout(timer));
     return details.connected ?? this.seen;
   }
@@ -54,9 +56,9 @@ class FetchConnection {
     try {
       const response = await fetch(url, { method, body, cache: "no-store", signal: controller.signal });
       const reply = new Uint8Array(await response.arrayBuffer());
-      const receivedMs = performance.now();
+      const receivedNs = now();
       if (!response.ok) throw new Failure("protocol", `cannot exchange: the server answered ${response.status}`);
-      return { body: reply, receivedMs, details: this.details(url) };
+      return { body: reply, receivedNs, details: this.details(url) };
     } catch (error) {
       if (error instanceof Failure) throw error;
       throw new NetworkFailure("cannot exchange");
@@ -82,7 +84,7 @@ class FetchConnection {
     const quic = entry.nextHopProtocol === "h3";
     return {
       // The time of the first exchange is without that of opening its connection.
-      sentMs: entry.requestStart,
+      sentNs: toNs(entry.requestStart),
       connected: {
         transport,
         setupMs: entry.connectEnd - entry.connectStart,

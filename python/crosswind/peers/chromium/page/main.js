@@ -10,7 +10,7 @@ globalThis.crosswind = {
   /** Loads what the job needs. Nothing is sent. */
   async prepare(job) {
     session = await prepare(job);
-    workload = await import(`crosswind/${job.workload.kind}.js`);
+    workload = await import(`crosswind/${job.workload.kind}.mjs`);
     return { isolated: crossOriginIsolated, secure: isSecureContext };
   },
 

@@ -1,8 +1,8 @@
 // What one job needs: its settings, the connections that it opens, and what is reported of them.
 
-import { toNs, within } from "crosswind/clock.js";
-import { failureOf, timedOut } from "crosswind/failure.js";
-import { Messages } from "crosswind/message.js";
+import { now, toNs, until } from "crosswind/clock.js";
+import { failureOf, timedOut, within } from "crosswind/failure.mjs";
+import { Messages } from "crosswind/messages.mjs";
 
 const MODULES = {
   websocket: "websocket",
@@ -16,7 +16,7 @@ const MODULES = {
   http2: "fetch",
   http3: "fetch",
 };
-const CLOSE_MS = 1000;
+const CLOSE_NS = 1e9;
 
 /** The session of a job, once the module of its transport is there. */
 export async function prepare(job) {
@@ -25,11 +25,16 @@ export async function prepare(job) {
 }
 
 class Session {
+  now = now;
+  until = until;
+  /** Over HTTP the browser opens as many connections as it likes. */
+  sharesConnection = true;
+
   constructor(job, openConnection) {
     this.job = job;
     this.workload = job.workload;
     this.openConnection = openConnection;
-    this.timeoutMs = job.workload.timeout_ns / 1e6;
+    this.timeoutNs = job.workload.timeout_ns;
     this.messages = new Messages(job.workload.payload === "text");
     this.connected = [];
     this.noted = new Set();
@@ -45,7 +50,7 @@ class Session {
     try {
       const opening = this.openConnection(this.job);
       connection = opening.connection;
-      const phases = await within(opening.opened, this.timeoutMs, timedOut("connect", this.timeoutMs));
+      const phases = await within(opening.opened, this.timeoutNs, timedOut("connect", this.timeoutNs));
       const setupMs = performance.now() - beginMs;
       const opened = { connection, number };
       // Over HTTP the first request opens the connection, and its reply says how.
@@ -73,10 +78,7 @@ class Session {
 
   /** Reports an exchange. */
   add(sample) {
-    const { exchange, connection, stream, outcome, error, sentBytes, receivedBytes } = sample;
-    this.samples.push([
-      exchange, connection, stream, toNs(sample.intended), toNs(sample.sent), toNs(sample.received), sentBytes, receivedBytes, outcome, error,
-    ]);
+    this.samples.push(sample);
   }
 
   /** Reports a connection that no request was seen to open. */
@@ -89,21 +91,17 @@ class Session {
   async close(opened) {
     const { connection } = opened;
     this.settle(opened);
-    await within(connection.close(), CLOSE_MS, null).catch(() => {});
+    await within(connection.close(), CLOSE_NS, null).catch(() => {});
   }
 
+  /** Ends a connection at once. */
+  abort(opened) {
+    this.settle(opened);
+    opened.connection.abort();
+  }
+
+  /** What is reported, each sample as a row: its values in the order of `newSample`, which is that of events.py. */
   result() {
-    return { connected: this.connected, samples: this.samples };
+    return { connected: this.connected, samples: this.samples.map(Object.values) };
   }
-}
-
-/** A sample of which nothing is known yet. */
-export const newSample = (exchange, more = {}) => ({
-  exchange, connection: 0, stream: 0, intended: null, sent: null, received: null, sentBytes: 0, receivedBytes: 0, outcome: "error", error: null, ...more,
-});
-
-/** Makes a sample that of a failed exchange. */
-export function fail(sample, failure) {
-  sample.outcome = failure.outcome;
-  sample.error = failure.message;
 }

@@ -1,7 +1,9 @@
 // Socket.IO by its official client, over WebSocket or WebTransport. A message is the event `message` with one argument.
 
 import { io } from "socket.io-client";
-import { closed, NetworkFailure } from "crosswind/failure.js";
+import { now } from "crosswind/clock.js";
+import { NetworkFailure } from "crosswind/failure.js";
+import { closed } from "crosswind/failure.mjs";
 import { certificateHash } from "crosswind/webtransport.js";
 
 /** Opens a connection: a session of Engine.IO, and in it the namespace `/`. With `polling` it begins by HTTP and is upgraded. */
@@ -48,12 +50,12 @@ class SocketIoConnection {
     return `socketio-${this.socket.io.engine.transport.name}`;
   }
 
-  /** The only stream. `onReply(message, receivedMs)` is called for each message, `onEnd(failure)` at the end. */
+  /** The only stream. `onReply(message, receivedNs)` is called for each message, `onEnd(failure)` at the end. */
   async stream({ onReply, onEnd }) {
     const { socket } = this;
     socket.on("message", (data) => {
-      const receivedMs = performance.now();
-      onReply(typeof data === "string" ? data : new Uint8Array(data), receivedMs);
+      const receivedNs = now();
+      onReply(typeof data === "string" ? data : new Uint8Array(data), receivedNs);
     });
     socket.on("disconnect", () => onEnd(closed("receive")));
     if (!socket.connected) throw closed("open a stream");

@@ -1,6 +1,8 @@
 // WebSocket, in TLS or not. A message is a message.
 
-import { closed, NetworkFailure } from "crosswind/failure.js";
+import { now } from "crosswind/clock.js";
+import { NetworkFailure } from "crosswind/failure.js";
+import { closed } from "crosswind/failure.mjs";
 
 /** Opens a connection. `origin` is the server's, as http: or https:. */
 export function open({ origin }) {
@@ -29,13 +31,13 @@ class WebSocketConnection {
     return this.socket.url.startsWith("wss:") ? "wss" : "websocket";
   }
 
-  /** The only stream. `onReply(message, receivedMs)` is called for each message, `onEnd(failure)` at the end. */
+  /** The only stream. `onReply(message, receivedNs)` is called for each message, `onEnd(failure)` at the end. */
   async stream({ onReply, onEnd }) {
     const { socket } = this;
     this.onEnd = onEnd;
     socket.onmessage = ({ data }) => {
-      const receivedMs = performance.now();
-      onReply(typeof data === "string" ? data : new Uint8Array(data), receivedMs);
+      const receivedNs = now();
+      onReply(typeof data === "string" ? data : new Uint8Array(data), receivedNs);
     };
     if (socket.readyState !== WebSocket.OPEN) throw closed("open a stream");
     return { send: (message) => socket.send(message), finish: async () => {} };

@@ -1,6 +1,8 @@
 // WebTransport: streams of bytes, a message being a number of them that both ends know; or datagrams of one message each.
 
-import { closed, NetworkFailure } from "crosswind/failure.js";
+import { now } from "crosswind/clock.js";
+import { NetworkFailure } from "crosswind/failure.js";
+import { closed } from "crosswind/failure.mjs";
 
 /** Opens a connection. It accepts the server's certificate by its hash, as pages have to where nobody has signed it. */
 export function open({ origin, certificateSha256, workload }) {
@@ -49,13 +51,12 @@ class WebTransportConnection {
 
 class StreamConnection extends WebTransportConnection {
   name = "webtransport";
-  manyStreams = true;
 
-  /** A new stream. `onReply(message, receivedMs)` is called for every `replySize` bytes, `onEnd(failure)` at the end. */
-  async stream({ replySize, onReply, onEnd }) {
+  /** A new stream. `onReply(message, receivedNs)` is called for every `replyBytes` bytes, `onEnd(failure)` at the end. */
+  async stream({ replyBytes, onReply, onEnd }) {
     const { readable, writable } = await this.session.createBidirectionalStream();
     const writer = writable.getWriter();
-    readMessages(readable.getReader(), replySize, onReply).then(() => onEnd(closed("receive")), () => onEnd(closed("receive")));
+    readMessages(readable.getReader(), replyBytes, onReply).then(() => onEnd(closed("receive")), () => onEnd(closed("receive")));
     return { send: (message) => write(writer, message), finish: () => writer.close() };
   }
 }
@@ -84,11 +85,11 @@ async function readMessages(reader, size, onReply) {
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    const receivedMs = performance.now();
+    const receivedNs = now();
     let at = 0;
     while (at < value.length) {
       if (message === null && value.length - at >= size) {
-        onReply(value.subarray(at, at + size), receivedMs);
+        onReply(value.subarray(at, at + size), receivedNs);
         at += size;
         continue;
       }
@@ -98,7 +99,7 @@ async function readMessages(reader, size, onReply) {
       length += part.length;
       at += part.length;
       if (length === size) {
-        onReply(message, receivedMs);
+        onReply(message, receivedNs);
         [message, length] = [null, 0];
       }
     }
@@ -109,6 +110,6 @@ async function readDatagrams(reader, onReply) {
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    onReply(value, performance.now());
+    onReply(value, now());
   }
 }

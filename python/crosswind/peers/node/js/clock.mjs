@@ -9,6 +9,13 @@ export function now() {
   return Number(process.hrtime.bigint());
 }
 
+/** Waits until the clock shows `dueNs`. A timer may fire early, since it counts milliseconds from the last turn of the loop. */
+export async function until(dueNs) {
+  for (let left = dueNs - now(); left > 0; left = dueNs - now()) {
+    await new Promise((resolve) => setTimeout(resolve, left / 1e6));
+  }
+}
+
 /** What the clock is, for the line `ready`. */
 export function describeClock() {
   // Node's is CLOCK_MONOTONIC itself; Deno's begins with the process.

@@ -4,8 +4,8 @@ import net from "node:net";
 import tls from "node:tls";
 import { now } from "../clock.mjs";
 import { implementation as describe } from "../job.mjs";
-import { sizes } from "../messages.mjs";
-import { Failure } from "../outcome.mjs";
+import { sizesOf } from "../../../workloads/messages.mjs";
+import { Failure } from "../../../workloads/failure.mjs";
 import { cut } from "../streams.mjs";
 
 export const implementation = () => describe();
@@ -14,7 +14,7 @@ export async function connect(job, signal) {
   const secure = job.workload.transport === "tls";
   const { socket, phases } = await connectSocket(job, signal, secure);
   const stream = { send: (message) => socket.write(message), finish: () => {} };
-  socket.on("data", cut(sizes(job.workload).reply, (reply) => stream.onReply?.(reply)));
+  socket.on("data", cut(sizesOf(job.workload).reply, (reply) => stream.onReply?.(reply)));
   socket.on("error", (error) => stream.onEnd?.(error));
   socket.on("close", () => stream.onEnd?.(new Failure("closed", "the server closed the connection")));
   return {

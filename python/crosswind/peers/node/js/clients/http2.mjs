@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import http2 from "node:http2";
 import { authority, implementation as describe } from "../job.mjs";
-import { Failure } from "../outcome.mjs";
+import { Failure } from "../../../workloads/failure.mjs";
 import { connectSocket } from "./bytes.mjs";
 
 export const implementation = () => `${describe()}, node:http2`;

@@ -1,8 +1,7 @@
 // Which client carries a transport, and what it does there.
 import { describeClock } from "../clock.mjs";
 import { say } from "../job.mjs";
-import { Record } from "../record.mjs";
-import { Lane } from "../workloads/lane.mjs";
+import { Session } from "./session.mjs";
 
 const CLIENTS = {
   tcp: "bytes",
@@ -22,10 +21,10 @@ const CLIENTS = {
 /** Does the workload of a job and prints what it saw. */
 export async function call(job) {
   const client = await import(`./${CLIENTS[job.workload.transport]}.mjs`);
-  const workload = await import(`../workloads/${job.workload.kind}.mjs`);
-  const record = new Record(job.workload);
+  const workload = await import(`../../../workloads/${job.workload.kind}.mjs`);
   say({ event: "ready", implementation: client.implementation(job), clock: describeClock() });
-  await workload.run(new Lane(job, client.connect, record));
-  record.print();
+  const session = new Session(job, client.connect);
+  await workload.run(session);
+  session.print();
   say({ event: "finished" });
 }

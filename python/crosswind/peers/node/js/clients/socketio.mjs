@@ -1,7 +1,7 @@
 // The official Socket.IO client, over WebSocket, from the start or after HTTP long polling, and over WebTransport in Deno.
 import { now } from "../clock.mjs";
 import { authority, implementation as describe, npm, onUncaughtRejection } from "../job.mjs";
-import { Failure } from "../outcome.mjs";
+import { Failure } from "../../../workloads/failure.mjs";
 import { webTransportOptions } from "./webtransport.mjs";
 
 const { io } = npm("socket.io-client");
@@ -10,7 +10,7 @@ const { io } = npm("socket.io-client");
 export const implementation = (job) => describe("socket.io-client", ...(job.workload.transport === "socketio-websocket" ? ["ws"] : []));
 
 export async function connect(job, signal) {
-  const { transport, polling, payload } = job.workload;
+  const { transport, polling } = job.workload;
   const overWebTransport = transport === "socketio-webtransport";
   const last = overWebTransport ? "webtransport" : "websocket";
   if (overWebTransport) onUncaughtRejection(rejectOpening);
@@ -25,10 +25,10 @@ export async function connect(job, signal) {
   signal.addEventListener("abort", () => disconnect(socket));
   const phases = await setUp(socket, polling);
   const stream = {
-    send: (message) => socket.emit("message", payload === "text" ? message.toString("latin1") : message),
+    send: (message) => socket.emit("message", message),
     finish: () => {},
   };
-  socket.on("message", (reply) => stream.onReply?.(typeof reply === "string" ? Buffer.from(reply, "latin1") : reply));
+  socket.on("message", (reply) => stream.onReply?.(reply));
   socket.on("disconnect", (reason) => stream.onEnd?.(new Failure("closed", reason)));
   return {
     transport: `socketio-${socket.io.engine.transport.name}`,

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { now } from "../clock.mjs";
 import { authority, implementation as describe, npm } from "../job.mjs";
-import { Failure } from "../outcome.mjs";
+import { Failure } from "../../../workloads/failure.mjs";
 import { trust } from "./bytes.mjs";
 
 const WebSocket = npm("ws");
@@ -27,7 +27,7 @@ export async function connect(job, signal) {
   });
   signal.addEventListener("abort", () => socket.terminate());
   const stream = { send: (message) => socket.send(message, { binary }), finish: () => {} };
-  socket.on("message", (reply) => stream.onReply?.(reply));
+  socket.on("message", (reply) => stream.onReply?.(binary ? reply : reply.toString("latin1")));
   await once(socket, "open");
   socket.on("error", (error) => stream.onEnd?.(error));
   socket.on("close", (code) => stream.onEnd?.(new Failure("closed", `the server closed the connection: ${code}`)));

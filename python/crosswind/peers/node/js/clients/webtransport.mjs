@@ -1,7 +1,7 @@
 // WebTransport as Deno has it, in the interface of browsers: streams of bytes, or datagrams.
 import { authority, implementation as describe } from "../job.mjs";
-import { sizes } from "../messages.mjs";
-import { Failure } from "../outcome.mjs";
+import { sizesOf } from "../../../workloads/messages.mjs";
+import { Failure } from "../../../workloads/failure.mjs";
 import { close } from "../session.mjs";
 import { cut } from "../streams.mjs";
 
@@ -36,7 +36,7 @@ async function byteStream(session, job) {
     send: (message) => writer.write(message).catch((error) => stream.onEnd?.(error)),
     finish: () => writer.close().catch(() => {}),
   };
-  const handle = cut(sizes(job.workload).reply, (reply) => stream.onReply?.(reply));
+  const handle = cut(sizesOf(job.workload).reply, (reply) => stream.onReply?.(reply));
   read(readable, (piece) => handle(Buffer.from(piece.buffer, piece.byteOffset, piece.length)), stream);
   return stream;
 }

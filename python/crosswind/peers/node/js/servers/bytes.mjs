@@ -2,14 +2,15 @@
 import net from "node:net";
 import tls from "node:tls";
 import { implementation } from "../job.mjs";
-import { answerer, sizes } from "../messages.mjs";
+import { sizesOf } from "../../../workloads/messages.mjs";
+import { answerer } from "../messages.mjs";
 import { cut } from "../streams.mjs";
 import { identity, listen } from "./listen.mjs";
 
 export async function serve(job) {
   const { transport } = job.workload;
   const answer = answerer(job.workload);
-  const { request } = sizes(job.workload);
+  const { request } = sizesOf(job.workload);
   const serveSocket = (socket) => {
     // What goes wrong with a connection the client sees.
     socket.on("error", () => {});

@@ -1,7 +1,8 @@
 // The official Socket.IO server over WebSocket, with HTTP long polling before it where a client begins so.
 import http from "node:http";
 import { implementation, npm } from "../job.mjs";
-import { answerer, sizes, textAnswerer } from "../messages.mjs";
+import { sizesOf } from "../../../workloads/messages.mjs";
+import { answerer, textAnswerer } from "../messages.mjs";
 import { listen } from "./listen.mjs";
 
 /** The default of Socket.IO's `maxHttpBufferSize`, which a larger message needs to be larger. */
@@ -18,7 +19,7 @@ export async function serve(job) {
 export function socketio(server, job, transports) {
   const { Server } = npm("socket.io");
   // An event is a little longer than its argument.
-  const maxHttpBufferSize = Math.max(DEFAULT_BUFFER_BYTES, sizes(job.workload).request + 1000);
+  const maxHttpBufferSize = Math.max(DEFAULT_BUFFER_BYTES, sizesOf(job.workload).request + 1000);
   const io = new Server(server, { transports, maxHttpBufferSize, serveClient: false });
   // Pages from anywhere may be clients. The option `cors` would be middleware, and with middleware engine.io closes every
   // session over WebTransport.

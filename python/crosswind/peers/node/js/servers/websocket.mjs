@@ -2,14 +2,15 @@
 import http from "node:http";
 import https from "node:https";
 import { implementation, npm } from "../job.mjs";
-import { answerer, sizes } from "../messages.mjs";
+import { sizesOf } from "../../../workloads/messages.mjs";
+import { answerer } from "../messages.mjs";
 import { identity, listen } from "./listen.mjs";
 
 export async function serve(job) {
   const { transport } = job.workload;
   const { WebSocketServer } = npm("ws");
   const server = transport === "wss" ? https.createServer(identity(job)) : http.createServer();
-  const maxPayload = Math.max(sizes(job.workload).request, 2 ** 20);
+  const maxPayload = Math.max(sizesOf(job.workload).request, 2 ** 20);
   const sockets = new WebSocketServer({ server, perMessageDeflate: false, maxPayload });
   const answer = answerer(job.workload);
   sockets.on("connection", (socket) => {

@@ -1,6 +1,7 @@
 // A WebTransport server, which Deno has: streams of bytes, or datagrams.
 import { implementation } from "../job.mjs";
-import { answerer, sizes } from "../messages.mjs";
+import { sizesOf } from "../../../workloads/messages.mjs";
+import { answerer } from "../messages.mjs";
 import { cut } from "../streams.mjs";
 import { listenWebTransport } from "./sessions.mjs";
 
@@ -18,7 +19,7 @@ export async function serve(job) {
 
 async function answerMessages({ readable, writable }, workload, answer) {
   const writer = writable.getWriter();
-  const handle = cut(sizes(workload).request, (message) => {
+  const handle = cut(sizesOf(workload).request, (message) => {
     writer.write(answer(message)).catch(() => {});
   });
   await each(readable, (piece) => handle(Buffer.from(piece.buffer, piece.byteOffset, piece.length)));

@@ -1,4 +1,4 @@
-"""The messages of Chromium's page, byte for byte those of Crosswind's own client (crates/workload/src/message.rs)."""
+"""The messages of clients in JavaScript, byte for byte those of Crosswind's own (crates/workload/src/message.rs)."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ console.log(JSON.stringify([found, same(a, a.slice()), same(a, b), same("x", "x"
 
 @pytest.fixture(scope="module")
 def module() -> str:
-    return str(files("crosswind.peers.chromium").joinpath("page", "message.js"))
+    return str(files("crosswind.peers").joinpath("workloads", "messages.mjs"))
 
 
 def run(module: str, *calls: list[object]) -> list[object]:

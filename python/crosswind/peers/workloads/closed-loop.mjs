@@ -1,22 +1,21 @@
 // Closed loop: the next message is sent when the one before has been answered, so that one is in flight in each lane.
 
-import { changed, failureOf, timedOut } from "crosswind/failure.js";
-import { same } from "crosswind/message.js";
-import { fail, newSample } from "crosswind/session.js";
+import { changed, failureOf, timedOut } from "./failure.mjs";
+import { same, sizesOf } from "./messages.mjs";
+import { answered, fail, newSample } from "./samples.mjs";
 
-/** A lane that sends messages one after another. `sizes`: of request and reply, bytes. */
+/** A lane that sends messages one after another. */
 export class ClosedLoop {
-  constructor(session, sizes) {
+  constructor(session) {
     this.session = session;
-    this.sizes = sizes;
+    this.sizes = sizesOf(session.workload);
     this.newConnection = session.workload.connection === "new";
     this.newStream = session.workload.stream === "new";
     this.kept = null;
-    this.pending = null;
   }
 
-  async run(numbers) {
-    for (const number of numbers) this.session.add(await this.exchange(number));
+  async run(exchanges) {
+    for (const exchange of exchanges) this.session.add(await this.exchange(exchange));
     if (this.kept !== null) await this.session.close(this.kept);
   }
 
@@ -28,7 +27,6 @@ export class ClosedLoop {
     try {
       open ??= await this.open();
     } catch (error) {
-      sample.connection = error.connection ?? 0;
       fail(sample, failureOf(error));
       return sample;
     }
@@ -36,13 +34,11 @@ export class ClosedLoop {
     const message = session.messages.make(number, sizes.request);
     const expected = session.messages.reply(number, sizes.request, sizes.reply);
     try {
-      const { reply, receivedMs, details } = await this.sendAndReceive(open, message, expected, sample);
-      sample.received = receivedMs;
-      sample.receivedBytes = reply.length;
-      if (details?.sentMs !== undefined) sample.sent = details.sentMs;
+      const { reply, receivedNs, details } = await this.sendAndReceive(open, message, expected, sample);
+      answered(sample, reply, receivedNs);
+      if (details?.sentNs !== undefined) sample.sent_ns = details.sentNs;
       if (details?.connected) session.note(open, details.connected);
       sample.connection = open.number;
-      sample.outcome = "ok";
       if (!same(reply, expected)) fail(sample, changed());
     } catch (error) {
       fail(sample, failureOf(error));
@@ -60,30 +56,35 @@ export class ClosedLoop {
   /** Opens a stream: for all exchanges, or for `only` one. */
   async openStream(open, only = null) {
     open.stream = await open.connection.stream({
-      replySize: this.sizes.reply,
-      onReply: (reply, receivedMs, details) => (only ?? this.pending)?.onReply(reply, receivedMs, details),
-      onEnd: (failure) => (only ?? this.pending)?.reject(failure),
+      replyBytes: this.sizes.reply,
+      onReply: (reply, receivedNs, details) => (only ?? open.pending)?.onReply(reply, receivedNs, details),
+      onEnd: (failure, exchange) => {
+        (only ?? open.pending)?.reject(failure);
+        // It may end between two exchanges.
+        if (only === null && exchange === undefined) open.failure = failure;
+      },
     });
   }
 
   sendAndReceive(open, message, expected, sample) {
-    const { session } = this;
-    const { timeoutMs, messages } = session;
+    const { messages, timeoutNs, now } = this.session;
     return new Promise((resolve, reject) => {
-      const onReply = (reply, receivedMs, details) => {
-        // Answers to earlier datagrams that arrive late are passed over.
+      const onReply = (reply, receivedNs, details) => {
+        // Replies to earlier datagrams that arrive late are passed over.
         if (open.connection.datagrams && messages.tag(reply) !== messages.tag(expected)) return;
-        resolve({ reply, receivedMs, details });
+        resolve({ reply, receivedNs, details });
       };
-      this.pending = { onReply, reject };
-      this.timer = setTimeout(() => reject(timedOut("exchange", timeoutMs)), timeoutMs);
-      sample.sent = performance.now();
-      sample.sentBytes = message.length;
-      if (this.newStream) this.openStream(open, this.pending).then(() => open.stream.send(message)).catch(reject);
+      open.pending = { onReply, reject };
+      this.timer = setTimeout(() => reject(timedOut("exchange", timeoutNs)), timeoutNs / 1e6);
+      if (open.failure !== undefined) return void reject(open.failure);
+      sample.sent_ns = now();
+      sample.sent_bytes = message.length;
+      // A stream of its own for each message is part of the exchange.
+      if (this.newStream) this.openStream(open, open.pending).then(() => open.stream.send(message)).catch(reject);
       else open.stream.send(message)?.catch(reject);
     }).finally(() => {
       clearTimeout(this.timer);
-      this.pending = null;
+      open.pending = null;
     });
   }
 
@@ -92,10 +93,7 @@ export class ClosedLoop {
     if (ok && this.newStream) await open.stream.finish();
     if (!this.newConnection && (ok || connection.datagrams)) this.kept = open;
     else if (ok) await this.session.close(open);
-    else {
-      this.session.settle(open);
-      // What is still on its way must not be taken for the next reply.
-      connection.abort();
-    }
+    // What is still on its way must not be taken for the next reply.
+    else this.session.abort(open);
   }
 }
