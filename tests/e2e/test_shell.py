@@ -1,0 +1,157 @@
+"""At a terminal: `crosswind shell`, and `crosswind exec` with the keys that send signals. The terminal is a pty's."""
+
+import os
+import pty
+import re
+import select
+import signal
+import sys
+import termios
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from conftest import requires
+from e2e_cli import Cli
+
+
+@dataclass
+class Terminal:
+    """A process at a terminal of its own, and what it has written there."""
+
+    process: int
+    keyboard: int
+    screen: str = ""
+
+    def see(self, pattern: str) -> str:
+        """Waits until what is on the screen has the pattern, from what was seen last on. Returns what matches."""
+        while (found := re.search(pattern, self.screen)) is None:
+            assert self._read(), f"ended without {pattern!r}: {self.screen!r}"
+        self.screen = self.screen[found.end() :]
+        return found[0]
+
+    def type(self, text: str) -> None:
+        """Presses keys."""
+        os.write(self.keyboard, text.encode())
+
+    @property
+    def echoes(self) -> bool:
+        """Whether it shows what is typed."""
+        local_modes: int = termios.tcgetattr(self.keyboard)[3]
+        return bool(local_modes & termios.ECHO)
+
+    def end(self) -> tuple[int, str]:
+        """Its exit status once it has ended, and what it has written since it was seen last."""
+        while self._read():
+            pass
+        _, status = os.waitpid(self.process, 0)
+        self.process = 0
+        return os.waitstatus_to_exitcode(status), self.screen
+
+    def _read(self) -> bool:
+        select.select([self.keyboard], [], [])
+        try:
+            data = os.read(self.keyboard, 4096)
+        except OSError:  # The other end is closed.
+            return False
+        self.screen += data.decode(errors="replace")
+        return bool(data)
+
+
+class Terminals:
+    """Starts command lines, each at a terminal."""
+
+    def __init__(self, crosswind: Cli) -> None:
+        self._crosswind = crosswind
+        self._started: list[Terminal] = []
+
+    def __call__(self, *arguments: str, **environment: str) -> Terminal:
+        process, keyboard = pty.fork()
+        if process == 0:
+            os.chdir(self._crosswind.cwd)
+            command = self._crosswind.command(*arguments)
+            os.execve(command[0], command, {**self._crosswind.env, "TERM": "dumb", **environment})
+        self._started.append(Terminal(process, keyboard))
+        return self._started[-1]
+
+    def close(self) -> None:
+        """Ends whatever still runs."""
+        for terminal in self._started:
+            if terminal.process:
+                os.kill(terminal.process, signal.SIGKILL)
+                os.waitpid(terminal.process, 0)
+            os.close(terminal.keyboard)
+
+
+@pytest.fixture
+def terminals(crosswind: Cli) -> Iterator[Terminals]:
+    """Command lines at terminals."""
+    made = Terminals(crosswind)
+    yield made
+    made.close()
+
+
+def test_a_shell_on_the_path(terminals: Terminals) -> None:
+    server = f"{sys.executable} -m http.server {{port}}"
+    terminal = terminals("shell", "--delay", "10ms", "--server", server, SHELL="/bin/sh", PS1="here> ")
+    terminal.see(r'crosswind: this shell is on a path to the host "server" \(198.18.0.2, port 8000\); `exit` leaves it')
+    terminal.see("here> ")
+    terminal.type("ping -n -c 1 server | tail -n 1\n")
+    assert float(terminal.see(r"rtt min/avg/max/mdev = [\d.]+").rpartition(" ")[2]) >= 20
+    terminal.type("echo status $((40 + 2)); exit 7\n")
+    terminal.see("status 42")
+    status, rest = terminal.end()
+    assert status == 7
+    assert "crosswind: exit status 7 after " in rest
+
+
+def test_a_shell_has_its_jobs_and_the_keys_for_signals(terminals: Terminals, tmp_path: Path) -> None:
+    (tmp_path / ".bashrc").write_text("PS1='here> '\n", encoding="utf-8")
+    terminal = terminals("shell", SHELL=requires("bash"), HOME=str(tmp_path))
+    terminal.see("here> ")
+    terminal.type("sleep 1000\n")
+    terminal.see("sleep 1000\r\n")
+    terminal.type("\x1a")  # Ctrl-Z
+    terminal.see("Stopped +sleep 1000")
+    terminal.type("fg\n")
+    terminal.see("fg\r\nsleep 1000\r\n")
+    terminal.type("\x03")  # Ctrl-C
+    terminal.see("here> ")
+    terminal.type("exit\n")
+    status, _ = terminal.end()
+    assert status == 130  # Bash ends with the status of the last command.
+
+
+def test_at_a_terminal_a_key_for_a_signal_is_the_clients(terminals: Terminals) -> None:
+    terminal = terminals("exec", "--", "ping", "-n", "{address}")
+    terminal.see("64 bytes from 198.18.0.2")
+    terminal.type("\x03")
+    status, rest = terminal.end()
+    assert status == 0
+    assert "packets transmitted" in rest
+    assert "crosswind: exit status 0 after " in rest
+
+
+def test_a_key_for_a_signal_before_the_client_has_started_ends_crosswind(terminals: Terminals, tmp_path: Path) -> None:
+    script = f"touch {tmp_path / 'waiting'}; exec sleep 1000"
+    terminal = terminals("exec", "--server", f"sh -c '{script} {{port}}'", "--", "true")
+    while not (tmp_path / "waiting").exists():
+        select.select([], [], [], 0.01)
+    terminal.type("\x03")
+    status, rest = terminal.end()
+    assert status == 130
+    assert "interrupted" in rest
+    assert "Traceback" not in rest
+
+
+def test_a_terminal_is_left_as_it_was(terminals: Terminals) -> None:
+    script = "stty -echo && echo silent; read key; kill -9 $$"
+    terminal = terminals("exec", "--", "sh", "-c", script)
+    terminal.see("silent")
+    assert not terminal.echoes
+    terminal.type("\n")
+    terminal.see("fidelity")
+    assert terminal.echoes
+    assert terminal.end()[0] == 128 + signal.SIGKILL
