@@ -31,6 +31,8 @@ class Program:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
+            # A page of memory: who writes more has to wait until it has been read.
+            pipesize=4096,
             env={**os.environ, **(environment or {})},
             text=True,
         )

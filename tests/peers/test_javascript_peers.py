@@ -90,6 +90,12 @@ def test_our_server_echoes(ours: Ours, jobs: Jobs, runtime: str, transport: str)
         assert [line["connection"] for line in report.of("connected")] == [0]
 
 
+@RUNTIMES
+def test_more_samples_than_a_pipe_holds(ours: Ours, jobs: Jobs, runtime: str) -> None:
+    requires_runtime(runtime)
+    jobs.call(runtime, ours.serve("tcp"), transport="tcp", size_bytes=1, messages=2000).assert_ok("tcp", 2000)
+
+
 @EACH
 def test_our_server_is_connected_to(ours: Ours, jobs: Jobs, runtime: str, transport: str) -> None:
     requires_runtime(runtime)

@@ -18,7 +18,7 @@ const BINARY: &str = r#"451-["m",{"_placeholder":true,"num":0}]"#;
 /// The server's end of a connection, and its stream.
 type Accepted = Result<(Box<dyn Connection>, Stream), TransportError>;
 
-/// A server, and the WebSockets to it.
+/// A server, and connections to it.
 struct Server {
     listener: Box<dyn Listener>,
     address: SocketAddr,

@@ -60,7 +60,20 @@ export function serveUntilEnd() {
 /** Prints lines. Synchronous, so that they are out before the process ends. */
 export function say(...events) {
   let rest = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(""));
-  while (rest.length > 0) rest = rest.subarray(fs.writeSync(1, rest));
+  while (rest.length > 0) rest = rest.subarray(write(rest));
+}
+
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/** Writes as much as fits. Node opens standard output so that a pipe that is full is an error. */
+function write(bytes) {
+  try {
+    return fs.writeSync(1, bytes);
+  } catch (error) {
+    if (error.code !== "EAGAIN") throw error;
+    Atomics.wait(pause, 0, 0, 1);
+    return 0;
+  }
 }
 
 let handleRejection = (error) => fail(error);
