@@ -1,0 +1,86 @@
+"""`crosswind exec --clock virtual`: a user's command in virtual time, and without root."""
+
+import json
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import requires
+from e2e_cli import Cli, Ended
+from virtual.conftest import requires_kernel
+from virtual.everyone import NOBODY, Everyone
+
+Exec = Callable[..., Ended]
+
+
+@pytest.fixture
+def execute(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Exec:
+    """Runs `crosswind exec --clock virtual` in this process."""
+    requires_kernel()
+    crosswind = Cli(tmp_path, capfd)
+    return lambda *arguments: crosswind("exec", "--clock", "virtual", *arguments)
+
+
+def only(ended: Ended) -> dict[str, Any]:
+    """The one repetition of a summary that is the last line of standard error."""
+    (found,) = json.loads(ended.err.splitlines()[-1])["repetitions"]
+    return dict(found)
+
+
+def test_a_command_in_virtual_time_is_exact(execute: Exec) -> None:
+    ping = [requires("ping"), "-n", "-c", "20", "-i", "0.1", "-W", "1", "server"]
+    ended = execute("--delay", "10ms", "--forward-loss", "10%", "--json", "--", *ping)
+    times = [line.rpartition("time=")[2] for line in ended.out.splitlines() if "time=" in line]
+    found = only(ended)
+    lost = found["forward"]["dropped"].get("loss", 0)
+    assert times == ["20.0 ms"] * (20 - lost)
+    assert found["forward"]["packets"] == 20
+    assert found["reverse"] == {**found["reverse"], "packets": 20 - lost, "delivered": 20 - lost, "dropped": {}}
+    assert execute("--delay", "10ms", "--forward-loss", "10%", "--json", "--", *ping).out == ended.out
+
+
+def test_errors_and_status_pass_too(execute: Exec) -> None:
+    ended = execute("--", "sh", "-c", "echo out; echo err >&2; exit 5")
+    assert (ended.status, ended.out) == (5, "out\n")
+    first, head, *_ = ended.err.splitlines()
+    assert first == "err"
+    assert head.startswith("crosswind: exit status 5 after ")
+    assert head.endswith(", virtual time")
+
+
+def test_a_server_that_never_listens(execute: Exec) -> None:
+    ended = execute("--server", "sh -c 'echo loading {port}; exec sleep 1000'", "--", "true")
+    assert (ended.status, ended.out) == (125, "")
+    said = "the server program does not listen on port 8000: nobody did within 30 s; it wrote: loading 8000"
+    assert ended.err.splitlines()[0] == f"error: {said}"
+    assert ended.err.splitlines()[1].startswith("hint: ")
+
+
+def test_a_slow_server_is_waited_for(execute: Exec) -> None:
+    script = "import socket, sys, time; time.sleep(20); socket.create_server(('', int(sys.argv[1]))).accept()"
+    client = "import socket, sys; socket.create_connection((sys.argv[1], 7000)); print('there')"
+    python = f"{sys.executable} -I -S -c"
+    ended = execute(
+        "--port", "7000", "--server", f'{python} "{script}" {{port}}', "--", *python.split(), client, "server"
+    )
+    assert (ended.status, ended.out) == (0, "there\n"), ended.err
+
+
+def test_output_without_end_is_bounded(execute: Exec) -> None:
+    # It takes no time at all, so that no timeout would end it. The last byte that a file may have, and one more:
+    script = f"ulimit -f; exec dd if=/dev/zero of=/run/tmp/here bs=1 count=2 seek={(1 << 30) - 1} status=none"
+    ended = execute("--", "sh", "-c", script)
+    assert ended.out == f"{(1 << 30) // 512}\n"
+    assert ended.status == 128 + signal.SIGXFSZ
+
+
+def test_without_root_and_without_a_clock_it_runs_in_virtual_time(everyone: Everyone) -> None:
+    command = ["-m", "crosswind", "exec", "--delay", "10ms", "--", requires("ping"), "-n", "-c", "1", "{address}"]
+    done = everyone.run(NOBODY, *command)
+    assert "time=20.0 ms" in done.stdout, done.stderr
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[0].endswith(", virtual time")
