@@ -189,6 +189,21 @@ def test_a_capture_has_the_clients_packets(crosswind: Cli) -> None:
     assert text.count(bytes([198, 18, 0, 1, 198, 18, 0, 2])) == 1  # The request.
 
 
+@pytest.mark.parametrize("place", [".", "no/such/place.pcapng"])
+def test_a_capture_that_cannot_be_written_is_refused(crosswind: Cli, place: str) -> None:
+    ended = crosswind("exec", "--capture", place, "--", "true")
+    assert (ended.status, ended.err.splitlines()[0]) == (2, f"error: --capture {place}: cannot be written")
+
+
+def test_a_machine_without_a_kernel_of_virtual_time(crosswind: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CROSSWIND_KERNELS", str(crosswind.cwd))
+    ended = crosswind("exec", "--clock", "virtual", "--kernel", "5.0", "--", "true")
+    assert (ended.status, ended.out) == (125, "")
+    message, hint, *_ = ended.err.splitlines()
+    assert message.startswith("error: ")
+    assert hint.startswith("hint: ")
+
+
 def test_an_interrupt_ends_everything(crosswind: Cli) -> None:
     process = crosswind.start("exec", "--", "sh", "-c", "sleep 1000; :")
     wait_until(lambda: running_cells(process) and any(_name(one) == "sleep" for one in descendants_of(process.pid)))

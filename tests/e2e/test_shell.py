@@ -17,6 +17,13 @@ from conftest import requires
 from e2e_cli import Cli
 
 
+JOB = """
+trap 'echo going on' CONT
+echo started
+while :; do sleep 0.1; done
+"""
+
+
 @dataclass
 class Terminal:
     """A process at a terminal of its own, and what it has written there."""
@@ -108,15 +115,17 @@ def test_a_shell_on_the_path(terminals: Terminals) -> None:
 
 
 def test_a_shell_has_its_jobs_and_the_keys_for_signals(terminals: Terminals, tmp_path: Path) -> None:
+    (tmp_path / "job").write_text(JOB, encoding="utf-8")
     (tmp_path / ".bashrc").write_text("PS1='here> '\n", encoding="utf-8")
     terminal = terminals("shell", SHELL=requires("bash"), HOME=str(tmp_path))
     terminal.see("here> ")
-    terminal.type("sleep 1000\n")
-    terminal.see("sleep 1000\r\n")
+    terminal.type("sh job\n")
+    # Whatever the job says, it has the terminal by then.
+    terminal.see("started")
     terminal.type("\x1a")  # Ctrl-Z
-    terminal.see("Stopped +sleep 1000")
+    terminal.see("Stopped +sh job")
     terminal.type("fg\n")
-    terminal.see("fg\r\nsleep 1000\r\n")
+    terminal.see("going on")
     terminal.type("\x03")  # Ctrl-C
     terminal.see("here> ")
     terminal.type("exit\n")
@@ -132,6 +141,14 @@ def test_at_a_terminal_a_key_for_a_signal_is_the_clients(terminals: Terminals) -
     assert status == 0
     assert "packets transmitted" in rest
     assert "crosswind: exit status 0 after " in rest
+
+
+def test_a_command_cannot_be_stopped_by_a_key(terminals: Terminals) -> None:
+    terminal = terminals("exec", "--", "sh", "-c", "echo ready; read key; echo it went on")
+    terminal.see("ready")
+    terminal.type("\x1a\n")
+    terminal.see("it went on")
+    assert terminal.end()[0] == 0
 
 
 def test_a_key_for_a_signal_before_the_client_has_started_ends_crosswind(terminals: Terminals, tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ fn check_running(ended: Option<ExitStatus>, context: &Context<'_>) -> Result<(),
         what: "the server program ended at once".into(),
         cause: format!("{}{wrote}", end_in_words(status)),
         kind: ErrorKind::Host,
-        hint: Some("its output is kept beside the cell's result, in server.err and server.out".into()),
+        hint: Some("where the run is kept, all that it wrote is in server.err and server.out of the cell".into()),
     })
 }
 

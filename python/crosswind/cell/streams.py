@@ -52,17 +52,25 @@ class ClientStreams:
 
 
 @contextmanager
-def own_streams() -> Iterator[ClientStreams]:
-    """The standard streams of this process for clients, one after another; one that is closed is /dev/null to them."""
+def own_streams(*, has_jobs: bool) -> Iterator[ClientStreams]:
+    """The standard streams of this process for clients, one after another; one that is closed is /dev/null to them.
+
+    Args: has_jobs: whether clients are shells. Of any other program, nobody would notice that a key has stopped it, and
+        nobody could have it go on: it is started with that signal ignored.
+    """
     copies = [_copy(number) for number in range(3)]
     terminal = next((copy for copy in copies if _holds_terminal(copy)), None)
     state = None
     if terminal is not None:
         with suppress(termios.error):
             state = termios.tcgetattr(terminal)
+    stops = signal.getsignal(signal.SIGTSTP)
+    if terminal is not None and not has_jobs:
+        signal.signal(signal.SIGTSTP, signal.SIG_IGN)
     try:
         yield ClientStreams(copies[0], copies[1], copies[2], terminal=terminal, state=state)
     finally:
+        signal.signal(signal.SIGTSTP, stops)
         for copy in copies:
             os.close(copy)
 

@@ -6,8 +6,8 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from crosswind.cell.binary import find_binary, misspelt_placeholder
 from crosswind.cell.clocks import clock_for
 from crosswind.cell.streams import own_streams
 from crosswind.cli.settings import option_name, options, options_of
-from crosswind.errors import CrosswindError, UsageError
+from crosswind.errors import CrosswindError, DiskError, EngineError, UsageError
 from crosswind.study.design import Study
 
 NOT_RUN, NOT_A_PROGRAM, NOT_FOUND, INTERRUPTED = 125, 126, 127, 130
@@ -38,11 +38,16 @@ path_options = options_of(_OPTIONS)
 
 @dataclass(frozen=True)
 class Programs:
-    """Argument lists with placeholders. greeting: what is said before the client starts."""
+    """Argument lists with placeholders. greeting: of a shell, what is said before it starts; none of other programs."""
 
     client: list[str]
     server: list[str] | None
     greeting: str = ""
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether the client is a shell, for somebody at a terminal."""
+        return bool(self.greeting)
 
     @property
     def wants_port(self) -> bool:
@@ -105,38 +110,71 @@ def run_programs(
     from crosswind.store.manifest import Options
 
     programs.check()
-    study, is_virtual = _study(programs, given, repetitions=repetitions, seed=seed)
-    with ExitStack() as opened:
-        directory = output
-        if directory is None:
-            made = opened.enter_context(tempfile.TemporaryDirectory(prefix="crosswind-", ignore_cleanup_errors=True))
-            directory = Path(made) / "run"
-        streams = None if is_virtual else opened.enter_context(own_streams())
-
-        if programs.greeting:
+    if capture is not None:
+        _check_writable(capture)
+    try:
+        study, is_virtual = _study(programs, given, repetitions=repetitions, seed=seed)
+        if programs.is_shell:
             click.echo(programs.greeting, err=True)
+        with ExitStack() as opened:
+            place = output or opened.enter_context(_temporary())
+            streams = None if is_virtual else opened.enter_context(own_streams(has_jobs=programs.is_shell))
+            run = run_in_turn(
+                study,
+                Options(capture=capture is not None),
+                output=place,
+                command=words,
+                streams=streams,
+                look=_pass_on if is_virtual else lambda _part: None,
+            )
+            if run.interrupted:
+                click.echo("interrupted", err=True)
+                return INTERRUPTED
+            for result in run.results().values():
+                if result.failure is not None:
+                    raise NotRunError(result.failure.message, result.failure.hint)
+                if capture is not None:
+                    _copy(run.directory / "cells" / result.key / "client.pcapng", capture)
+            summary = {**summary_of(run), "run": str(output) if output else None}
+    except (EngineError, DiskError) as error:
+        raise NotRunError(error.message, error.hint) from error
+    for line in [json.dumps(summary)] if as_json else lines_of(summary):
+        click.echo(line, err=True)
+    if output and not as_json:
+        click.echo(f"  run: {output}", err=True)
+    return int(summary["exit_status"])
 
-        def look(part: Path) -> None:
-            if is_virtual:
-                _pass_on(part)
-            if capture is not None and (written := part / "client.pcapng").exists():
-                shutil.copyfile(written, capture)
 
-        run = run_in_turn(
-            study, Options(capture=capture is not None), output=directory, command=words, streams=streams, look=look
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    """A directory for a run that is not kept. Raises: DiskError."""
+    try:
+        made = tempfile.TemporaryDirectory(prefix="crosswind-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise DiskError(
+            f"cannot make a temporary directory: {error.strerror}", hint="set TMPDIR, or --output"
+        ) from None
+    with made as name:
+        yield Path(name) / "run"
+
+
+def _check_writable(capture: Path) -> None:
+    """Raises: UsageError before anything runs."""
+    folder = capture.parent
+    if capture.is_dir() or not os.access(capture if capture.exists() else folder, os.W_OK):
+        raise UsageError(
+            f"--capture {capture}: cannot be written", hint="name a file in a directory that you may write"
         )
-        if run.interrupted:
-            click.echo("interrupted", err=True)
-            return INTERRUPTED
-        for result in run.results().values():
-            if result.failure is not None:
-                raise NotRunError(result.failure.message, result.failure.hint)
-        summary = {**summary_of(run), "run": str(output) if output else None}
-        for line in [json.dumps(summary)] if as_json else lines_of(summary):
-            click.echo(line, err=True)
-        if output and not as_json:
-            click.echo(f"  run: {output}", err=True)
-        return int(summary["exit_status"])
+
+
+def _copy(written: Path, capture: Path) -> None:
+    """Raises: DiskError."""
+    try:
+        shutil.copyfile(written, capture)
+    except OSError as error:
+        raise DiskError(
+            f"cannot write {capture}: {error.strerror}", hint="--output DIR keeps the captures, too"
+        ) from None
 
 
 def split_server(server: str | None) -> list[str] | None:
