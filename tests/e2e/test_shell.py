@@ -16,7 +16,6 @@ import pytest
 from conftest import requires
 from e2e_cli import Cli
 
-
 JOB = """
 trap 'echo going on' CONT
 echo started

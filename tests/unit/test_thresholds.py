@@ -18,6 +18,7 @@ from crosswind.report.junit import junit_text
 from crosswind.report.tables.thresholds import threshold_tables
 from crosswind.report.text.terminal import render
 from crosswind.report.text.thresholds import threshold_sentence, threshold_sentences
+from crosswind.study.design import Study
 from records import MS, echoes, record, run, runs
 from study_texts import PARTS, study
 
@@ -276,3 +277,13 @@ def test_bad_options(
     assert (status, out) == (2, "")
     assert message in err
     assert not list((tmp_path / "work").iterdir())
+
+
+def test_a_run_is_judged_by_further_thresholds_whatever_its_levels_were_set_to() -> None:
+    asks = '[[question]]\nasks = "Is it?"\nmetric = "rtt"\nfactor = "path.loss"\ncompare = ["0%", "2%"]\n'
+    overridden = study(GRID + asks).with_overrides({"path.loss": "5%"})
+    kept = Study.from_canonical(overridden.canonical())
+    (found,) = presentation(kept.with_thresholds(["mean(rtt) > 1s where loss = 5%"]))["thresholds"]
+    assert found["cells"] == [0, 1]
+    with pytest.raises(StudyError, match="no cell has path.loss = 2%"):
+        kept.with_thresholds(["mean(rtt) > 1s where loss = 2%"])

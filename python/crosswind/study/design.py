@@ -5,15 +5,12 @@ A list is a factor. `crosswind.study.files` finds studies; `Study.adhoc` makes o
 what would be right. Whether its cells can be run, crosswind-cell says (`crosswind.cell.check`).
 """
 
-import copy
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from crosswind.errors import StudyError
+from crosswind.study import identity
 from crosswind.study.cells import Cell, RepetitionLimit, cells_of, limits_of
 from crosswind.study.census import census_of, repetitions_of, without_idle
 from crosswind.study.claims import Claim, claims_of
@@ -43,10 +40,6 @@ from crosswind.study.thresholds import Threshold, thresholds_of
 from crosswind.study.thresholds import check_cells as check_threshold_cells
 from crosswind.study.titles import check_title, filled_in
 from crosswind.study.toml_text import Location, write_toml
-from crosswind.units import shown
-
-SCHEMA = "crosswind.study/1"
-_MEASURING_TABLES = ("path", "host", "workload", "part", "study", "exclude", "repetitions", "precision", "budget")
 
 
 @dataclass(frozen=True)
@@ -276,24 +269,18 @@ class Study:
 
     def canonical(self) -> dict[str, Any]:
         """The study as plain JSON data, as written, under its schema's name."""
-        return {"schema": SCHEMA, "name": self.name, **copy.deepcopy(dict(self.document))}
+        return identity.canonical(self.name, self.document)
 
     @classmethod
     def from_canonical(cls, data: Mapping[str, Any]) -> "Study":
         """The study that `canonical` gave. Raises: StudyError."""
-        if data.get("schema") != SCHEMA:
-            raise StudyError(
-                f"{shown(data.get('schema'))} is not {SCHEMA}", hint="made by another version of Crosswind?"
-            )
-        document = {key: value for key, value in data.items() if key not in {"schema", "name"}}
-        return cls.from_document(document, name=str(data.get("name") or "study"))
+        name, document = identity.from_canonical(data)
+        # It was checked when it was made, maybe of levels that were set anew.
+        return cls.from_document(document, name=name, origin=Origin(name, options={(): "canonical"}))
 
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of all that is measured: not titles, notes, figures, fits, claims,
-        questions."""
-        measured = {"schema": SCHEMA} | {key: self.document[key] for key in _MEASURING_TABLES if key in self.document}
-        text = json.dumps(measured, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(text.encode("ascii")).hexdigest()
+        """SHA-256, in hexadecimal, of all that is measured: not titles, notes, figures, fits, claims, questions."""
+        return identity.digest(self.document)
 
 
 def _overridden(
