@@ -99,7 +99,7 @@ def test_a_level_that_was_set_anew_leaves_a_threshold_of_the_file_without_cells(
     (found,) = presentation(other)["thresholds"]
     assert found["cells"] == []
     assert other.digest() == study(GRID).with_overrides({"path.loss": "5%"}).digest(), "it is not what is measured"
-    with pytest.raises(StudyError, match="no cell has path.loss = 2%"):
+    with pytest.raises(StudyError, match=r"no cell has path\.loss = 2%"):
         other.with_thresholds(["mean(rtt) > 1s where loss = 2%"])
 
 
@@ -285,5 +285,5 @@ def test_a_run_is_judged_by_further_thresholds_whatever_its_levels_were_set_to()
     kept = Study.from_canonical(overridden.canonical())
     (found,) = presentation(kept.with_thresholds(["mean(rtt) > 1s where loss = 5%"]))["thresholds"]
     assert found["cells"] == [0, 1]
-    with pytest.raises(StudyError, match="no cell has path.loss = 2%"):
+    with pytest.raises(StudyError, match=r"no cell has path\.loss = 2%"):
         kept.with_thresholds(["mean(rtt) > 1s where loss = 2%"])
