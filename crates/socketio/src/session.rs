@@ -175,6 +175,8 @@ impl Session {
     }
 
     /// Client: the polling transport has ended, so the session may move: sends `5`, and `40` unless that was sent while polling.
+    /// What polling brought after the client had joined is to be given to [`handle_payload`](Self::handle_payload) now, before
+    /// what the new transport brings.
     ///
     /// Errors: [`Error::NotNow`] before [`Event::Probed`] or a second time.
     pub fn finish_upgrade(&mut self, now_ns: u64) -> Result<(), Error> {

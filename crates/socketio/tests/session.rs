@@ -174,6 +174,27 @@ fn an_upgrade_of_a_session_that_has_joined() {
 }
 
 #[test]
+fn what_was_polled_comes_before_what_the_new_transport_brings() {
+    for carrier in [Carrier::WebSocket, Carrier::WebTransport] {
+        let joined = Joined::As(SOCKET_SID.to_owned());
+        let mut client = Session::client_upgrading(carrier, handshake(), joined, 0).unwrap();
+        sent(&mut client);
+        say(&mut client, "3probe", ms(1));
+        client.finish_upgrade(ms(2)).unwrap();
+        for polled in ["2", r#"42["echo","a"]"#, BINARY_EVENT] {
+            client.handle_payload(&polled.into(), ms(2));
+        }
+        assert_eq!(sent(&mut client), texts(&["5", "3"]));
+        client.handle_payload(&binary(&[1]), ms(3));
+        client.handle_payload(&r#"42["echo","b"]"#.into(), ms(3));
+        let message = |argument| Event::Message { name: "echo".to_owned(), argument };
+        let messages = ["a".into(), binary(&[1]), "b".into()].map(message);
+        assert_eq!(events(&mut client), [[Event::Probed, connected()].as_slice(), messages.as_slice()].concat());
+        assert_eq!(client.next_wakeup(), Some(ms(502)), "a ping counts, however it came");
+    }
+}
+
+#[test]
 fn a_session_is_not_mistaken_for_another() {
     let resume = |server: Session, first| {
         let mut server = server;
