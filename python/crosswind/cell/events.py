@@ -10,7 +10,8 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from crosswind.cell.failure import ErrorKind, Failure
-from crosswind.cell.result import Finished, ProtocolRecord
+from crosswind.cell.protocol_record import ProtocolRecord
+from crosswind.cell.result import Finished
 
 _SHOWN_CHARACTERS = 80
 
