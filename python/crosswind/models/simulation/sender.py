@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from crosswind.models.simulation.congestion import Cubic, Reno
 from crosswind.models.simulation.path import Path
+from crosswind.models.simulation.retransmission import RetransmissionTimeout
 
 _DUPLICATES = 3  # segments known to be received behind a hole before it counts as a loss at once
-_LONGEST_TIMEOUT_S = 120.0
 _TICK_S = 0.001
 _IN_FLIGHT, _LOST, _DELIVERED = 0, 1, 2
 _OPEN, _RECOVERY, _LOSS = 0, 1, 2  # what the sender knows of losses: none, one that it repairs, a timeout
@@ -56,10 +56,7 @@ class Sender:
         self._in_order: deque[tuple[float, int]] = deque()  # what was sent, and when; also what has since arrived
         self._rack = (-1.0, -1)  # when the latest segment that arrived was sent, and which it is
         self._rack_rtt_s = 0.0
-        self._srtt_s = settings.handshake_s
-        self._variation_s = settings.handshake_s / 2
-        self._least_rtt_s = settings.handshake_s
-        self._backoff = 0
+        self._rto = RetransmissionTimeout(settings.handshake_s, settings.min_rto_s)
         self._timer_s = math.inf
         self._timer_is_probe = False
         self._reordering_s = math.inf
@@ -104,24 +101,19 @@ class Sender:
         if not out:
             self._timer_s = math.inf
             return
-        timeout_s = self._timeout_s()
+        timeout_s = self._rto.seconds()
         self._timer_is_probe = self._settings.probes and self._state == _OPEN and self._probe_end < 0
         if self._timer_is_probe:
-            patience_s = 2 * self._srtt_s + (self._settings.min_rto_s if out == 1 else 2 * _TICK_S)
+            patience_s = 2 * self._rto.srtt_s + (self._settings.min_rto_s if out == 1 else 2 * _TICK_S)
             timeout_s = min(timeout_s, patience_s)
         self._timer_s = now_s + timeout_s
-
-    def _timeout_s(self) -> float:
-        least_s, varied_s = self._settings.min_rto_s, 4 * self._variation_s
-        timeout_s = self._srtt_s + (varied_s if varied_s > least_s else least_s)
-        return float(min(timeout_s * 2**self._backoff, _LONGEST_TIMEOUT_S))
 
     def _handle_ack(self, now_s: float, known: int) -> None:
         una, out = self._una, self._nxt - self._una
         delivered = self._deliver(now_s, known)
         advanced = self._una > una
         if advanced:
-            self._backoff = 0
+            self._rto.backoff = 0
             self._alone = False
         if self._probe_end >= 0 and self._una >= self._probe_end:
             self._end_probe()
@@ -162,7 +154,7 @@ class Sender:
             elapsed_s = now_s - sent_s
             if self._times_sent[segment] == 1:
                 rtt_s = elapsed_s if elapsed_s < rtt_s else rtt_s
-            elif elapsed_s < self._least_rtt_s:  # the answer to an earlier copy
+            elif elapsed_s < self._rto.least_rtt_s:  # the answer to an earlier copy
                 continue
             if sent_s > rack_s or (sent_s == rack_s and segment > rack_segment):
                 rack_s, rack_segment, self._rack_rtt_s = sent_s, segment, elapsed_s
@@ -175,14 +167,9 @@ class Sender:
         delivered = known - self._known
         self._known += max(0, delivered)
         if rtt_s < math.inf:
-            self._measure(rtt_s, now_s)
+            self._rto.measure(rtt_s)
+            self._control.handle_round_trip(rtt_s, now_s, self._una, self._nxt)
         return max(0, delivered)
-
-    def _measure(self, rtt_s: float, now_s: float) -> None:
-        self._least_rtt_s = min(self._least_rtt_s, rtt_s)
-        self._variation_s += (abs(rtt_s - self._srtt_s) - self._variation_s) / 4
-        self._srtt_s += (rtt_s - self._srtt_s) / 8
-        self._control.handle_round_trip(rtt_s, now_s, self._una, self._nxt)
 
     def _mark_losses(self, now_s: float) -> int:
         """RACK. Returns: 2 when a segment was found lost that had been retransmitted, 1 for others, 0 for none."""
@@ -193,7 +180,7 @@ class Sender:
             return 0
         wait_s = 0.0
         if self._state == _OPEN and self._sacked < _DUPLICATES:
-            wait_s = min(self._least_rtt_s / 4, self._srtt_s / 8)
+            wait_s = min(self._rto.least_rtt_s / 4, self._rto.srtt_s / 8)
         found = 0
         in_order, fate = self._in_order, self._fate
         while in_order:
@@ -232,7 +219,7 @@ class Sender:
         self._control.cwnd = self._flying + allowed
 
     def _handle_timeout(self, now_s: float) -> None:
-        progress = self._state == _LOSS and self._backoff == 0
+        progress = self._state == _LOSS and self._rto.backoff == 0
         if self._state == _OPEN or progress:
             self._control.handle_loss()
         self._control.handle_timeout()
@@ -244,7 +231,7 @@ class Sender:
                 self._lost += 1
                 self._flying -= 1
         self._control.cwnd = self._flying + 1
-        self._backoff += 1
+        self._rto.backoff += 1
         self._timer_s = math.inf
         self._count_wait(now_s)
 
@@ -253,18 +240,8 @@ class Sender:
             self.excess_wait_s += now_s - self._timed_out_s
         elif not self._flying:
             self._alone = True
-            self.excess_wait_s -= self._expected_wait_s(self._path.failure(self._una))
+            self.excess_wait_s -= self._rto.expected_wait_s(self._path.failure(self._una))
         self._timed_out_s = now_s
-
-    def _expected_wait_s(self, failure: float) -> float:
-        """Of the timeouts that follow this one, each with the probability `failure` after the one before."""
-        expected_s, reached = 0.0, failure
-        timeout_s = self._timeout_s()
-        while timeout_s < _LONGEST_TIMEOUT_S and reached > 0:
-            expected_s += reached * timeout_s
-            reached *= failure
-            timeout_s = min(2 * timeout_s, _LONGEST_TIMEOUT_S)
-        return expected_s + reached * timeout_s / (1 - failure)
 
     def _probe(self, now_s: float) -> None:
         """A tail loss probe: something new, else the last segment again."""
