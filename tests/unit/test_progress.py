@@ -14,7 +14,8 @@ from rich.console import Console
 from cell_events import finished, progress
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.process import CellEnd
-from crosswind.cli.progress import LiveProgress, PlainProgress, concurrency_text, progress_for
+from crosswind.cli.progress import LiveProgress, PlainProgress, progress_for
+from crosswind.cli.progress_text import concurrency_text
 from crosswind.cli.text import seconds_text
 from crosswind.execution.concurrency import Concurrency, Window
 from crosswind.execution.durations import cell_time, learn

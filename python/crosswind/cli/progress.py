@@ -13,16 +13,25 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from crosswind.cell.events import Event, Progress
+from crosswind.cell.events import Event
 from crosswind.cell.process import CellEnd
-from crosswind.cell.result import Finished
-from crosswind.cli.text import levels_text, repetition_text, seconds_text, virtual_text
+from crosswind.cli.progress_text import (
+    bad_news,
+    concurrency_text,
+    left_text,
+    levels_of,
+    line_of,
+    narrowness,
+    repetitions_text,
+    summary_of,
+    troubles_text,
+)
+from crosswind.cli.text import repetition_text, virtual_text
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.observer import Observer
-from crosswind.execution.tally import CellUnderWay, Tally
+from crosswind.execution.tally import Tally
 from crosswind.precision import CellPrecision
-from crosswind.record import output_of_program
-from crosswind.report.text.format import count_of, quantity
+from crosswind.report.text.format import count_of
 from crosswind.report.text.precision import precision_text
 from crosswind.store.plan import PlannedCell
 
@@ -67,7 +76,7 @@ class LiveProgress(Observer):
     def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
         """Takes its line away; bad news stays above the display."""
         self._tally.cell_ended(planned, end)
-        for line in _bad_news(planned, end):
+        for line in bad_news(planned, end):
             self._console.print(Text(line, style="red"))
 
     def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
@@ -85,16 +94,16 @@ class LiveProgress(Observer):
     def run_ended(self) -> None:
         """Takes the display down; what was repeated stays."""
         self._live.stop()
-        for line in _repeated(self._tally):
+        for line in repetitions_text(self._tally):
             self._console.print(Text(line, style="dim"))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The display now."""
         tally = self._tally
         head = Table.grid(padding=(0, 1))
-        counts = f"{tally.done}/{tally.total}" + _troubles(tally)
+        counts = f"{tally.done}/{tally.total}" + troubles_text(tally)
         bar = ProgressBar(total=max(1, tally.total), completed=tally.done_with_fractions, width=30)
-        head.add_row(Text(self._name, style="bold"), bar, counts, Text(_left(tally.seconds_left()), style="dim"))
+        head.add_row(Text(self._name, style="bold"), bar, counts, Text(left_text(tally.seconds_left()), style="dim"))
         yield head
         cells = list(tally.running.values())
         facts = []
@@ -105,7 +114,7 @@ class LiveProgress(Observer):
         if facts:
             yield Text(f"  {', '.join(facts)}", style="dim")
         for cell in cells[:_SHOWN_CELLS]:
-            yield _line(cell, tally.wall_s(cell), options.max_width)
+            yield line_of(cell, tally.wall_s(cell), options.max_width)
         if len(cells) > _SHOWN_CELLS:
             yield Text(f"  and {len(cells) - _SHOWN_CELLS} more", style="dim")
         yield from self._intervals(options.max_width)
@@ -115,7 +124,7 @@ class LiveProgress(Observer):
         states = self._tally.last_precision
         if not states:
             return
-        going_on = sorted((state for state in states if state.ended is None), key=_narrowness)
+        going_on = sorted((state for state in states if state.ended is None), key=narrowness)
         yield Text(f"  precision: {len(states) - len(going_on)} of {len(states)} intervals have ended", style="dim")
         for state in going_on[:_SHOWN_CELLS]:
             line = Text(f"  {self._levels[state.cell]}  ".rstrip(" ") + "  ")
@@ -172,13 +181,13 @@ class PlainProgress(Observer):
         self._tally.cell_ended(planned, end)
         head = f"[{self._tally.done}/{self._tally.total}] {repetition_text(planned)}"
         if end.finished is not None:
-            left = _left(self._tally.seconds_left()) if self._tally.waiting else ""
+            left = left_text(self._tally.seconds_left()) if self._tally.waiting else ""
             wall_s = end.elapsed_ns / 1e9
             virtual = end.finished.virtual_time
             time_taken = virtual_text(end.finished.elapsed_ns, wall_s) if virtual else f"{wall_s:.1f} s"
-            parts = [_summary(end.finished, progress), time_taken, left]
+            parts = [summary_of(end.finished, progress), time_taken, left]
             self._print(f"{head}: {', '.join(part for part in parts if part)}")
-        for line in _bad_news(planned, end):
+        for line in bad_news(planned, end):
             self._print(line)
 
     def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
@@ -187,7 +196,7 @@ class PlainProgress(Observer):
 
     def run_ended(self) -> None:
         """Prints what was repeated."""
-        for line in _repeated(self._tally):
+        for line in repetitions_text(self._tally):
             self._print(line)
 
     def concurrency(self, now: Concurrency) -> None:
@@ -212,105 +221,3 @@ def progress_for(console: Console) -> Observer:
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveProgress(console)
     return PlainProgress(console)
-
-
-def concurrency_text(now: Concurrency, *, only_virtual: bool = False) -> str:
-    """How many run and how faithful they are: "37 at a time (limit 64), 0.2 % of packets late, CPU wait 0.4 %".
-
-    Args: only_virtual: whether all of them are in virtual time, where the rest has no meaning.
-    """
-    if only_virtual:
-        return f"{now.running} at a time"
-    limit = "fixed" if now.limit is None else f"limit {now.limit}"
-    window = now.window
-    waits = max(window.starvation, window.probe_starvation)
-    return (
-        f"{now.running} at a time ({limit}), {100 * window.late_share:.2g} % of packets late, "
-        f"CPU wait {100 * waits:.2g} %, {100 * now.pressure:.0f} % of the fidelity budget"
-    )
-
-
-def levels_of(plan: Sequence[PlannedCell]) -> dict[int, str]:
-    """The levels of each cell in words."""
-    return {planned.cell: levels_text(planned.levels) for planned in plan}
-
-
-def _narrowness(state: CellPrecision) -> float:
-    """How much of its target an interval has reached; 0 where there is none."""
-    half = state.half_width
-    return state.wanted / half if half and state.wanted is not None else 0.0
-
-
-def _line(cell: CellUnderWay, wall_s: float, width: int) -> Text:
-    """One line about a running cell; where it is too long, levels give way to progress."""
-    parts = [_progress(cell.progress)]
-    if cell.planned.is_virtual and cell.progress is not None:
-        parts.append(virtual_text(cell.progress.elapsed_ns, wall_s))
-    progress = Text("".join(f"  {part}" for part in parts), style="cyan")
-    levels = Text(f"  {repetition_text(cell.planned)}")
-    levels.truncate(max(1, width - progress.cell_len), overflow="ellipsis")
-    line = levels + progress
-    line.truncate(width, overflow="ellipsis")
-    return line
-
-
-def _progress(progress: Progress | None) -> str:
-    if progress is None:
-        return "starting"
-    parts = [f"{progress.done}/{progress.total}"]
-    if progress.median_ns is not None:
-        parts.append(f"median {quantity(progress.median_ns, 'ns')}")
-    if progress.lost:
-        parts.append(f"{progress.lost} lost")
-    return "  ".join(parts)
-
-
-def _summary(finished: Finished, progress: Progress | None) -> str:
-    if finished.program is not None:
-        # It is one exchange, and why it failed has a line of its own.
-        outcomes = finished.samples.outcomes
-        return "done" if not outcomes else "timeout" if outcomes[0].outcome == "timeout" else finished.program.text()
-    parts = [f"{finished.samples.ok} of {finished.samples.rows} ok"]
-    for outcome in finished.samples.outcomes:
-        # The text of a timeout says nothing more, and with loss there are timeouts in every cell.
-        parts.append(f"{outcome.count} x timeout" if outcome.outcome == "timeout" else outcome.text())
-    if progress is not None and progress.median_ns is not None:
-        parts.append(f"median {quantity(progress.median_ns, 'ns')}")
-    return ", ".join(parts)
-
-
-def _bad_news(planned: PlannedCell, end: CellEnd) -> list[str]:
-    name = repetition_text(planned)
-    if end.failure is not None:
-        kept = f" ({output_of_program(planned.key, '*')})" if planned.runs_programs or planned.peers else ""
-        return [f"failed: {name}: {end.failure.message}{kept}"]
-    if end.finished is None:
-        return []
-    finished = end.finished
-    lines = [] if finished.valid else [f"invalid: {name}: {'; '.join(finished.reasons)}"]
-    if not finished.samples.succeeded:
-        why = "no exchange succeeded"
-        if finished.program is not None:
-            said = finished.samples.outcomes[0].first_error if finished.samples.outcomes else None
-            why = f"{said or finished.program.text()} ({output_of_program(planned.key)})"
-        lines.append(f"failed: {name}: {why}")
-    return lines
-
-
-def _repeated(tally: Tally) -> list[str]:
-    """How often a repetition missed its fidelity budget and was run again, and why the first one did."""
-    if not tally.repeated:
-        return []
-    times = "once" if tally.repeated == 1 else f"{tally.repeated} times"
-    first = "" if tally.repeated == 1 else "the first time "
-    return [f"run again {times} for missing the fidelity budget: {first}{tally.first_miss}"]
-
-
-def _troubles(tally: Tally) -> str:
-    counts = ((tally.failed, "failed"), (tally.invalid, "invalid"), (tally.repeated, "repeated"))
-    lost = f", {count_of(tally.lost, 'exchange')} lost" if tally.lost else ""
-    return "".join(f", {count} {name}" for count, name in counts if count) + lost
-
-
-def _left(seconds: float) -> str:
-    return f"about {seconds_text(seconds)} left"
