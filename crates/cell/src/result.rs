@@ -40,8 +40,8 @@ pub struct CellResult {
     pub profile: Option<Profile>,
     /// How long packets waited for the link; null on a direct path.
     pub queueing_ns: Option<Directions<TimeReport>>,
-    /// TCP segments that each host retransmitted, as its kernel has counted them: of every connection, handshakes included.
-    pub tcp_retransmits: Hosts<u64>,
+    /// TCP segments that each host retransmitted, as its kernel has counted them: of every connection, handshakes included; null where it does not say.
+    pub tcp_retransmits: Option<Hosts<u64>>,
     /// How the client program ended; null where there was none.
     pub program: Option<ProgramEnd>,
     /// Who the two ends were; null where both were Crosswind's own, or programs without the peer protocol.
@@ -154,7 +154,7 @@ pub struct CellRun {
     pub report: Option<EmulatorReport>,
     pub devices: [DeviceCounters; 2],
     pub readback: [Readback; 2],
-    pub retransmitted_segments: [u64; 2],
+    pub retransmitted_segments: [Option<u64>; 2],
     pub all_traffic: Traffic,
     pub profile: Option<Profile>,
     pub process: ProcessFacts,
@@ -205,7 +205,7 @@ impl CellResult {
             traffic,
             profile: run.profile,
             queueing_ns,
-            tcp_retransmits: Hosts { client: client_again, server: server_again },
+            tcp_retransmits: client_again.zip(server_again).map(|(client, server)| Hosts { client, server }),
             program: measured.program,
             peers: measured.peers,
             versions: Versions {

@@ -94,8 +94,8 @@ pub struct TestbedReport {
     pub devices: [DeviceCounters; 2],
     /// Datagrams whose socket's buffer was full.
     pub dropped_datagrams: [u64; 2],
-    /// TCP segments that the host retransmitted.
-    pub retransmitted_segments: [u64; 2],
+    /// TCP segments that the host retransmitted, where its kernel says.
+    pub retransmitted_segments: [Option<u64>; 2],
 }
 
 /// Two hosts, connected.
