@@ -262,7 +262,7 @@ def test_claims_are_in_every_report() -> None:
     assert "Share of exchanges delayed, %" in render(result, everything=True)
     assert metric_table("delayed_share", plain).headings[-1] == "mean [95 %]"
     assert metric_table("delayed_share", plain).footnotes == [
-        "mean: Clopper-Pearson, of the effective number of trials over repetitions"
+        "Mean: Clopper-Pearson, of the effective number of trials over repetitions."
     ]
     assert estimates_frame(plain).filter(metric="delayed_share", statistic="mean")["value"].to_list() == [0.19]
 

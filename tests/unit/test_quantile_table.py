@@ -32,7 +32,7 @@ def test_each_cell_has_its_quantiles_with_intervals_where_the_design_supports_th
     assert many[4].startswith("59.5")
     assert many[4].endswith("]")
     assert few[4] == "59.50 (in all 2 repetitions)"
-    assert "an interval of the median needs 5 repetitions, there are 2: 3 more (1%)" in table.footnotes
+    assert "An interval of the median needs 5 repetitions, there are 2: 3 more (1%)." in table.footnotes
 
 
 def test_quantiles_of_an_exact_cell_are_exact_and_those_that_timed_out_are_bounds() -> None:
@@ -41,7 +41,7 @@ def test_quantiles_of_an_exact_cell_are_exact_and_those_that_timed_out_are_bound
     exact = replace(run(0, echoes(times[:97]), {"path.loss": "0%"}, parameters=parameters), exact=True)
     lossy = runs(1, [echoes(times)] * 5, {"path.loss": "3%"}, parameters=parameters)
     first, second = of_rtt(record(exact, *lossy)).rows
-    assert set(first[2:]) == {"10.0000 exact"}
+    assert set(first[2:]) == {"10 exact"}
     assert second[-1] == "over 5\u202f000"
 
 

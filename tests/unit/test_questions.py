@@ -153,7 +153,9 @@ def test_how_many_more_repetitions_would_tell() -> None:
     assert found.verdict == "cannot tell"
     (case,) = found.cases
     assert case.needed is not None
-    assert answer_sentence(found).endswith(f", 10 repetitions each; about {rounded(case.needed - 10)} more would.")
+    assert answer_sentence(found).endswith(
+        f", 10 repetitions each; about {rounded(case.needed - 10)} more repetitions would decide."
+    )
     # With as many, most runs of the same kind show it: 80 % by design, and more than half of 40 are almost certain.
     rng = np.random.default_rng(3)
     differences = 10 * MS * (1 + 0.0125 * rng.standard_normal((2, 40, case.needed)))
@@ -236,13 +238,13 @@ def exact(index: int, rtt_ms: float, level: str):
 @pytest.mark.parametrize(
     ("other_ms", "fields", "expected", "said"),
     [
-        (9, {}, "yes", "Yes: the mean round-trip time with b is exactly 0.900000 times that with a (9.00000 ms against "
-         "10.0000 ms); both are exact."),
-        (11, {}, "no", "No: the mean round-trip time with b is exactly 1.10000 times"),
-        (10, {}, "no", "No: the mean round-trip time with b is the same as with a (10.0000 ms); both are exact."),
+        (9, {}, "yes", "Yes: the mean round-trip time with b is exactly 0.9 times that with a (9 ms against "
+         "10 ms); both are exact."),
+        (11, {}, "no", "No: the mean round-trip time with b is exactly 1.1 times"),
+        (10, {}, "no", "No: the mean round-trip time with b is the same as with a (10 ms); both are exact."),
         (10, {"yes": "different"}, "no", "No: the mean"),
-        (9.9, {"margin": "5%", "bound": 0.05}, "no", "No: the mean round-trip time with b is exactly 0.990000 times "
-         "that with a (9.90000 ms against 10.0000 ms), less than the 5% that matters; both are exact."),
+        (9.9, {"margin": "5%", "bound": 0.05}, "no", "No: the mean round-trip time with b is exactly 0.99 times "
+         "that with a (9.9 ms against 10 ms), less than the 5 % that matters; both are exact."),
         (9.9, {"margin": "5%", "bound": 0.05, "yes": "same"}, "yes", "Yes: the mean"),
     ],
 )  # fmt: skip
@@ -274,12 +276,13 @@ THREE = {"each": {"a": [0, 2, 4], "b": [1, 3, 5]}, "cells": 6}
 @pytest.mark.parametrize(
     ("last_ms", "verdict", "said"),
     [
-        (9.1, "yes", "Yes, in all 3 cases: the mean round-trip time with b is 0.900 to 0.920 times that with a, 10 "
+        (9.1, "yes", "Yes, in all 3 cases (size 0; size 1; size 2): the mean round-trip time with b is "
+         "0.900 to 0.920 times that with a, 10 "
          "repetitions each."),
         (12.0, "mixed", "Yes in 2 of 3 cases (size 0; size 1), no in 1 (size 2): the mean round-trip time with b is "
-         "0.900 to 1.20 times that with a, 10 repetitions each."),
+         "0.900 to 1.200 times that with a, 10 repetitions each."),
         (9.95, "mixed", "Yes in 2 of 3 cases (size 0; size 1), cannot tell in 1 (size 2): the mean round-trip time "
-         "with b is 0.900 to 0.9950 times that with a, 10 repetitions each; where it cannot tell, about "),
+         "with b is 0.900 to 0.995 times that with a, 10 repetitions each; where it cannot tell, about "),
     ],
 )  # fmt: skip
 def test_of_several_cases_the_answer_counts(last_ms: float, verdict: str, said: str) -> None:
@@ -298,7 +301,7 @@ def test_several_levels_are_compared_with_the_reference() -> None:
     found = answer_of(question, cell(0, 10, "a"), cell(1, 9, "b"), cell(2, 11, "c"))
     assert [(case.other.level, case.verdict) for case in found.cases] == [("b", "yes"), ("c", "no")]
     assert answer_sentence(found).startswith(
-        "Yes in 1 of 2 cases (b), no in 1 (c): the mean round-trip time with b or c is 0.900 to 1.10 times that with a"
+        "Yes in 1 of 2 cases (b), no in 1 (c): the mean round-trip time with b or c is 0.900 to 1.100 times that with a"
     )
 
 

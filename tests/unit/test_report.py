@@ -31,10 +31,13 @@ from crosswind.report.files import whole
 from crosswind.report.html import render
 from crosswind.report.tables.comparisons import MAX_ROWS, comparison_tables
 from crosswind.report.tables.fits import fit_tables
+from crosswind.report.tables.metrics import metric_table, why_no_interval
+from crosswind.report.tables.reasons import merged
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.format import interval, number, quantity, scale_of
 from crosswind.report.text.headline import Trust, Verdict, sentences, verdict
 from crosswind.report.text.terminal import render as render_text
+from crosswind.stats.design import quantile_shortage
 from records import MS, echoes, finished, parted, path, record, run, runs, timed, transfers, waiting
 
 RTTS = [20 * MS + 1000 * (index * 37 % 100) for index in range(100)]  # neighbours are not alike
@@ -71,8 +74,8 @@ def test_terminal_text() -> None:
     assert text[start + 3] == "5%    100    10  20.055 [20.040, 20.070]  over 1\u202f000"
     assert text[start + 4] == "  Left out at this width: mean of successes, trimmed mean, p99."
     lost = text.index("Exchanges lost, by cause")
-    assert re.sub(" +", " ", text[lost + 3]) == "5% 100 10 10 % [0.00429 %, 66.1 %] 10 timed out"
-    assert "  an interval of p99 needs 100 repetitions, there are 5: 95 more (0%)" in text
+    assert re.sub(" +", " ", text[lost + 3]) == "5% 100 10 10 [0, 66] % 10 timed out"
+    assert "  An interval of p99 needs 100 repetitions, there are 5: 95 more (0%)." in text
 
 
 def test_terminal_marks_what_must_not_be_trusted() -> None:
@@ -181,6 +184,40 @@ def test_throughput_is_drawn_beside_the_models() -> None:
     rows = [row for spec in specs.values() for values in spec.get("datasets", {}).values() for row in values]
     titles = {row.get("model") for row in rows}
     assert {"Mathis, C = sqrt(3/2)", "PFTK, sending rate"} <= titles
+
+
+def test_shortages_of_one_kind_are_one_sentence() -> None:
+    short = "an interval of p95 needs {} repetitions, there are {}: {} more"
+    said = [
+        (short.format(40, 20, 20), "a"),
+        (short.format(1100, 20, 1080), "b"),
+        ("no number", "c"),
+        ("no number", "a"),
+    ]
+    assert why_no_interval(said) == [
+        "An interval of p95 needs 40 to 1\u202f100 repetitions, there are 20 (2 cells).",
+        "No number (2 cells).",
+    ]
+    assert why_no_interval(said[:1]) == ["An interval of p95 needs 40 repetitions, there are 20: 20 more (a)."]
+    # What statistics say is what is understood here.
+    shortage = quantile_shortage(0.95, 20, 20)
+    assert shortage is not None
+    assert list(merged([(shortage.message, "a"), (short.format(99999, 3, 9), "b")])) == [
+        f"an interval of p95 needs {shortage.needed} to 99\u202f999 repetitions, there are 3 to 20"
+    ]
+
+
+def test_a_time_has_no_finer_digits_than_its_unit_deserves() -> None:
+    made = record(run(0, echoes([8] * 40), {"path.loss": "0%"}), run(1, echoes([20 * MS] * 40), {"path.loss": "1%"}))
+    table = metric_table("rtt", analyse(made))
+    assert table.title == "Round-trip time, ms"
+    assert [row[3].split()[0] for row in table.rows] == ["0.000", "20.00"]
+
+
+def test_an_interval_that_six_digits_do_not_show_has_four() -> None:
+    narrow = Interval(value=1.0535512, low=1.0535510, high=1.0535514, n=9, level=0.95, method="t")
+    assert interval(narrow) == "1.054 [1.054, 1.054]"
+    assert interval(narrow.model_copy(update={"high": 1.06})) == "1.054 [1.054, 1.060]"
 
 
 def test_curves_keep_every_sample_up_to_a_limit_and_the_tail_beyond() -> None:

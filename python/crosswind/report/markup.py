@@ -21,6 +21,9 @@ _SCROLLING_ROWS = 30  # a longer table scrolls in its place
 _OPEN_PANELS = 4  # panels of a kind that are shown at once; the rest is folded away
 _OF_MACHINE = ("sysctls.", "machine.congestion_control")
 _MACHINE_TITLE = "Network settings of the machine itself: the hosts of a cell have their own, named above"
+_LONG_NAME = 24  # characters of a name that may be broken into lines
+_LIMITS = re.compile(r" (\[[^\]]*\]|\([^)]*\))( \S+| percentage points)?$")
+"""What stands behind a number: its interval, or what there is in its place, and their unit."""
 _CLASSES = {Kind.NAME: "word", Kind.WORD: "word", Kind.SENTENCE: "word long"}
 
 
@@ -73,7 +76,7 @@ class Markup:
         """A section: its heading, what its numbers are, its charts, how to read them, its tables."""
         parts = [
             *(f'<p class="help">{escaped(table.help)}</p>' for table in section.tables if table.help),
-            *(self._panels(panels) for panels in section.charts),
+            *(self._panels(panels, has_table=bool(section.tables)) for panels in section.charts),
             f'<p class="foot">{escaped(section.caption)}</p>' if section.caption else "",
             *(_table_or_fold(table, section) for table in section.tables),
         ]
@@ -93,7 +96,7 @@ class Markup:
         kernel = _fold(_MACHINE_TITLE, terms_html(of_machine)) if of_machine else ""
         return _section("Provenance", f"{pairs}{kernel}{_fold('The study', f'<pre>{design}</pre>')}")
 
-    def _panels(self, panels: Panels) -> str:
+    def _panels(self, panels: Panels, *, has_table: bool) -> str:
         """The first panels, the rest folded away, and how many there are that are not drawn."""
         drawn = panels.charts
         text = self._charts(drawn[:_OPEN_PANELS])
@@ -103,7 +106,8 @@ class Markup:
                 self._charts(drawn[_OPEN_PANELS:]),
             )
         if len(drawn) < panels.total:
-            text += f'<p class="foot">Drawn: {len(drawn)} of {panels.total} panels. The table has every cell.</p>'
+            rest = " The table has every cell." if has_table else ""
+            text += f'<p class="foot">Drawn: {len(drawn)} of {panels.total} panels.{rest}</p>'
         return text
 
     def _charts(self, charts: Sequence[Chart]) -> str:
@@ -159,7 +163,7 @@ def _table(table: Table) -> str:
     for number, row in enumerate(table.rows):
         mark = ' class="marked"' if number in table.marked else ""
         cells = zip(table.columns, row, strict=True)
-        data = "".join(f"<td{_class(column)}>{_softened(escaped(cell))}</td>" for column, cell in cells)
+        data = "".join(f"<td{_class(column, cell)}>{_softened(escaped(cell))}</td>" for column, cell in cells)
         rows.append(f"<tr{mark}>{data}</tr>")
     notes = "".join(f"<li>{escaped(note)}</li>" for note in table.footnotes)
     foot = f'<ul class="foot">{notes}</ul>' if notes else ""
@@ -168,12 +172,22 @@ def _table(table: Table) -> str:
     return f'<div class="scroll{tall}" tabindex="0">{body}</div>{foot}'
 
 
-def _class(column: Column) -> str:
-    return f' class="{_CLASSES[column.kind]}"' if column.kind in _CLASSES else ""
+def _class(column: Column, text: str = "") -> str:
+    """Of a cell what it holds, and whether its text may be broken where the table would not fit."""
+    kinds = [_CLASSES.get(column.kind, "")]
+    if column.kind is Kind.NAME and len(text) > _LONG_NAME:
+        kinds.append("long")
+    if column.kind is Kind.NUMBER and _LIMITS.search(text):
+        kinds.append("pair")
+    named = " ".join(filter(None, kinds))
+    return f' class="{named}"' if named else ""
 
 
 def _softened(text: str) -> str:
     """What belongs to a value in a softer colour than it: its limits, that it is exact, that there is none."""
+    found = _LIMITS.search(text)
+    if found is not None and not text[found.end() :].strip():
+        return f'{text[: found.start()]} <span class="beside">{found[0].strip()}</span>'
     return re.sub(rf"(\[[^\]]*\]|\b{EXACT}$|^{NOT_MEASURED}$)", r'<span class="beside">\1</span>', text)
 
 

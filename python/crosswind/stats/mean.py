@@ -1,6 +1,8 @@
 """Mean and trimmed mean of a metric, with the intervals that repetitions support."""
 
 import math
+from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from crosswind.stats.design import (
     mean_shortage,
     trimmed_mean_shortage,
 )
-from crosswind.stats.estimate import Estimate, refused, without_interval
+from crosswind.stats.estimate import Estimate, TooFewSamples, refused, without_interval
 from crosswind.stats.linearised import NO_SPREAD, Linearised, limits, lower_limit, mean_of, method_of
 from crosswind.stats.units import Units
 
@@ -73,8 +75,18 @@ def trimmed_mean_interval(units: Units, *, unit: str, design: Design = LIGHT, le
         return refused(why, n=units.n, level=level, unit=unit, units=found.units)
     short = trimmed_mean_shortage(found.units, found.n)
     if short is not None or found.error == 0:
-        return _short(found, short, units, LIGHT, unit=unit, level=level)
+        made = _short(found, short, units, LIGHT, unit=unit, level=level)
+        return replace(made, spread=_trimmed_spread(units))
     return _with_limits(found, limits(found, design, level), method_of(design), unit, level)
+
+
+def _trimmed_spread(units: Units) -> tuple[float, float] | None:
+    """The smallest and the largest trimmed mean of a unit; None with a single unit that has values."""
+    ends = []
+    for key in units.keys:
+        with suppress(TooFewSamples):
+            ends.append(trimmed_mean_of(units.chosen([key])).value)
+    return (min(ends), max(ends)) if len(ends) > 1 else None
 
 
 def _with_limits(found: Linearised, ends: tuple[float, float], method: str, unit: str, level: float) -> Estimate:

@@ -124,3 +124,15 @@ def test_a_trimmed_mean_ignores_what_timed_out() -> None:
     assert found.value == pytest.approx(np.arange(20.0, 80.0).mean())
     many = Units.of([1.0, 2.0, 3.0], [0, 1, 2], keys=[(at, 0) for at in range(3)], censored=[1, 1, 1], limit=9.0)
     assert trimmed_mean_interval(many, unit="ns").reason == "more exchanges timed out than are trimmed"
+
+
+def test_a_trimmed_mean_without_an_interval_has_the_range_of_the_repetitions_own() -> None:
+    """A tenth of the values are a thousand times as long: the means are far from the trimmed means."""
+    repetitions = [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1000.0 + at] for at in range(4)]
+    repetitions[0][:5] = [3.0] * 5
+    values = [value for own in repetitions for value in own]
+    found = trimmed_mean_interval(Units.of(values, np.repeat(range(4), 10)), unit="ns")
+    assert found.low is None
+    # Two of ten values are left out at each end: 1 and 1, 3 and 1000.
+    assert found.spread == (1.0, (2 * 1 + 4 * 3) / 6)
+    assert found.spread[0] <= found.value <= found.spread[1]

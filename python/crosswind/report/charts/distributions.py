@@ -22,7 +22,8 @@ from crosswind.report.charts.style import (
     scale_type,
     specification,
 )
-from crosswind.report.text.format import factor_name, scale_of_metric
+from crosswind.report.text.format import factor_name
+from crosswind.report.text.scales import scale_of_metric
 from crosswind.stats.estimate import Array
 
 CURVE_POINTS = 500

@@ -11,7 +11,8 @@ from crosswind.metrics import METRICS
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import Chart
 from crosswind.report.charts.style import GREY, axis, dash_by_model, inline, scale_type, specification
-from crosswind.report.text.format import count_of, interval, observed, quantity, scale_of, sentence
+from crosswind.report.text.format import count_of, interval, observed, quantity, scale_of
+from crosswind.report.text.sentences import sentence
 
 _MAX_TICKS = 9  # up to so many places along the axis each has its tick
 _LOWEST_SHARE = 1 / 20  # of its value, to which a logarithmic axis shows an interval that goes to 0 or below

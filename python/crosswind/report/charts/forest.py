@@ -15,7 +15,8 @@ from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, scale_type, specification
 from crosswind.report.tables.comparisons import largest
 from crosswind.report.text.effects import named_level
-from crosswind.report.text.format import count, interval, level_text, levels, plural_of, scale_of, varied_levels
+from crosswind.report.text.format import count, interval, level_text, levels, plural_of, scale_of
+from crosswind.report.text.sentences import varied_levels
 
 _COLOURS = {
     "larger": PALETTE[1], "smaller": PALETTE[0], "differs": PALETTE[1], "equivalent": PALETTE[2],

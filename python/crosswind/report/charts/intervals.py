@@ -33,7 +33,8 @@ from crosswind.report.charts.style import (
     scale_type,
     specification,
 )
-from crosswind.report.text.format import levels, scale_of_metric
+from crosswind.report.text.format import levels
+from crosswind.report.text.scales import scale_of_metric
 from crosswind.stats.estimate import Array
 
 _DRAWN = ("mean", "median")

@@ -1,18 +1,19 @@
 """Levels of each factor against its first one."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, zip_longest
 
-from crosswind.analysis.result import LevelComparison, Result, StatisticComparison
+from crosswind.analysis.result import Interval, LevelComparison, Result, StatisticComparison
 from crosswind.metrics import METRICS, STATISTICS
 from crosswind.report.tables.metrics import method_name
+from crosswind.report.tables.reasons import merged
 from crosswind.report.tables.table import Column, Table, names, numbers, replaced, words
 from crosswind.report.text.format import (
     EXACT,
     NOTHING,
     count,
+    count_of,
     factor_and_level,
     interval,
     level_text,
@@ -137,23 +138,26 @@ def _p(made: StatisticComparison) -> str:
 
 def _why_not(shown: Sequence[LevelComparison]) -> list[str]:
     """Why there is no interval by other statistics than the mean, each reason once."""
-    found = Counter(
-        (plural_of(name), made.difference.reason)
-        for comparison in shown
-        for name, made in comparison.statistics.items()
-        if made.difference.reason
-    )
-    return [f"{count(number)} by {of} without an interval: {why}." for (of, why), number in found.items()]
+    lines = []
+    for name in dict.fromkeys(name for comparison in shown for name in comparison.statistics):
+        made = [comparison.statistics[name].difference for comparison in shown if name in comparison.statistics]
+        lines += _without_interval(made, f" by {plural_of(name)}")
+    return lines
+
+
+def _without_interval(differences: Sequence[Interval], by: str = "") -> list[str]:
+    """How many differences have no interval, for each reason."""
+    reasons = merged((made.reason, str(index)) for index, made in enumerate(differences) if made.reason)
+    return [f"{count(len(of))}{by} without an interval: {why}." for why, of in reasons.items()]
 
 
 def _footnotes(result: Result, shown: Sequence[LevelComparison], tested: int) -> list[str]:
     whole = [comparison.difference for comparison in shown if comparison.difference.is_whole]
     exact = [comparison.difference for comparison in shown if comparison.difference.is_exact]
     methods = dict.fromkeys(method_name(difference.method) for difference in (*whole, *exact))
-    reasons = Counter(comparison.difference.reason for comparison in shown if comparison.difference.reason)
     notes = [
         *(f"Difference and ratio: {method}." for method in methods),
-        *(f"{count(number)} without an interval: {why}." for why, number in reasons.items()),
+        *_without_interval([comparison.difference for comparison in shown]),
         _HOW_TO_READ,
     ]
     if len(shown) < tested:
@@ -164,5 +168,5 @@ def _footnotes(result: Result, shown: Sequence[LevelComparison], tested: int) ->
         )
     untested = len(result.comparisons) - tested
     if untested:
-        notes.append(f"Left out for want of repetitions: {untested} more.")
+        notes.append(f"{count_of(untested, 'comparison')} more left out: too few repetitions.")
     return notes

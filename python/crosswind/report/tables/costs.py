@@ -5,8 +5,10 @@ from typing import Literal
 
 from crosswind.analysis.result import CellResult, Direction, Result
 from crosswind.metrics import Metric, Place, metrics_at
+from crosswind.report.tables.reasons import merged
 from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers
 from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, mean_or_observed, percent_interval
+from crosswind.report.text.sentences import sentence
 
 _MESSAGE = "A message is one row of the samples: a connection, a transfer or a page in the workloads of these."
 _WIRE = (
@@ -81,7 +83,7 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
     found = [cell.estimates[name].mean for cell in measured.values() for name in names if name in cell.estimates]
     exact = ["An exact number comes out the same in every repetition."] if any(mean.is_exact for mean in found) else []
     how = "Means over repetitions (n), with 95 % intervals by Student's t."
-    notes = [how, *exact, *sorted({mean.reason for mean in found if mean.reason}), *notes]
+    notes = [how, *exact, *map(sentence, sorted(merged((mean.reason, "") for mean in found if mean.reason))), *notes]
     title = f"{title}, {label}" if unit.shown else title
     heads, marked = [metric.column for metric in metrics], invalid_rows(cells)
     small = Table(title, [*naming.joined, *numbers("n", *heads[:2])], narrow, marked, notes)

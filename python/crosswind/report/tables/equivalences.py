@@ -1,12 +1,12 @@
 """Claims of equivalence: every pair of levels against the margin that the study declared."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from crosswind.analysis.result import EquivalenceClaim, EquivalencePair, Result
 from crosswind.metrics import METRICS
 from crosswind.quantities import SHARE
 from crosswind.report.tables.metrics import method_name
+from crosswind.report.tables.reasons import merged
 from crosswind.report.tables.table import Table, names, numbers, words
 from crosswind.report.text.format import (
     EXACT,
@@ -20,9 +20,9 @@ from crosswind.report.text.format import (
     percent,
     plural_of,
     scale_of,
-    varied_levels,
 )
 from crosswind.report.text.headline import margin_text, tally
+from crosswind.report.text.sentences import varied_levels
 
 _HOW_TO_READ = (
     "Two one-sided tests (Schuirmann 1987), by the 90 % intervals shown, each by itself. p is that of a difference "
@@ -77,7 +77,7 @@ def _what(claim: EquivalenceClaim) -> str:
 def _footnotes(claim: EquivalenceClaim) -> list[str]:
     effects = [pair.effect for pair in claim.pairs if not pair.constant]
     methods = dict.fromkeys(method_name(effect.method) for effect in effects if effect.value is not None)
-    reasons = Counter(effect.reason for effect in effects if effect.reason)
+    reasons = merged((effect.reason, str(index)) for index, effect in enumerate(effects) if effect.reason)
     sizes = sorted({pair.effect.units for pair in claim.pairs if pair.constant})
     groups = {size: [pair for pair in claim.pairs if pair.constant and pair.effect.units == size] for size in sizes}
     return [
@@ -86,7 +86,7 @@ def _footnotes(claim: EquivalenceClaim) -> list[str]:
         f"Margin: {margin_text(claim)}. {_HOW_TO_READ}",
         *(f"Intervals: {method}." for method in methods),
         *(_every_time(pairs, repetitions) for repetitions, pairs in groups.items()),
-        *(f"{count(number)} without an interval: {why}." for why, number in reasons.items()),
+        *(f"{count(len(of))} without an interval: {why}." for why, of in reasons.items()),
     ]
 
 

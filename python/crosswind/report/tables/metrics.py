@@ -1,17 +1,24 @@
 """The estimates of each metric, a row for each cell."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
 from crosswind.metrics import METRICS, STATISTICS, Place, Statistic, phases_of
+from crosswind.report.tables.reasons import merged
 from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
-from crosswind.report.text.format import count, interval, levels, number, scale_of_metric
+from crosswind.report.text.format import count, count_of, interval, levels, number
+from crosswind.report.text.scales import finest_of, scale_of_metric
+from crosswind.report.text.sentences import sentence
 from crosswind.stats import EXACT
 
 _CONNECTION = "connect"
 _FEW = ("median", "p95")
 _OF_INTERVAL = " [95 %]"
+_IN_PARENTHESES = (
+    "In parentheses, where there is no interval: its one limit, or the smallest and the largest of the repetitions' "
+    "own numbers."
+)
 _CENSORED = (
     "Exchanges that timed out count in quantiles, as longer than their timeout; the mean is of those that succeeded."
 )
@@ -48,7 +55,7 @@ def metric_table(name: str, result: Result) -> Table:
     failed = any(found.failed for found in estimates)
     naming = CellNames.of(cells)
     rows = [
-        [*naming.row(cell), count(found.median.n), count(cell.lost), *_estimates(found, shown, divisor)]
+        [*naming.row(cell), count(found.median.n), count(cell.lost), *_estimates(found, shown, divisor, unit)]
         for cell, found in zip(cells, estimates, strict=True)
     ]
     title = f"{METRICS[name].title}, {unit}"
@@ -57,7 +64,7 @@ def metric_table(name: str, result: Result) -> Table:
     narrow: Table | None = None
     for with_interval in ([], few[:1], few):
         texts = [
-            [statistic_text(found, one, divisor, with_interval=one in with_interval) for one in few]
+            [statistic_text(found, one, divisor, unit, with_interval=one in with_interval) for one in few]
             for found in estimates
         ]
         lines = [
@@ -73,20 +80,30 @@ def metric_table(name: str, result: Result) -> Table:
     return Table(title, columns, rows, marked, notes, narrow, METRICS[name].help)
 
 
-def statistic_text(found: MetricEstimates, statistic: Statistic, divisor: float, *, with_interval: bool) -> str:
+def statistic_text(
+    found: MetricEstimates, statistic: Statistic, divisor: float, unit: str, *, with_interval: bool
+) -> str:
     """A statistic with its interval, where it has one and that is wanted; of exchanges that timed out "over 5 000"."""
     estimate = found.statistic(statistic.name)
     if with_interval and (estimate.is_whole or estimate.is_exact):
-        return interval(estimate, divisor)
+        return interval(estimate, divisor, finest=finest_of(unit))
     if estimate.value is None and estimate.low is not None:
         return f"over {number(estimate.low, divisor)}"
-    return number(estimate.value, divisor)
+    return number(estimate.value, divisor, finest=finest_of(unit))
+
+
+def why_no_interval(reasons: Iterable[tuple[str, str]]) -> list[str]:
+    """Why intervals are absent, a sentence for each reason. Args: reasons: each with the cell that it is about."""
+    return [
+        sentence(f"{why} ({cells[0] if len(cells) == 1 else count_of(len(cells), 'cell')})")
+        for why, cells in merged(reasons).items()
+    ]
 
 
 def method_name(method: str) -> str:
     """A method's name; of an exact number what that means."""
     if method == EXACT:
-        return "exact: nothing is left to chance in the cell, so that every repetition would be the same"
+        return "exact, nothing is left to chance in the cell, so that every repetition would be the same"
     return method
 
 
@@ -104,9 +121,10 @@ def _footnotes(
         (method_name(part.method), statistic.heading) for _, statistic, part in found if part.is_whole or part.is_exact
     )
     short = [(part.reason, levels(cell.levels)) for cell, _, part in found if part.reason]
-    notes = [f"{', '.join(statistics)}: {method}" for method, statistics in used.items()]
-    for why, concerned in grouped(short).items():
-        notes.append(f"{why} ({concerned[0] if len(concerned) == 1 else f'{len(concerned)} cells'})")
+    notes = [sentence(f"{', '.join(statistics)}: {method}") for method, statistics in used.items()]
+    notes += why_no_interval(short)
+    if any(part.value is not None and not (part.is_whole or part.is_exact) for _, _, part in found):
+        notes.append(_IN_PARENTHESES)
     if any(metric.failed for metric in estimates):
         notes.append(_CENSORED)
     return notes
@@ -117,8 +135,9 @@ def _has(estimates: MetricEstimates, statistic: Statistic) -> bool:
     return found.value is not None or found.low is not None
 
 
-def _estimates(estimates: MetricEstimates, statistics: Sequence[Statistic], divisor: float) -> list[str]:
-    return [interval(estimates.statistic(statistic.name), divisor) for statistic in statistics]
+def _estimates(estimates: MetricEstimates, statistics: Sequence[Statistic], divisor: float, unit: str) -> list[str]:
+    finest = finest_of(unit)
+    return [interval(estimates.statistic(statistic.name), divisor, finest=finest) for statistic in statistics]
 
 
 def _headings(statistics: Sequence[Statistic], *, failed: bool) -> list[str]:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from crosswind.analysis import CellData
 from crosswind.analysis.result import CellResult, Interval
 from crosswind.metrics import METRICS
-from crosswind.report.tables.metrics import method_name
-from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
-from crosswind.report.text.format import count, interval, levels, scale_of_metric
+from crosswind.report.tables.metrics import method_name, why_no_interval
+from crosswind.report.tables.table import CellNames, Shown, Table, invalid_rows, numbers
+from crosswind.report.text.format import count, interval, levels
+from crosswind.report.text.scales import finest_of, scale_of_metric
 from crosswind.stats import exactly, quantile_interval, quantile_of
 from crosswind.stats.design import quantile_name
 
@@ -26,7 +27,7 @@ def quantile_table(name: str, cells: Sequence[CellResult], data: Sequence[CellDa
     divisor, unit = scale_of_metric(name, cells)
     naming = CellNames.of(shown)
     rows = [
-        [*naming.row(cell), count(of[0].n), *(interval(one, divisor) for one in of)]
+        [*naming.row(cell), count(of[0].n), *(interval(one, divisor, finest=finest_of(unit)) for one in of)]
         for cell, of in zip(shown, found, strict=True)
     ]
     headings = [quantile_name(q).removeprefix("the ") for q in QUANTILES]
@@ -58,7 +59,4 @@ def _footnotes(cells: Sequence[CellResult], found: Sequence[Sequence[Interval]])
     short = [
         (one.reason, levels(cell.levels)) for cell, of in zip(cells, found, strict=True) for one in of if one.reason
     ]
-    notes = [f"Intervals: {method}." for method in methods]
-    for why, concerned in grouped(short).items():
-        notes.append(f"{why} ({concerned[0] if len(concerned) == 1 else f'{len(concerned)} cells'})")
-    return notes
+    return [*(f"Intervals: {method}." for method in methods), *why_no_interval(short)]

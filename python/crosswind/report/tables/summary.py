@@ -8,7 +8,8 @@ from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Place
 from crosswind.quantities import RATE
 from crosswind.report.tables.metrics import statistic_text
 from crosswind.report.tables.table import CellNames, Column, Table, invalid_rows, numbers, words
-from crosswind.report.text.format import NOTHING, count, levels, scale_of
+from crosswind.report.text.format import NOTHING, count, levels
+from crosswind.report.text.scales import scale_of_metric
 
 _STATISTICS = ("median", "mean", "p95")
 _FEWEST_ROWS = 3
@@ -53,22 +54,21 @@ def _rooms(sizes: Sequence[int], most: int) -> list[int]:
 def _table(metric: Metric, cells: Sequence[CellResult], most: int) -> Table:
     # One row says that there are others.
     chosen = cells if len(cells) <= most else _extremes(metric, cells, most - 1)
-    known = [cell.estimates[metric.name] for cell in chosen if metric.name in cell.estimates]
-    divisor, unit = scale_of([_middle(found) for found in known], metric.unit.name)
-    title = f"{metric.title}, {unit}"
+    scale = scale_of_metric(metric.name, cells)
+    title = f"{metric.title}, {scale[1]}"
     if len(chosen) < len(cells):
         worst, best = _ends(len(chosen))
         title += f": the {_how_many(worst)}worst and the {_how_many(best)}best of {count(len(cells))} cells"
     naming = CellNames.of(cells)
-    widest = _form(metric, chosen, divisor, title, _STATISTICS, intervals=_STATISTICS)
+    widest = _form(metric, chosen, scale, title, _STATISTICS, intervals=_STATISTICS)
     forms = [_with_gap(form, len(cells) - len(chosen)) for form in (
         replace(widest, columns=[*naming.columns, *widest.columns[1:]], rows=[
             [*naming.row(cell), *row[1:]] for cell, row in zip(chosen, widest.rows, strict=True)
         ]),
         widest,
-        _form(metric, chosen, divisor, title, ("median", "p95"), intervals=_STATISTICS),
-        _form(metric, chosen, divisor, title, ("median", "p95"), intervals=("median",)),
-        _form(metric, chosen, divisor, title, ("median", "p95"), intervals=()),
+        _form(metric, chosen, scale, title, ("median", "p95"), intervals=_STATISTICS),
+        _form(metric, chosen, scale, title, ("median", "p95"), intervals=("median",)),
+        _form(metric, chosen, scale, title, ("median", "p95"), intervals=()),
     )]  # fmt: skip
     narrower: Table | None = None
     for form in reversed(forms):
@@ -113,7 +113,7 @@ def _how_many(number_of: int) -> str:
 def _form(
     metric: Metric,
     cells: Sequence[CellResult],
-    divisor: float,
+    scale: tuple[float, str],
     title: str,
     statistics: Sequence[str],
     *,
@@ -125,7 +125,7 @@ def _form(
         found = cell.estimates.get(metric.name)
         texts = [
             NOTHING if found is None
-            else statistic_text(found, STATISTICS[name], divisor, with_interval=name in intervals)
+            else statistic_text(found, STATISTICS[name], *scale, with_interval=name in intervals)
             for name in statistics
         ]  # fmt: skip
         n = NOTHING if found is None else count(found.median.n)

@@ -8,10 +8,12 @@ from crosswind.report.text.effects import (
     FEW,
     clause,
     effect_scale,
+    margin_text,
     margin_words,
     metric_of_answer,
     named_level,
-    number_of_ratio,
+    range_text,
+    ratios_text,
     value_text,
     what_of,
     with_level,
@@ -146,10 +148,12 @@ def _more(cases: Sequence[AnswerCase]) -> str:
         return ""
     most = max(known, default=0)
     if endless or most > _MOST_REPETITIONS:
-        return f"; {where}a difference this small would take more than {count(_MOST_REPETITIONS)} repetitions"
+        return (
+            f"; {where}to decide about a difference this small would take over {count(_MOST_REPETITIONS)} repetitions"
+        )
     if most <= 0:
         return f"; {where}this would be enough by itself, but not among all that the study asks together"
-    return f"; {where}about {count(rounded(most))} more would"
+    return f"; {where}about {count_of(rounded(most), 'more repetition')} would decide"
 
 
 def _would_take(case: AnswerCase) -> str:
@@ -188,7 +192,7 @@ def _several(answer: Answer) -> str:
     reference = with_level(answer, known[0].reference.level)
     names = with_levels(answer, list(dict.fromkeys(case.other.level for case in known)))
     said = f"{head}: the {what_of(answer)} {names} {_range(answer, known)} {reference}"
-    said += f", where {answer.margin} would matter" if answer.margin else ""
+    said += f", where {margin_text(answer)} would matter" if answer.margin else ""
     return said + (_would_take_all(cases) if few else _extent_of_all(known) + _more(cases)) + _doubts(cases)
 
 
@@ -196,13 +200,15 @@ def _range(answer: Answer, cases: Sequence[AnswerCase]) -> str:
     """From the smallest effect to the largest."""
     values = [case.effect.value for case in cases if case.effect.value is not None]
     if answer.scale == "ratio":
-        low, high = number_of_ratio(min(values)), number_of_ratio(max(values))
-        return f"is {low if low == high else f'{low} to {high}'} times that"
+        return f"is {ratios_text(min(values), max(values))} times that"
     divisor, unit = effect_scale(answer, *(case.effect for case in cases))
     if not any(values):
         return "does not differ from that"
-    low, high = (three_digits(end / divisor) for end in (min(values), max(values)))
-    return f"differs by {low if low == high else f'{low} to {high}'} {unit} from that"
+    if min(values) < 0 < max(values):
+        low, high = (three_digits(end / divisor) for end in (min(values), max(values)))
+        return f"differs by {low} to {high} {unit} from that"
+    sizes = [abs(value) / divisor for value in values]
+    return f"is {range_text(min(sizes), max(sizes))} {unit} {'lower' if max(values) <= 0 else 'higher'} than that"
 
 
 def _counts(answer: Answer) -> str:
@@ -214,14 +220,20 @@ def _counts(answer: Answer) -> str:
     found = {verdict: group for verdict, group in groups.items() if group}
     if len(found) == 1:
         (verdict,) = found
-        return f"{VERDICTS[verdict]}, in {'both' if total == 2 else f'all {count(total)}'} cases"
+        named = _named(answer, answer.cases) if total <= _MOST_NAMED else ""
+        return f"{VERDICTS[verdict]}, in {'both' if total == 2 else f'all {count(total)}'} cases{named}"
     parts: list[str] = []
     for verdict, group in found.items():
-        names = f" ({'; '.join(case_name(answer, case) for case in group)})" if total <= _MOST_NAMED else ""
+        names = _named(answer, group) if total <= _MOST_NAMED else ""
         of = f"in {count(len(group))} of {count(total)} cases" if not parts else f"in {count(len(group))}"
         word = VERDICTS[verdict] if not parts else VERDICTS[verdict].lower()
         parts.append(f"{word} {of}{names}")
     return ", ".join(parts)
+
+
+def _named(answer: Answer, cases: Sequence[AnswerCase]) -> str:
+    """The cases by name: " (delay 15ms; delay 50ms)"."""
+    return f" ({'; '.join(case_name(answer, case) for case in cases)})"
 
 
 def _extent_of_all(cases: Sequence[AnswerCase]) -> str:

@@ -1,17 +1,32 @@
 """The words of answers: levels, what is compared, and by how much two levels differ."""
 
+import math
+import re
 from collections.abc import Sequence
 
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Interval
 from crosswind.metrics import METRICS, STATISTICS, Metric, Per, metric_named
 from crosswind.quantities import SHARE
-from crosswind.report.text.format import EXACT, SMALL_RATIO, factor_and_level, interval, number, percent, scale_of
+from crosswind.report.text.format import (
+    EXACT,
+    SMALL_RATIO,
+    exact_number,
+    factor_and_level,
+    interval,
+    number,
+    percent,
+    scale_of,
+    three_digits,
+)
 
 FEW = 3
 """Repetitions below which a number has no interval, whatever it is."""
 
 _BY_NAME = ("transport", "congestion_control", "network", "part", "client")
 """Last words of the keys whose levels are names that say by themselves what they are."""
+
+_NEARLY_1 = (0.95, 1.05)
+"""Ratios whose third digit may hide that they are not 1."""
 
 _FAR = 100
 """How many times one number is another one that is not read in its unit."""
@@ -74,7 +89,7 @@ def value_text(answer: Answer, side: AnswerSide, beside: AnswerSide | None = Non
         return f"{number(ends[0], divisor)} to {number(ends[1], divisor)} {unit}".rstrip()
     resolution = None if side.value.low is None or side.value.high is None else side.value.high - side.value.low
     if side.value.is_exact:
-        resolution = 3e-6 * abs(side.value.value)
+        return f"{exact_number(side.value.value, divisor)} {unit}".rstrip()
     return f"{number(side.value.value, divisor, resolution=resolution)} {unit}".rstrip()
 
 
@@ -131,21 +146,51 @@ def margin_words(answer: Answer, case: AnswerCase) -> str:
     if answer.margin is None or answer.bound is None or case.effect.value is None:
         return ""
     if case.verdict == "cannot tell":
-        return f", where {answer.margin} would matter"
+        return f", where {margin_text(answer)} would matter"
     bound = 1 + answer.bound if answer.scale == "ratio" else answer.bound
     value = case.effect.value
     least = 1 / bound if answer.scale == "ratio" else -bound
     if _is_same(answer, case):
         return ""
     near = least < value < bound
-    return f", {'less' if near else 'more'} than the {answer.margin} that matters"
+    return f", {'less' if near else 'more'} than the {margin_text(answer)} that matters"
+
+
+def margin_text(answer: Answer) -> str:
+    """The smallest effect that matters: "200 ms", "25 %", of a difference of shares "4 percentage points"."""
+    found = re.fullmatch(r"\s*([\d.]+)\s*(\D*)", answer.margin or "")
+    if found is None:
+        return answer.margin or ""
+    is_of_shares = answer.unit == SHARE.name and answer.scale == "difference" and found[2].strip() == "%"
+    return f"{found[1]} {'percentage points' if is_of_shares else found[2]}".rstrip()
+
+
+def range_text(low: float, high: float) -> str:
+    """From a positive number to a larger one, with as many decimals as the larger deserves: "0.15 to 2.86"."""
+    decimals = max(0, 2 - math.floor(math.log10(high))) if high > 0 else 0
+    texts = [f"{end:.{decimals}f}" for end in (low, high)]
+    if low > 0 and not texts[0].strip("0."):
+        texts[0] = three_digits(low)
+    return texts[0] if texts[0] == texts[1] else " to ".join(texts)
+
+
+def ratios_text(low: float, high: float) -> str:
+    """From a ratio to a larger one: both with the same decimals, unless one of them is small or they are far apart."""
+    if low < SMALL_RATIO or high > 10 * low:
+        texts = [number_of_ratio(end) for end in (low, high)]
+    else:
+        decimals = max(0, 2 - math.floor(math.log10(low)))
+        if any(_NEARLY_1[0] < end < _NEARLY_1[1] for end in (low, high)):
+            decimals = max(decimals, 3)
+        texts = [f"{end:.{decimals}f}" for end in (low, high)]
+    return texts[0] if texts[0] == texts[1] else " to ".join(texts)
 
 
 def number_of_ratio(value: float) -> str:
     """A ratio with three digits; near 1 four, for the third may hide that it is not 1; a small one as "1/97.1"."""
     if 0 < value < SMALL_RATIO:
         return f"1/{1 / value:#.3g}".rstrip(".")
-    return f"{value:#.{4 if 0.95 < value < 1.05 else 3}g}".rstrip(".")
+    return f"{value:#.{4 if _NEARLY_1[0] < value < _NEARLY_1[1] else 3}g}".rstrip(".")
 
 
 def effect_scale(answer: Answer, *effects: Interval) -> tuple[float, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crosswind.quantities import UNITS
 
 if TYPE_CHECKING:
-    from crosswind.analysis.result import CellResult, Interval, MetricEstimates
+    from crosswind.analysis.result import Interval, MetricEstimates
 
 MINUS = "−"
 NOTHING = "–"
@@ -31,7 +31,8 @@ SMALL_RATIO = 0.1
 _INVERSE_RESOLUTION = 0.3
 """Of such a number two digits are shown where it has no interval."""
 _EXACT_RESOLUTION = 3e-6
-"""Of an exact number six digits are shown."""
+"""Of an exact number six digits are shown, without zeros at its end."""
+MOST_DECIMALS = 6
 
 
 def scale_of(values: Iterable[float | None], unit: str) -> tuple[float, str]:
@@ -43,29 +44,28 @@ def scale_of(values: Iterable[float | None], unit: str) -> tuple[float, str]:
     return known.scale_for(values) if known else (1.0, unit)
 
 
-def scale_of_metric(name: str, cells: "Iterable[CellResult]") -> tuple[float, str]:
-    """The one scale of all that shows a metric of some cells: that of their means and medians.
-
-    Returns: as `scale_of`. At least one cell has the metric.
-    """
-    found = [cell.estimates[name] for cell in cells if name in cell.estimates]
-    middles = [part.value for one in found for part in (one.median, one.mean) if part.value is not None]
-    return scale_of(middles or [one.smallest for one in found], found[0].unit)
-
-
-def number(value: float | None, divisor: float = 1.0, *, resolution: float | None = None) -> str:
-    """A number with a typographic minus: four significant digits, or as many as `resolution` deserves.
+def number(
+    value: float | None, divisor: float = 1.0, *, resolution: float | None = None, finest: int = MOST_DECIMALS
+) -> str:
+    """A number with a typographic minus: four significant digits, or as many as `resolution` deserves, six at most.
 
     Args: resolution: half the width of the number's interval, in the value's unit: two digits of it, or one from 3 on.
+        finest: decimals at most.
     """
     if value is None:
         return NOTHING
     scaled = value / divisor
     fine = resolution / divisor if resolution else 0.0
     digits = math.ceil(-math.log10(fine / 3)) if fine > 0 else 3 - math.floor(math.log10(abs(scaled) or 1.0))
-    digits = max(0, min(digits, 3 - math.floor(math.log10(abs(scaled) or 1.0)) + 2, 6))
+    digits = max(0, min(digits, 3 - math.floor(math.log10(abs(scaled) or 1.0)) + 2, finest))
     text = f"{abs(scaled):,.{digits}f}".replace(",", _THIN_SPACE)
     return f"{MINUS}{text}" if scaled < 0 and text.strip("0.") else text
+
+
+def exact_number(value: float, divisor: float = 1.0, *, finest: int = MOST_DECIMALS) -> str:
+    """A number that comes out the same every time, without zeros at its end."""
+    text = number(value, divisor, resolution=_EXACT_RESOLUTION * abs(value), finest=finest)
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def three_digits(value: float | None) -> str:
@@ -73,51 +73,51 @@ def three_digits(value: float | None) -> str:
     return NOTHING if value is None else f"{value or 0.0:.3g}".replace("-", MINUS)
 
 
-def interval(estimate: "Interval | None", divisor: float = 1.0) -> str:
+def interval(estimate: "Interval | None", divisor: float = 1.0, *, finest: int = MOST_DECIMALS) -> str:
     """An estimate with its limits: "20.11 [20.09, 20.14]"; or what there is of them.
 
     An exact one: "20.0064 exact". With a bound alone: "20.11 (at least 19.87)". Without an interval the smallest and
-    the largest of the repetitions' values: "20.11 (19.9 to 20.3)". Of exchanges that timed out:
-    "over 5 000".
+    the largest of the repetitions' values: "20.11 (19.9 to 20.3)". Of exchanges that timed out: "over 5 000".
+
+    Args: finest: decimals at most.
     """
     if estimate is None:
         return NOTHING
     e = estimate
     if e.value is None:
-        return NOTHING if e.low is None else f"over {number(e.low, divisor)}"
+        return NOTHING if e.low is None else f"over {number(e.low, divisor, finest=finest)}"
     if e.is_exact:
-        return f"{number(e.value, divisor, resolution=_EXACT_RESOLUTION * abs(e.value))} {EXACT}"
-    if e.low is not None and e.high is not None:
-        return _between(e.value, e.low, e.high, divisor) if e.low < e.high else _every_time(e.value, e.units, divisor)
-    if e.low is None and e.high is None:
-        return f"{number(e.value, divisor)} ({_spread(e, divisor)})"
-    return f"{number(e.value, divisor)} ({bound(e, divisor)})"
+        return f"{exact_number(e.value, divisor, finest=finest)} {EXACT}"
+    if e.low is not None and e.high is not None and e.low < e.high:
+        return _between(e.value, e.low, e.high, divisor, finest)
+    return f"{number(e.value, divisor, finest=finest)} ({_instead(e, divisor, finest)})"
 
 
-def _between(value: float, low: float, high: float, divisor: float) -> str:
-    texts = [number(part, divisor, resolution=(high - low) / 2) for part in (value, low, high)]
+def _between(value: float, low: float, high: float, divisor: float, finest: int = MOST_DECIMALS) -> str:
+    """An interval that even six digits do not show has four: more would only be longer."""
+    texts = [number(part, divisor, resolution=(high - low) / 2, finest=finest) for part in (value, low, high)]
+    if len(set(texts)) == 1:
+        texts = [number(part, divisor, finest=finest) for part in (value, low, high)]
     return f"{texts[0]} [{texts[1]}, {texts[2]}]"
 
 
-def _every_time(value: float, units: int, divisor: float) -> str:
-    return f"{number(value, divisor)} (in all {units} repetitions)"
-
-
-def _spread(estimate: "Interval", divisor: float) -> str:
-    """What stands in the place of an interval: the smallest and the largest of the repetitions' values."""
-    ends = estimate.spread
+def _instead(estimate: "Interval", divisor: float, finest: int) -> str:
+    """What stands in the place of an interval: one limit, or the smallest and the largest of the repetitions' own."""
+    if (estimate.low is None) != (estimate.high is None):
+        return bound(estimate, divisor, finest=finest)
+    ends = (estimate.low, estimate.high) if estimate.low is not None else estimate.spread
     if ends is None:
         return "no interval"
     if ends[0] == ends[1]:
         return f"in all {estimate.units} repetitions"
-    return f"{number(ends[0], divisor)} to {number(ends[1], divisor)}"
+    return f"{number(ends[0], divisor, finest=finest)} to {number(ends[1], divisor, finest=finest)}"
 
 
-def bound(estimate: "Interval", divisor: float = 1.0) -> str:
+def bound(estimate: "Interval", divisor: float = 1.0, *, finest: int = MOST_DECIMALS) -> str:
     """The one limit that an estimate has: "at least 19.87"."""
     if estimate.low is not None:
-        return f"at least {number(estimate.low, divisor)}"
-    return f"at most {number(estimate.high, divisor)}"
+        return f"at least {number(estimate.low, divisor, finest=finest)}"
+    return f"at most {number(estimate.high, divisor, finest=finest)}"
 
 
 def with_unit(text: str, unit: str) -> str:
@@ -200,15 +200,18 @@ def outcome_text(outcome: str, number_of: int) -> str:
 
 def percent(share: float | None) -> str:
     """A fraction as a percentage: 0.0503 -> "5.03 %"."""
-    return NOTHING if share is None else f"{100 * share:.3g} %"
+    if share is None:
+        return NOTHING
+    text = f"{100 * share:.3g}"
+    return f"{text if 'e' not in text else number(100 * share)} %"
 
 
 def percent_interval(share: "Interval") -> str:
-    """A fraction with its limits as percentages: "6 % [4.24 %, 8.21 %]"; an exact one: "6 % exact"."""
+    """A fraction with its limits as percentages: "6.0 [4.2, 8.2] %"; an exact one: "6 % exact"."""
     if share.is_exact:
         return f"{percent(share.value)} {EXACT}"
-    if share.is_whole:
-        return f"{percent(share.value)} [{percent(share.low)}, {percent(share.high)}]"
+    if share.value is not None and share.low is not None and share.high is not None and share.low < share.high:
+        return f"{_between(share.value, share.low, share.high, 0.01)} %"
     return f"{percent(share.value)} (no interval)"
 
 
@@ -240,17 +243,6 @@ def listed(names: list[str], most: int = 6) -> str:
     return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
-def sentence(text: str) -> str:
-    """A text as a sentence: with a capital, unless it begins with a name that has none, and a full stop."""
-    first = text.split(" ", 1)[0]
-    begun = text if not first.isalpha() or first in _LOWER_CASE else text[:1].upper() + text[1:]
-    return begun if begun.endswith((".", "?", "!", "”")) else f"{begun}."
-
-
-_LOWER_CASE = ("bbr", "cubic", "reno", "tcp", "quic", "http", "websocket")
-"""Names that stay as they are at the beginning of a sentence."""
-
-
 def plural_of(statistic: str) -> str:
     """What is compared by a statistic: "means", "medians", "p95"."""
     name = statistic.replace("_", " ")
@@ -275,15 +267,6 @@ def levels(of_cell: Mapping[str, str]) -> str:
     A number without a unit, and on and off, say nothing without the name of their factor.
     """
     return " · ".join(_level(key, value) for key, value in of_cell.items()) or "all"
-
-
-def varied_levels(of_cells: Iterable[Mapping[str, str]]) -> list[str]:
-    """The factors in whose levels some cells differ, for the others tell none of them from another; all if none do."""
-    found: dict[str, set[str | None]] = {}
-    known = list(of_cells)
-    for key in dict.fromkeys(key for of_cell in known for key in of_cell):
-        found[key] = {of_cell.get(key) for of_cell in known}
-    return [key for key, levels_of in found.items() if len(levels_of) > 1] or list(found)
 
 
 def factor_and_level(key: str, value: str) -> str:

@@ -8,7 +8,8 @@ from crosswind.analysis.result import EquivalenceClaim, Result
 from crosswind.report.text.answers import answered, not_asked
 from crosswind.report.text.claims import VERDICTS
 from crosswind.report.text.exploration import exploration
-from crosswind.report.text.format import count, count_of, factor_name, levels, outcome_text, quantity, sentence
+from crosswind.report.text.format import count, count_of, factor_name, levels, outcome_text, quantity
+from crosswind.report.text.sentences import sentence
 
 
 class Trust(Enum):

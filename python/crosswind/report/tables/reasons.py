@@ -1,0 +1,34 @@
+"""Why intervals are absent: each reason once, and one sentence for those that differ in their numbers alone."""
+
+import re
+from collections.abc import Iterable
+
+from crosswind.report.tables.table import grouped
+from crosswind.report.text.format import count_range
+
+_SHORTAGE = re.compile(r"(?P<what>.+) needs (?P<needed>\d+) repetitions, there (?:is|are) (?P<units>\d+): \d+ more")
+"""What `crosswind.stats.design` says where repetitions are too few."""
+
+
+def merged(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """For each reason, as a clause, the names of what it is about.
+
+    Shortages of one kind are one: "an interval of p95 needs 20 to 110 repetitions, there are 5 to 20".
+    """
+    known = list(reasons)
+    kinds: dict[str, set[tuple[int, int]]] = {}
+    for reason, _ in known:
+        if found := _SHORTAGE.fullmatch(reason):
+            kinds.setdefault(found["what"], set()).add((int(found["needed"]), int(found["units"])))
+    return grouped((_in_common(reason, kinds), name) for reason, name in known)
+
+
+def _in_common(reason: str, kinds: dict[str, set[tuple[int, int]]]) -> str:
+    found = _SHORTAGE.fullmatch(reason)
+    if found is None:
+        return reason
+    numbers = kinds[found["what"]]
+    needed, units = (count_range(of) for of in zip(*numbers, strict=True))
+    are = "is" if units == "1" else "are"
+    more = f": {count_range([min(numbers)[0] - min(numbers)[1]])} more" if len(numbers) == 1 else ""
+    return f"{found['what']} needs {needed} repetitions, there {are} {units}{more}"

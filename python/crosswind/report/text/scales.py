@@ -1,0 +1,24 @@
+"""In which unit, and how finely, the numbers of a metric are read."""
+
+from collections.abc import Iterable
+
+from crosswind.analysis.result import CellResult
+from crosswind.report.text.format import MOST_DECIMALS, scale_of
+
+_DECIMALS = {"ms": 3, "µs": 3, "ns": 0}
+"""Of times, decimals at most: a microsecond, and of what is read in microseconds a nanosecond."""
+
+
+def scale_of_metric(name: str, cells: Iterable[CellResult]) -> tuple[float, str]:
+    """The one scale of all that shows a metric of some cells: that of their means and medians.
+
+    Returns: as `scale_of`. At least one cell has the metric.
+    """
+    found = [cell.estimates[name] for cell in cells if name in cell.estimates]
+    middles = [part.value for one in found for part in (one.median, one.mean) if part.value is not None]
+    return scale_of(middles or [one.smallest for one in found], found[0].unit)
+
+
+def finest_of(unit: str) -> int:
+    """How many decimals a number has at most that is read in a unit."""
+    return _DECIMALS.get(unit, MOST_DECIMALS)
