@@ -222,7 +222,7 @@ impl Run<'_> {
         }))?;
         if std::time::Instant::now() > self.deadline {
             let seconds = self.cell.deadline_ns as f64 / 1e9;
-            let message = format!("the cell was not done by its deadline of {seconds} s");
+            let message = format!("the cell was not done by its deadline of {seconds:.1} s");
             return Err(CellError::new(ErrorKind::Deadline, message).hint("raise deadline_ns, or ask for less"));
         }
         Ok(())

@@ -1,4 +1,5 @@
-"""The connectivity profiles of WebPageTest: `www/settings/connectivity.ini.sample` of its repository, and its 4G.
+"""The connectivity profiles of WebPageTest: `www/settings/connectivity.ini.sample` of its repository, and the 4G of
+`www/settings/profiles.ini.sample`.
 
 Its own shaping loses nothing (`plr=0` in every profile). webpagetest.org has another 3GSlow than the repository: 400
 kbit/s and 400 ms, which the repository calls 3G_EM.
@@ -22,7 +23,7 @@ WEBPAGETEST = (
     _profile("wpt-lte", "LTE", 70, 12 * MBIT, 12 * MBIT),
     _profile(
         "wpt-4g", "4G", 170, 9 * MBIT, 9 * MBIT,
-        source="as others cite webpagetest.org; the sample in its repository has none",
+        source="the profile Mobile_4G in profiles.ini.sample of its repository, which has one rate for both directions",
     ),
     _profile("wpt-3g", "3G", 300, 1600 * KBIT, 768 * KBIT),
     _profile("wpt-3g-fast", "3GFast", 150, 1600 * KBIT, 768 * KBIT),
