@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crosswind.cli.programs import Programs, path_options, run_programs, split_server
+from crosswind.cli.programs import path_options, run_programs, split_server
 from crosswind.cli.settings import chosen
 from crosswind.errors import UsageError
 
@@ -57,7 +57,8 @@ def command(
     if capture is not None and repetitions > 1:
         raise UsageError("--capture writes one file, of one repetition", hint="leave --repetitions away, or --capture")
     return run_programs(
-        Programs(client=list(client), server=split_server(server)),
+        list(client),
+        split_server(server),
         chosen(settings),
         repetitions=repetitions,
         seed=seed,

@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from crosswind.cli.programs import PORT, Programs, path_options, run_programs, split_server
+from crosswind.cli.programs import path_options, run_programs, split_server
 from crosswind.cli.settings import chosen
 from crosswind.errors import UsageError
+from crosswind.programs import PORT
 
 _SERVER = {"ipv4": "198.18.0.2", "ipv6": "2001:2::2"}
 """The address of the server's host, by family (docs/cell-protocol.md)."""
@@ -52,9 +53,8 @@ def command(
             hint="leave --clock away; `crosswind exec --clock virtual` runs a command",
         )
     return run_programs(
-        Programs(
-            client=[os.environ.get("SHELL") or "sh"], server=split_server(server), greeting=_greeting(given, server)
-        ),
+        [os.environ.get("SHELL") or "sh"],
+        split_server(server),
         {**given, "host.clock": "real"},
         repetitions=1,
         seed=seed,
@@ -62,6 +62,7 @@ def command(
         as_json=as_json,
         output=output,
         words=["crosswind", *sys.argv[1:]],
+        greeting=_greeting(given, server),
     )
 
 

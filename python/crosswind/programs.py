@@ -1,0 +1,109 @@
+"""Two programs become a study of one cell: what `crosswind exec` runs, and what programs that test others run.
+
+study, is_virtual = study_of(Programs(client=["curl", "http://server:{port}/"], server=[...]), {"path.loss": "2%"})
+"""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosswind.cell.binary import find_binary, misspelt_placeholder
+from crosswind.cell.clocks import clock_for
+from crosswind.errors import CrosswindError, UsageError
+from crosswind.study.design import Study
+
+NOT_RUN, NOT_A_PROGRAM, NOT_FOUND, INTERRUPTED = 125, 126, 127, 130
+"""Exit statuses of a client that was not run, as timeout(1) and env(1) have them."""
+
+PORT = 8000
+"""What {port} stands for unless a setting says so. The server's host is new, so every port is free."""
+
+LONGEST = "23h"
+"""How long a client may take on the machine's clock unless a setting says so: as long as a cell may."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Argument lists with placeholders. Attributes: names: what errors call the client and the server."""
+
+    client: list[str]
+    server: list[str] | None
+    names: tuple[str, str] = ("client", "server")
+
+    @property
+    def wants_port(self) -> bool:
+        """Whether {port} is in one of them."""
+        return any("{port}" in word for word in (*self.client, *(self.server or ())))
+
+    def check(self) -> None:
+        """Raises: NotRunError where one of them is no program here, UsageError for a word that is no placeholder."""
+        for where, words in zip(self.names, (self.client, self.server), strict=True):
+            if words is None:
+                continue
+            found = misspelt_placeholder(words, find_binary(), has_port=True)
+            if found is not None:
+                word, meant = found
+                hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"
+                raise UsageError(f"{where} has {word}, which is no placeholder", hint=hint)
+        for words in filter(None, (self.client, self.server)):
+            _check_program(words[0])
+
+
+def _check_program(program: str) -> None:
+    """Raises: NotRunError where it cannot be run. A placeholder is filled in later."""
+    if "{" in program or shutil.which(program):
+        return
+    if os.sep in program and Path(program).exists():
+        raise NotRunError(
+            f"cannot run {program}: it is no program that this user may run",
+            "`chmod +x` it, or name another one",
+            NOT_A_PROGRAM,
+        )
+    raise NotRunError(f"cannot find the program {program}", "is it installed, and on the PATH?", NOT_FOUND)
+
+
+class NotRunError(CrosswindError):
+    """The client was not run. Args: status: the exit status that says so."""
+
+    def __init__(self, message: str, hint: str | None, status: int = NOT_RUN) -> None:
+        super().__init__(message, hint=hint)
+        self.exit_code = status
+
+
+def study_of(
+    programs: Programs,
+    given: Mapping[str, object],
+    *,
+    flags: Mapping[str, str],
+    repetitions: int = 1,
+    seed: int | None = None,
+) -> tuple[Study, bool]:
+    """The study of the one cell, and whether it runs in virtual time.
+
+    Args: given: settings by dotted key. flags: what errors call each of them. seed: None for the default.
+    Raises: StudyError, EngineError, UsageError.
+    """
+    wanted, kernel = str(given.get("host.clock", "auto")), given.get("host.kernel")
+    is_virtual = (
+        wanted in ("auto", "real", "virtual")
+        and clock_for(wanted, None if kernel is None else str(kernel)) == "virtual"
+    )
+    settings: dict[str, Any] = {**given, "study.repetitions": repetitions, "workload.client": programs.client}
+    if programs.server is not None:
+        settings["workload.server"] = programs.server
+    if programs.wants_port:
+        settings.setdefault("workload.port", PORT)
+    if not is_virtual:
+        settings.setdefault("workload.timeout", LONGEST)
+    if seed is not None:
+        settings["study.seed"] = seed
+    study = Study.adhoc("program", settings, flags=flags)
+    if len(study) > 1:
+        factors = ", ".join(f"{key} = {', '.join(texts)}" for key, texts in study.factors.items())
+        raise UsageError(
+            f"this is {len(study)} paths, not one: {factors}", hint="`crosswind run program` compares several"
+        )
+    return study, is_virtual

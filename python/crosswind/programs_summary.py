@@ -1,0 +1,84 @@
+"""What is said of programs that were run on a path: how they ended, what the path did, and whether to trust that."""
+
+from pathlib import Path
+from typing import Any
+
+from crosswind.cell.fidelity import Fidelity
+from crosswind.cell.result import DirectionLedger
+from crosswind.record import SAMPLE_SCHEMA
+from crosswind.store.result import CellResult
+from crosswind.store.run import Run
+from crosswind.store.tables import read_table
+
+SCHEMA = "crosswind.exec/1"
+TIMED_OUT = 124
+"""Exit status of a client that was ended at its timeout, as timeout(1) has it."""
+
+
+def exit_status(result: CellResult) -> int:
+    """What a client that has run makes its caller end with: 128 and the number of a signal that ended it."""
+    assert result.finished is not None
+    assert result.finished.program is not None  # The workload has one.
+    if _timed_out(result):
+        return TIMED_OUT
+    signal = result.finished.program.signal
+    return 128 + signal if signal is not None else result.finished.program.exit_code or 0
+
+
+def summary_of(run: Run) -> dict[str, Any]:
+    """The summary of a run whose repetitions have all finished, as docs/programs.md describes it."""
+    results = list(run.results().values())
+    repetitions = [_repetition(run.directory, result) for result in results]
+    statuses = [repetition["exit_status"] for repetition in repetitions]
+    return {
+        "schema": SCHEMA,
+        "exit_status": next(filter(None, statuses), 0),
+        "clock": "virtual" if results[0].planned.is_virtual else "real",
+        "seed": run.manifest.provenance["seed"],
+        "repetitions": repetitions,
+    }
+
+
+def _repetition(directory: Path, result: CellResult) -> dict[str, Any]:
+    finished = result.finished
+    assert finished is not None
+    assert finished.program is not None
+    samples = read_table(directory / "cells" / result.key / "samples.parquet", SAMPLE_SCHEMA)
+    (sent_ns,), (received_ns,) = samples["sent_ns"].to_list(), samples["received_ns"].to_list()
+    again = finished.tcp_retransmits
+    return {
+        "exit_status": exit_status(result),
+        "signal": finished.program.signal,
+        "timed_out": _timed_out(result),
+        "time_ns": None if received_ns is None or sent_ns is None else received_ns - sent_ns,
+        "forward": _direction(finished.ledger.forward),
+        "reverse": _direction(finished.ledger.reverse),
+        "tcp_retransmits": None if again is None else {"client": again.client, "server": again.server},
+        "fidelity": _fidelity_numbers(finished.fidelity),
+        "valid": finished.valid,
+        "reasons": list(finished.reasons),
+        "warnings": list(finished.warnings),
+        "key": result.key,
+    }
+
+
+def _timed_out(result: CellResult) -> bool:
+    return any(one.outcome == "timeout" for one in result.outcomes)
+
+
+def _direction(ledger: DirectionLedger) -> dict[str, Any]:
+    return {
+        "packets": ledger.in_,
+        "bytes": ledger.in_bytes,
+        "delivered": ledger.delivered,
+        "delivered_bytes": ledger.delivered_bytes,
+        "dropped": {cause: number for cause, number in ledger.dropped.items() if number},
+        "queued": ledger.queued,
+    }
+
+
+def _fidelity_numbers(fidelity: Fidelity | None) -> dict[str, Any] | None:
+    if fidelity is None:
+        return None
+    late = fidelity.delay_error_ns
+    return {"within_budget": fidelity.within_budget, "late_p99_ns": late.p99, "late_max_ns": late.max}
