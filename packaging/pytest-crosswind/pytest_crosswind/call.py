@@ -1,0 +1,85 @@
+"""Calls a Python function in a process of its own, which Crosswind starts on a host of an emulated path.
+
+    python call.py SYS_PATH MODULE FILE FUNCTION ADDRESS PORT
+
+The function gets the server's address and port. What it returns is printed as JSON in the last line. This file imports
+nothing of its package: whatever is imported here is compiled anew in each repetition.
+"""
+
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+def main(words: list[str]) -> int:
+    """Calls a function. Args: words: as above, the first being `sys.path`, joined. Returns the exit status."""
+    search, module, file, function, address, port = words
+    sys.path[:] = search.split(os.pathsep)
+    try:
+        value = _function(_module(module, file), function)(address, int(port))
+        if hasattr(value, "__await__"):
+            import asyncio
+
+            value = asyncio.run(_awaited(value))
+    except Exception as error:
+        # The first frame is this function's, which says nothing about the test.
+        after = error.__traceback__.tb_next if error.__traceback__ else None
+        traceback.print_exception(error.with_traceback(after))
+        return 1
+    return _print(value, function)
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+def _print(value: Any, function: str) -> int:
+    try:
+        line = json.dumps(value)
+    except (TypeError, ValueError) as error:
+        print(f"{function} returned {value!r:.200}, which cannot be written as JSON: {error}", file=sys.stderr)
+        return 1
+    print(line, flush=True)
+    return 0
+
+
+def _function(module: ModuleType, name: str) -> Callable[..., Any]:
+    found: Any = module
+    for word in name.split("."):
+        found = getattr(found, word)
+    function: Callable[..., Any] = found
+    return function
+
+
+def _module(name: str, file: str) -> ModuleType:
+    """The module, by its name or, where a name leads elsewhere, by its file: pytest imports tests in either way."""
+    try:
+        module = importlib.import_module(name)
+        if _is_file(module, file):
+            return module
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot import {name} from {file}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _is_file(module: ModuleType, file: str) -> bool:
+    own = getattr(module, "__file__", None)
+    return own is not None and Path(own).resolve() == Path(file).resolve()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

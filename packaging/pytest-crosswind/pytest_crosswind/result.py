@@ -1,0 +1,258 @@
+"""What `net.run` returns: how the client ended, what it printed, what the path did, and estimates of its times."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crosswind.errors import UsageError
+from pytest_crosswind.estimate import Estimate
+
+if TYPE_CHECKING:
+    from crosswind.analysis import CellData
+    from crosswind.store.run import Run
+
+_REPORTED, _WHOLE = "client_time", "program_time"
+"""Metrics: of the times that a client printed, and of its own from start to end."""
+
+
+@dataclass(frozen=True)
+class Direction:
+    """What went one way. Attributes: bytes: of IP packets. delivered, delivered_bytes: of them. drops: by cause."""
+
+    packets: int
+    bytes: int
+    delivered: int
+    delivered_bytes: int
+    drops: Mapping[str, int]
+
+    @property
+    def dropped(self) -> int:
+        """How many packets were dropped, for whatever cause."""
+        return sum(self.drops.values())
+
+    @classmethod
+    def of(cls, parts: Iterable[Mapping[str, Any]]) -> "Direction":
+        """The sum over some repetitions, as `crosswind exec --json` has them."""
+        parts = list(parts)
+        drops: Counter[str] = Counter()
+        for part in parts:
+            drops.update(part["dropped"])
+        sums = {
+            name: sum(part[name] for part in parts) for name in ("packets", "bytes", "delivered", "delivered_bytes")
+        }
+        return cls(**sums, drops=dict(drops))
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """One run of client and server.
+
+    Attributes:
+        status: the client's exit status, 128 and the number of a signal that ended it, or 124 at its timeout.
+        time: from starting the client to its end, s; None where it did not end by itself.
+        retransmissions: TCP segments that both hosts sent again; None where they were not counted.
+    """
+
+    status: int
+    timed_out: bool
+    time: float | None
+    forward: Direction
+    reverse: Direction
+    retransmissions: int | None
+    directory: Path
+    _has_value: bool = field(default=False, repr=False)
+
+    @property
+    def value(self) -> Any:
+        """What the client's function returned; None of one that failed, and of a command."""
+        return self._printed[1]
+
+    @property
+    def output(self) -> str:
+        """What the client printed on its standard output."""
+        return self._printed[0]
+
+    @property
+    def errors(self) -> str:
+        """What the client printed on its standard error."""
+        return self._text("client.err")
+
+    @property
+    def server_output(self) -> str:
+        """What the server printed on its standard output."""
+        return self._text("server.out")
+
+    @property
+    def server_errors(self) -> str:
+        """What the server printed on its standard error."""
+        return self._text("server.err")
+
+    @cached_property
+    def _printed(self) -> tuple[str, Any]:
+        """Standard output but for the line that call.py adds, and the value in that."""
+        text = self._text("client.out")
+        if not self._has_value or self.status != 0:
+            return text, None
+        before, _, last = text.removesuffix("\n").rpartition("\n")
+        return before + "\n" if before else "", json.loads(last)
+
+    def _text(self, name: str) -> str:
+        try:
+            return (self.directory / name).read_text("utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+
+
+class Result:
+    """A run of client and server on a path, once or in several repetitions with other random decisions each.
+
+    Counts are sums over the repetitions. `time`, `output`, `errors` and `value` are those of the only repetition; of
+    several, `repetitions` has them. `median`, `mean`, `p95` and `p99` are estimates: of the times that the client
+    printed or returned as `times_s` (docs/programs.md), else of its time from start to end.
+    """
+
+    def __init__(self, run: "Run", *, has_value: bool) -> None:
+        """Args: run: whose repetitions have all finished. has_value: whether the client is a function."""
+        from crosswind.programs_summary import summary_of
+
+        summary = summary_of(run)
+        self._run = run
+        self._parts = summary["repetitions"]
+        self.directory = run.directory
+        self.status: int = summary["exit_status"]
+        self.clock: str = summary["clock"]
+        self.seed: int = summary["seed"]
+        self.valid: bool = all(part["valid"] for part in self._parts)
+        self.warnings: list[str] = [
+            text for part in self._parts for text in (*([] if part["valid"] else part["reasons"]), *part["warnings"])
+        ]
+        self.repetitions: list[Repetition] = [self._repetition(part, has_value) for part in self._parts]
+
+    def __repr__(self) -> str:
+        times = f"{len(self.repetitions)} repetitions" if len(self.repetitions) > 1 else f"time={self.times}"
+        return (
+            f"Result(status={self.status}, {times}, packets={self.packets}, drops={self.drops}, clock={self.clock!r})"
+        )
+
+    @property
+    def time(self) -> float | None:
+        """From starting the client to its end, s; None where it did not end by itself."""
+        return self._only("time").time
+
+    @property
+    def output(self) -> str:
+        """What the client printed on its standard output."""
+        return self._only("output").output
+
+    @property
+    def errors(self) -> str:
+        """What the client printed on its standard error."""
+        return self._only("errors").errors
+
+    @property
+    def value(self) -> Any:
+        """What the client's function returned."""
+        return self._only("value").value
+
+    @property
+    def times(self) -> list[float]:
+        """From starting the client to its end, s, of each repetition in which it ended by itself."""
+        return [one.time for one in self.repetitions if one.time is not None]
+
+    @property
+    def forward(self) -> Direction:
+        """What went from the client to the server."""
+        return Direction.of(part["forward"] for part in self._parts)
+
+    @property
+    def reverse(self) -> Direction:
+        """What went from the server to the client."""
+        return Direction.of(part["reverse"] for part in self._parts)
+
+    @property
+    def packets(self) -> int:
+        """Packets that both hosts sent."""
+        return self.forward.packets + self.reverse.packets
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of IP packets that both hosts sent."""
+        return self.forward.bytes + self.reverse.bytes
+
+    @property
+    def drops(self) -> dict[str, int]:
+        """Packets that the path dropped in both directions, by cause: {"loss": 3, "queue": 1}."""
+        return dict(Counter(self.forward.drops) + Counter(self.reverse.drops))
+
+    @property
+    def retransmissions(self) -> int | None:
+        """TCP segments that both hosts sent again, as their kernels count them; None where they were not counted."""
+        counts = [one.retransmissions for one in self.repetitions if one.retransmissions is not None]
+        return sum(counts) if len(counts) == len(self.repetitions) else None
+
+    @property
+    def median(self) -> Estimate:
+        """Half of the times are below it."""
+        return self.estimate("median")
+
+    @property
+    def mean(self) -> Estimate:
+        """The arithmetic mean of the times."""
+        return self.estimate("mean")
+
+    @property
+    def p95(self) -> Estimate:
+        """95 % of the times are below it."""
+        return self.estimate("p95")
+
+    @property
+    def p99(self) -> Estimate:
+        """99 % of the times are below it."""
+        return self.estimate("p99")
+
+    def estimate(self, statistic: str, metric: str | None = None) -> Estimate:
+        """A statistic of a metric of times, with its interval.
+
+        Args:   statistic: median, mean, trimmed_mean, p95, p99. metric: client_time, program_time or send_time
+                (docs/programs.md); None: client_time where the client says its times, else program_time.
+        Raises: UsageError for a name of neither.
+        """
+        from crosswind.metrics import METRICS, STATISTICS
+        from crosswind.quantities import TIME
+
+        if statistic not in STATISTICS:
+            raise UsageError(f"there is no statistic {statistic!r}", hint=f"one of {', '.join(STATISTICS)}")
+        own = [one.name for one in METRICS.values() if one.unit is TIME and one.applies({"kind": "program"})]
+        if metric is not None and metric not in own:
+            raise UsageError(f"{metric!r} is no metric of times of a program", hint=f"one of {', '.join(own)}")
+        return Estimate(self._data, metric or (_REPORTED if _REPORTED in self._data.samples else _WHOLE), statistic)
+
+    @cached_property
+    def _data(self) -> "CellData":
+        from crosswind.analysis import collect
+
+        (data,) = collect(self._run.record())
+        return data
+
+    def _only(self, name: str) -> Repetition:
+        if len(self.repetitions) > 1:
+            message = f"there are {len(self.repetitions)} repetitions, each with its own {name}"
+            raise UsageError(f"{message}: result.repetitions[0].{name}, ...")
+        return self.repetitions[0]
+
+    def _repetition(self, part: Mapping[str, Any], has_value: bool) -> Repetition:
+        again = part["tcp_retransmits"]
+        return Repetition(
+            status=part["exit_status"],
+            timed_out=part["timed_out"],
+            time=None if part["time_ns"] is None else part["time_ns"] / 1e9,
+            forward=Direction.of([part["forward"]]),
+            reverse=Direction.of([part["reverse"]]),
+            retransmissions=None if again is None else again["client"] + again["server"],
+            directory=self.directory / "cells" / part["key"],
+            _has_value=has_value,
+        )
