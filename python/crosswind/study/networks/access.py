@@ -74,8 +74,8 @@ ACCESS = (
         "hspa", "a mobile network of the third generation with HSPA",
         Source(
             "rate",
-            "the peaks of terminals of HSDPA category 6 (7298 bits in 2 ms) and HSUPA category 3 (14484 bits in 10 ms) in "
-            "3GPP TS 25.306, in tenths of a Mbit/s",
+            "the peaks of terminals of HSDPA category 6 (7298 bits in 2 ms) and HSUPA category 3 (14484 bits in 10 ms) "
+            "in 3GPP TS 25.306, in tenths of a Mbit/s",
         ),
         Source(
             "delay", "the least of the 100 to 500 ms that Grigorik, High Performance Browser Networking, has for 3G"
