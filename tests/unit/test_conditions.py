@@ -68,6 +68,11 @@ def test_a_workload_names_what_differs_from_its_defaults() -> None:
     assert both["Workload"] == "echo, transport tcp, size 1B or 100kB, connection kept or new"
 
 
+def test_a_rate_of_messages_is_none_of_a_link() -> None:
+    steady = ECHO | {"mode": "open", "rate_per_s": 5.0}
+    assert "rate 5 a second" in lines(measured([path()], workloads=[steady]))["Workload"]
+
+
 def test_a_command_is_one_line_that_is_not_long() -> None:
     command = ["{python}", "-m", "a.module", "--size", "10000000", "--messages", "10", "--and", "many more words"]
     program = {"kind": "program", "client": command, "server": ["true"]}

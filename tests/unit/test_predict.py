@@ -58,7 +58,7 @@ def test_the_text_has_each_model_once_and_its_caveats_below() -> None:
     lines = text.splitlines()
     assert lines[0] == "round trip 30ms · loss 2% each way · rate 6mbit · profile linux"
     assert sorted(line.split()[0] for line in lines if line.startswith("  ") and line[2] != " ") == sorted(QUICK)
-    assert any(line.strip().startswith("mathis, mathis-c1: * loss 0.02 is above 1%") for line in lines)
+    assert any(line.strip().startswith("mathis, mathis-c1: * 2 % of loss is above 1 %") for line in lines)
     assert "smallest measured round trip" not in text
 
 

@@ -115,6 +115,7 @@ _BY_UNIT: Mapping[Unit | None, Callable[[Any], str]] = {
     Unit.BITS_PER_SECOND: lambda value: format_rate(round(value)),
     Unit.BYTES: lambda value: format_size(round(value)),
     Unit.PROBABILITY: lambda value: format_probability(Decimal(repr(value))),
+    Unit.PER_SECOND: lambda value: f"{value:g} a second",
 }
 
 

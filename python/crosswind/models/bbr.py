@@ -64,7 +64,8 @@ def _violated(cell: Situation) -> list[str]:
         broken.append(f"the model describes BBR, not {cell.congestion_control}")
     if cell.loss >= 0.15:
         broken.append(
-            f"loss {cell.loss:.3g} is near or above {CLIFF_LOSS:.0%}, where BBR's bandwidth estimate breaks down"
+            f"{100 * cell.loss:.3g} % of loss is near or above {100 * CLIFF_LOSS:.3g} %, "
+            "where BBR's bandwidth estimate breaks down"
         )
     return broken
 

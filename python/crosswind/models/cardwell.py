@@ -105,7 +105,7 @@ def _violated(cell: Situation) -> list[str]:
     if cell.sack and cell.loss > 0:
         broken.append("the model has no selective ACKs: it counts more timeouts than there are")
     if cell.loss > 0.05:
-        broken.append(f"loss {cell.loss:.3g} is above the 5 % up to which its PFTK was mostly checked")
+        broken.append(f"{100 * cell.loss:.3g} % of loss is above the 5 % up to which its PFTK was mostly checked")
     return broken
 
 

@@ -42,7 +42,9 @@ def _violated(cell: Situation) -> list[str]:
     if cell.congestion_control != "cubic":
         broken.append(f"the model describes CUBIC, not {cell.congestion_control}")
     if cell.loss > 0.01:
-        broken.append(f"loss {cell.loss:.3g} is above 1 %: there timeouts matter most, which the model leaves out")
+        broken.append(
+            f"{100 * cell.loss:.3g} % of loss is above 1 %: there timeouts matter most, which the model leaves out"
+        )
     if math.sqrt(1.5 / cell.loss) >= cubic_window(known(cell.rtt_s), cell.loss):
         broken.append("CUBIC is in its Reno-friendly region here: the formula is Reno's")
     return broken

@@ -45,7 +45,8 @@ def _violated(cell: Situation) -> list[str]:
     broken = []
     if cell.loss > VALID_LOSS:
         broken.append(
-            f"loss {cell.loss:.3g} is above {VALID_LOSS:.0%}: there timeouts matter most, which the law leaves out"
+            f"{100 * cell.loss:.3g} % of loss is above {100 * VALID_LOSS:.3g} %: "
+            "there timeouts matter most, which the law leaves out"
         )
     if cell.congestion_control != "reno":
         broken.append(f"the law describes Reno, not {cell.congestion_control}")

@@ -91,7 +91,7 @@ def _violated(cell: Situation) -> list[str]:
     if cell.sack:
         broken.append("the model has no selective ACKs and no tail loss probe: it counts more timeouts than there are")
     if cell.loss > 0.05:
-        broken.append(f"loss {cell.loss:.3g} is above the 5 % up to which it was mostly checked")
+        broken.append(f"{100 * cell.loss:.3g} % of loss is above the 5 % up to which it was mostly checked")
     return broken
 
 

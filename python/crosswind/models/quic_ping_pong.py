@@ -45,7 +45,8 @@ def _violated(cell: Situation) -> list[str]:
     broken = broken_by_size_or_loss(cell)
     if cell.loss > VALID_LOSS:
         broken.append(
-            f"loss {cell.loss:.3g} is above {VALID_LOSS:.0%}: round trips that losses delay make the timer longer, "
+            f"{100 * cell.loss:.3g} % of loss is above {100 * VALID_LOSS:.3g} %: "
+            "round trips that losses delay make the timer longer, "
             "which the model leaves out"
         )
     return broken

@@ -72,7 +72,12 @@ def axis(*, log: bool) -> alt.Axis:
         return alt.Axis(tickCount=6)
     between = {"condition": {"test": _IS_POWER_OF_TEN, "value": 1}, "value": 0.3}
     return alt.Axis(
-        labelOverlap="greedy", labelSeparation=8, format=LOG_LABELS, tickCount=LOG_TICKS, gridOpacity=between
+        labelOverlap="greedy",
+        labelSeparation=8,
+        labelBound=10,
+        format=LOG_LABELS,
+        tickCount=LOG_TICKS,
+        gridOpacity=between,
     )
 
 

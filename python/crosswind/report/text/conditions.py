@@ -7,7 +7,7 @@ from datetime import datetime
 from crosswind.analysis.result import Condition, Conditions
 from crosswind.report.text.format import count_of, without_middle
 
-MOST_VALUES = 6
+MOST_VALUES = 8
 """Values of a setting that are named one by one; of more, the first and the last, and how many there are."""
 LONGEST_VALUE = 61
 """Characters of a value that is shown whole."""
