@@ -105,6 +105,15 @@ def test_a_program_runs_without_root_where_the_device_is_open(
         assert ended.book(direction)["delivered"] == 5
 
 
+def test_programs_find_the_hosts_by_name_without_root(lab: Lab, ordinary: Path, with_open_tun: list[str]) -> None:
+    before = Path("/etc/hosts").read_bytes()
+    client = ["sh", "-c", f"{requires('getent')} hosts server client && head -n 2 /etc/hosts"]
+    ended = run(lab, with_open_tun, ordinary, {"kind": "program", "client": client})
+    assert ended.text("client.out").split() == ["198.18.0.2", "server", "198.18.0.1", "client"] * 2
+    assert ended.result["warnings"] == []
+    assert Path("/etc/hosts").read_bytes() == before
+
+
 def test_probe_says_what_an_ordinary_user_lacks(lab: Lab, with_closed_tun: list[str]) -> None:
     done = subprocess.run(
         [*with_closed_tun, str(lab.binary), "--probe"], capture_output=True, text=True, check=False, timeout=60

@@ -41,7 +41,7 @@ transfer: transport size_bytes duration_ns direction count payload polling conne
 connect: transport count resumption polling connections timeout_ns client server
 multiplex: transport streams size_bytes messages rate_per_s payload polling timeout_ns client server
 page: transport count html_bytes scripts_bytes scripts images_bytes images request_bytes connections timeout_ns client server
-program: client server timeout_ns";
+program: client server port timeout_ns";
     let found: Vec<String> =
         groups(&catalogue).iter().map(|(name, keys)| format!("{name}: {}", names(keys, "name").join(" "))).collect();
     assert_eq!(found.join("\n"), expected);
@@ -72,7 +72,7 @@ fn everything_says_what_it_is() {
         for key in keys {
             assert!(!key["help"].as_str().unwrap().is_empty(), "{group}.{} has no help", key["name"]);
             let known = !key["default"].is_null() || !key["default_help"].is_null() || key["required"] == true;
-            let optional = ["size_bytes", "duration_ns", "rate_per_s", "rate_bps", "server"];
+            let optional = ["size_bytes", "duration_ns", "rate_per_s", "rate_bps", "server", "port"];
             assert!(known || optional.contains(&key["name"].as_str().unwrap()), "{group}.{}", key["name"]);
         }
     }

@@ -38,6 +38,18 @@ fn with_workload(workload: &Value) -> Value {
 }
 
 #[test]
+fn a_client_has_all_of_its_callers_streams_or_none() {
+    assert!(read(&json!({"output": {"client_input": 3, "client_output": 4, "client_errors": 5}})).is_ok());
+    assert_refused(
+        &json!({"output": {"client_input": 3, "client_errors": 5}}),
+        "output.client_input",
+        "not all are there",
+    );
+    let standard = json!({"output": {"client_input": 0, "client_output": 4, "client_errors": 5}});
+    assert_refused(&standard, "output.client_input", "is not between 3 and 65535");
+}
+
+#[test]
 fn defaults_are_those_of_the_protocol() {
     let cell = filled_in(&json!({}));
     assert_eq!(
@@ -59,7 +71,10 @@ fn defaults_are_those_of_the_protocol() {
                 "rate_per_s": null, "connection": "kept", "stream": "kept", "direction": "echo", "payload": "binary",
                 "resumption": "none", "polling": false, "connections": 1, "timeout_ns": 60_000_000_000_u64,
             },
-            "output": {"directory": null, "packets": false, "capture": false, "qlog": false, "profile": false},
+            "output": {
+                "directory": null, "packets": false, "capture": false, "qlog": false, "profile": false,
+                "client_input": null, "client_output": null, "client_errors": null, "client_foreground": false,
+            },
             "budget": {
                 "delay_error_p99_ns": 1_000_000, "starvation": 0.2, "probe_starvation": 0.4,
                 "exchange_delay_ns": 20_000, "exchange_delay_share": 0.02,
