@@ -204,13 +204,17 @@ def test_a_machine_without_a_kernel_of_virtual_time(crosswind: Cli, monkeypatch:
     assert hint.startswith("hint: ")
 
 
-def test_an_interrupt_ends_everything(crosswind: Cli) -> None:
-    process = crosswind.start("exec", "--", "sh", "-c", "sleep 1000; :")
+@pytest.mark.parametrize(
+    ("number", "status", "said"),
+    [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 130, "interrupted\n"), (signal.SIGKILL, -9, "")],
+)
+def test_what_ends_it_ends_everything(crosswind: Cli, server: str, number: int, status: int, said: str) -> None:
+    process = crosswind.start("exec", "--server", server, "--", "sh", "-c", "sleep 1000; :")
     wait_until(lambda: running_cells(process) and any(_name(one) == "sleep" for one in descendants_of(process.pid)))
     everything = descendants_of(process.pid)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     ended = crosswind.end(process)
-    assert (ended.status, ended.err) == (130, "interrupted\n")
+    assert (ended.status, ended.err) == (status, said)
     wait_until(lambda: not any(map(is_running, everything)))
 
 
