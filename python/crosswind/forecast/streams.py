@@ -15,7 +15,7 @@ def streams(traffic: Streams, carriage: Carriage) -> Usage:
     packets = 2.0 * messages * packets_each
     if 1e9 * traffic.connections / (traffic.streams * traffic.rate_per_s) > DELAYED_ACK_NS:
         packets += messages  # The next message comes too late to carry the ACK.
-    packets = carriage.resent(packets) + traffic.connections * (opening.packets + YOUNG_ACKS)
+    packets = carriage.with_retransmissions(packets) + traffic.connections * (opening.packets + YOUNG_ACKS)
     timeout_ns = connection.timeout_ns if carriage.transport.datagram else sender.timeout_ns
     last_ns = timeout_ns if connection.mean_loss else 0.0
     beside = max(0.0, packets - 2 * messages * packets_each)

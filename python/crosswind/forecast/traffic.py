@@ -119,7 +119,7 @@ class Carriage:
         packets = max(1, math.ceil(size_bytes / payload_bytes))
         return packets, size_bytes + packets * header_bytes
 
-    def resent(self, packets: float) -> float:
+    def with_retransmissions(self, packets: float) -> float:
         """Packets of a ping-pong, with those that losses add."""
         loss = min(GREATEST_LOSS, self.connection.mean_loss)
         return packets * (1 + PACKETS_PER_LOSS * loss / (1 - loss))
@@ -258,7 +258,7 @@ def _exchange_packets(traffic: Exchanges, carriage: Carriage, connections: int, 
     packets += opened * (CONNECTION_PACKETS + min(YOUNG_ACKS, 2 * carried))
     if traffic.rate_per_s is not None and 1e9 * connections / traffic.rate_per_s > DELAYED_ACK_NS:
         packets += count  # The next request comes too late to carry the ACK.
-    return carriage.resent(packets)
+    return carriage.with_retransmissions(packets)
 
 
 def _young_ns(sender: Sender, packets: int, link_ns: float) -> float:

@@ -6,7 +6,6 @@ writes them anew between their markers, `<!-- catalogue: NAME -->` and `<!-- end
 by hand.
 """
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -14,18 +13,17 @@ from pathlib import Path
 
 from crosswind.catalog import Carrier, Key, KeyType, Transport, Unit, catalog
 from crosswind.peers.registry import names
+from crosswind.sections import fill_sections
 from crosswind.study.claims import RULES, Rule
 from crosswind.study.keys import SETTINGS, direction_keys, workload_keys
 from crosswind.study.networks import NETWORKS
 from crosswind.study.networks.network import numbers_of
 from crosswind.units import format_duration, format_probability, format_rate, format_size
 
-_SECTION = re.compile(r"(<!-- catalogue: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
 
 def with_tables(page: str) -> str:
     """A page with the tables between its markers written anew. Raises: KeyError for a table that does not exist."""
-    return _SECTION.sub(lambda found: f"{found[1]}{TABLES[found['name']]()}{found[3]}", page)
+    return fill_sections(page, "catalogue", TABLES)
 
 
 def path_table() -> str:
