@@ -148,6 +148,13 @@ def test_two_repetitions_show_values_and_no_interval() -> None:
     )
 
 
+def test_a_few_nanoseconds_beside_milliseconds_are_less_than_a_microsecond() -> None:
+    made = runs(1, [echoes([nanoseconds] * 5) for nanoseconds in (3, 5)], {FACTOR: "b"})
+    assert answer_sentence(answer_of(asked(), cell(0, 10, "a", repetitions=2), made)).startswith(
+        "Cannot tell from 2 repetitions: the mean round-trip time is less than 1 µs with b and 9.900 to 9.950 ms with a"
+    )
+
+
 def test_how_many_more_repetitions_would_tell() -> None:
     found = answer_of(asked(), cell(0, 10, "a"), cell(1, 9.9, "b"))
     assert found.verdict == "cannot tell"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Interval
 from crosswind.metrics import METRICS, STATISTICS, Metric, Per, metric_named
-from crosswind.quantities import SHARE
+from crosswind.quantities import SHARE, TIME
 from crosswind.report.text.format import (
     EXACT,
     SMALL_RATIO,
@@ -15,6 +15,7 @@ from crosswind.report.text.format import (
     interval,
     number,
     percent,
+    quantity,
     scale_of,
     three_digits,
 )
@@ -27,6 +28,9 @@ _BY_NAME = ("transport", "congestion_control", "network", "part", "client")
 
 _NEARLY_1 = (0.95, 1.05)
 """Ratios whose third digit may hide that they are not 1."""
+
+_LEAST_NS = 1000.0
+"""A time below it is no more than that beside one that is far longer."""
 
 _FAR = 100
 """How many times one number is another one that is not read in its unit."""
@@ -81,6 +85,8 @@ def value_text(answer: Answer, side: AnswerSide, beside: AnswerSide | None = Non
         return " to ".join(dict.fromkeys(map(percent, ends or (side.value.value,))))
     known = [one.value.value for one in (side, beside) if one is not None and one.value.value]
     is_near = len(known) < 2 or max(known) < _FAR * min(known)
+    if not is_near and metric.unit is TIME and max(side.value.spread or (side.value.value or _LEAST_NS,)) < _LEAST_NS:
+        return f"less than {quantity(_LEAST_NS, TIME.name)}"
     divisor, unit = scale_of(known if is_near else [side.value.value], metric.unit.name)
     ends = side.value.spread
     if side.value.value is None:
