@@ -103,7 +103,7 @@ def test_a_linear_axis_ends_before_the_last_of_the_slowest() -> None:
     made = record(*cells([[20 * MS + at for at in range(1000)] + [390 * MS]] * 3))
     (chart,) = distribution("rtt", analyse(made), collect(made)).charts
     assert chart.specification["encoding"]["x"]["scale"]["domain"][1] == pytest.approx(20, rel=1e-3)
-    assert chart.notes == ("The axis ends where 99 % of the samples of every cell have ended.",)
+    assert chart.notes == ("Beyond the end of the axis lies at most 1 % of a cell's samples.",)
 
 
 def test_a_published_number_beside_several_series_is_one_grey_mark() -> None:

@@ -164,6 +164,22 @@ def test_html_says_what_the_run_says() -> None:
         assert said in text
 
 
+def test_exchanges_of_a_repetition_that_failed_as_a_whole_are_not_counted_and_that_is_said() -> None:
+    of_cell = {"path.loss": "0%"}
+    made = record(run(0, echoes(RTTS[:20]), of_cell), run(0, None, of_cell, repetition=1))
+    assert sentences(analyse(made))[-2] == (
+        "1 cell, 2 repetitions, 20 exchanges, none of them failed; repetitions that failed as a whole have none."
+    )
+
+
+def test_limits_of_numbers_are_soft_and_words_in_parentheses_are_not() -> None:
+    entry = {"source": "Table (9)", "metric": "rtt", "unit": "ms", "levels": {"path.loss": "0%"}, "mean": 20.05}
+    made = two_cells(published=[entry])
+    text = render(made, analyse(made))
+    assert ">Table (9)<" in text
+    assert re.search(r'class="pair">[\d.]+ <span class="beside">\[[^]]+\] ms</span></td>', text)
+
+
 def test_html_of_a_run_in_which_everything_failed() -> None:
     made = record(run(0, None))
     text = render(made, analyse(made))

@@ -163,7 +163,7 @@ def _table(table: Table) -> str:
     for number, row in enumerate(table.rows):
         mark = ' class="marked"' if number in table.marked else ""
         cells = zip(table.columns, row, strict=True)
-        data = "".join(f"<td{_class(column, cell)}>{_softened(escaped(cell))}</td>" for column, cell in cells)
+        data = "".join(f"<td{_class(column, cell)}>{_softened(escaped(cell), column)}</td>" for column, cell in cells)
         rows.append(f"<tr{mark}>{data}</tr>")
     notes = "".join(f"<li>{escaped(note)}</li>" for note in table.footnotes)
     foot = f'<ul class="foot">{notes}</ul>' if notes else ""
@@ -183,10 +183,10 @@ def _class(column: Column, text: str = "") -> str:
     return f' class="{named}"' if named else ""
 
 
-def _softened(text: str) -> str:
+def _softened(text: str, column: Column) -> str:
     """What belongs to a value in a softer colour than it: its limits, that it is exact, that there is none."""
-    found = _LIMITS.search(text)
-    if found is not None and not text[found.end() :].strip():
+    found = _LIMITS.search(text) if column.kind is Kind.NUMBER else None
+    if found is not None:
         return f'{text[: found.start()]} <span class="beside">{found[0].strip()}</span>'
     return re.sub(rf"(\[[^\]]*\]|\b{EXACT}$|^{NOT_MEASURED}$)", r'<span class="beside">\1</span>', text)
 

@@ -20,6 +20,10 @@ class Trust(Enum):
     BAD = "bad"
 
 
+_WITHOUT_RESULT = " failed: "
+"""In the reason of a cell that is not valid: that one of its repetitions has no result."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Whether to trust a run, and one sentence that says why."""
@@ -99,10 +103,12 @@ def _extent(result: Result) -> str:
         causes[failures.outcome] += failures.count
     named = ", ".join(outcome_text(outcome, number_of) for outcome, number_of in causes.most_common())
     failed = sum(cell.lost for cell in result.cells)
+    without = any(_WITHOUT_RESULT in (cell.reason or "") for cell in result.cells)
     return (
         f"{count_of(len(result.cells), 'cell')}, {count_of(result.executed, 'repetition')}, "
         f"{count_of(sum(cell.n for cell in result.cells), 'exchange')}, "
-        f"{count(failed) if failed else 'none'} of them failed{f': {named}' if named else ''}."
+        f"{count(failed) if failed else 'none'} of them failed{f': {named}' if named else ''}"
+        f"{'; repetitions that failed as a whole have none' if without else ''}."
     )
 
 
