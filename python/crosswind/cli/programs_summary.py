@@ -1,5 +1,6 @@
 """What `exec` and `shell` say after the client, for people."""
 
+import signal
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
@@ -35,8 +36,14 @@ def _ended(one: dict[str, Any]) -> str:
     """How the client ended, and when."""
     if one["timed_out"]:
         return "the command was ended at its timeout"
-    how = f"signal {one['signal']}" if one["signal"] is not None else f"exit status {one['exit_status']}"
+    how = f"exit status {one['exit_status']}" if one["signal"] is None else f"signal {_signal_text(one['signal'])}"
     return f"{how} after {quantity(one['time_ns'], 'ns')}"
+
+
+def _signal_text(number: int) -> str:
+    """A signal with its name: "9 (SIGKILL)"."""
+    names = {known.value: known.name for known in signal.Signals}
+    return f"{number} ({names[number]})" if number in names else str(number)
 
 
 def _path_lines(one: dict[str, Any]) -> list[str]:
