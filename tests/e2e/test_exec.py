@@ -1,6 +1,7 @@
 """`crosswind exec` on the machine's clock: a user's command on a path, as if it had been called without Crosswind."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -52,11 +53,11 @@ def test_output_and_status_are_the_clients_and_the_summary_follows(crosswind: Cl
     assert names == "198.18.0.2 198.18.0.1"
     assert head.startswith("crosswind: exit status 3 after ")
     assert head.endswith(", real time")
-    # SYN, ACK, data and FIN, and at most an acknowledgement of each of the server's.
-    assert forward.startswith("  client to server: ")
-    assert reverse.startswith("  server to client: ")
-    assert forward.endswith("(none dropped)")
-    assert again == "  TCP retransmissions: client 0, server 0"
+    # A busy machine may make TCP send something again. tests/virtual/test_exec.py has exact numbers.
+    assert re.match(r"  client to server: \d+ packets, \d+ B \(", forward)
+    assert re.match(r"  server to client: \d+ packets, \d+ B \(", reverse)
+    assert "dropped by" not in forward + reverse
+    assert re.fullmatch(r"  TCP retransmissions: client \d+, server \d+", again)
     assert fidelity.startswith(("  fidelity: within budget", "  NOT VALID: "))
 
 

@@ -1,6 +1,7 @@
 """`crosswind exec --clock virtual`: a user's command in virtual time, and without root."""
 
 import json
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -41,6 +42,19 @@ def test_a_command_in_virtual_time_is_exact(execute: Exec) -> None:
     assert found["forward"]["packets"] == 20
     assert found["reverse"] == {**found["reverse"], "packets": 20 - lost, "delivered": 20 - lost, "dropped": {}}
     assert execute("--delay", "10ms", "--forward-loss", "10%", "--json", "--", *ping).out == ended.out
+
+
+def test_the_summary_says_what_the_path_did(execute: Exec) -> None:
+    ping = [requires("ping"), "-n", "-q", "-c", "5", "-i", "0.2", "-W", "1", "{address}"]
+    ended = execute("--delay", "10ms", "--reverse-loss", "100%", "--", *ping)
+    head, *lines = ended.err.splitlines()
+    assert re.fullmatch(r"crosswind: exit status 1 after [\d.]+ s, virtual time", head)
+    # 20 bytes of IP, 8 of ICMP and 56 of data.
+    assert lines[:3] == [
+        "  client to server: 5 packets, 420 B (none dropped)",
+        "  server to client: 5 packets, 420 B (5 dropped by loss)",
+        "  TCP retransmissions: client 0, server 0",
+    ]
 
 
 def test_errors_and_status_pass_too(execute: Exec) -> None:
