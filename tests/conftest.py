@@ -15,6 +15,9 @@ from cell_events import FINISHED, PROGRESS
 
 WITHOUT_SAMPLES = {**FINISHED, "samples": {"rows": 0, "ok": 0, "lost": 0, "outcomes": []}, "fidelity": None}
 
+# Tests of the plugin for pytest run pytest.
+pytest_plugins = ["pytester"]
+
 ROOT = Path(__file__).parent.parent
 BUILT_CELL = ROOT / "target" / "release" / "crosswind-cell"
 

@@ -2,23 +2,24 @@
 
     python call.py SYS_PATH MODULE FILE FUNCTION ADDRESS PORT
 
-The function gets the server's address and port. What it returns is printed as JSON in the last line. This file imports
-nothing of its package: whatever is imported here is compiled anew in each repetition.
+The function gets the server's address and port. What it returns is printed as JSON in the last line.
+
+In virtual time whatever is imported is compiled anew in each repetition. So this file imports nothing of its package,
+and what is seldom needed where it is needed.
 """
 
 import importlib
-import importlib.util
-import json
 import os
 import sys
-import traceback
-from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
 
 
-def main(words: list[str]) -> int:
+def main(words: "list[str]") -> int:
     """Calls a function. Args: words: as above, the first being `sys.path`, joined. Returns the exit status."""
     search, module, file, function, address, port = words
     sys.path[:] = search.split(os.pathsep)
@@ -29,6 +30,8 @@ def main(words: list[str]) -> int:
 
             value = asyncio.run(_awaited(value))
     except Exception as error:
+        import traceback
+
         # The first frame is this function's, which says nothing about the test.
         after = error.__traceback__.tb_next if error.__traceback__ else None
         traceback.print_exception(error.with_traceback(after))
@@ -36,11 +39,16 @@ def main(words: list[str]) -> int:
     return _print(value, function)
 
 
-async def _awaited(value: Any) -> Any:
+async def _awaited(value: "Any") -> "Any":
     return await value
 
 
-def _print(value: Any, function: str) -> int:
+def _print(value: "Any", function: str) -> int:
+    if value is None:
+        print("null", flush=True)
+        return 0
+    import json
+
     try:
         line = json.dumps(value)
     except (TypeError, ValueError) as error:
@@ -50,7 +58,7 @@ def _print(value: Any, function: str) -> int:
     return 0
 
 
-def _function(module: ModuleType, name: str) -> Callable[..., Any]:
+def _function(module: "ModuleType", name: str) -> "Callable[..., Any]":
     found: Any = module
     for word in name.split("."):
         found = getattr(found, word)
@@ -58,7 +66,7 @@ def _function(module: ModuleType, name: str) -> Callable[..., Any]:
     return function
 
 
-def _module(name: str, file: str) -> ModuleType:
+def _module(name: str, file: str) -> "ModuleType":
     """The module, by its name or, where a name leads elsewhere, by its file: pytest imports tests in either way."""
     try:
         module = importlib.import_module(name)
@@ -67,18 +75,24 @@ def _module(name: str, file: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
-    spec = importlib.util.spec_from_file_location(name, file)
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec = spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot import {name} from {file}")
-    module = importlib.util.module_from_spec(spec)
+    module = module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
 
-def _is_file(module: ModuleType, file: str) -> bool:
+def _is_file(module: "ModuleType", file: str) -> bool:
     own = getattr(module, "__file__", None)
-    return own is not None and Path(own).resolve() == Path(file).resolve()
+    if own is None or own == file:
+        return own == file
+    from pathlib import Path
+
+    return Path(own).resolve() == Path(file).resolve()
 
 
 if __name__ == "__main__":
