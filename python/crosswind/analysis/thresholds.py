@@ -20,8 +20,9 @@ from crosswind.stats.sample_size import MOST
 
 ALPHA = 0.05
 
-_VERDICTS: dict[str, ThresholdVerdict] = {"holds": "pass", "does not hold": "fail", "cannot tell": "cannot tell"}
-_FOR_POWER = 1 + 0.8416 / 1.9600
+VERDICTS: dict[str, ThresholdVerdict] = {"holds": "pass", "does not hold": "fail", "cannot tell": "cannot tell"}
+"""Of a threshold, by that of the claim that a number is within its bound."""
+FOR_POWER = 1 + 0.8416 / 1.9600
 """How much farther away a bound has to be for an interval to exclude it in 80 % of studies, and not in half of them."""
 
 
@@ -72,7 +73,7 @@ def _judge(threshold: AskedThreshold, cell: CellData, cells: int) -> ThresholdCe
     allowed = Range(low, high, is_open=threshold.at_bound)
     value = _value(threshold, cell, 1 - ALPHA)
     corrected = _value(threshold, cell, 1 - ALPHA / cells) if cells > 1 else value
-    verdict = _VERDICTS[allowed.verdict(value, corrected)]
+    verdict = VERDICTS[allowed.verdict(value, corrected)]
     needed = _needed(threshold, value) if verdict == "cannot tell" else None
     return ThresholdCell(cell=cell.cell, levels=dict(cell.levels), value=value, verdict=verdict, needed=needed)
 
@@ -99,5 +100,5 @@ def _needed(threshold: AskedThreshold, value: Interval) -> int | None:
     distance = abs(value.value - threshold.bound)
     if end is None or distance == 0:
         return None
-    needed = value.units * (_FOR_POWER * abs(value.value - end) / distance) ** 2
+    needed = value.units * (FOR_POWER * abs(value.value - end) / distance) ** 2
     return None if needed >= MOST else max(1, math.ceil(needed) - value.units)

@@ -26,6 +26,7 @@ _COMMANDS = {
     "run": "Run a study, or one made of options, and report.",
     "exec": "Run a command of your own on an emulated path.",
     "shell": "Open a shell whose network is an emulated path.",
+    "live": "Watch loss and round-trip time of a host, and what TCP can get there.",
     "init": "Write a study to begin with, from four answers.",
     "studies": "List the built-in studies.",
     "networks": "List the networks with a name, their numbers and sources.",

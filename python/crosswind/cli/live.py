@@ -1,0 +1,173 @@
+"""`crosswind live`: loss, round-trip time and what TCP can get, of a host that is really there."""
+
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from crosswind.cli.thresholds import CANNOT_TELL, SHOWN
+from crosswind.errors import UsageError
+from crosswind.units import UnitError, format_duration, parse_duration, parse_rate
+
+if TYPE_CHECKING:
+    from crosswind.live.probe import Probe
+    from crosswind.live.targets import Target
+
+_MILLISECOND_NS = 10**6
+_SHORTEST_INTERVAL_NS = 10 * _MILLISECOND_NS
+_SHORTEST_INTERVAL_OF_ROOT_NS = 1 * _MILLISECOND_NS
+_LONGEST_NS = 24 * 3600 * 10**9
+_ICMP_TIMEOUT_NS = 2 * 10**9
+_TCP_TIMEOUT_NS = 10**9
+"""Then the kernel sends its SYN again (crosswind.live.tcp_connect)."""
+
+_EPILOG = """\b
+  crosswind live example.org
+  crosswind live example.org --tcp 443 --duration 1m --fail-if "loss > 1%" --fail-if "p95(rtt) > 200ms"
+
+\b
+On a terminal the keys are p pause, w window, + and - zoom, q quit. Ctrl-C ends it too, with its summary.
+
+\b
+Exit status:
+  0  done, also by Ctrl-C
+  1  the host never answered, or probes cannot be sent
+  2  the command line is wrong, or there is no such host
+  3  a threshold is not kept
+  4  with --require-answer: nobody can tell whether one is kept
+"""
+
+
+def _read(parse: Callable[[object], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
+    """What reads an option's value with its unit by a function of crosswind.units; it raises UsageError."""
+
+    def read(_context: click.Context, option: click.Parameter, text: str | None) -> Any:
+        try:
+            return None if text is None else parse(text)
+        except UnitError as error:
+            raise UsageError(f"{option.opts[0]} {text}: {error.message}", hint=error.hint) from None
+
+    return read
+
+
+def _duration(name: str, default: str | None, text: str) -> Callable[[Any], Any]:
+    shown = default is not None
+    return click.option(
+        name, metavar="TIME", callback=_read(parse_duration), default=default, show_default=shown, help=text
+    )
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("host")
+@click.option("--tcp", type=click.IntRange(1, 65535), metavar="PORT", help="Probe by opening TCP connections to PORT.")
+@click.option("--family", type=click.Choice(["ipv4", "ipv6"]), help="Of the host's addresses.")
+@_duration("--interval", "200ms", "Between two probes, at least 10ms (1ms as root).")
+@_duration("--duration", None, "End after this time; without it Ctrl-C ends it.")
+@_duration("--window", "10s", "Length of the windows that are reported one by one.")
+@_duration("--timeout", None, "When a probe counts as lost: 2s unless given, with --tcp at most 1s.")
+@click.option(
+    "--outage", type=click.IntRange(2), default=3, show_default=True, help="So many losses in a row are an outage."
+)
+@click.option("--rate", metavar="RATE", callback=_read(parse_rate), help="Of the slowest link, for what TCP can get.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines: windows, events, and the end.")
+@click.option("--probes", "with_probes", is_flag=True, help="With --json, print a line for each probe too.")
+@click.option("--fail-if", "fail_if", multiple=True, metavar="THRESHOLD", help='As "loss > 1%"; repeatable.')
+@click.option("--require-answer", is_flag=True, help="Fail also when nobody can tell whether a bound is kept.")
+def command(
+    *,
+    host: str,
+    tcp: int | None,
+    family: str | None,
+    interval: int,
+    duration: int | None,
+    window: int,
+    timeout: int | None,
+    outage: int,
+    rate: int | None,
+    as_json: bool,
+    with_probes: bool,
+    fail_if: tuple[str, ...],
+    require_answer: bool,
+) -> int:
+    """Watch a host: loss, round-trip time, jitter, reordering, outages, and what TCP can get there.
+
+    Nothing of ours runs on the host: probes are ICMP echo requests, or TCP connections. In each interval there is one
+    probe, and no more.
+    """
+    _check_times(interval, duration, window)
+    timeout_ns = _timeout(timeout, is_tcp=tcp is not None)
+    # What watches takes a while to import, for which neither --help nor a mistake should wait.
+    from crosswind.live.session import Session
+    from crosswind.live.targets import find_target
+    from crosswind.live.thresholds import judge, parse_threshold
+    from crosswind.live.views import JsonLines, Lines, View
+    from crosswind.live.watch import Watch
+
+    thresholds = [parse_threshold(text) for text in fail_if]
+    target = find_target(host, family=family)
+    probe = _probe(target, tcp)
+    start_ns = time.monotonic_ns()
+    watch = Watch(
+        interval_ns=interval, timeout_ns=timeout_ns, window_ns=window, start_ns=start_ns, outage=outage,
+        keeps_order=probe.keeps_order,
+    )  # fmt: skip
+    view: View
+    if as_json:
+        view = JsonLines(watch, target, probe.name, interval_ns=interval, rate_bps=rate, with_probes=with_probes)
+    else:
+        view = Lines(watch, target, probe.name, interval_ns=interval, rate_bps=rate)
+    view.begin()
+    end_ns = None if duration is None else start_ns + duration
+    session = Session(watch, probe, clock=time.monotonic_ns, end_ns=end_ns, show=view.show)
+    ended_ns = session.run()
+    probe.close()
+    judged = judge(thresholds, watch.probes.between(0, watch.probes.sent))
+    view.end(ended_ns, judged)
+    verdicts = {each.verdict for each in judged}
+    if "fail" in verdicts:
+        return SHOWN
+    if not watch.has_answered:
+        return 1
+    return CANNOT_TELL if require_answer and "cannot tell" in verdicts else 0
+
+
+def _check_times(interval_ns: int, duration_ns: int | None, window_ns: int) -> None:
+    """Raises: UsageError for times that are too short or too long."""
+    least_ns = _SHORTEST_INTERVAL_OF_ROOT_NS if os.geteuid() == 0 else _SHORTEST_INTERVAL_NS
+    if not least_ns <= interval_ns <= _LONGEST_NS:
+        hint = f"at least {format_duration(least_ns)}, so that probes load no network"
+        raise UsageError(f"--interval {format_duration(interval_ns)} is too short or too long", hint=hint)
+    if duration_ns is not None and duration_ns < interval_ns:
+        raise UsageError(
+            f"--duration {format_duration(duration_ns)} is shorter than --interval",
+            hint=f"a probe is sent every {format_duration(interval_ns)}",
+        )
+    if window_ns < interval_ns:
+        raise UsageError(
+            f"--window {format_duration(window_ns)} is shorter than --interval",
+            hint=f"a probe is sent every {format_duration(interval_ns)}",
+        )
+
+
+def _timeout(given_ns: int | None, *, is_tcp: bool) -> int:
+    """When a probe counts as lost, ns. Raises: UsageError."""
+    most_ns = _TCP_TIMEOUT_NS if is_tcp else _LONGEST_NS
+    if given_ns is None:
+        return _TCP_TIMEOUT_NS if is_tcp else _ICMP_TIMEOUT_NS
+    if not 0 < given_ns <= most_ns:
+        why = "after 1s the kernel sends its SYN again" if is_tcp else "at most 24h"
+        raise UsageError(f"--timeout {format_duration(given_ns)} cannot be", hint=f"more than 0; {why}")
+    return given_ns
+
+
+def _probe(target: "Target", port: int | None) -> "Probe":
+    """Opens the probes. Raises: CrosswindError."""
+    if port is None:
+        from crosswind.live.icmp import IcmpProbe
+
+        return IcmpProbe(target, time.monotonic_ns, time.time_ns)
+    from crosswind.live.tcp_connect import TcpProbe
+
+    return TcpProbe(target, port, time.monotonic_ns)

@@ -1,0 +1,124 @@
+"""What is worth an alarm: outages, route changes, and steps of the round-trip time."""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal
+
+from crosswind.live.probes import Verdict
+from crosswind.report.text.format import quantity
+from crosswind.stats.estimate import Estimate
+
+Kind = Literal["outage begins", "outage ends", "route change", "latency step"]
+
+_TTL_REPLIES = 3
+"""So many replies in a row have a new TTL before the route is said to have changed: some routes take turns."""
+_STEP_WINDOWS = 3
+_REMEMBERED_WINDOWS = 30
+_SMALLEST_STEP = 0.1
+"""Of the earlier median: what is shown to have changed by less than this is no event."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened. at_ns: when, on the clock of the probes. text: in words. values: the same as numbers."""
+
+    kind: Kind
+    at_ns: int
+    text: str
+    values: dict[str, float]
+
+
+class Outages:
+    """An outage begins with `least` probes in a row that are lost, and ends with the next answer."""
+
+    def __init__(self, *, least: int) -> None:
+        self._least = least
+        self._lost = 0
+        self._begun_ns = 0
+
+    @property
+    def is_out(self) -> bool:
+        """Whether there is an outage."""
+        return self._lost >= self._least
+
+    def handle_verdict(self, verdict: Verdict) -> Event | None:
+        """The beginning or the end of an outage that a verdict makes."""
+        if verdict.rtt_ns is None:
+            self._begun_ns = verdict.sent_ns if self._lost == 0 else self._begun_ns
+            self._lost += 1
+            if self._lost != self._least:
+                return None
+            text = f"outage: {self._lost} probes in a row have no answer"
+            return Event("outage begins", self._begun_ns, text, {"lost": self._lost})
+        was_out, lost = self.is_out, self._lost
+        self._lost = 0
+        if not was_out:
+            return None
+        length_ns = verdict.sent_ns - self._begun_ns
+        text = f"the outage is over: {lost} probes lost in {quantity(length_ns, 'ns')}"
+        return Event("outage ends", verdict.sent_ns, text, {"lost": lost, "length_ns": length_ns})
+
+
+class Routes:
+    """The route has changed where the TTL (IPv6: hop limit) of replies is another one than before."""
+
+    def __init__(self) -> None:
+        self._known: int | None = None
+        self._new: int | None = None
+        self._seen = 0
+        self._since_ns = 0
+
+    def handle_verdict(self, verdict: Verdict) -> Event | None:
+        """The change of route that a verdict confirms. Its time is that of the first such reply."""
+        if verdict.ttl is None:
+            return None
+        if self._known is None or verdict.ttl == self._known:
+            self._known, self._seen = verdict.ttl, 0
+            return None
+        if self._seen == 0 or verdict.ttl != self._new:
+            self._new, self._seen, self._since_ns = verdict.ttl, 0, verdict.sent_ns
+        self._seen += 1
+        if self._seen < _TTL_REPLIES:
+            return None
+        before, self._known, self._seen = self._known, verdict.ttl, 0
+        text = f"route change: the TTL of replies was {before} and is {verdict.ttl}"
+        return Event("route change", self._since_ns, text, {"ttl_before": before, "ttl": verdict.ttl})
+
+
+class Steps:
+    """The round-trip time has made a step where the interval of a window's median overlaps with that of no earlier one.
+
+    Earlier windows are the last 30 since the step before; there have to be three, and the step is at least 10 % of the
+    largest or the smallest of their medians.
+    """
+
+    def __init__(self) -> None:
+        self._earlier: deque[Estimate] = deque(maxlen=_REMEMBERED_WINDOWS)
+
+    def handle_median(self, median: Estimate, at_ns: int) -> Event | None:
+        """The step that a window's median is. Args: at_ns: beginning of the window."""
+        if median.value is None or median.low is None or median.high is None:
+            return None
+        step = self._step(median)
+        if step is None:
+            self._earlier.append(median)
+            return None
+        self._earlier.clear()
+        self._earlier.append(median)
+        text = f"latency step: the median was {quantity(step, 'ns')} and is {quantity(median.value, 'ns')}"
+        return Event("latency step", at_ns, text, {"median_before_ns": step, "median_ns": median.value})
+
+    def _step(self, median: Estimate) -> float | None:
+        """The median before, where there is a step: that of the earlier windows which is nearest to the new one."""
+        if len(self._earlier) < _STEP_WINDOWS:
+            return None
+        assert median.value is not None
+        assert median.low is not None
+        assert median.high is not None
+        before = min(
+            (each.value or 0.0 for each in self._earlier), key=lambda value: abs(value - (median.value or 0.0))
+        )
+        above = median.low > max(each.high or 0.0 for each in self._earlier)
+        below = median.high < min(each.low or 0.0 for each in self._earlier)
+        is_large = abs(median.value - before) >= _SMALLEST_STEP * before
+        return before if (above or below) and is_large else None

@@ -1,0 +1,128 @@
+"""What one long TCP flow is expected to get on a path with the loss and the round-trip time that probes have seen.
+
+The models take a loss and a round trip, and both are known with an interval only. Each of the two intervals is made at
+the level 1 - 0.05 / 2, so that both hold together at 95 % (Bonferroni), and every model falls with either of them: its
+own interval goes from its number at the upper limits to that at the lower ones. Where no loss was seen, its upper limit
+gives "at least".
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.live.probes import Slice
+from crosswind.live.summary import estimate_as_dict, loss_of, quantile_of_rtt
+from crosswind.models.bbr import bbr
+from crosswind.models.cubic import cubic
+from crosswind.models.mathis import mathis
+from crosswind.models.model import Model
+from crosswind.models.pftk import pftk_goodput
+from crosswind.models.registry import model_named
+from crosswind.stats.estimate import Estimate
+
+LEVEL = 0.95
+_LEVEL_OF_EACH = 1 - (1 - LEVEL) / 2
+_MINIMUM_TIMEOUT_S = 0.2  # Linux's least retransmission timeout
+_MTU_BYTES = 1500
+_HEADERS_BYTES = {"ipv4": 20 + 20 + 12, "ipv6": 40 + 20 + 12}  # IP, TCP, timestamps
+
+COMMON_ASSUMPTION = (
+    "every lost probe counts as a loss of data, though it may have been the reply; TCP loses no more packets than "
+    "probes do, sends full packets of 1500 bytes, and neither end limits its window"
+)
+
+_Formula = Callable[[float, float, float], float]
+"""Of MSS (bytes), round trip (s) and loss: bit/s."""
+
+_FORMULAS: dict[str, _Formula] = {
+    "mathis": lambda mss, rtt, p: float(mathis(mss, rtt, p)),
+    "pftk-goodput": lambda mss, rtt, p: float(8 * mss * pftk_goodput(p, rtt, rtt + _MINIMUM_TIMEOUT_S)),
+    "cubic": lambda mss, rtt, p: float(cubic(mss, rtt, p)),
+}
+_MOST_LOSS = {"mathis": 0.01, "pftk-goodput": 0.05, "cubic": 0.01, "bbr": 0.15}
+"""Up to which loss a model is valid, as its `valid_range` says."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a model expects.
+
+    Attributes:
+        goodput: bit/s; for BBR without a link rate a share of the link's rate ("1"). note: what limits it, or why
+        there is no number; empty where there is nothing to say.
+    """
+
+    model: Model
+    goodput: Estimate
+    note: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "model": self.model.name,
+            "title": self.model.title,
+            "source": self.model.source,
+            "assumptions": self.model.assumptions,
+            "valid_range": self.model.valid_range,
+            "unit": self.goodput.unit,
+            **(estimate_as_dict(self.goodput) or {}),
+            "note": self.note,
+        }
+
+
+def expectations_of(part: Slice, *, family: str, rate_bps: int | None = None) -> list[Expectation]:
+    """What each model expects; nothing where no probe was answered.
+
+    Args: family: "ipv4" or "ipv6". rate_bps: of the slowest link; None where it is not known.
+    """
+    loss = loss_of(part, level=_LEVEL_OF_EACH)
+    rtt = quantile_of_rtt(part.answered, 0.5, level=_LEVEL_OF_EACH)
+    if loss is None or rtt is None or rtt.value is None:
+        return []
+    mss = _MTU_BYTES - _HEADERS_BYTES[family]
+    link_bps = None if rate_bps is None else rate_bps * mss / _MTU_BYTES
+    found = [_by_formula(name, mss, loss, rtt, link_bps) for name in _FORMULAS]
+    return [*found, _by_bbr(loss, link_bps)]
+
+
+def _by_formula(name: str, mss: int, loss: Estimate, rtt: Estimate, link_bps: float | None) -> Expectation:
+    model = model_named(name)
+    assert loss.value is not None
+    assert rtt.value is not None
+    limit = float("inf") if link_bps is None else link_bps
+
+    def at(p: float | None, rtt_ns: float | None) -> float | None:
+        """None where the formula has no number: without loss, without an answer, or without an interval."""
+        if p is None or rtt_ns is None or not 0 < p < 1 or rtt_ns <= 0:
+            return None
+        return min(_FORMULAS[name](mss, rtt_ns / 1e9, p), limit)
+
+    value, low, high = at(loss.value, rtt.value), at(loss.high, rtt.high), at(loss.low, rtt.low)
+    if high is None and link_bps is not None:
+        high = link_bps
+    method = "model at the limits of loss and round-trip time"
+    reason = None if low is not None else loss.reason or rtt.reason
+    goodput = Estimate(value, low, high, min(loss.n, rtt.n), LEVEL, method, "bit/s", reason)
+    return Expectation(model, goodput, _note(name, loss, is_capped=value is not None and value == limit))
+
+
+def _by_bbr(loss: Estimate, link_bps: float | None) -> Expectation:
+    """BBR keeps the link full whatever is lost, so that it needs the link's rate."""
+    assert loss.value is not None
+    rate, unit = (1.0, "1") if link_bps is None else (link_bps, "bit/s")
+    ends = (None if p is None else float(bbr(rate, p)) for p in (loss.value, loss.high, loss.low))
+    value, low, high = ends
+    goodput = Estimate(value, low, high, loss.n, LEVEL, "model at the limits of loss", unit, loss.reason)
+    note = _note("bbr", loss, is_capped=False)
+    if link_bps is None:
+        note = "; ".join(filter(None, ("of the rate of the slowest link, which --rate says", note)))
+    return Expectation(model_named("bbr"), goodput, note)
+
+
+def _note(name: str, loss: Estimate, *, is_capped: bool) -> str:
+    notes = ["limited by the link"] if is_capped else []
+    if loss.value == 0:
+        notes.append("no loss was seen")
+    elif loss.value is not None and loss.value > _MOST_LOSS[name]:
+        notes.append(f"loss is above {_MOST_LOSS[name]:.0%}, up to which the model is valid")
+    return "; ".join(notes)

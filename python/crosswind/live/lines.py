@@ -1,0 +1,118 @@
+"""What is seen, in lines of text: one for each window and each event, and a summary at the end."""
+
+from collections.abc import Iterator
+
+from crosswind.live.events import Event
+from crosswind.live.expectations import COMMON_ASSUMPTION, Expectation
+from crosswind.live.summary import Summary
+from crosswind.live.watch import News, WindowReport
+from crosswind.report.text.format import NOTHING, count, count_of, interval, number, percent, quantity, scale_of
+from crosswind.stats.estimate import Estimate
+
+
+def line_of(news: News, start_ns: int) -> str | None:
+    """The line of a window or an event, which begins with its time since the start; None for a single probe."""
+    if isinstance(news, WindowReport):
+        return f"{_since(news.window.end_ns, start_ns)}  {window_text(news.summary)}"
+    if isinstance(news, Event):
+        return f"{_since(news.at_ns, start_ns)}  {news.text}"
+    return None
+
+
+def window_text(summary: Summary) -> str:
+    """A window in one line."""
+    parts = [f"{count(summary.sent)} sent", loss_text(summary), rtt_text(summary), *variation_texts(summary)]
+    return "; ".join(part for part in parts if part)
+
+
+def loss_text(summary: Summary) -> str:
+    """How many probes are lost, and the share with its interval: "2 lost: 4 % [0.5 %, 14 %]"."""
+    if summary.loss is None:
+        return "no verdict yet"
+    return f"{count(summary.lost)} lost: {share_text(summary.loss)}"
+
+
+def share_text(share: Estimate) -> str:
+    """A share with its interval, as percentages."""
+    if share.low is None or share.high is None:
+        return f"{percent(share.value)} (no interval)"
+    return f"{percent(share.value)} [{percent(share.low)}, {percent(share.high)}]"
+
+
+def rtt_text(summary: Summary) -> str:
+    """The round-trip time: extremes, median and p95 with what is known of their intervals."""
+    if summary.median is None or summary.p95 is None:
+        return "no answer"
+    divisor, unit = scale_of([summary.median.value], "ns")
+    ends = [number(end, divisor) for end in (summary.smallest_ns, summary.largest_ns)]
+    median, p95 = (estimate_text(each, divisor) for each in (summary.median, summary.p95))
+    n = summary.answered
+    return f"round trip min {ends[0]}, median {median}, p95 {p95}, max {ends[1]} {unit} (n = {count(n)})"
+
+
+def estimate_text(estimate: Estimate, divisor: float) -> str:
+    """A quantile with its interval, or alone where it has none: "20.1 [20.0, 20.2]"."""
+    from crosswind.analysis.result import Interval
+
+    if estimate.low is None and estimate.high is None:
+        return number(estimate.value, divisor)
+    if estimate.low == estimate.high:
+        text = number(estimate.value, divisor)
+        return f"{text} [{text}, {text}]"
+    return interval(Interval.of(estimate), divisor)
+
+
+def variation_texts(summary: Summary) -> Iterator[str]:
+    """Jitter, delay variation, and what came out of order."""
+    if summary.jitter_ns is not None:
+        jitter = f"jitter {quantity(summary.jitter_ns, 'ns')} (RFC 3550)"
+        if summary.variation_p95_ns is not None:
+            jitter += f", delay variation p95 {quantity(summary.variation_p95_ns, 'ns')} (RFC 3393)"
+        yield jitter
+    if summary.reordered is not None:
+        yield f"{count(summary.reordered)} reordered, {count_of(summary.duplicates or 0, 'duplicate')}"
+    if summary.late:
+        yield f"{count(summary.late)} late"
+
+
+def expectation_lines(expectations: list[Expectation]) -> Iterator[str]:
+    """What TCP can get there, a line a model, and under which assumptions."""
+    if not expectations:
+        return
+    yield "TCP, one long flow, is expected to get:"
+    for each in expectations:
+        note = f" ({each.note})" if each.note else ""
+        yield f"  {each.model.title}: {goodput_text(each.goodput)}{note}"
+        yield f"    assumes {each.model.assumptions}; valid for {each.model.valid_range}"
+    yield f"  All assume that {COMMON_ASSUMPTION}."
+
+
+def goodput_text(goodput: Estimate) -> str:
+    """A rate with its interval: "3.2 [2.1, 5.0] Mbit/s", "at least 12 Mbit/s"."""
+    if goodput.unit == "1":
+        scale, unit = 0.01, "%"
+    else:
+        known = [each for each in (goodput.value, goodput.low) if each is not None]
+        scale, unit = scale_of(known[:1], goodput.unit)
+    texts = {
+        name: f"{getattr(goodput, name) / scale:.3g}" for name in ("value", "low", "high") if _is_known(goodput, name)
+    }
+    if not texts:
+        return f"{NOTHING} ({goodput.reason})" if goodput.reason else NOTHING
+    if "value" not in texts:
+        return f"{_bound(texts)} {unit}"
+    if "low" in texts and "high" in texts:
+        return f"{texts['value']} [{texts['low']}, {texts['high']}] {unit}"
+    return f"{texts['value']} {unit} ({_bound(texts) if len(texts) > 1 else 'no interval'})"
+
+
+def _is_known(estimate: Estimate, name: str) -> bool:
+    return getattr(estimate, name) is not None
+
+
+def _bound(texts: dict[str, str]) -> str:
+    return f"at least {texts['low']}" if "low" in texts else f"at most {texts['high']}"
+
+
+def _since(at_ns: int, start_ns: int) -> str:
+    return f"{(at_ns - start_ns) / 1e9:8.1f} s"

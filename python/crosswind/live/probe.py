@@ -1,0 +1,39 @@
+"""What a kind of probes is: it sends a probe to a host, and says when the answers came."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply to a probe. ttl: time to live, or hop limit, that is left; None where it is not known."""
+
+    sequence: int
+    received_ns: int
+    ttl: int | None
+
+
+class Probe(Protocol):
+    """A kind of probes, opened towards one host.
+
+    Attributes: name: "icmp", "tcp:443". keeps_order: whether reordering and duplicates can be seen.
+    """
+
+    name: str
+    keeps_order: bool
+
+    def send(self, sequence: int) -> int | None:
+        """Sends a probe. Returns: when it left, ns of the clock; None where the kernel refused to send it."""
+
+    def replies(self) -> Iterator[Reply]:
+        """The replies that have arrived since the last call."""
+
+    def forget(self, now_ns: int, timeout_ns: int) -> None:
+        """Gives up probes that were sent `timeout_ns` ago or earlier."""
+
+    def file(self) -> int:
+        """The descriptor that becomes readable when a reply is there."""
+
+    def close(self) -> None:
+        """Closes its sockets."""

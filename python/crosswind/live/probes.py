@@ -1,0 +1,191 @@
+"""Probes of a host: which one is sent when, and what became of each.
+
+A probe has a sequence number, from 0. It is answered where its reply came within the timeout, and lost otherwise; a
+reply after that is late and changes nothing (RFC 7680 calls the timeout the waiting time). Times are nanoseconds of
+one monotonic clock.
+"""
+
+from array import array
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from crosswind.stats.estimate import Array
+
+LOST = -1
+PENDING = -2
+"""What stands in the place of a round-trip time."""
+
+_SMOOTHING = 16
+"""RFC 3550, section 6.4.1: the gain of the interarrival jitter is 1/16."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one probe. rtt_ns: None where it was lost. ttl: of the reply, None where it is not known."""
+
+    sequence: int
+    sent_ns: int
+    rtt_ns: int | None
+    ttl: int | None = None
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What became of the probes first <= sequence < last, in the order of sending.
+
+    Attributes:
+        rtt_ns: float64, shape (decided,): round-trip times; NaN where the probe was lost. sent: all probes, those
+            without a verdict included. late, duplicates: replies after the timeout, and second ones. reordered:
+            replies that came after one with a higher number (RFC 4737).
+    """
+
+    rtt_ns: Array
+    sent: int
+    late: int
+    duplicates: int
+    reordered: int
+
+    @property
+    def answered(self) -> Array:
+        """Round-trip times, ns, shape (answered,)."""
+        return self.rtt_ns[~np.isnan(self.rtt_ns)]
+
+    @property
+    def lost(self) -> int:
+        """Probes without an answer within the timeout."""
+        return int(np.isnan(self.rtt_ns).sum())
+
+    @property
+    def delay_variation(self) -> Array:
+        """RFC 3393's IPDV: round-trip time less that of the probe before, ns; of probes that both have an answer."""
+        steps = np.diff(self.rtt_ns)
+        return steps[~np.isnan(steps)]
+
+
+class Probes:
+    """The state of all probes. Commands and replies go in, verdicts come out in the order of sending.
+
+    Args: interval_ns: between two probes. timeout_ns: how long a reply is waited for. start_ns: of the first probe.
+    """
+
+    def __init__(self, *, interval_ns: int, timeout_ns: int, start_ns: int) -> None:
+        self.interval_ns = interval_ns
+        self.timeout_ns = timeout_ns
+        self.is_sending = True
+        self.jitter_ns = 0.0
+        """RFC 3550's interarrival jitter, of round trips, in the order of arrival."""
+        self._next_send_ns = start_ns
+        self._sent_ns = array("q")
+        self._rtt_ns = array("q")
+        self._late, self._duplicates, self._reordered = bytearray(), bytearray(), bytearray()
+        self._ttl: dict[int, int | None] = {}
+        self._waiting: deque[int] = deque()
+        self._expected = 0
+        self._decided = 0
+        self._last_rtt_ns: int | None = None
+
+    @property
+    def sent(self) -> int:
+        """How many were sent."""
+        return len(self._sent_ns)
+
+    @property
+    def decided(self) -> int:
+        """All probes before this number have a verdict that `poll_verdict` has handed out."""
+        return self._decided
+
+    def next_wakeup(self) -> int | None:
+        """When to call `poll_send` or `handle_time` again; None where nothing is waited for."""
+        self._forget_decided()
+        deadline = self._sent_ns[self._waiting[0]] + self.timeout_ns if self._waiting else None
+        if not self.is_sending:
+            return deadline
+        return self._next_send_ns if deadline is None else min(deadline, self._next_send_ns)
+
+    def poll_send(self, now_ns: int) -> int | None:
+        """The number of a probe that is to be sent at once, if one is due.
+
+        Who comes late, because the machine slept, sends one probe and no burst.
+        """
+        if not self.is_sending or now_ns < self._next_send_ns:
+            return None
+        self._next_send_ns += self.interval_ns * (1 + (now_ns - self._next_send_ns) // self.interval_ns)
+        number = self.sent
+        self._sent_ns.append(now_ns)
+        self._rtt_ns.append(PENDING)
+        for marks in (self._late, self._duplicates, self._reordered):
+            marks.append(0)
+        self._waiting.append(number)
+        return number
+
+    def handle_sent(self, sequence: int, sent_ns: int) -> None:
+        """The time at which a probe really left."""
+        self._sent_ns[sequence] = sent_ns
+
+    def handle_reply(self, sequence: int, received_ns: int, ttl: int | None = None) -> None:
+        """A reply. One to a probe that was never sent is ignored. Args: ttl: of the packet, if it is known."""
+        if not 0 <= sequence < self.sent:
+            return
+        if self._rtt_ns[sequence] >= 0 or self._late[sequence]:
+            self._duplicates[sequence] = min(255, self._duplicates[sequence] + 1)
+            return
+        rtt_ns = max(0, received_ns - self._sent_ns[sequence])
+        if self._rtt_ns[sequence] == LOST or rtt_ns > self.timeout_ns:
+            self._late[sequence] = 1
+            return
+        self._rtt_ns[sequence] = rtt_ns
+        self._ttl[sequence] = ttl
+        if sequence < self._expected:
+            self._reordered[sequence] = 1
+        self._expected = max(self._expected, sequence + 1)
+        if self._last_rtt_ns is not None:
+            self.jitter_ns += (abs(rtt_ns - self._last_rtt_ns) - self.jitter_ns) / _SMOOTHING
+        self._last_rtt_ns = rtt_ns
+
+    def handle_failure(self, sequence: int) -> None:
+        """A probe that could not be sent, or that is known not to have arrived: it is lost at once."""
+        if 0 <= sequence < self.sent and self._rtt_ns[sequence] == PENDING:
+            self._rtt_ns[sequence] = LOST
+
+    def handle_time(self, now_ns: int) -> None:
+        """Gives up probes whose timeout is over. Replies that have arrived are to be handed in before."""
+        self._forget_decided()
+        while self._waiting and now_ns >= self._sent_ns[self._waiting[0]] + self.timeout_ns:
+            self.handle_failure(self._waiting.popleft())
+            self._forget_decided()
+
+    def poll_verdict(self) -> Verdict | None:
+        """The next verdict, in the order of sending."""
+        number = self._decided
+        if number == self.sent or self._rtt_ns[number] == PENDING:
+            return None
+        self._decided += 1
+        rtt_ns = self._rtt_ns[number]
+        return Verdict(number, self._sent_ns[number], None if rtt_ns == LOST else rtt_ns, self._ttl.pop(number, None))
+
+    def horizon(self, now_ns: int) -> int:
+        """The earliest time at which a probe can have been sent whose verdict is still to come."""
+        return self._sent_ns[self._decided] if self._decided < self.sent else now_ns
+
+    def pause(self) -> None:
+        """Sends nothing until `resume`."""
+        self.is_sending = False
+
+    def resume(self, now_ns: int) -> None:
+        """Goes on sending."""
+        self.is_sending = True
+        self._next_send_ns = max(self._next_send_ns, now_ns)
+
+    def between(self, first: int, last: int) -> Slice:
+        """What became of some probes so far. Those without a verdict are only counted as sent."""
+        rtt_ns = np.array(self._rtt_ns[first:last], dtype=np.float64)
+        rtt_ns = rtt_ns[rtt_ns != PENDING]
+        rtt_ns[rtt_ns == LOST] = np.nan
+        marks = (self._late, self._duplicates, self._reordered)
+        return Slice(rtt_ns, min(last, self.sent) - first, *(sum(each[first:last]) for each in marks))
+
+    def _forget_decided(self) -> None:
+        while self._waiting and self._rtt_ns[self._waiting[0]] != PENDING:
+            self._waiting.popleft()

@@ -1,0 +1,37 @@
+"""What is seen, as JSON lines of the schema crosswind.live/1 (docs/live.md)."""
+
+import json
+from typing import Any
+
+from crosswind.live.events import Event
+from crosswind.live.expectations import COMMON_ASSUMPTION, Expectation
+from crosswind.live.probes import Verdict
+from crosswind.live.summary import Summary
+from crosswind.live.watch import News, WindowReport
+
+SCHEMA = "crosswind.live/1"
+
+
+def json_line(news: News, start_ns: int, *, with_probes: bool) -> str | None:
+    """The line of a window, an event or a probe; None for a probe where they are not asked for."""
+    if isinstance(news, WindowReport):
+        times = {"start_ns": news.window.start_ns - start_ns, "end_ns": news.window.end_ns - start_ns}
+        return line("window", {**times, **news.summary.as_dict()})
+    if isinstance(news, Event):
+        return line("event", {"event": news.kind, "at_ns": news.at_ns - start_ns, "text": news.text, **news.values})
+    assert isinstance(news, Verdict)
+    if not with_probes:
+        return None
+    numbers = {"sequence": news.sequence, "sent_ns": news.sent_ns - start_ns, "rtt_ns": news.rtt_ns, "ttl": news.ttl}
+    return line("probe", numbers)
+
+
+def end_line(summary: Summary, expectations: list[Expectation], thresholds: list[dict[str, Any]], time_ns: int) -> str:
+    """The last line: the whole time, what TCP can get, and what became of the thresholds."""
+    tcp = {"assumption": COMMON_ASSUMPTION, "models": [each.as_dict() for each in expectations]}
+    return line("end", {"time_ns": time_ns, **summary.as_dict(), "tcp": tcp, "thresholds": thresholds})
+
+
+def line(kind: str, values: dict[str, Any]) -> str:
+    """One line. Args: kind: its type."""
+    return json.dumps({"schema": SCHEMA, "type": kind, **values}, ensure_ascii=False, allow_nan=False)

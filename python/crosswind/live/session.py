@@ -1,0 +1,129 @@
+"""The loop between a host, a watch and whoever looks: it waits, sends, reads, and hands on what is new."""
+
+import os
+import select
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from crosswind.live.probe import Probe
+from crosswind.live.watch import News, Watch
+
+_MILLISECOND_NS = 10**6
+
+
+class Session:
+    """Probes a host until its time is over or `stop` is called.
+
+    Args:
+        clock: monotonic, ns. end_ns: when the last probe may be sent; None: never ends by itself.
+        show: is handed everything that is new. refresh: is called every `refresh_ns`; None: never.
+        inputs: descriptors, and what is called when one of them is readable.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        probe: Probe,
+        *,
+        clock: Callable[[], int],
+        end_ns: int | None,
+        show: Callable[[News], None],
+        refresh: Callable[[int], None] | None = None,
+        refresh_ns: int = 250 * _MILLISECOND_NS,
+        inputs: Mapping[int, Callable[[], None]] | None = None,
+    ) -> None:
+        self.watch = watch
+        self._probe, self._clock, self._end_ns, self._show = probe, clock, end_ns, show
+        self._refresh, self._refresh_ns = refresh, refresh_ns
+        self._inputs = dict(inputs or {})
+        self._next_refresh_ns = watch.start_ns
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Ends it: probes that are under way are not waited for, and have no verdict."""
+        self._is_stopped = True
+
+    def run(self) -> int:
+        """Probes. Returns: when it ended, ns of the clock."""
+        with _woken_by_signals(self.stop) as woken:
+            inputs = {**self._inputs, woken: lambda: os.read(woken, 64), self._probe.file(): self._read}
+            waiting = select.poll()
+            for file in inputs:
+                waiting.register(file, select.POLLIN)
+            while not self._is_over():
+                self._send()
+                for file, _ in waiting.poll(self._wait_ms()):
+                    inputs[file]()
+                self._advance()
+        now_ns = self._clock()
+        self._tell(self.watch.close(now_ns))
+        return now_ns
+
+    def _is_over(self) -> bool:
+        if self._is_stopped:
+            return True
+        if self._end_ns is None or self._clock() < self._end_ns:
+            return False
+        self.watch.probes.pause()
+        return self.watch.is_settled
+
+    def _send(self) -> None:
+        if self._end_ns is not None and self._clock() >= self._end_ns:
+            return
+        sequence = self.watch.probes.poll_send(self._clock())
+        if sequence is None:
+            return
+        sent_ns = self._probe.send(sequence)
+        if sent_ns is None:
+            self.watch.probes.handle_failure(sequence)
+        else:
+            self.watch.probes.handle_sent(sequence, sent_ns)
+
+    def _read(self) -> None:
+        for reply in self._probe.replies():
+            self.watch.probes.handle_reply(reply.sequence, reply.received_ns, reply.ttl)
+
+    def _advance(self) -> None:
+        now_ns = self._clock()
+        self._read()
+        self._tell(self.watch.handle_time(now_ns))
+        self._probe.forget(now_ns, self.watch.probes.timeout_ns)
+        if self._refresh is not None and now_ns >= self._next_refresh_ns:
+            self._refresh(now_ns)
+            self._next_refresh_ns = self._clock() + self._refresh_ns
+
+    def _tell(self, news: Iterable[News]) -> None:
+        for each in news:
+            self._show(each)
+
+    def _wait_ms(self) -> float:
+        """Until the next thing is due, rounded up so that the loop does not turn for nothing."""
+        due = [self.watch.probes.next_wakeup(), self._end_ns]
+        if self._refresh is not None:
+            due.append(self._next_refresh_ns)
+        now_ns = self._clock()
+        known = [each for each in due if each is not None and each > now_ns]
+        if any(each is not None and each <= now_ns for each in due[:1]):
+            return 0
+        return max(0, -((now_ns - min(known)) // _MILLISECOND_NS)) if known else 1000
+
+
+@contextmanager
+def _woken_by_signals(stop: Callable[[], None]) -> Iterator[int]:
+    """Has SIGINT and SIGTERM call `stop`, and a descriptor become readable then."""
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def handle(*_: object) -> None:
+        stop()
+        os.write(writing, b"\0")
+
+    before = [signal.signal(number, handle) for number in signals]
+    try:
+        yield reading
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
+        os.close(reading)
+        os.close(writing)

@@ -1,0 +1,119 @@
+"""What is said of some probes: loss and round-trip time with their intervals, jitter, reordering, duplicates.
+
+Neighbouring probes are not independent: losses come in bursts, queues fill and drain. So the probes are divided into 20
+blocks, one after another, and the intervals rest on how these differ, as those of a study rest on its repetitions
+(docs/statistics.md). Fewer than 40 probes are taken one by one.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from crosswind.live.probes import Slice
+from crosswind.stats.design import TAIL_VALUES, quantile_name
+from crosswind.stats.estimate import Array, Estimate
+from crosswind.stats.quantile import quantile_interval, quantile_size
+from crosswind.stats.share import Share, share_interval
+from crosswind.stats.units import Integers, Units
+
+BLOCKS = 20
+FEWEST_FOR_BLOCKS = 2 * BLOCKS
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Some probes. Times are ns.
+
+    Attributes:
+        sent, lost, answered, late: probes. duplicates, reordered: replies; None where they cannot be seen.
+        loss: share of lost ones among those with a verdict; None where there is none. median, p95: of the round-trip
+            time; None without an answer. smallest, largest: the extremes.
+        jitter_ns: RFC 3550's interarrival jitter at the end. variation_p95_ns: 95 % of RFC 3393's delay variations are
+            at most this large in size; None without two answers in a row.
+    """
+
+    sent: int
+    lost: int
+    answered: int
+    late: int
+    duplicates: int | None
+    reordered: int | None
+    loss: Estimate | None
+    median: Estimate | None
+    p95: Estimate | None
+    smallest_ns: float | None
+    largest_ns: float | None
+    jitter_ns: float | None
+    variation_p95_ns: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        plain = {key: value for key, value in vars(self).items() if not isinstance(value, Estimate)}
+        return plain | {key: estimate_as_dict(getattr(self, key)) for key in ("loss", "median", "p95")}
+
+
+def summary_of(part: Slice, *, jitter_ns: float, keeps_order: bool) -> Summary:
+    """What is said of a part of the probes."""
+    answered = part.answered
+    variation = np.abs(part.delay_variation)
+    return Summary(
+        sent=part.sent,
+        lost=part.lost,
+        answered=answered.size,
+        late=part.late,
+        duplicates=part.duplicates if keeps_order else None,
+        reordered=part.reordered if keeps_order else None,
+        loss=loss_of(part),
+        median=quantile_of_rtt(answered, 0.5),
+        p95=quantile_of_rtt(answered, 0.95),
+        smallest_ns=float(answered.min()) if answered.size else None,
+        largest_ns=float(answered.max()) if answered.size else None,
+        jitter_ns=jitter_ns if answered.size > 1 else None,
+        variation_p95_ns=float(np.quantile(variation, 0.95)) if variation.size else None,
+    )
+
+
+def loss_of(part: Slice, *, level: float = 0.95) -> Estimate | None:
+    """The share of lost probes; None where no probe has a verdict."""
+    n = part.rtt_ns.size
+    if not n:
+        return None
+    lost, member = np.isnan(part.rtt_ns).astype(np.float64), _members(n)
+    share = Share.of(np.bincount(member, weights=lost), np.bincount(member))
+    return _of_probes(share_interval(share, level=level), "an interval of a share", 3)
+
+
+def quantile_of_rtt(answered: Array, q: float, *, level: float = 0.95) -> Estimate | None:
+    """A quantile of the round-trip time, ns; None without an answer. Args: answered: shape (n,), as they were sent."""
+    if not answered.size:
+        return None
+    units = Units.of(answered, _members(answered.size))
+    needed = quantile_size(q, level=level)
+    if needed >= FEWEST_FOR_BLOCKS or units.count < units.n:
+        needed = math.ceil(TAIL_VALUES / min(q, 1 - q))
+    found = quantile_interval(units, q, unit="ns", level=level)
+    return _of_probes(found, f"an interval of {quantile_name(q)}", needed)
+
+
+def estimate_as_dict(estimate: Estimate | None) -> dict[str, Any] | None:
+    """An estimate as plain data, without what is the same for all."""
+    if estimate is None:
+        return None
+    names = ("value", "low", "high", "n", "level", "method", "reason")
+    return {name: getattr(estimate, name) for name in names}
+
+
+def _members(n: int) -> Integers:
+    """The block of each of n probes."""
+    numbers = np.arange(n, dtype=np.int64)
+    return numbers if n < FEWEST_FOR_BLOCKS else numbers * BLOCKS // n
+
+
+def _of_probes(estimate: Estimate, what: str, needed: int) -> Estimate:
+    """An estimate whose reason counts probes: those of the statistics count repetitions, which are blocks here."""
+    if estimate.reason is None or estimate.n >= needed:
+        return estimate
+    more = needed - estimate.n
+    return replace(estimate, reason=f"{what} needs {needed} probes, there are {estimate.n}: {more} more")

@@ -1,0 +1,139 @@
+"""`--fail-if`: what loss or round-trip time must not exceed, judged at the end over the whole time.
+
+A threshold is written as those of studies are, and decided in the same way, by the interval: it fails where the whole
+interval is beyond the bound, passes where the whole interval is on the other side, and otherwise nobody can tell.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.analysis.claims import ALPHA, Range
+from crosswind.analysis.result import Interval, ThresholdCell, ThresholdResult, ThresholdVerdict
+from crosswind.analysis.thresholds import FOR_POWER, VERDICTS
+from crosswind.errors import UsageError
+from crosswind.live.probes import Slice
+from crosswind.live.summary import loss_of, quantile_of_rtt
+from crosswind.quantities import SHARE, TIME, Unit
+from crosswind.report.text import thresholds as words
+from crosswind.report.text.format import count
+from crosswind.stats import refused
+from crosswind.stats.sample_size import MOST
+
+_TEXT = re.compile(
+    r"(?:(?P<loss>loss|share ?\( ?lost ?\))|(?P<statistic>\w+) ?\( ?rtt ?\)) *(?P<sign>[<>]=?) *"
+    r"(?P<number>[0-9]{1,15}(?:\.[0-9]{1,15})?) ?(?P<unit>\S*)"
+)
+_QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
+_HINT = 'as "loss > 1%" or "p95(rtt) > 200ms"; of rtt there are median, p95 and p99'
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """When it fails. q: quantile of the round-trip time, None for loss. bound: share or ns. Others: as in studies."""
+
+    text: str
+    q: float | None
+    bound: float
+    above: bool
+    at_bound: bool
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the bound."""
+        return SHARE if self.q is None else TIME
+
+
+def parse_threshold(text: str) -> Threshold:
+    """Reads one. Raises: UsageError."""
+    plain = " ".join(text.split())
+    found = _TEXT.fullmatch(plain)
+    if found is None:
+        raise UsageError(f"--fail-if {text!r} is not a threshold", hint=_HINT)
+    statistic = found["statistic"]
+    if statistic is not None and statistic not in _QUANTILES:
+        raise UsageError(f"--fail-if {text!r}: rtt has no {statistic}", hint=_HINT)
+    scales = (TIME if statistic else SHARE).scales
+    unit = found["unit"] or ("" if statistic else "1")
+    if unit not in scales and float(found["number"]) != 0:
+        known = ", ".join(name for name in scales if name != "1")
+        raise UsageError(f"--fail-if {text!r}: {unit!r} is no unit of it", hint=f"a number and one of {known}")
+    sign = found["sign"]
+    return Threshold(
+        text=plain,
+        q=_QUANTILES[statistic] if statistic else None,
+        bound=float(found["number"]) * scales.get(unit, 1.0),
+        above=sign.startswith(">"),
+        at_bound=sign.endswith("="),
+    )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of a threshold. needed: how many more probes would probably tell; None where nobody knows."""
+
+    threshold: Threshold
+    value: Interval
+    verdict: ThresholdVerdict
+    needed: int | None
+
+    @property
+    def sentence(self) -> str:
+        """In words, as a report of a study has it."""
+        threshold = self.threshold
+        cell = ThresholdCell(cell=0, levels={}, value=self.value, verdict=self.verdict, needed=self.needed)
+        result = ThresholdResult(
+            fail_if=threshold.text, metric="rtt", statistic="", unit=threshold.unit.name, bound=threshold.bound,
+            above=threshold.above, at_bound=threshold.at_bound, verdict=self.verdict, cells=[cell], reason=None,
+            note=None,
+        )  # fmt: skip
+        what = "loss" if threshold.q is None else f"{threshold.text.partition('(')[0]} of the round-trip time"
+        says = f"{words.VERDICTS[self.verdict]}: fail if {threshold.text}"
+        text = words.value_text(result, cell)
+        return f"{says}: {what} is {text}, {count(self.value.n)} probes{self._why}."
+
+    @property
+    def _why(self) -> str:
+        if self.verdict != "cannot tell":
+            return ""
+        if self.needed is not None:
+            return f"; about {count(self.needed)} more would tell"
+        return f"; {self.value.reason}" if self.value.reason else ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        value = self.value.model_dump(include={"value", "low", "high", "n", "level", "method", "reason"})
+        return {"fail_if": self.threshold.text, "verdict": self.verdict, "needed": self.needed, **value}
+
+
+def judge(thresholds: list[Threshold], part: Slice) -> list[Judged]:
+    """Judges thresholds together: each fails at the level 1 - 0.05 / how many there are (Bonferroni)."""
+    return [_judge(threshold, part, len(thresholds)) for threshold in thresholds]
+
+
+def _judge(threshold: Threshold, part: Slice, number: int) -> Judged:
+    low, high = (None, threshold.bound) if threshold.above else (threshold.bound, None)
+    value, corrected = (_value(threshold, part, 1 - ALPHA / parts) for parts in (1, number))
+    verdict = VERDICTS[Range(low, high, is_open=threshold.at_bound).verdict(value, corrected)]
+    return Judged(threshold, value, verdict, _needed(threshold, value) if verdict == "cannot tell" else None)
+
+
+def _value(threshold: Threshold, part: Slice, level: float) -> Interval:
+    if threshold.q is None:
+        found = loss_of(part, level=level)
+    else:
+        found = quantile_of_rtt(part.answered, threshold.q, level=level)
+    return Interval.of(found or refused("there was no answer", n=0, level=level, unit=threshold.unit.name))
+
+
+def _needed(threshold: Threshold, value: Interval) -> int | None:
+    """More probes that would decide it with a probability of 80 %, if its value is the true one."""
+    if value.value is None:
+        return None
+    end = value.low if value.value > threshold.bound else value.high
+    distance = abs(value.value - threshold.bound)
+    if end is None or distance == 0:
+        return None
+    needed = value.n * (FOR_POWER * abs(value.value - end) / distance) ** 2
+    return None if needed >= MOST else max(1, math.ceil(needed) - value.n)

@@ -1,0 +1,89 @@
+"""Everything that is known of a host: probes, their windows, and what happens. No clock is read here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from crosswind.live.events import Event, Outages, Routes, Steps
+from crosswind.live.probes import Probes, Verdict
+from crosswind.live.summary import Summary, summary_of
+from crosswind.live.windows import Window, Windows
+
+
+@dataclass(frozen=True)
+class WindowReport:
+    """A window that is over, and what is said of its probes."""
+
+    window: Window
+    summary: Summary
+
+
+News = Verdict | WindowReport | Event
+
+
+class Watch:
+    """Args: as of Probes and Windows. outage: how many losses in a row are one. keeps_order: as of Probe."""
+
+    def __init__(
+        self, *, interval_ns: int, timeout_ns: int, window_ns: int, start_ns: int, outage: int, keeps_order: bool
+    ) -> None:
+        self.start_ns = start_ns
+        self.keeps_order = keeps_order
+        self.probes = Probes(interval_ns=interval_ns, timeout_ns=timeout_ns, start_ns=start_ns)
+        self.windows = Windows(length_ns=window_ns, start_ns=start_ns)
+        self._outages, self._routes, self._steps = Outages(least=outage), Routes(), Steps()
+        self._answered = 0
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether the host ever did."""
+        return self._answered > 0
+
+    @property
+    def is_out(self) -> bool:
+        """Whether there is an outage now."""
+        return self._outages.is_out
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every probe that was sent has a verdict."""
+        return self.probes.decided == self.probes.sent
+
+    def handle_time(self, now_ns: int) -> Iterator[News]:
+        """What is new at a time, in order. Replies that have arrived are to be handed to `probes` before."""
+        self.probes.handle_time(now_ns)
+        while (verdict := self.probes.poll_verdict()) is not None:
+            yield from self._of_window(self.windows.handle_verdict(verdict))
+            self._answered += verdict.rtt_ns is not None
+            yield verdict
+            yield from filter(None, (self._outages.handle_verdict(verdict), self._routes.handle_verdict(verdict)))
+        yield from self._of_window(self.windows.poll_window(self.probes.horizon(now_ns)))
+
+    def change_window(self, length_ns: int, now_ns: int) -> Iterator[News]:
+        """Windows of another length from now on."""
+        yield from self._of_window(self.windows.change_length(length_ns, now_ns))
+
+    def close(self, now_ns: int) -> Iterator[News]:
+        """The last window, cut off."""
+        yield from self._of_window(self.windows.close(now_ns))
+
+    def current(self) -> Summary:
+        """The window that is going on."""
+        return self._summary(self.windows.first, self.probes.sent)
+
+    def total(self) -> Summary:
+        """All probes so far."""
+        return self._summary(0, self.probes.sent)
+
+    def _of_window(self, window: Window | None) -> Iterator[News]:
+        if window is None:
+            return
+        summary = self._summary(window.first, window.last)
+        yield WindowReport(window, summary)
+        if summary.median is not None:
+            step = self._steps.handle_median(summary.median, window.start_ns)
+            if step is not None:
+                yield step
+
+    def _summary(self, first: int, last: int) -> Summary:
+        part = self.probes.between(first, last)
+        return summary_of(part, jitter_ns=self.probes.jitter_ns, keeps_order=self.keeps_order)
