@@ -37,7 +37,7 @@ def threshold_sentences(thresholds: Sequence[ThresholdResult]) -> list[tuple[Thr
 
 
 def decisive(threshold: ThresholdResult) -> ThresholdCell | None:
-    """Of the cells with the threshold's verdict, the one that is farthest beyond the bound, or nearest to it."""
+    """Of the cells with the threshold's verdict, the one that reaches farthest beyond the bound, or nearest to it."""
     own = [cell for cell in threshold.cells if cell.verdict == threshold.verdict]
     return max(own, key=lambda cell: _beyond(threshold, cell), default=None)
 
@@ -95,7 +95,10 @@ _TALLY = {"pass": "pass", "fail": "fail", "cannot tell": "cannot tell"}
 
 
 def _beyond(threshold: ThresholdResult, cell: ThresholdCell) -> float:
-    value = cell.value.value if cell.value.value is not None else cell.value.low
-    if value is None:
+    """How far the interval of a cell reaches beyond the bound; negative where it stays within."""
+    value = cell.value
+    end = value.high if threshold.above else value.low
+    reached = next((number for number in (end, value.value, value.low) if number is not None), None)
+    if reached is None:
         return -math.inf
-    return value - threshold.bound if threshold.above else threshold.bound - value
+    return reached - threshold.bound if threshold.above else threshold.bound - reached
