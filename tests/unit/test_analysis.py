@@ -296,7 +296,7 @@ def test_a_published_number_outside_our_interval_with_and_without_its_own() -> N
 
 def test_a_published_number_without_one_of_ours() -> None:
     assert published(PUBLISHED, [20 * MS] * 3).remark == (
-        "ours is 1 times theirs; an interval of a mean needs 3 repetitions, there is 1: 2 more"
+        "ours is as much as theirs; an interval of a mean needs 3 repetitions, there is 1: 2 more"
     )
     assert published(PUBLISHED | {"metric": "goodput"}, [20 * MS] * 30).remark == "this cell has no such metric"
     missing = published(PUBLISHED | {"levels": {"path.delay": "30ms"}}, [20 * MS] * 30)

@@ -52,7 +52,7 @@ def test_an_axis_of_ratios_reaches_twice_as_far_as_the_ratios() -> None:
 def test_a_ratio_of_almost_nothing_does_not_stretch_the_axis_without_end() -> None:
     shown = [row(1e-7, 1e-7, 1e-7)]
     (drawn,) = (each for each in data_of(ratio_forest(shown, METRICS["rtt"])) if "verdict" in each)
-    assert (drawn["value"], cut_note(shown) != "") == (1e-4, True)
+    assert (drawn["value"], cut_note(shown) != "") == (1e-5, True)
 
 
 def test_verdicts_have_colours_of_their_own() -> None:

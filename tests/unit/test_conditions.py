@@ -68,6 +68,11 @@ def test_a_workload_names_what_differs_from_its_defaults() -> None:
     assert both["Workload"] == "echo, transport tcp, size 1B or 100kB, connection kept or new"
 
 
+def test_what_a_rate_counts_is_said_of_the_rate() -> None:
+    counted = {way: own | {"rate_bps": 1_000_000, "count": "ethernet"} for way, own in path().items()}
+    assert "rate counts ethernet" in lines(measured([counted]))["Path"]
+
+
 def test_a_rate_of_messages_is_none_of_a_link() -> None:
     steady = ECHO | {"mode": "open", "rate_per_s": 5.0}
     assert "rate 5 a second" in lines(measured([path()], workloads=[steady]))["Workload"]

@@ -34,7 +34,7 @@ from crosswind.report.tables.fits import fit_tables
 from crosswind.report.tables.metrics import metric_table, why_no_interval
 from crosswind.report.tables.reasons import merged
 from crosswind.report.tables.trust import trust_tables
-from crosswind.report.text.format import interval, number, quantity, scale_of
+from crosswind.report.text.format import interval, number, quantity, scale_of, with_unit
 from crosswind.report.text.headline import Trust, Verdict, sentences, verdict
 from crosswind.report.text.terminal import render as render_text
 from crosswind.stats.design import quantile_shortage
@@ -170,6 +170,20 @@ def test_exchanges_of_a_repetition_that_failed_as_a_whole_are_not_counted_and_th
     assert sentences(analyse(made))[-2] == (
         "1 cell, 2 repetitions, 20 exchanges, none of them failed; repetitions that failed as a whole have none."
     )
+
+
+def test_the_page_says_once_that_a_run_is_incomplete() -> None:
+    whole = record(run(0, echoes(RTTS[:20])), planned=3)
+    text = render(whole, analyse(whole))
+    assert "Incomplete: 1 of 3 repetitions were executed" in text
+    assert "run is incomplete" not in text.lower()
+    failed = record(run(0, None), planned=3)
+    assert "The run is incomplete: 1 of 3 repetitions were executed." in render(failed, analyse(failed))
+
+
+def test_the_unit_of_an_exact_number_stands_before_the_word() -> None:
+    assert with_unit("20 exact", "ms") == "20 ms exact"
+    assert with_unit("20.1 [20.0, 20.2]", "ms") == "20.1 [20.0, 20.2] ms"
 
 
 def test_limits_of_numbers_are_soft_and_words_in_parentheses_are_not() -> None:

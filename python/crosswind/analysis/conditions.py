@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,8 @@ from crosswind.catalog import Key, KeyType, Unit, catalog
 from crosswind.record import RunRecord
 from crosswind.units import Queue, format_duration, format_probability, format_queue, format_rate, format_size
 
+_NAMES = {"count": "rate counts"}
+"""Names of settings of a path that say nothing beside others: of what the rate and a queue count the bytes."""
 _CHOSEN_ELSEWHERE = ("clock", "kernel")
 """Host settings that conditions have a place of their own for."""
 
@@ -40,7 +43,7 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
 
 def _path(paths: Sequence[Mapping[str, Any]]) -> list[PathConditions]:
     """Both directions, as one where every cell has the same in both."""
-    keys = catalog().direction_keys
+    keys = [replace(key, study=_NAMES.get(key.study, key.study)) for key in catalog().direction_keys]
     forward, reverse = ([own.get(way) or {} for own in paths] for way in ("forward", "reverse"))
     if forward == reverse:
         return [PathConditions(direction="each way", settings=_settings(keys, forward))]

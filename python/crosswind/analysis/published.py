@@ -104,5 +104,7 @@ def _exact_remark(theirs: float, ci: float | None, ours: float) -> str:
 
 
 def _times(ratio: float) -> str:
-    """A ratio in words: "1.03 times theirs", below a tenth "1/100 of theirs"."""
+    """A ratio in words: "1.03 times theirs", "as much as theirs", below a tenth "1/100 of theirs"."""
+    if 0.995 <= ratio < 1.005:
+        return "as much as theirs"
     return f"{ratio:.3g} times theirs" if not 0 < ratio < 0.1 else f"1/{1 / ratio:.0f} of theirs"

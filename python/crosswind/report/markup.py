@@ -15,6 +15,7 @@ from crosswind.report.tables.table import Column, Kind, Shown, Table
 from crosswind.report.text.answers import answer_sentence, answered
 from crosswind.report.text.format import EXACT, NOT_MEASURED
 from crosswind.report.text.headline import Trust, sentences, verdict
+from crosswind.report.text.sentences import sentence
 from crosswind.report.text.thresholds import threshold_sentences
 
 _SCROLLING_ROWS = 30  # a longer table scrolls in its place
@@ -41,7 +42,9 @@ class Markup:
     def head(self, result: Result) -> str:
         """Title, whether to trust it, and what it says."""
         found = verdict(result)
-        lines = [*sentences(result), *result.warnings]
+        # That a run is incomplete is the banner's, unless that says something worse.
+        said_above = found.trust is Trust.DOUBTFUL and not result.complete
+        lines = [*sentences(result), *([] if said_above else map(sentence, result.warnings))]
         answers = "".join(_answer(answer) for answer in answered(result))
         limits = "".join(_threshold(*said) for said in threshold_sentences(result.thresholds))
         return self.header(

@@ -189,7 +189,7 @@ def _x(figure: Figure) -> alt.X:
         return alt.X("x:O", title=figure.x_title, sort=order, axis=alt.Axis(labelAngle=angle, labelLimit=0))
     places = sorted({point.x for point in figure.points})
     log = figure.x_unit == "bytes"
-    ticks: dict[str, Any] = {"labelOverlap": True} | ({"format": "~s"} if log else {})
+    ticks: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 4} | ({"format": "~s"} if log else {})
     ticks |= {"values": places} if len(places) <= _MAX_TICKS else {"tickCount": 6}
     title = f"{figure.x_title}, {figure.x_unit}{', log scale' if log else ''}"
     return alt.X("x:Q", title=title, scale=alt.Scale(type=scale_type(log=log), nice=False, padding=12), axis=ticks)

@@ -26,7 +26,7 @@ _COLOURS = {
 _OTHER = PALETTE[3]
 HOW_TO_READ = "Mark and line: the ratio and its 95 % interval, where there is one; dashed: no difference."
 _SHAPES = ("circle", "diamond", "square", "triangle-up", "cross")
-_WIDEST = 1e4
+_WIDEST = 1e5
 """A ratio beyond this is drawn there, for a logarithmic axis has no place for 0 and infinity."""
 _CUT = "What goes on beyond the axis ends at its edge."
 

@@ -21,6 +21,7 @@ from crosswind.report.text.format import (
     p_value,
     plural_of,
     scale_of,
+    with_unit,
 )
 
 MAX_ROWS = 60
@@ -116,7 +117,7 @@ def _row(comparison: LevelComparison, beside: Sequence[str]) -> list[str]:
         METRICS[comparison.metric].title,
         f"{factor_and_level(comparison.factor, comparison.other)} against {level_text(comparison.reference)}",
         levels(comparison.fixed) if comparison.fixed else NOTHING,
-        f"{interval(comparison.difference, divisor)} {unit}",
+        with_unit(interval(comparison.difference, divisor), unit),
         interval(comparison.ratio),
         interval(comparison.cliffs_delta),
         _p(comparison),

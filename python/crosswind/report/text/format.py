@@ -121,8 +121,11 @@ def bound(estimate: "Interval", divisor: float = 1.0, *, finest: int = MOST_DECI
 
 
 def with_unit(text: str, unit: str) -> str:
-    """A number and its unit; where there is no number a dash alone."""
-    return text if text == NOTHING else f"{text} {unit}".rstrip()
+    """A number and its unit, which stands before the word for an exact one; where there is no number a dash alone."""
+    if text == NOTHING:
+        return text
+    bare = text.removesuffix(f" {EXACT}")
+    return f"{bare} {unit}".rstrip() + text[len(bare) :]
 
 
 def observed(extremes: tuple[float, float] | None, divisor: float = 1.0) -> str:
