@@ -92,6 +92,16 @@ def test_output_without_end_is_bounded(execute: Exec) -> None:
     assert ended.status == 128 + signal.SIGXFSZ
 
 
+def test_a_reader_that_leaves_does_not_change_the_status(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    requires_kernel()
+    crosswind = Cli(tmp_path, capfd)
+    script = "head -c 1000000 /dev/zero; exit 3"
+    process = crosswind.start("exec", "--clock", "virtual", "--", "sh", "-c", script)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait() == 3
+
+
 def test_without_root_and_without_a_clock_it_runs_in_virtual_time(everyone: Everyone) -> None:
     command = ["-m", "crosswind", "exec", "--delay", "10ms", "--", requires("ping"), "-n", "-c", "1", "{address}"]
     done = everyone.run(NOBODY, *command)

@@ -53,12 +53,13 @@ class ClientStreams:
 
 @contextmanager
 def own_streams(*, has_jobs: bool) -> Iterator[ClientStreams]:
-    """The standard streams of this process for clients, one after another; one that is closed is /dev/null to them.
+    """The standard streams of this process for clients, one after another.
 
     Args: has_jobs: whether clients are shells. Of any other program, nobody would notice that a key has stopped it, and
         nobody could have it go on: it is started with that signal ignored.
     """
-    copies = [_copy(number) for number in range(3)]
+    # From 3 on: a process that is started gets its own in the first three.
+    copies = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3) for number in range(3)]
     terminal = next((copy for copy in copies if _holds_terminal(copy)), None)
     state = None
     if terminal is not None:
@@ -73,15 +74,6 @@ def own_streams(*, has_jobs: bool) -> Iterator[ClientStreams]:
         signal.signal(signal.SIGTSTP, stops)
         for copy in copies:
             os.close(copy)
-
-
-def _copy(number: int) -> int:
-    """A copy of a stream, from 3 on: a process that is started gets its own in the first three."""
-    try:
-        os.fstat(number)
-    except OSError:
-        return os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3)
 
 
 def _holds_terminal(number: int) -> bool:

@@ -14,6 +14,7 @@ import click
 
 from crosswind.cell.streams import own_streams
 from crosswind.cli.settings import option_name, options, options_of
+from crosswind.cli.standard_output import discard_output
 from crosswind.errors import DiskError, EngineError, UsageError
 from crosswind.programs import INTERRUPTED, NotRunError, Programs, study_of
 
@@ -132,8 +133,11 @@ def split_server(server: str | None) -> list[str] | None:
 
 
 def _pass_on(part: Path) -> None:
-    """Writes what a client in virtual time has written to its files."""
+    """Writes what a client in virtual time has written to its files. A reader that leaves changes nothing else."""
     for name, stream in (("client.out", sys.stdout), ("client.err", sys.stderr)):
-        with suppress(FileNotFoundError, BrokenPipeError), (part / name).open("rb") as file:
-            shutil.copyfileobj(file, stream.buffer)
-            stream.flush()
+        try:
+            with suppress(FileNotFoundError), (part / name).open("rb") as file:
+                shutil.copyfileobj(file, stream.buffer)
+                stream.flush()
+        except BrokenPipeError:
+            discard_output()
