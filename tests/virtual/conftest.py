@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import missing, requires_binary
+from conftest import ROOT, missing, requires_binary
 from crosswind.cell.guests import Template
-from crosswind.cell.kernels import Kernel, find_kernel
+from crosswind.cell.kernels import Kernel, find_kernel, kernels_directory
 from crosswind.errors import EngineError
 from virtual.everyone import Everyone, for_everyone
 from virtual.lab import VirtualCells
@@ -28,6 +28,17 @@ def template() -> Iterator[Template]:
     template = Template(requires_kernel(), requires_binary())
     yield template
     template.close()
+
+
+@pytest.fixture
+def plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a pytest of its own find Crosswind, its plugin and the kernel.
+
+    It comes before `pytester`, which gives the user another home.
+    """
+    requires_kernel()
+    monkeypatch.setenv("CROSSWIND_KERNELS", str(kernels_directory()))
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT / 'python'}:{ROOT / 'packaging' / 'pytest-crosswind'}")
 
 
 @pytest.fixture

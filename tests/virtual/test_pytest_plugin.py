@@ -6,10 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
-from crosswind.cell.kernels import kernels_directory
-from virtual.conftest import requires_kernel
-
 PEERS = """
 import asyncio, socket, time
 
@@ -58,18 +54,8 @@ from peers import *
 
 
 @pytest.fixture
-def kernels() -> Path:
-    """Where the kernels of virtual time are. To be asked before pytester gives the user another home."""
-    requires_kernel()
-    return kernels_directory()
-
-
-@pytest.fixture
-def run(kernels: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(plugin: None, pytester: pytest.Pytester) -> Run:
     """Runs the tests of a text, which find the functions above in `peers`, in a pytest with the plugin."""
-    monkeypatch.setenv("CROSSWIND_KERNELS", str(kernels))
-    places = (ROOT / "python", ROOT / "packaging" / "pytest-crosswind")
-    monkeypatch.setenv("PYTHONPATH", ":".join(map(str, places)))
     pytester.makepyfile(peers=PEERS)
 
     def run_tests(text: str, *options: str) -> pytest.RunResult:
