@@ -1,5 +1,6 @@
 """Cells in virtual time: one at a time on each processor, each on a fresh copy of a kernel that was booted once."""
 
+import os
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,10 @@ class VirtualQueue:
         self, missing: Iterable[PlannedCell], *, processors: Sequence[int], binary: Path, jobs: int | None = None
     ) -> None:
         self._ready = deque(missing)
-        self._free = deque(list(processors)[:jobs])
+        # Several processes that run few cells each at the same time should not all take the same processors.
+        own = deque(processors)
+        own.rotate(os.getpid())
+        self._free = deque(list(own)[:jobs])
         self._binary = binary
         self._templates: dict[tuple[str | None, int], Template] = {}
 
