@@ -32,12 +32,13 @@ def template() -> Iterator[Template]:
 
 @pytest.fixture
 def plugin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets a pytest of its own find Crosswind, its plugin and the kernel.
+    """Lets a pytest of its own find Crosswind, its plugin and the kernel, and load no plugin but those it is told to.
 
     It comes before `pytester`, which gives the user another home.
     """
     requires_kernel()
     monkeypatch.setenv("CROSSWIND_KERNELS", str(kernels_directory()))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTHONPATH", f"{ROOT / 'python'}:{ROOT / 'packaging' / 'pytest-crosswind'}")
 
 

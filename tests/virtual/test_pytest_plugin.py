@@ -248,7 +248,7 @@ def test_drops(net, request):
 """
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "xdist"])
+@pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n", "2")], ids=["one process", "xdist"])
 def test_a_marker_sets_factors(run: Run, options: tuple[str, ...]) -> None:
     result = run(FACTORS, *options)
     passes(result, 4)
