@@ -37,7 +37,7 @@ def test_round_trips_and_losses_are_those_of_the_path(
 
 
 def live(cwd: Path, capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Runs it in virtual time. Args: arguments: of `exec`, `--`, and of `live`. Returns: its lines, and exec's summary."""
+    """Runs it in virtual time: arguments of `exec`, `--`, and of `live`. Returns: its lines, and exec's summary."""
     requires_kernel()
     place = arguments.index("--")
     watching = [

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,8 @@ from crosswind.units import UnitError, format_duration, parse_duration, parse_ra
 if TYPE_CHECKING:
     from crosswind.live.probe import Probe
     from crosswind.live.targets import Target
+    from crosswind.live.views import Subject, View
+    from crosswind.live.watch import Watch
 
 _MILLISECOND_NS = 10**6
 _SHORTEST_INTERVAL_NS = 10 * _MILLISECOND_NS
@@ -102,27 +105,24 @@ def command(
     from crosswind.live.session import Session
     from crosswind.live.targets import find_target
     from crosswind.live.thresholds import judge, parse_threshold
-    from crosswind.live.views import JsonLines, Lines, View
+    from crosswind.live.views import JsonLines, Subject, View
     from crosswind.live.watch import Watch
 
     thresholds = [parse_threshold(text) for text in fail_if]
     target = find_target(host, family=family)
-    probe = _probe(target, tcp)
-    start_ns = time.monotonic_ns()
-    watch = Watch(
-        interval_ns=interval, timeout_ns=timeout_ns, window_ns=window, start_ns=start_ns, outage=outage,
-        keeps_order=probe.keeps_order,
-    )  # fmt: skip
-    view: View
-    if as_json:
-        view = JsonLines(watch, target, probe.name, interval_ns=interval, rate_bps=rate, with_probes=with_probes)
-    else:
-        view = Lines(watch, target, probe.name, interval_ns=interval, rate_bps=rate)
-    view.begin()
-    end_ns = None if duration is None else start_ns + duration
-    session = Session(watch, probe, clock=time.monotonic_ns, end_ns=end_ns, show=view.show)
-    ended_ns = session.run()
-    probe.close()
+    with ExitStack() as opened:
+        probe = _probe(target, tcp)
+        opened.callback(probe.close)
+        start_ns = time.monotonic_ns()
+        watch = Watch(
+            interval_ns=interval, timeout_ns=timeout_ns, window_ns=window, start_ns=start_ns, outage=outage,
+            keeps_order=probe.keeps_order,
+        )  # fmt: skip
+        end_ns = None if duration is None else start_ns + duration
+        session = Session(watch, probe, clock=time.monotonic_ns, end_ns=end_ns)
+        subject = Subject(target, probe.name, interval, rate)
+        view: View = JsonLines(watch, subject, with_probes=with_probes) if as_json else _view(watch, subject)
+        ended_ns = view.run(session)
     judged = judge(thresholds, watch.probes.between(0, watch.probes.sent))
     view.end(ended_ns, judged)
     verdicts = {each.verdict for each in judged}
@@ -171,3 +171,17 @@ def _probe(target: "Target", port: int | None) -> "Probe":
     from crosswind.live.tcp_connect import TcpProbe
 
     return TcpProbe(target, port, time.monotonic_ns)
+
+
+def _view(watch: "Watch", subject: "Subject") -> "View":
+    """The display on a terminal, plain lines elsewhere."""
+    from rich.console import Console
+
+    from crosswind.live.views import Lines
+
+    console = Console()
+    if not console.is_terminal or console.is_dumb_terminal:
+        return Lines(watch, subject)
+    from crosswind.live.screen import Screen
+
+    return Screen(watch, subject, console)

@@ -23,6 +23,7 @@ _BODY = struct.Struct("!16sQ")  # whose probe it is, and its number
 _REQUEST = {socket.AF_INET: 8, socket.AF_INET6: 128}
 _REPLY = {socket.AF_INET: 0, socket.AF_INET6: 129}
 _READ_BYTES = 2048
+_READINGS = 3
 _MOST_REPLIES = 1000
 """That are read in a row, so that a flood of them does not keep probes from being sent."""
 
@@ -101,12 +102,18 @@ class IcmpProbe:
                 return
             except OSError:
                 continue  # An ICMP error about an earlier probe, which gets no answer then.
-            now_ns, wall_ns = self._clock(), self._wall_clock()
+            now_ns, wall_ns = self._both_clocks()
             sequence = sequence_of(self._target.family, packet, self._token)
             if sequence is not None:
                 age_ns, ttl = _stamp(ancillary, wall_ns)
                 is_raw = self._target.family == socket.AF_INET and packet[0] >> 4 == 4
                 yield Reply(sequence, now_ns - age_ns, packet[8] if is_raw else ttl)
+
+    def _both_clocks(self) -> tuple[int, int]:
+        """Both clocks at the same moment: of a few readings the one that nothing came in between of."""
+        readings = [(self._clock(), self._wall_clock(), self._clock()) for _ in range(_READINGS)]
+        before, wall_ns, after = min(readings, key=lambda reading: reading[2] - reading[0])
+        return (before + after) // 2, wall_ns
 
     def forget(self, now_ns: int, timeout_ns: int) -> None:
         """There is nothing to give up: late replies are told from others by their number."""

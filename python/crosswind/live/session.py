@@ -10,51 +10,54 @@ from crosswind.live.probe import Probe
 from crosswind.live.watch import News, Watch
 
 _MILLISECOND_NS = 10**6
+_LONGEST_WAIT_MS = 1000
+_REFRESH_NS = 250 * _MILLISECOND_NS
 
 
 class Session:
     """Probes a host until its time is over or `stop` is called.
 
-    Args:
-        clock: monotonic, ns. end_ns: when the last probe may be sent; None: never ends by itself.
-        show: is handed everything that is new. refresh: is called every `refresh_ns`; None: never.
-        inputs: descriptors, and what is called when one of them is readable.
+    Args: clock: monotonic, ns. end_ns: when the last probe may be sent; None: never ends by itself.
     """
 
-    def __init__(
-        self,
-        watch: Watch,
-        probe: Probe,
-        *,
-        clock: Callable[[], int],
-        end_ns: int | None,
-        show: Callable[[News], None],
-        refresh: Callable[[int], None] | None = None,
-        refresh_ns: int = 250 * _MILLISECOND_NS,
-        inputs: Mapping[int, Callable[[], None]] | None = None,
-    ) -> None:
+    def __init__(self, watch: Watch, probe: Probe, *, clock: Callable[[], int], end_ns: int | None) -> None:
         self.watch = watch
-        self._probe, self._clock, self._end_ns, self._show = probe, clock, end_ns, show
-        self._refresh, self._refresh_ns = refresh, refresh_ns
-        self._inputs = dict(inputs or {})
+        self._probe, self._clock, self._end_ns = probe, clock, end_ns
+        self._observers: list[Callable[[News], None]] = []
+        self._refresh: Callable[[int], None] | None = None
         self._next_refresh_ns = watch.start_ns
         self._is_stopped = False
+
+    def inform(self, observer: Callable[[News], None]) -> None:
+        """Has everything that is new handed to an observer."""
+        self._observers.append(observer)
 
     def stop(self) -> None:
         """Ends it: probes that are under way are not waited for, and have no verdict."""
         self._is_stopped = True
 
-    def run(self) -> int:
-        """Probes. Returns: when it ended, ns of the clock."""
+    def run(
+        self,
+        *,
+        refresh: Callable[[int], None] | None = None,
+        inputs: Mapping[int, Callable[[], object]] | None = None,
+    ) -> int:
+        """Probes. Returns: when it ended, ns of the clock.
+
+        Args:
+            refresh: is called four times a second with the time.
+            inputs: descriptors, and what is called when one of them is readable.
+        """
+        self._refresh = refresh
         with _woken_by_signals(self.stop) as woken:
-            inputs = {**self._inputs, woken: lambda: os.read(woken, 64), self._probe.file(): self._read}
+            on_input = {**(inputs or {}), woken: lambda: os.read(woken, 64), self._probe.file(): self._read}
             waiting = select.poll()
-            for file in inputs:
+            for file in on_input:
                 waiting.register(file, select.POLLIN)
             while not self._is_over():
                 self._send()
                 for file, _ in waiting.poll(self._wait_ms()):
-                    inputs[file]()
+                    on_input[file]()
                 self._advance()
         now_ns = self._clock()
         self._tell(self.watch.close(now_ns))
@@ -91,11 +94,12 @@ class Session:
         self._probe.forget(now_ns, self.watch.probes.timeout_ns)
         if self._refresh is not None and now_ns >= self._next_refresh_ns:
             self._refresh(now_ns)
-            self._next_refresh_ns = self._clock() + self._refresh_ns
+            self._next_refresh_ns = self._clock() + _REFRESH_NS
 
     def _tell(self, news: Iterable[News]) -> None:
         for each in news:
-            self._show(each)
+            for observer in self._observers:
+                observer(each)
 
     def _wait_ms(self) -> float:
         """Until the next thing is due, rounded up so that the loop does not turn for nothing."""
@@ -104,9 +108,9 @@ class Session:
             due.append(self._next_refresh_ns)
         now_ns = self._clock()
         known = [each for each in due if each is not None and each > now_ns]
-        if any(each is not None and each <= now_ns for each in due[:1]):
+        if due[0] is not None and due[0] <= now_ns:
             return 0
-        return max(0, -((now_ns - min(known)) // _MILLISECOND_NS)) if known else 1000
+        return -((now_ns - min(known)) // _MILLISECOND_NS) if known else _LONGEST_WAIT_MS
 
 
 @contextmanager

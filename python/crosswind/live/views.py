@@ -1,5 +1,6 @@
 """How a watch is shown: in plain lines, as JSON lines. `screen` is the one for terminals."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import click
@@ -7,40 +8,52 @@ import click
 from crosswind.live.expectations import Expectation, expectations_of
 from crosswind.live.lines import expectation_lines, line_of, window_text
 from crosswind.live.record import end_line, json_line, line
+from crosswind.live.session import Session
 from crosswind.live.targets import Target
 from crosswind.live.thresholds import Judged
 from crosswind.live.watch import News, Watch
+from crosswind.units import format_duration
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is watched, and how. probe: its name, "icmp". rate_bps: of the slowest link, None where nobody said."""
+
+    target: Target
+    probe: str
+    interval_ns: int
+    rate_bps: int | None
 
 
 class View(Protocol):
     """Who looks at a watch."""
 
-    def begin(self) -> None:
-        """Before the first probe."""
-
-    def show(self, news: News) -> None:
-        """Something new."""
+    def run(self, session: Session) -> int:
+        """Shows a session while it runs. Returns: when it ended, ns."""
 
     def end(self, ended_ns: int, judged: list[Judged]) -> None:
         """After the last probe. Args: judged: the thresholds."""
 
 
 class Lines:
-    """Plain lines on standard output: one for each window and each event, and a summary at the end.
+    """Plain lines on standard output: one for each window and each event, and a summary at the end."""
 
-    Args: rate_bps: of the slowest link, None where nobody said.
-    """
+    def __init__(self, watch: Watch, subject: Subject) -> None:
+        self._watch, self._subject = watch, subject
 
-    def __init__(self, watch: Watch, target: Target, probe: str, *, interval_ns: int, rate_bps: int | None) -> None:
-        self._watch, self._target, self._probe = watch, target, probe
-        self._interval_ns, self._rate_bps = interval_ns, rate_bps
+    def run(self, session: Session) -> int:
+        """Says what is probed, then a line for each window and event."""
+        click.echo(self.head)
+        session.inform(self._show)
+        return session.run()
 
-    def begin(self) -> None:
-        """Says what is probed."""
-        click.echo(f"{self._target}: {self._probe}, one probe every {self._interval_ns / 1e6:g} ms")
+    @property
+    def head(self) -> str:
+        """What is probed, and how."""
+        subject = self._subject
+        return f"{subject.target}: {subject.probe}, one probe every {format_duration(subject.interval_ns)}"
 
-    def show(self, news: News) -> None:
-        """A line for a window or an event."""
+    def _show(self, news: News) -> None:
         text = line_of(news, self._watch.start_ns)
         if text is not None:
             click.echo(text)
@@ -48,46 +61,45 @@ class Lines:
     def end(self, ended_ns: int, judged: list[Judged]) -> None:
         """The whole time, what TCP can get, and the thresholds."""
         click.echo(f"In {(ended_ns - self._watch.start_ns) / 1e9:.1f} s: {window_text(self._watch.total())}.")
-        for text in expectation_lines(expectations(self._watch, self._target, self._rate_bps)):
+        for text in expectation_lines(expectations(self._watch, self._subject)):
             click.echo(text)
         for each in judged:
             click.echo(each.sentence)
 
 
 class JsonLines:
-    """JSON lines on standard output. Args: as of Lines. with_probes: a line for each probe too."""
+    """JSON lines on standard output. Args: with_probes: a line for each probe too."""
 
-    def __init__(
-        self, watch: Watch, target: Target, probe: str, *, interval_ns: int, rate_bps: int | None, with_probes: bool
-    ) -> None:
-        self._watch, self._target, self._probe = watch, target, probe
-        self._interval_ns, self._rate_bps, self._with_probes = interval_ns, rate_bps, with_probes
+    def __init__(self, watch: Watch, subject: Subject, *, with_probes: bool) -> None:
+        self._watch, self._subject, self._with_probes = watch, subject, with_probes
 
-    def begin(self) -> None:
-        """Says what is probed."""
+    def run(self, session: Session) -> int:
+        """Says what is probed, then a line for each window and event, and for each probe where that is asked for."""
         values = {
-            "host": self._target.name,
-            "address": self._target.number,
-            "probe": self._probe,
-            "interval_ns": self._interval_ns,
+            "host": self._subject.target.name,
+            "address": self._subject.target.number,
+            "probe": self._subject.probe,
+            "interval_ns": self._subject.interval_ns,
             "timeout_ns": self._watch.probes.timeout_ns,
             "window_ns": self._watch.windows.length_ns,
         }
         click.echo(line("start", values))
+        session.inform(self._show)
+        return session.run()
 
-    def show(self, news: News) -> None:
-        """A line for a window or an event, and for a probe where that is asked for."""
+    def _show(self, news: News) -> None:
         text = json_line(news, self._watch.start_ns, with_probes=self._with_probes)
         if text is not None:
             click.echo(text)
 
     def end(self, ended_ns: int, judged: list[Judged]) -> None:
         """The last line."""
-        found = expectations(self._watch, self._target, self._rate_bps)
+        found = expectations(self._watch, self._subject)
         thresholds = [each.as_dict() for each in judged]
         click.echo(end_line(self._watch.total(), found, thresholds, ended_ns - self._watch.start_ns))
 
 
-def expectations(watch: Watch, target: Target, rate_bps: int | None) -> list[Expectation]:
+def expectations(watch: Watch, subject: Subject) -> list[Expectation]:
     """What TCP can get, by all probes so far."""
-    return expectations_of(watch.probes.between(0, watch.probes.sent), family=target.family_name, rate_bps=rate_bps)
+    part = watch.probes.between(0, watch.probes.sent)
+    return expectations_of(part, family=subject.target.family_name, rate_bps=subject.rate_bps)

@@ -1,0 +1,206 @@
+"""A watch on a terminal: numbers of the window and of the whole time, bars, a histogram, events, and keys."""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+
+import click
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from crosswind.live.drawing import histogram, sparkline
+from crosswind.live.events import Event
+from crosswind.live.expectations import Expectation
+from crosswind.live.keys import read_keys, single_keys
+from crosswind.live.lines import estimate_text, goodput_text, line_of, share_text
+from crosswind.live.session import Session
+from crosswind.live.summary import Summary
+from crosswind.live.thresholds import Judged
+from crosswind.live.views import Lines, Subject, expectations
+from crosswind.live.watch import News, Watch, WindowReport
+from crosswind.report.text.format import NOTHING, count, quantity, scale_of
+
+_S = 10**9
+_WINDOWS_S = (1, 5, 10, 30, 60, 300)
+_ZOOMS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+_EVENTS = 5
+_HISTORY_PROBES = 1_000_000
+_PROBES_A_SECOND = 20_000
+"""That are summed up anew: the numbers of a whole day are not computed every second."""
+_KEYS = "p pause   w window   + - zoom   q quit"
+
+
+class Screen:
+    """The display."""
+
+    def __init__(self, watch: Watch, subject: Subject, console: Console) -> None:
+        self._watch, self._subject = watch, subject
+        self._after = Lines(watch, subject)
+        self._live = Live(self, console=console, screen=True, auto_refresh=False)
+        self._events: deque[str] = deque(maxlen=_EVENTS)
+        self._last_window: Summary | None = None
+        self._zoom = 0
+        self._now_ns = watch.start_ns
+        self._total: Summary | None = None
+        self._expectations: list[Expectation] = []
+        self._computed_ns = watch.start_ns
+
+    def run(self, session: Session) -> int:
+        """Puts the display up while a session runs, and takes it down."""
+        session.inform(self.handle_news)
+        with single_keys() as terminal:
+
+            def press() -> None:
+                assert terminal is not None
+                now_ns = time.monotonic_ns()
+                if not all(self.handle_key(key, now_ns) for key in read_keys(terminal)):
+                    session.stop()
+
+            self._live.start()
+            try:
+                return session.run(refresh=self.refresh, inputs={} if terminal is None else {terminal: press})
+            finally:
+                self._live.stop()
+
+    def handle_news(self, news: News) -> None:
+        """Remembers what is new for the next refresh."""
+        if isinstance(news, WindowReport):
+            self._last_window = news.summary
+        elif isinstance(news, Event):
+            self._events.append(line_of(news, self._watch.start_ns) or "")
+
+    def refresh(self, now_ns: int) -> None:
+        """Draws anew."""
+        self._now_ns = now_ns
+        wait_s = max(1.0, self._watch.probes.sent / _PROBES_A_SECOND)
+        if self._total is None or now_ns - self._computed_ns >= wait_s * _S:
+            self._total = self._watch.total()
+            self._expectations = expectations(self._watch, self._subject)
+            self._computed_ns = now_ns
+        self._live.refresh()
+
+    def handle_key(self, key: str, now_ns: int) -> bool:
+        """Does what a key asks for; other keys do nothing. Returns: whether to go on."""
+        if key == "q":
+            return False
+        if key == "p":
+            self._pause_or_resume(now_ns)
+        elif key == "w":
+            longer = [length * _S for length in _WINDOWS_S if length * _S > self._watch.windows.length_ns]
+            for news in self._watch.change_window(longer[0] if longer else _WINDOWS_S[0] * _S, now_ns):
+                self.handle_news(news)
+        elif key == "+":
+            self._zoom = max(0, self._zoom - 1)
+        elif key == "-":
+            self._zoom = min(len(_ZOOMS) - 1, self._zoom + 1)
+        return True
+
+    def end(self, ended_ns: int, judged: list[Judged]) -> None:
+        """The summary, which stays on the terminal."""
+        click.echo(self._after.head)
+        for event in self._events:
+            click.echo(event)
+        self._after.end(ended_ns, judged)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The display now."""
+        yield self._head()
+        yield self._numbers()
+        yield from self._bars(options.max_width)
+        yield from self._histogram()
+        for each in self._expectations:
+            note = f" ({each.note})" if each.note else ""
+            yield _cut(f"TCP by {each.model.title}: {goodput_text(each.goodput)}{note}")
+        yield from (_cut(event, style="yellow") for event in self._events)
+        yield _cut(_KEYS, style="dim")
+
+    def _pause_or_resume(self, now_ns: int) -> None:
+        if self._watch.probes.is_sending:
+            self._watch.probes.pause()
+        else:
+            self._watch.probes.resume(now_ns)
+
+    def _head(self) -> Text:
+        elapsed_s = (self._now_ns - self._watch.start_ns) / _S
+        head = _cut(f"{self._after.head}, {elapsed_s:.0f} s", style="bold")
+        if self._watch.is_out:
+            head.append("  OUTAGE", style="bold red")
+        if not self._watch.probes.is_sending:
+            head.append("  paused", style="bold yellow")
+        return head
+
+    def _numbers(self) -> Table:
+        window = f"{self._watch.windows.length_ns / _S:g} s"
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+        shown = {f"this window ({window})": self._watch.current(), "the one before": self._last_window}
+        shown["since the start"] = self._total
+        for name in ("", *shown):
+            table.add_column(name, no_wrap=True)
+        columns = [_column(summary) for summary in shown.values()]
+        for name in _ROWS:
+            table.add_row(Text(name), *(Text(column.get(name, NOTHING)) for column in columns))
+        return table
+
+    def _bars(self, width: int) -> Iterator[Text]:
+        """The last round trips, as many as fit."""
+        each = _ZOOMS[self._zoom]
+        # A column begins at a multiple of its probes, so that it does not change while others are added.
+        last = self._watch.probes.decided
+        first = max(0, -(-last // each) - (width - 1)) * each
+        part = self._watch.probes.between(first, last)
+        yield Text(sparkline(part, probes_a_column=each), no_wrap=True, style="cyan")
+        yield _cut(f"round trips, {count(each)} probe{'s' if each > 1 else ''} a column; × is a lost one", style="dim")
+
+    def _histogram(self) -> Iterator[Text]:
+        """Of the round trips since the start, or of the last million."""
+        last = self._watch.probes.decided
+        answered = self._watch.probes.between(max(0, last - _HISTORY_PROBES), last).answered
+        if answered.size:
+            rows = histogram(answered)
+            wide = max(len(edge) for edge, _, _ in rows)
+            for edge, bar, number_of in rows:
+                yield _cut(f"from {edge:>{wide}} {bar} {count(number_of)}")
+
+
+_ROWS = (
+    "sent",
+    "lost",
+    "loss",
+    "minimum",
+    "median",
+    "p95",
+    "maximum",
+    "jitter",
+    "variation",
+    "reordered",
+    "duplicates",
+)
+
+
+def _column(summary: Summary | None) -> dict[str, str]:
+    """The numbers of one column, by row."""
+    if summary is None:
+        return {}
+    column = {"sent": count(summary.sent), "lost": count(summary.lost)}
+    if summary.loss is not None:
+        column["loss"] = share_text(summary.loss)
+    if summary.median is not None and summary.p95 is not None:
+        divisor, unit = scale_of([summary.median.value], "ns")
+        column["median"], column["p95"] = (
+            f"{estimate_text(each, divisor)} {unit}" for each in (summary.median, summary.p95)
+        )
+    times = {
+        "minimum": summary.smallest_ns,
+        "maximum": summary.largest_ns,
+        "jitter": summary.jitter_ns,
+        "variation": summary.variation_p95_ns,
+    }
+    counts = {"reordered": summary.reordered, "duplicates": summary.duplicates}
+    column |= {name: quantity(value, "ns") for name, value in times.items() if value is not None}
+    return column | {name: count(value) for name, value in counts.items() if value is not None}
+
+
+def _cut(text: str, style: str = "") -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
