@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +14,7 @@ from crosswind.units import UnitError, format_duration, parse_duration, parse_ra
 
 if TYPE_CHECKING:
     from crosswind.live.probe import Probe
+    from crosswind.live.session import Session
     from crosswind.live.targets import Target
     from crosswind.live.views import Subject, View
     from crosswind.live.watch import Watch
@@ -76,6 +77,7 @@ def _duration(name: str, default: str | None, text: str) -> Callable[[Any], Any]
 @click.option("--rate", metavar="RATE", callback=_read(parse_rate), help="Of the slowest link, for what TCP can get.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines: windows, events, and the end.")
 @click.option("--probes", "with_probes", is_flag=True, help="With --json, print a line for each probe too.")
+@click.option("--metrics", metavar="[HOST]:PORT", help="Serve Prometheus metrics there, as :9469.")
 @click.option("--fail-if", "fail_if", multiple=True, metavar="THRESHOLD", help='As "loss > 1%"; repeatable.')
 @click.option("--require-answer", is_flag=True, help="Fail also when nobody can tell whether a bound is kept.")
 def command(
@@ -91,6 +93,7 @@ def command(
     rate: int | None,
     as_json: bool,
     with_probes: bool,
+    metrics: str | None,
     fail_if: tuple[str, ...],
     require_answer: bool,
 ) -> int:
@@ -122,6 +125,8 @@ def command(
         session = Session(watch, probe, clock=time.monotonic_ns, end_ns=end_ns)
         subject = Subject(target, probe.name, interval, rate)
         view: View = JsonLines(watch, subject, with_probes=with_probes) if as_json else _view(watch, subject)
+        if metrics is not None:
+            opened.enter_context(_served(session, subject, metrics))
         ended_ns = view.run(session)
     judged = judge(thresholds, watch.probes.between(0, watch.probes.sent))
     view.end(ended_ns, judged)
@@ -185,3 +190,13 @@ def _view(watch: "Watch", subject: "Subject") -> "View":
     from crosswind.live.screen import Screen
 
     return Screen(watch, subject, console)
+
+
+def _served(session: "Session", subject: "Subject", address: str) -> AbstractContextManager[None]:
+    """Serves metrics of a session. Raises: CrosswindError."""
+    from crosswind.live.metrics import Metrics, parse_address
+
+    served_at = parse_address(address)
+    metrics = Metrics(subject.target.name, subject.probe)
+    session.inform(metrics.handle_news)
+    return metrics.served(served_at)

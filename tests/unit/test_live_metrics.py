@@ -1,0 +1,94 @@
+"""The Prometheus metrics of `crosswind live`, and the Grafana dashboard that shows them."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, missing
+from crosswind.errors import CrosswindError, UsageError
+from crosswind.live import metrics
+from crosswind.live.events import Event
+from crosswind.live.metrics import BUCKETS_S, Metrics, parse_address
+from crosswind.live.probes import Verdict
+
+MS = 10**6
+LABELS = {"host": "example.org", "probe": "icmp"}
+DASHBOARD = ROOT / "docs" / "examples" / "grafana-live.json"
+
+
+@pytest.fixture
+def counted() -> Metrics:
+    """The metrics after four probes, of which one is lost, and a beginning outage."""
+    try:
+        import prometheus_client as _  # noqa: F401
+    except ImportError:
+        missing("prometheus-client is not installed: requirements-dev.lock has it")
+    made = Metrics("example.org", "icmp")
+    for sequence, rtt_ns in enumerate((20 * MS, 25 * MS, None, 30 * MS)):
+        made.handle_news(Verdict(sequence, sequence * 100 * MS, rtt_ns))
+    made.handle_news(Event("outage begins", 0, "", {}))
+    return made
+
+
+def value(of: Metrics, name: str, **labels: str) -> float | None:
+    return of.registry.get_sample_value(name, LABELS | labels)
+
+
+def test_probes_are_counted_and_their_times_are_seconds(counted: Metrics) -> None:
+    assert value(counted, "crosswind_live_probes_total") == 4
+    assert value(counted, "crosswind_live_lost_total") == 1
+    assert value(counted, "crosswind_live_rtt_seconds_count") == 3
+    assert value(counted, "crosswind_live_rtt_seconds_sum") == pytest.approx(0.075)
+    # A bucket has what is at most its bound: 25 ms is in that of 25 ms.
+    buckets = {bound: value(counted, "crosswind_live_rtt_seconds_bucket", le=str(bound)) for bound in BUCKETS_S}
+    assert [buckets[bound] for bound in (0.01, 0.025, 0.05)] == [0, 2, 3]
+
+
+def test_an_outage_is_a_gauge(counted: Metrics) -> None:
+    assert value(counted, "crosswind_live_outage") == 1
+    counted.handle_news(Event("latency step", 0, "", {}))
+    assert value(counted, "crosswind_live_outage") == 1
+    counted.handle_news(Event("outage ends", 0, "", {}))
+    assert value(counted, "crosswind_live_outage") == 0
+
+
+def test_the_dashboard_shows_metrics_and_labels_that_there_are(counted: Metrics) -> None:
+    there = {sample.name for family in counted.registry.collect() for sample in family.samples}
+    panels = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+    queries = [target["expr"] for panel in panels for target in panel["targets"]]
+    assert len(queries) == 7
+    named = {name for query in queries for name in re.findall(r"crosswind_\w+", query)}
+    assert named <= there
+    assert {"crosswind_live_lost_total", "crosswind_live_outage", "crosswind_live_rtt_seconds_bucket"} <= named
+    for query in queries:
+        labels = {label for group in re.findall(r"by \(([^)]*)\)", query) for label in group.split(", ")}
+        assert labels <= {"host", "probe", "le"}
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [(":9469", ("0.0.0.0", 9469)), ("127.0.0.1:1", ("127.0.0.1", 1)), ("[::1]:9469", ("::1", 9469))],
+)
+def test_an_address_is_a_host_and_a_port(text: str, address: tuple[str, int]) -> None:
+    assert parse_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["9469", ":", ":0", ":65536", "here:http", ""])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no address"):
+        parse_address(text)
+
+
+def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str, *arguments: Any) -> Any:
+        if name == "prometheus_client":
+            raise ImportError(name)
+        return original(name, *arguments)
+
+    original = __import__
+    monkeypatch.setattr("builtins.__import__", refuse)
+    with pytest.raises(CrosswindError, match="--metrics needs") as raised:
+        metrics.Metrics("example.org", "icmp")
+    assert raised.value.hint == "pip install 'crosswind[metrics]'"
