@@ -1,0 +1,143 @@
+"""`crosswind live` on the machine's clock: against this machine, at a terminal, and with bad command lines."""
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e_cli import Cli
+from terminals import Terminal, Terminals
+
+SCREEN = {"TERM": "xterm", "COLUMNS": "110", "LINES": "45"}
+
+
+@pytest.fixture
+def live(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Cli]:
+    """The command line."""
+    cli = Cli(tmp_path, capfd)
+    yield cli
+    cli.stop()
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A TCP port of this machine where nobody listens, so that the kernel answers with RST."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield int(bound.getsockname()[1])
+
+
+@pytest.fixture
+def terminal(live: Cli, port: int) -> Iterator[Terminal]:
+    """A display of that port."""
+    made = Terminals(live)
+    yield made("live", "127.0.0.1", "--tcp", str(port), "--interval", "20ms", "--window", "1s", **SCREEN)
+    made.close()
+
+
+def test_lines_end_with_a_summary(live: Cli, port: int) -> None:
+    ended = live("live", "127.0.0.1", "--tcp", str(port), "--interval", "20ms", "--duration", "1s", "--window", "500ms")
+    assert ended.status == 0
+    head, *lines = ended.out.splitlines()
+    assert head == f"127.0.0.1: tcp:{port}, one probe every 20ms"
+    assert sum(" sent; " in line for line in lines) >= 3
+    assert any(line.startswith("  CUBIC, RFC 9438: at least ") for line in lines)
+
+
+def test_a_threshold_decides_the_status(live: Cli, port: int) -> None:
+    watching = ("live", "127.0.0.1", "--tcp", str(port), "--interval", "10ms", "--duration", "1s")
+    assert live(*watching, "--fail-if", "loss > 50%").status == 0
+    shown = live(*watching, "--fail-if", "loss > 50%", "--fail-if", "median(rtt) > 1ns")
+    assert shown.status == 3
+    passed, failed = shown.out.splitlines()[-2:]
+    assert passed.startswith("Pass: fail if loss > 50%: loss is ")
+    assert failed.startswith("Fail: fail if median(rtt) > 1ns: median of the round-trip time is ")
+    told = live(*watching, "--fail-if", "p99(rtt) > 100s", "--require-answer", "--json")
+    assert told.status == 4
+    (threshold,) = json.loads(told.out.splitlines()[-1])["thresholds"]
+    assert (threshold["verdict"], threshold["high"]) == ("cannot tell", None)
+    assert threshold["reason"].startswith("an interval of p99 needs 2000 probes, there are ")
+
+
+def test_a_host_that_never_answers(live: Cli) -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        place = full.getsockname()
+        with socket.create_connection(place), socket.socket() as queued:
+            # Linux keeps one connection more than the backlog; every later SYN is dropped.
+            queued.setblocking(False)
+            queued.connect_ex(place)
+            words = ("live", "127.0.0.1", "--tcp", str(place[1]), "--interval", "50ms", "--duration", "1s", "--json")
+            ended = live(*words, "--timeout", "200ms")
+    assert ended.status == 1
+    lines = [json.loads(line) for line in ended.out.splitlines()]
+    assert [line["event"] for line in lines if line["type"] == "event"] == ["outage begins"]
+    end = lines[-1]
+    assert (end["answered"], end["median"], end["tcp"]["models"]) == (0, None, [])
+    assert end["lost"] == end["sent"] == end["loss"]["n"] > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_with_its_summary(live: Cli, port: int, number: int) -> None:
+    started = live.start("live", "127.0.0.1", "--tcp", str(port), "--interval", "10ms", "--window", "100ms")
+    assert started.stdout is not None
+    started.stdout.readline()
+    assert "lost" in started.stdout.readline()
+    os.kill(started.pid, number)
+    ended = live.end(started)
+    assert (ended.status, ended.err) == (0, "")
+    assert "TCP, one long flow, is expected to get:" in ended.out
+
+
+def test_the_display_has_keys_and_leaves_the_terminal_as_it_was(terminal: Terminal) -> None:
+    terminal.see("since the start")
+    assert not terminal.echoes
+    terminal.see("1 probe a column")
+    terminal.type("-")
+    terminal.see("2 probes a column")
+    terminal.type("+")
+    terminal.see("1 probe a column")
+    terminal.type("w")
+    terminal.see(r"this window \(5 s\)")
+    terminal.type("p")
+    terminal.see("paused")
+    terminal.type("q")
+    terminal.see(r"\x1b\[\?1049l")  # The screen that was there before.
+    assert terminal.echoes
+    status, rest = terminal.end()
+    assert status == 0
+    assert "TCP, one long flow, is expected to get:" in rest
+
+
+def test_ctrl_c_ends_the_display(terminal: Terminal) -> None:
+    terminal.see("since the start")
+    terminal.type("\x03")
+    status, rest = terminal.end()
+    assert status == 0
+    assert "Mathis" in rest
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--interval", "0ms"), "--interval 0ms is too short or too long"),
+        (("--duration", "100ms"), "--duration 100ms is shorter than --interval"),
+        (("--window", "100ms"), "--window 100ms is shorter than --interval"),
+        (("--tcp", "80", "--timeout", "2s"), "--timeout 2s cannot be"),
+        (("--timeout", "0ms"), "--timeout 0ms cannot be"),
+        (("--fail-if", "delay > 1s"), "--fail-if 'delay > 1s' is not a threshold"),
+        (("--fail-if", "p12(rtt) > 1s"), "--fail-if 'p12(rtt) > 1s': rtt has no p12"),
+        (("--fail-if", "p95(rtt) > 1%"), "--fail-if 'p95(rtt) > 1%': '%' is no unit of it"),
+        (("--tcp", "80", "--metrics", "9469"), "--metrics 9469 is no address"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_sent(live: Cli, words: tuple[str, ...], said: str) -> None:
+    ended = live("live", "127.0.0.1", *words)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.splitlines()[0] == f"error: {said}"
+    assert ended.err.splitlines()[1].startswith("hint: ")
