@@ -14,6 +14,7 @@ from crosswind.analysis.asked import asked_of
 from crosswind.analysis.questions import answers_of
 from crosswind.analysis.result import Answer
 from crosswind.report import answers_frame, worded
+from crosswind.report.charts.answers import answer_chart
 from crosswind.report.html import render as render_html
 from crosswind.report.tables.answers import answer_table
 from crosswind.report.text.answers import VERDICTS, answer_sentence, rounded
@@ -146,6 +147,14 @@ def test_two_repetitions_show_values_and_no_interval() -> None:
         "Cannot tell from 1 repetition: the mean round-trip time is 8.865 ms with b and 9.900 ms with a; it takes 3 "
         "at least."
     )
+
+
+def test_the_figure_of_an_answer_says_what_its_dots_are() -> None:
+    made = record(*cell(0, 10, "a"), *cell(1, 9, "b"), questions=[asked()])
+    result = analyse(made)
+    chart = answer_chart(result.answers[0], result)
+    assert chart is not None
+    assert chart.notes == ("Dot: the mean round-trip time. Line: its 95 % interval.",)
 
 
 def test_a_few_nanoseconds_beside_milliseconds_are_less_than_a_microsecond() -> None:

@@ -72,7 +72,7 @@ def _drawn(answer: Answer, colours: Colours) -> Chart | None:
     ]
     left = len(answer.cases) - len(shown)
     notes = (f"{left} more cases are in the table.",) if left else ()
-    return Chart("", specification(drawing, rows_height(rows)), (_how_to_read(sides), *notes))
+    return Chart("", specification(drawing, rows_height(rows)), (_how_to_read(what_of(answer), sides), *notes))
 
 
 def _marks(answer: Answer, sides: Sequence[tuple[AnswerCase, AnswerSide]], divisor: float, unit: str) -> list[_Mark]:
@@ -89,7 +89,7 @@ def _marks(answer: Answer, sides: Sequence[tuple[AnswerCase, AnswerSide]], divis
     return list({mark.row: replace(mark, row=labels[mark.row]) for mark in marks}.values())
 
 
-def _how_to_read(sides: Sequence[tuple[AnswerCase, AnswerSide]]) -> str:
+def _how_to_read(what: str, sides: Sequence[tuple[AnswerCase, AnswerSide]]) -> str:
     values = [side.value for _, side in sides]
     if all(value.is_exact for value in values):
         return "Every number is exact."
@@ -98,12 +98,12 @@ def _how_to_read(sides: Sequence[tuple[AnswerCase, AnswerSide]]) -> str:
         "half of it where there is a limit at one end alone": any(
             (value.low is None) != (value.high is None) for value in values
         ),
-        "the range of the repetitions' own numbers where those are too few": any(
+        "the range of the repetitions' own numbers where they are too few for an interval": any(
             value.spread and value.spread[0] < value.spread[1] for value in values
         ),
     }
     named = [text for text, is_there in lines.items() if is_there]
     if named:
-        return f"Dot: the number. Line: {', '.join(named)}."
+        return f"Dot: the {what}. Line: {', '.join(named)}."
     same = all(value.units > 1 for value in values if not value.is_exact)
-    return f"Dot: the number, {'the same in every repetition' if same else 'of a single repetition'}."
+    return f"Dot: the {what}, {'the same in every repetition' if same else 'of a single repetition'}."
