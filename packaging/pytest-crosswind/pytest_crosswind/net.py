@@ -126,7 +126,9 @@ class Net:
         programs.check()
         flags = {key: name for name, key in keys().items()}
         study, _ = study_of(programs, given, flags=flags, repetitions=repetitions, seed=seed)
-        return Study.from_document({**study.document, "title": self._test}, name="test", origin=study.origin)
+        # In a title, words in braces are keys of the study; in the name of a test they are anything.
+        title = self._test.translate(str.maketrans("{}", "()"))
+        return Study.from_document({**study.document, "title": title}, name="test", origin=study.origin)
 
     def _require_machine(self, clock: str, kernel: object) -> None:
         """Raises: EngineError where nothing can run here, unless that skips the test."""
