@@ -132,8 +132,9 @@ def test_the_intervals_of_quantiles_need_6_and_400_answers() -> None:
 def test_a_window_is_one_line() -> None:
     assert window_text(summary_of(probes(30, lost=3), jitter_ns=0.0, keeps_order=True)) == (
         "30 sent; 3 lost: 10 % [2.11 %, 26.5 %]; round trip min 20.00, median 20.00 [20.00, 20.00], "
-        "p95 20.00 (at least 20.00), max 20.00 ms (n = 27); jitter 0 ns (RFC 3550), delay variation p95 0 ns "
-        "(RFC 3393); 0 reordered, 0 duplicates"
+        "p95 20.00 (at least 20.00), max 20.00 ms (n = 27); "
+        "jitter 0 ns (RFC 3550), delay variation p95 0 ns (RFC 3393); "
+        "0 reordered, 0 duplicates"
     )
 
 

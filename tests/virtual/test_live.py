@@ -1,6 +1,7 @@
 """`crosswind live` on an emulated path: what it shows is what the path did."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,18 @@ def test_round_trips_and_losses_are_those_of_the_path(
     windows = [line for line in lines if line["type"] == "window"]
     assert [(window["sent"], window["start_ns"]) for window in windows] == [(200, 0), (200, 10_000 * MS)]
     assert sum(window["lost"] for window in windows) == end["lost"]
+
+
+@pytest.mark.parametrize("answer", ["SYN-ACK", "RST"])
+def test_a_connection_takes_one_round_trip(tmp_path: Path, capfd: pytest.CaptureFixture[str], answer: str) -> None:
+    server = ("--server", f"{sys.executable} -m http.server {{port}}") if answer == "SYN-ACK" else ()
+    lines, _ = live(
+        tmp_path, capfd, "--loss", "0%", *server, "--port", "8000", "--", "{address}", "--tcp", "8000", "--probes"
+    )
+    probes = [line for line in lines if line["type"] == "probe"]
+    assert len(probes) == 400
+    assert {round(probe["rtt_ns"] / MS, 2) for probe in probes} == {20.0}
+    assert lines[-1]["lost"] == 0
 
 
 def live(cwd: Path, capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:

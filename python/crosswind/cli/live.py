@@ -24,8 +24,8 @@ _SHORTEST_INTERVAL_NS = 10 * _MILLISECOND_NS
 _SHORTEST_INTERVAL_OF_ROOT_NS = 1 * _MILLISECOND_NS
 _LONGEST_NS = 24 * 3600 * 10**9
 _ICMP_TIMEOUT_NS = 2 * 10**9
-_TCP_TIMEOUT_NS = 10**9
-"""Then the kernel sends its SYN again (crosswind.live.tcp_connect)."""
+_TCP_TIMEOUT_NS = 990 * _MILLISECOND_NS
+"""After 1 s the kernel sends its SYN again (crosswind.live.tcp_connect)."""
 
 _EPILOG = """\b
   crosswind live example.org
@@ -70,7 +70,7 @@ def _duration(name: str, default: str | None, text: str) -> Callable[[Any], Any]
 @_duration("--interval", "200ms", "Between two probes, at least 10ms (1ms as root).")
 @_duration("--duration", None, "End after this time; without it Ctrl-C ends it.")
 @_duration("--window", "10s", "Length of the windows that are reported one by one.")
-@_duration("--timeout", None, "When a probe counts as lost: 2s unless given, with --tcp at most 1s.")
+@_duration("--timeout", None, "When a probe counts as lost: 2s unless given, with --tcp at most 990ms.")
 @click.option(
     "--outage", type=click.IntRange(2), default=3, show_default=True, help="So many losses in a row are an outage."
 )

@@ -86,12 +86,14 @@ class IcmpProbe:
     def send(self, sequence: int) -> int | None:
         """Sends a probe. Returns: when it left; None where the kernel refused to send it."""
         packet = request(self._target.family, self._identifier, self._token, sequence)
-        sent_ns = self._clock()
-        try:
-            self._socket.send(packet)
-        except OSError:
-            return None
-        return sent_ns
+        for _ in range(2):
+            sent_ns = self._clock()
+            try:
+                self._socket.send(packet)
+            except OSError:
+                continue  # An ICMP error about an earlier probe is reported here too, once.
+            return sent_ns
+        return None
 
     def replies(self) -> Iterator[Reply]:
         """The replies that have arrived, with the time at which the kernel took them."""
