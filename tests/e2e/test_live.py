@@ -75,6 +75,7 @@ def test_a_host_that_never_answers(live: Cli) -> None:
             words = ("live", "127.0.0.1", "--tcp", str(place[1]), "--interval", "50ms", "--duration", "1s", "--json")
             ended = live(*words, "--timeout", "200ms")
     assert ended.status == 1
+    assert ended.err.splitlines()[0] == "error: 127.0.0.1 never answered"
     lines = [json.loads(line) for line in ended.out.splitlines()]
     assert [line["event"] for line in lines if line["type"] == "event"] == ["outage begins"]
     end = lines[-1]

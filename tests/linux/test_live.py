@@ -10,7 +10,13 @@ import pytest
 from conftest import ROOT, requires
 
 EVERYBODY, NOBODY = "0 2147483647", "1 0"
-NAMESPACE = 'ip link set lo up && echo "$0" > /proc/sys/net/ipv4/ping_group_range && exec "$@"'
+NAMESPACE = """
+set -e
+ip link set lo up
+ip route add unreachable 192.0.2.1
+echo "$0" > /proc/sys/net/ipv4/ping_group_range
+exec "$@"
+"""
 
 
 def live(groups: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -48,6 +54,14 @@ def test_where_no_socket_is_allowed_it_says_what_to_set() -> None:
 
 
 def test_without_a_route_it_says_so() -> None:
-    done = live(EVERYBODY, "192.0.2.1", "--duration", "1s")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines()[0] == "error: cannot reach 192.0.2.1: Network is unreachable"
+    for address, why in (("192.0.2.1", "No route to host"), ("192.0.2.2", "Network is unreachable")):
+        done = live(EVERYBODY, address, "--duration", "1s")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.splitlines()[0] == f"error: cannot reach {address}: {why}"
+
+
+def test_what_the_kernel_says_of_a_host_that_never_answers_is_shown() -> None:
+    done = live(EVERYBODY, "192.0.2.1", "--tcp", "80", "--duration", "300ms", "--interval", "20ms")
+    assert done.returncode == 1
+    assert "; no answer" in done.stdout
+    assert done.stderr.splitlines()[0] == "error: 192.0.2.1 never answered: No route to host"

@@ -69,6 +69,7 @@ atexit.register(show_modules)
         (("fit", "--help"), DRAWING | STATISTICS | TABLES | CHECKING),
         (("predict", "--help"), DRAWING | STATISTICS | TABLES | CHECKING | {"rich"}),
         (("predict", "--rtt", "30ms"), DRAWING | TABLES | CHECKING | {"rich", "scipy", "crosswind.analysis"}),
+        (("live", "--help"), DRAWING | STATISTICS | TABLES | CHECKING | {"rich"}),
         (("schema", "study"), DRAWING | STATISTICS | TABLES),
     ],
     # A set has an order of its own in each process, and names of tests have to be the same in all of them.

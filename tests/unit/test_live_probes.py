@@ -154,3 +154,28 @@ def test_there_is_no_such_host() -> None:
             find_target(name)
     with pytest.raises(UsageError, match=r"there is no host 127\.0\.0\.1 with ipv6"):
         find_target("127.0.0.1", family="ipv6")
+
+
+def test_an_error_about_an_earlier_probe_does_not_keep_the_next_one_from_being_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Answered:
+        """A socket that reports what the network said of earlier probes, as often as it is told."""
+
+        def __init__(self, errors: int) -> None:
+            self.errors = errors
+            self.sent: list[bytes] = []
+
+        def send(self, packet: bytes) -> None:
+            if self.errors:
+                self.errors -= 1
+                raise OSError(errno.EHOSTUNREACH, "No route to host")
+            self.sent.append(packet)
+
+    for errors, is_sent in ((0, True), (1, True), (2, False)):
+        opened = Answered(errors)
+        monkeypatch.setattr(icmp, "_opened", lambda _, opened=opened: opened)
+        probe = IcmpProbe(find_target("127.0.0.1"), lambda: 7, time.time_ns)
+        assert probe.send(0) == (7 if is_sent else None)
+        assert len(opened.sent) == is_sent
+        assert probe.refusal == ("No route to host" if errors else None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crosswind.cli.thresholds import CANNOT_TELL, SHOWN
-from crosswind.errors import UsageError
+from crosswind.errors import CrosswindError, UsageError
 from crosswind.units import UnitError, format_duration, parse_duration, parse_rate
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def command(
     if "fail" in verdicts:
         return SHOWN
     if not watch.has_answered:
-        return 1
+        raise _no_answer(target, probe)
     return CANNOT_TELL if require_answer and "cannot tell" in verdicts else 0
 
 
@@ -200,3 +200,10 @@ def _served(session: "Session", subject: "Subject", address: str) -> AbstractCon
     metrics = Metrics(subject.target.name, subject.probe)
     session.inform(metrics.handle_news)
     return metrics.served(served_at)
+
+
+def _no_answer(target: "Target", probe: "Probe") -> CrosswindError:
+    said = f": {probe.refusal}" if probe.refusal else ""
+    other = "--tcp PORT" if probe.name == "icmp" else "another port, or no --tcp"
+    hint = f"it may be down, or something on the way drops probes; {other} may get through"
+    return CrosswindError(f"{target} never answered{said}", hint=hint)

@@ -78,6 +78,7 @@ class IcmpProbe:
     keeps_order = True
 
     def __init__(self, target: Target, clock: Callable[[], int], wall_clock: Callable[[], int]) -> None:
+        self.refusal: str | None = None
         self._target, self._clock, self._wall_clock = target, clock, wall_clock
         self._socket = _opened(target)
         self._identifier = int.from_bytes(os.urandom(2), "big")
@@ -90,7 +91,8 @@ class IcmpProbe:
             sent_ns = self._clock()
             try:
                 self._socket.send(packet)
-            except OSError:
+            except OSError as error:
+                self.refusal = error.strerror
                 continue  # An ICMP error about an earlier probe is reported here too, once.
             return sent_ns
         return None
@@ -102,7 +104,8 @@ class IcmpProbe:
                 packet, ancillary, *_ = self._socket.recvmsg(_READ_BYTES, 256)
             except BlockingIOError:
                 return
-            except OSError:
+            except OSError as error:
+                self.refusal = error.strerror
                 continue  # An ICMP error about an earlier probe, which gets no answer then.
             now_ns, wall_ns = self._both_clocks()
             sequence = sequence_of(self._target.family, packet, self._token)

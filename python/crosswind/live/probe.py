@@ -17,11 +17,14 @@ class Reply:
 class Probe(Protocol):
     """A kind of probes, opened towards one host.
 
-    Attributes: name: "icmp", "tcp:443". keeps_order: whether reordering and duplicates can be seen.
+    Attributes:
+        name: "icmp", "tcp:443". keeps_order: whether reordering and duplicates can be seen. refusal: what network or
+            kernel last said of a probe that cannot arrive ("No route to host"); None where nobody said anything.
     """
 
     name: str
     keeps_order: bool
+    refusal: str | None
 
     def send(self, sequence: int) -> int | None:
         """Sends a probe. Returns: when it left, ns of the clock; None where the kernel refused to send it."""

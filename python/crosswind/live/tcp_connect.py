@@ -5,6 +5,7 @@ after 1 s (RFC 6298), so that a probe which took longer has lost a packet: it co
 """
 
 import errno
+import os
 import select
 import socket
 import struct
@@ -31,6 +32,7 @@ class TcpProbe:
 
     def __init__(self, target: Target, port: int, clock: Callable[[], int]) -> None:
         self.name = f"tcp:{port}"
+        self.refusal: str | None = None
         self._target, self._clock = target, clock
         self._address = (target.number, port, *target.address[2:])
         self._open: dict[int, tuple[socket.socket, int, int]] = {}
@@ -48,6 +50,7 @@ class TcpProbe:
         sent_ns = self._clock()
         status = connection.connect_ex(self._address)
         if status not in (0, errno.EINPROGRESS, *_CLOSED):
+            self.refusal = os.strerror(status)
             connection.close()
             return None
         self._open[connection.fileno()] = (connection, sequence, sent_ns)
@@ -63,7 +66,9 @@ class TcpProbe:
             rtt_ns = _kernel_rtt(connection, now_ns - sent_ns) if status == 0 else now_ns - sent_ns
             self._poll.unregister(number)
             connection.close()
-            if (status == 0 or status in _CLOSED) and rtt_ns is not None:
+            if status != 0 and status not in _CLOSED:
+                self.refusal = os.strerror(status)
+            elif rtt_ns is not None:
                 yield Reply(sequence, sent_ns + rtt_ns, None)
 
     def forget(self, now_ns: int, timeout_ns: int) -> None:
