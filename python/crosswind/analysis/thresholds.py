@@ -5,7 +5,6 @@ its interval is made at the level 1 - 0.05 / cells of all thresholds (Bonferroni
 thresholds fails with a probability of 5 % at most, and one that is beyond one of them passes as rarely.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -16,14 +15,12 @@ from crosswind.analysis.estimates import estimates_of
 from crosswind.analysis.result import Interval, ThresholdCell, ThresholdResult, ThresholdVerdict
 from crosswind.metrics import LOST, Metric, metric_named
 from crosswind.stats import refused, share_interval
-from crosswind.stats.sample_size import MOST
+from crosswind.stats.sample_size import more_to_decide
 
 ALPHA = 0.05
 
 VERDICTS: dict[str, ThresholdVerdict] = {"holds": "pass", "does not hold": "fail", "cannot tell": "cannot tell"}
 """Of a threshold, by that of the claim that a number is within its bound."""
-FOR_POWER = 1 + 0.8416 / 1.9600
-"""How much farther away a bound has to be for an interval to exclude it in 80 % of studies, and not in half of them."""
 
 
 def thresholds_of(asked: Iterable[AskedThreshold], data: Sequence[CellData]) -> list[ThresholdResult]:
@@ -90,15 +87,8 @@ def _value(threshold: AskedThreshold, cell: CellData, level: float) -> Interval:
 
 
 def _needed(threshold: AskedThreshold, value: Interval) -> int | None:
-    """More repetitions that would decide a cell, with a probability of 80 %, if its value is the true one.
-
-    An interval narrows with the square root of the repetitions.
-    """
+    """More repetitions that would probably decide a cell."""
     if value.value is None or value.is_exact or value.units == 0:
         return None
     end = value.low if value.value > threshold.bound else value.high
-    distance = abs(value.value - threshold.bound)
-    if end is None or distance == 0:
-        return None
-    needed = value.units * (FOR_POWER * abs(value.value - end) / distance) ** 2
-    return None if needed >= MOST else max(1, math.ceil(needed) - value.units)
+    return more_to_decide(value.value, end, threshold.bound, value.units)

@@ -4,14 +4,13 @@ A threshold is written as those of studies are, and decided in the same way, by 
 interval is beyond the bound, passes where the whole interval is on the other side, and otherwise nobody can tell.
 """
 
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from crosswind.analysis.claims import ALPHA, Range
 from crosswind.analysis.result import Interval, ThresholdCell, ThresholdResult, ThresholdVerdict
-from crosswind.analysis.thresholds import FOR_POWER, VERDICTS
+from crosswind.analysis.thresholds import VERDICTS
 from crosswind.errors import UsageError
 from crosswind.live.probes import Slice
 from crosswind.live.summary import loss_of, quantile_of_rtt
@@ -19,7 +18,7 @@ from crosswind.quantities import SHARE, TIME, Unit
 from crosswind.report.text import thresholds as words
 from crosswind.report.text.format import count
 from crosswind.stats import refused
-from crosswind.stats.sample_size import MOST
+from crosswind.stats.sample_size import more_to_decide
 
 _TEXT = re.compile(
     r"(?:(?P<loss>loss|share ?\( ?lost ?\))|(?P<statistic>\w+) ?\( ?rtt ?\)) *(?P<sign>[<>]=?) *"
@@ -132,8 +131,4 @@ def _needed(threshold: Threshold, value: Interval) -> int | None:
     if value.value is None:
         return None
     end = value.low if value.value > threshold.bound else value.high
-    distance = abs(value.value - threshold.bound)
-    if end is None or distance == 0:
-        return None
-    needed = value.n * (FOR_POWER * abs(value.value - end) / distance) ** 2
-    return None if needed >= MOST else max(1, math.ceil(needed) - value.n)
+    return more_to_decide(value.value, end, threshold.bound, value.n)

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from crosswind.stats.sample_size import FEWEST, MOST, repetitions_for_width, repetitions_needed, spread_limits
+from crosswind.stats.sample_size import (
+    FEWEST,
+    MOST,
+    more_to_decide,
+    repetitions_for_width,
+    repetitions_needed,
+    spread_limits,
+)
 
 
 @pytest.mark.parametrize(
@@ -69,3 +76,14 @@ def test_what_is_no_spread_or_distance_is_refused() -> None:
             repetitions_needed(spread, distance)
     with pytest.raises(ValueError, match="two repetitions"):
         spread_limits(1.0, 1)
+
+
+def test_an_interval_becomes_narrow_enough_for_a_bound() -> None:
+    # Half-width 2 has to become 1 / (1 + z(80 %) / z(97.5 %)): (2 x 1.4294)^2 x 8 = 65.4 units.
+    assert 1 + stats.norm.ppf(0.8) / stats.norm.ppf(0.975) == pytest.approx(1.42941, abs=1e-4)
+    assert more_to_decide(10, 12, 11, 8) == 66 - 8
+    assert more_to_decide(10, 8, 9, 8) == 66 - 8
+    assert more_to_decide(10, 10.1, 11, 8) == 1
+    assert more_to_decide(10, None, 11, 8) is None
+    assert more_to_decide(10, 12, 10, 8) is None
+    assert more_to_decide(10, 12, 10 + 1e-9, 8) is None
