@@ -10,10 +10,12 @@ The fixture `net` is a `Net`, what it returns a `Result`. Times are in seconds.
 """
 
 from pytest_crosswind.estimate import Estimate
-from pytest_crosswind.net import Net
+from pytest_crosswind.net import ClientFailedError, FidelityWarning, Net
 from pytest_crosswind.result import Direction, Repetition, Result
 
-__all__ = ["Direction", "Estimate", "Net", "Repetition", "Result", "ms", "s", "us"]
+__all__ = [
+    "ClientFailedError", "Direction", "Estimate", "FidelityWarning", "Net", "Repetition", "Result", "ms", "s", "us",
+]  # fmt: skip
 
 s = 1.0
 """A second."""
