@@ -113,7 +113,7 @@ def test_commands(net):
 NUMBERS = """
 @pytest.mark.network(loss="5%", delay="20ms")
 def test_numbers(net):
-    for seed in (1, 1, 2):
+    for seed in (1, 2):
         result = net.run(client=ask, server=serve, seed=seed, repetitions=2)
         times = [one.value["times_s"] for one in result.repetitions]
         with open(os.environ["NUMBERS"], "a") as file:
@@ -125,9 +125,9 @@ def test_the_same_seed_gives_the_same_numbers(run: Run, tmp_path: Path, monkeypa
     monkeypatch.setenv("NUMBERS", str(tmp_path / "numbers"))
     for _ in range(2):
         passes(run(NUMBERS), 1)
-    first, again, other, *later = (tmp_path / "numbers").read_text(encoding="utf-8").splitlines()
-    assert first == again != other
-    assert later == [first, again, other]
+    first, other, *again = (tmp_path / "numbers").read_text(encoding="utf-8").splitlines()
+    assert again == [first, other]
+    assert first != other
     times = json.loads(first)[0]
     assert times[0] != times[1]  # Repetitions meet other losses.
 
