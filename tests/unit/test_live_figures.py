@@ -151,3 +151,25 @@ def test_a_histogram_has_every_round_trip_in_one_row() -> None:
     assert len(rows) == 8
     assert rows[0][0] == "10.00 ms"
     assert [number for *_, number in histogram(np.full(5, 20.0 * MS))] == [5, 0, 0, 0, 0, 0, 0, 0]
+
+
+def test_intervals_of_loss_hold_where_it_comes_in_bursts() -> None:
+    # 5 % loss in bursts of 3 probes on average (Gilbert's model), 400 probes, 200 series that are always the same. A
+    # true coverage of 95 % has 184 or more in 98 % of cases; the interval of independent trials has about 136.
+    random = np.random.default_rng(3)
+    ends, begins = 1 / 3, 0.05 / 3 / 0.95
+    blocks = independent = 0
+    for _ in range(200):
+        drawn, lost, is_lost = random.random(400), np.zeros(400, dtype=bool), bool(random.random() < 0.05)
+        for number, chance in enumerate(drawn):
+            lost[number] = is_lost
+            is_lost = chance >= ends if is_lost else chance < begins
+        found = loss_of(Slice(np.where(lost, np.nan, 20.0 * MS), 400, 0, 0, 0))
+        assert found is not None
+        assert found.low is not None
+        assert found.high is not None
+        blocks += found.low <= 0.05 <= found.high
+        low, high = clopper_pearson(int(lost.sum()), 400)
+        independent += low <= 0.05 <= high
+    assert blocks >= 184
+    assert independent < 160

@@ -1,8 +1,9 @@
 """What is said of some probes: loss and round-trip time with their intervals, jitter, reordering, duplicates.
 
-Neighbouring probes are not independent: losses come in bursts, queues fill and drain. So the probes are divided into 20
+Neighbouring probes are not independent: losses come in bursts, queues fill and drain. So the probes are divided into
 blocks, one after another, and the intervals rest on how these differ, as those of a study rest on its repetitions
-(docs/statistics.md). Fewer than 40 probes are taken one by one.
+(docs/statistics.md): into 20 blocks, or 10 longer ones where there are fewer than 400 probes, from which no interval of
+p95 can be had anyway. Fewer than 40 probes are taken one by one.
 """
 
 import math
@@ -18,8 +19,8 @@ from crosswind.stats.quantile import quantile_interval, quantile_size
 from crosswind.stats.share import Share, share_interval
 from crosswind.stats.units import Integers, Units
 
-BLOCKS = 20
-FEWEST_FOR_BLOCKS = 2 * BLOCKS
+BLOCKS, BLOCKS_OF_FEW = 20, 10
+FEWEST_FOR_BLOCKS, FEWEST_FOR_ALL_BLOCKS = 40, 400
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,9 @@ def estimate_as_dict(estimate: Estimate | None) -> dict[str, Any] | None:
 def _members(n: int) -> Integers:
     """The block of each of n probes."""
     numbers = np.arange(n, dtype=np.int64)
-    return numbers if n < FEWEST_FOR_BLOCKS else numbers * BLOCKS // n
+    if n < FEWEST_FOR_BLOCKS:
+        return numbers
+    return numbers * (BLOCKS if n >= FEWEST_FOR_ALL_BLOCKS else BLOCKS_OF_FEW) // n
 
 
 def _of_probes(estimate: Estimate, what: str, needed: int) -> Estimate:
