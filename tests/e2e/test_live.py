@@ -135,6 +135,8 @@ def test_ctrl_c_ends_the_display(terminal: Terminal) -> None:
         (("--fail-if", "p12(rtt) > 1s"), "--fail-if 'p12(rtt) > 1s': rtt has no p12"),
         (("--fail-if", "p95(rtt) > 1%"), "--fail-if 'p95(rtt) > 1%': '%' is no unit of it"),
         (("--tcp", "80", "--metrics", "9469"), "--metrics 9469 is no address"),
+        (("--probes",), "--probes is an option of --json"),
+        (("--family", "ipv6"), "there is no host 127.0.0.1 with ipv6: Address family for hostname not supported"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_sent(live: Cli, words: tuple[str, ...], said: str) -> None:

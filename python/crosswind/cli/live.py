@@ -102,6 +102,8 @@ def command(
     Nothing of ours runs on the host: probes are ICMP echo requests, or TCP connections. In each interval there is one
     probe, and no more.
     """
+    if with_probes and not as_json:
+        raise UsageError("--probes is an option of --json", hint="give both, or neither")
     _check_times(interval, duration, window)
     timeout_ns = _timeout(timeout, is_tcp=tcp is not None)
     # What watches takes a while to import, for which neither --help nor a mistake should wait.
