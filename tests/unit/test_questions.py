@@ -112,7 +112,7 @@ def test_what_is_the_same_every_time_is_not_left_open() -> None:
     # Just at the margin neither is shown, however many repetitions there are.
     at_margin = same(10, 12.5, yes="same", margin="25%", bound=0.25)
     assert (at_margin.verdict, at_margin.cases[0].needed) == ("cannot tell", None)
-    assert answer_sentence(at_margin).endswith("would take more than 10\u202f000 repetitions.")
+    assert answer_sentence(at_margin).endswith("would take over 10\u202f000 repetitions.")
 
 
 def test_what_is_the_same_every_time_is_corrected_over_all_cases() -> None:
