@@ -32,6 +32,12 @@ class Unit:
         label = next((scale for scale in self.shown if middle >= self.scales[scale]), smallest)
         return self.scales[label], label
 
+    def amount(self, number: str, unit: str) -> float | None:
+        """A written number in `name`, without a unit "1"; None where this has no such unit. 0 is 0 in every unit."""
+        if not unit and float(number) == 0:
+            return 0.0
+        return float(number) * self.scales[unit or "1"] if (unit or "1") in self.scales else None
+
 
 TIME = Unit(
     "ns", {scale: float(NANOSECONDS[scale]) for scale in ("ns", "us", "ms", "s", "µs")}, ("s", "ms", "µs", "ns")

@@ -113,7 +113,7 @@ def test_a_threshold_is_judged_by_the_interval(text: str, lost: int, verdict: st
 def test_what_is_not_decided_says_how_many_more_probes_would_tell() -> None:
     loss, p95 = judge([parse_threshold("loss > 10%"), parse_threshold("p95(rtt) > 1s")], probes(30, lost=2))
     _, high = clopper_pearson(2, 30)
-    assert loss.needed == math.ceil(30 * ((1 + 0.8416 / 1.96) * (high - 2 / 30) / (0.1 - 2 / 30)) ** 2) - 30
+    assert loss.cell.needed == math.ceil(30 * ((1 + 0.8416 / 1.96) * (high - 2 / 30) / (0.1 - 2 / 30)) ** 2) - 30
     assert loss.sentence == (
         "Cannot tell: fail if loss > 10%: loss is 7 [1, 22] %, 30 probes; about 1\u202f280 more would tell."
     )

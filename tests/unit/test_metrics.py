@@ -180,3 +180,18 @@ def test_a_module_imports_only_what_it_needs(module: str, light: tuple[str, ...]
     place = {"PYTHONPATH": str(Path(ROOT) / "python")}
     ended = subprocess.run([sys.executable, "-c", code], env=place, capture_output=True, text=True, check=True)
     assert ended.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("unit", "number", "name", "amount"),
+    [
+        (TIME, "1.5", "ms", 1_500_000.0),
+        (TIME, "0", "", 0.0),
+        (TIME, "0", "parsecs", None),
+        (TIME, "3", "", None),
+        (SHARE, "2", "%", 0.02),
+        (SHARE, "0.5", "", 0.5),
+    ],
+)
+def test_a_written_amount_is_in_the_unit_of_results(unit: Unit, number: str, name: str, amount: float | None) -> None:
+    assert unit.amount(number, name) == (None if amount is None else pytest.approx(amount))

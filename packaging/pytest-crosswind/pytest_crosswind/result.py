@@ -54,7 +54,7 @@ class Repetition:
     Attributes:
         status: the client's exit status, 128 and the number of a signal that ended it, or 124 at its timeout.
         time: from starting the client to its end, s; None where it did not end by itself.
-        retransmissions: TCP segments that both hosts sent again; None where they were not counted.
+        retransmissions: TCP segments that both hosts retransmitted; None where they were not counted.
     """
 
     status: int
@@ -190,7 +190,7 @@ class Result:
 
     @property
     def retransmissions(self) -> int | None:
-        """TCP segments that both hosts sent again, as their kernels count them; None where they were not counted."""
+        """TCP segments that both hosts retransmitted, as their kernels count them; None where they were not counted."""
         counts = [one.retransmissions for one in self.repetitions if one.retransmissions is not None]
         return sum(counts) if len(counts) == len(self.repetitions) else None
 

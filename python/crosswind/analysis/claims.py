@@ -6,7 +6,7 @@ the level 1 - 0.05 / parts (Bonferroni). So each of the two verdicts is wrong in
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, pairwise
 from typing import Literal
@@ -16,7 +16,7 @@ from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic, other_levels
 from crosswind.analysis.effects import exponent_of, mean_error, over_model, per_step
-from crosswind.analysis.estimates import estimates_of
+from crosswind.analysis.estimates import estimate_of_cell
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import ClaimPart, ClaimResult, ClaimVerdict, Interval, ModelPrediction
 from crosswind.metrics import METRICS
@@ -264,10 +264,7 @@ def _effect(claim: AskedClaim, reference: CellData, other: CellData, level: floa
 
 def _value(claim: AskedClaim, cell: CellData, level: float) -> Interval:
     """The claim's statistic of a cell."""
-    if claim.metric not in cell.samples:
-        return Interval.of(refused("no exchange succeeded", n=0, level=level, unit=METRICS[claim.metric].unit.name))
-    alone = replace(cell, samples={claim.metric: cell.samples[claim.metric]})
-    return estimates_of(alone, level=level)[claim.metric].statistic(claim.statistic)
+    return estimate_of_cell(cell, claim.metric, claim.statistic, level=level)
 
 
 def _over_model(claim: AskedClaim, cell: CellData, predicted: float, level: float) -> Interval:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from crosswind.analysis.asked import AskedQuestion
 from crosswind.analysis.result import AnswerCase, CaseVerdict
 from crosswind.stats import EXACT, holm
-from crosswind.stats.beyond import beyond, beyond_nothing
+from crosswind.stats.beyond import beyond, beyond_nothing, repetitions_in_a_row
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import Effect
 from crosswind.stats.sample_size import repetitions_needed
@@ -144,7 +144,7 @@ def _needed(case: Case, tests: int, made: _Claims | None) -> int | None:
         # Just at the margin neither claim is ever shown.
         if min(made.yes, made.no) == 1:
             return None
-        return max(fewest, math.ceil(math.log2(2 / alpha)))
+        return max(fewest, repetitions_in_a_row(alpha / 2))
     if effect.units < 2:
         return fewest
     if effect.error == 0 or (made is None and effect.shortage is not None and effect.needed is None):

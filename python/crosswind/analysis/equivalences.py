@@ -1,6 +1,5 @@
 """Whether the levels of a factor make a difference that matters: a study's claims, each against its margin."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -21,7 +20,7 @@ from crosswind.stats import (
     tost_ratio,
     tost_shares,
 )
-from crosswind.stats.beyond import share_limit
+from crosswind.stats.beyond import repetitions_in_a_row, share_limit
 from crosswind.stats.effect import Statistic
 
 ALPHA = 0.05
@@ -152,10 +151,5 @@ class _Open:
         if not pair.constant or pair.verdict != "cannot tell" or pair.p is None or pair.p_beyond is None:
             return None
         if pair.p < 1:
-            return _in_a_row(ALPHA / self.equivalent)
-        return _in_a_row(ALPHA / self.differs / 2) if pair.p_beyond < 1 else None
-
-
-def _in_a_row(p: float) -> int:
-    """The repetitions of which a sign test has this p-value or less."""
-    return math.ceil(-math.log2(p))
+            return repetitions_in_a_row(ALPHA / self.equivalent)
+        return repetitions_in_a_row(ALPHA / self.differs / 2) if pair.p_beyond < 1 else None

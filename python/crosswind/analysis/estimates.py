@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Diagnostics, Interval, MetricEstimates
-from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Statistic
+from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Statistic, metric_named
 from crosswind.quantities import SHARE
 from crosswind.stats import (
     Estimate,
@@ -27,6 +27,16 @@ from crosswind.stats.effect import statistic_of
 def estimates_of(data: CellData, *, level: float) -> dict[str, MetricEstimates]:
     """The estimates of every metric that a cell has samples of."""
     return {name: _of_metric(data, METRICS[name], units, level) for name, units in data.samples.items()}
+
+
+def estimate_of_cell(data: CellData, name: str, statistic: str, *, level: float) -> Interval:
+    """One statistic of one metric of a cell, or why there is none. Args: name: of the metric."""
+    if name not in data.samples:
+        metric = metric_named(name)
+        assert metric is not None  # The study was checked.
+        return Interval.of(refused("no exchange succeeded", n=0, level=level, unit=metric.unit.name))
+    alone = replace(data, samples={name: data.samples[name]})
+    return estimates_of(alone, level=level)[name].statistic(statistic)
 
 
 def _of_metric(data: CellData, metric: Metric, units: Units, level: float) -> MetricEstimates:

@@ -6,15 +6,14 @@ thresholds fails with a probability of 5 % at most, and one that is beyond one o
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from crosswind.analysis.asked import AskedThreshold
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.claims import Range
-from crosswind.analysis.estimates import estimates_of
+from crosswind.analysis.estimates import estimate_of_cell
 from crosswind.analysis.result import Interval, ThresholdCell, ThresholdResult, ThresholdVerdict
 from crosswind.metrics import LOST, Metric, metric_named
-from crosswind.stats import refused, share_interval
+from crosswind.stats import share_interval
 from crosswind.stats.sample_size import more_to_decide
 
 ALPHA = 0.05
@@ -77,13 +76,9 @@ def _judge(threshold: AskedThreshold, cell: CellData, cells: int) -> ThresholdCe
 
 def _value(threshold: AskedThreshold, cell: CellData, level: float) -> Interval:
     """The statistic of a cell."""
-    metric = _metric(threshold)
-    if metric is LOST and cell.lost:
+    if threshold.metric == LOST.name and cell.lost:
         return Interval.of(share_interval(cell.lost, level=level))
-    if threshold.metric not in cell.samples:
-        return Interval.of(refused("no exchange succeeded", n=0, level=level, unit=metric.unit.name))
-    alone = replace(cell, samples={threshold.metric: cell.samples[threshold.metric]})
-    return estimates_of(alone, level=level)[threshold.metric].statistic(threshold.statistic)
+    return estimate_of_cell(cell, threshold.metric, threshold.statistic, level=level)
 
 
 def _needed(threshold: AskedThreshold, value: Interval) -> int | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crosswind.cli.output import plain_console
-from crosswind.cli.thresholds import CANNOT_TELL, SHOWN
+from crosswind.cli.thresholds import status_of
 from crosswind.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -69,17 +69,9 @@ def command(
         click.echo(found.to_json())
     else:
         print_comparison(found, plain_console())
-    return status_of(found, require_answer=require_answer)
-
-
-def status_of(found: "RunComparison", *, require_answer: bool) -> int:
-    """The exit status."""
-    answers = {condition.answer for condition in found.conditions}
-    if "shown" in answers:
-        return SHOWN
-    if any(cell.invalid_a or cell.invalid_b for cell in found.common):
-        return 1
-    return CANNOT_TELL if require_answer and "cannot tell" in answers else 0
+    answers = [condition.answer for condition in found.conditions]
+    valid = not any(cell.invalid_a or cell.invalid_b for cell in found.common)
+    return status_of(answers, require_answer=require_answer, valid=valid)
 
 
 def _compared(run_a: Path, run_b: Path, metrics: tuple[str, ...], fail_if: tuple[str, ...]) -> "RunComparison":

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from crosswind.cli.programs import path_options, run_programs, split_server
+from crosswind.cli.programs import program_options, run_programs, split_server
 from crosswind.cli.settings import chosen
 from crosswind.errors import UsageError
 
@@ -31,17 +31,8 @@ Exit status: the command's, or 128 and the number of the signal that ended it; a
 
 @click.command("exec", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
 @click.argument("client", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARGUMENT]...")
-@click.option("--server", metavar="COMMAND", help="What runs on the server's host; without it, the host answers pings.")
 @click.option("--repetitions", type=click.IntRange(1), default=1, help="How often the command is run.")
-@click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
-@click.option(
-    "--capture", type=click.Path(path_type=Path), metavar="FILE", help="Write the client's packets, as pcapng."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, in one line on standard error.")
-@click.option(
-    "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run, for `crosswind report DIR`."
-)
-@path_options
+@program_options
 def command(
     *,
     client: tuple[str, ...],

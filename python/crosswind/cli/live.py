@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from crosswind.cli.thresholds import CANNOT_TELL, SHOWN
+from crosswind.cli.quantities import read_by
+from crosswind.cli.thresholds import require_answer_option, status_of
 from crosswind.errors import CrosswindError, UsageError
-from crosswind.units import UnitError, format_duration, parse_duration, parse_rate
+from crosswind.units import format_duration, parse_duration, parse_rate
 
 if TYPE_CHECKING:
     from crosswind.live.probe import Probe
@@ -44,22 +45,10 @@ Exit status:
 """
 
 
-def _read(parse: Callable[[object], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """What reads an option's value with its unit by a function of crosswind.units; it raises UsageError."""
-
-    def read(_context: click.Context, option: click.Parameter, text: str | None) -> Any:
-        try:
-            return None if text is None else parse(text)
-        except UnitError as error:
-            raise UsageError(f"{option.opts[0]} {text}: {error.message}", hint=error.hint) from None
-
-    return read
-
-
 def _duration(name: str, default: str | None, text: str) -> Callable[[Any], Any]:
     shown = default is not None
     return click.option(
-        name, metavar="TIME", callback=_read(parse_duration), default=default, show_default=shown, help=text
+        name, metavar="TIME", callback=read_by(parse_duration), default=default, show_default=shown, help=text
     )
 
 
@@ -74,12 +63,12 @@ def _duration(name: str, default: str | None, text: str) -> Callable[[Any], Any]
 @click.option(
     "--outage", type=click.IntRange(2), default=3, show_default=True, help="So many losses in a row are an outage."
 )
-@click.option("--rate", metavar="RATE", callback=_read(parse_rate), help="Of the slowest link, for what TCP can get.")
+@click.option("--rate", metavar="RATE", callback=read_by(parse_rate), help="Of the slowest link, for what TCP can get.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines: windows, events, and the end.")
 @click.option("--probes", "with_probes", is_flag=True, help="With --json, print a line for each probe too.")
 @click.option("--metrics", metavar="[HOST]:PORT", help="Serve Prometheus metrics there, as :9469.")
 @click.option("--fail-if", "fail_if", multiple=True, metavar="THRESHOLD", help='As "loss > 1%"; repeatable.')
-@click.option("--require-answer", is_flag=True, help="Fail also when nobody can tell whether a bound is kept.")
+@require_answer_option
 def command(
     *,
     host: str,
@@ -132,12 +121,11 @@ def command(
         ended_ns = view.run(session)
     judged = judge(thresholds, watch.probes.between(0, watch.probes.sent))
     view.end(ended_ns, judged)
-    verdicts = {each.verdict for each in judged}
-    if "fail" in verdicts:
-        return SHOWN
-    if not watch.has_answered:
+    verdicts = [each.verdict for each in judged]
+    status = status_of(verdicts, require_answer=require_answer, valid=watch.has_answered)
+    if status == 1:
         raise _no_answer(target, probe)
-    return CANNOT_TELL if require_answer and "cannot tell" in verdicts else 0
+    return status
 
 
 def _check_times(interval_ns: int, duration_ns: int | None, window_ns: int) -> None:

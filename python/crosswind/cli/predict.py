@@ -1,17 +1,17 @@
 """`crosswind predict`: what the models say of a path, side by side, without running anything."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from crosswind.cli.quantities import read_by
 from crosswind.errors import UsageError
 from crosswind.metrics import METRICS
 from crosswind.units import (
-    UnitError,
     format_duration,
     format_probability,
     format_rate,
@@ -36,18 +36,6 @@ _HEADINGS = {
     "goodput": "Goodput of a long transfer",
     "rtt": "Round trip of one small message, nothing else in flight",
 }
-
-
-def _read(parse: Callable[[object], Any]) -> Callable[[click.Context, click.Parameter, str | None], Any]:
-    """What reads an option's value with its unit by a function of crosswind.units; it raises UsageError."""
-
-    def read(_context: click.Context, option: click.Parameter, text: str | None) -> Any:
-        try:
-            return None if text is None else parse(text)
-        except UnitError as error:
-            raise UsageError(f"{option.opts[0]} {text}: {error.message}", hint=error.hint) from None
-
-    return read
 
 
 @dataclass(frozen=True)
@@ -76,24 +64,24 @@ class Question:
 
 @click.command()
 @click.option(
-    "--size", metavar="SIZE", callback=_read(parse_size), help="Size of a transfer, as 256kB; without it: a long one."
+    "--size", metavar="SIZE", callback=read_by(parse_size), help="Size of a transfer, as 256kB; without it: a long one."
 )
 @click.option(
-    "--rate", metavar="RATE", callback=_read(parse_rate), help="Rate of the link, as 6mbit.  [default: unlimited]"
+    "--rate", metavar="RATE", callback=read_by(parse_rate), help="Rate of the link, as 6mbit.  [default: unlimited]"
 )
-@click.option("--rtt", metavar="DURATION", callback=_read(parse_duration), required=True, help="Round trip, as 30ms.")
+@click.option("--rtt", metavar="DURATION", callback=read_by(parse_duration), required=True, help="Round trip, as 30ms.")
 @click.option(
-    "--loss", metavar="PROBABILITY", callback=_read(parse_probability), default="0%", help="Loss each way, as 2%."
+    "--loss", metavar="PROBABILITY", callback=read_by(parse_probability), default="0%", help="Loss each way, as 2%."
 )
-@click.option("--queue", metavar="QUEUE", callback=_read(parse_queue), help="Queue before the link, as 100p.")
+@click.option("--queue", metavar="QUEUE", callback=read_by(parse_queue), help="Queue before the link, as 100p.")
 @click.option("--profile", type=click.Choice(["linux", "freebsd-8"]), default="linux", help="Host profile.")
 @click.option("--congestion-control", metavar="NAME", help="As the kernel names it.  [default: the profile's]")
 @click.option("--initial-window", type=click.IntRange(1, 1000), metavar="N", help="Initial window, segments.")
 @click.option(
-    "--window", metavar="SIZE", callback=_read(parse_size), help="Window or buffer that limits the sender, as 64kB."
+    "--window", metavar="SIZE", callback=read_by(parse_size), help="Window or buffer that limits the sender, as 64kB."
 )
 @click.option(
-    "--min-rto", metavar="DURATION", callback=_read(parse_duration), help="Least retransmission timeout, as 200ms."
+    "--min-rto", metavar="DURATION", callback=read_by(parse_duration), help="Least retransmission timeout, as 200ms."
 )
 @click.option("--mss", type=click.IntRange(_SMALLEST_MSS, _LARGEST_MSS), metavar="BYTES", help="Payload of a segment.")
 @click.option("--model", "names", multiple=True, metavar="NAME", help="This model; may be repeated.  [default: all]")

@@ -13,15 +13,35 @@ from pathlib import Path
 import click
 
 from crosswind.cell.streams import own_streams
-from crosswind.cli.settings import option_name, options, options_of
+from crosswind.cli.settings import F, option_name, options, options_of
 from crosswind.cli.standard_output import discard_output
 from crosswind.errors import DiskError, EngineError, UsageError
 from crosswind.programs import INTERRUPTED, NotRunError, Programs, study_of
 
 _OPTIONS = [key for key in options() if not key.startswith("workload.")] + ["workload.port", "workload.timeout"]
 
-path_options = options_of(_OPTIONS)
-"""Gives a command the options of the path and the hosts; it receives them by `chosen`."""
+_OF_PATH = options_of(_OPTIONS)
+_OF_PROGRAMS = (
+    click.option(
+        "--server", metavar="COMMAND", help="What runs on the server's host; without it, the host answers pings."
+    ),
+    click.option("--seed", type=click.IntRange(0), help="What every random decision derives from."),
+    click.option(
+        "--capture", type=click.Path(path_type=Path), metavar="FILE", help="Write the client's packets, as pcapng."
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, in one line on standard error."),
+    click.option(
+        "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run, for `crosswind report DIR`."
+    ),
+)
+
+
+def program_options(function: F) -> F:
+    """Gives a command the options of programs on a path, and those of the path, which it receives by `chosen`."""
+    function = _OF_PATH(function)
+    for option in reversed(_OF_PROGRAMS):
+        function = option(function)
+    return function
 
 
 def run_programs(

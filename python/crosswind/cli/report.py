@@ -79,4 +79,5 @@ def command(
     if open_page:
         page = html if html and html not in printed else results.write_page(loaded, made)
         click.launch(str(page))
-    return status_of(result, require_answer=require_answer)
+    verdicts = [threshold.verdict for threshold in result.thresholds]
+    return status_of(verdicts, require_answer=require_answer, valid=result.valid)

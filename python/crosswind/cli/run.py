@@ -206,4 +206,5 @@ def _report(run: "Run", *, as_json: bool, everything: bool, require_answer: bool
     if any(result.planned.runs_programs for result in run.results().values()):
         click.echo(f"output: {run.directory / output_of_program('*', 'client.out')}", err=True)
     learn_around(run.manifest.sessions[-1], (result.planned for result in run.results().values()))
-    return status_of(result, require_answer=require_answer, valid=run.valid)
+    verdicts = [threshold.verdict for threshold in result.thresholds]
+    return status_of(verdicts, require_answer=require_answer, valid=result.valid and run.valid)

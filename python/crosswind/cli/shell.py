@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from crosswind.cli.programs import path_options, run_programs, split_server
+from crosswind.cli.programs import program_options, run_programs, split_server
 from crosswind.cli.settings import chosen
 from crosswind.errors import UsageError
 from crosswind.programs import PORT
@@ -26,16 +26,7 @@ Exit status: the shell's; the others are those of `crosswind exec`.
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--server", metavar="COMMAND", help="What runs on the server's host; without it, the host answers pings.")
-@click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
-@click.option(
-    "--capture", type=click.Path(path_type=Path), metavar="FILE", help="Write the shell's packets, as pcapng."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, in one line on standard error.")
-@click.option(
-    "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run, for `crosswind report DIR`."
-)
-@path_options
+@program_options
 def command(
     *,
     server: str | None,

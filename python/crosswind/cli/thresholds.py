@@ -1,13 +1,10 @@
 """The options of commands that judge a run: `--fail-if`, `--require-answer`, `--junit`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
-
-if TYPE_CHECKING:
-    from crosswind.analysis.result import Result
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -17,6 +14,11 @@ CANNOT_TELL = 4
 """Exit status when a condition can neither be shown nor excluded, and an answer is required."""
 
 
+require_answer_option = click.option(
+    "--require-answer", is_flag=True, help="Fail also when nobody can tell whether a bound is kept."
+)
+
+
 def threshold_options(function: F) -> F:
     """Gives a command the three options."""
     for option in (
@@ -24,7 +26,7 @@ def threshold_options(function: F) -> F:
             "--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
             help="Write a JUnit XML file: a test case for each cell, and for each cell of each threshold.",
         ),
-        click.option("--require-answer", is_flag=True, help="Fail also when nobody can tell whether a bound is kept."),
+        require_answer_option,
         click.option(
             "--fail-if", "fail_if", multiple=True, metavar="THRESHOLD",
             help='Fail when this is shown: "p95(rtt) > 200ms where loss = 2%"; repeatable.',
@@ -34,11 +36,14 @@ def threshold_options(function: F) -> F:
     return function
 
 
-def status_of(result: "Result", *, require_answer: bool, valid: bool = True) -> int:
-    """The exit status: a threshold that fails comes before a cell that is not valid. Args: valid: of the run."""
-    verdicts = {threshold.verdict for threshold in result.thresholds}
-    if "fail" in verdicts:
+def status_of(verdicts: Iterable[str], *, require_answer: bool, valid: bool) -> int:
+    """The exit status: what is shown comes before a measurement that is not valid, and that before an open question.
+
+    Args: verdicts: of thresholds or conditions: "fail" and "shown" are shown. valid: whether all else is as it should.
+    """
+    found = set(verdicts)
+    if found & {"fail", "shown"}:
         return SHOWN
-    if not (result.valid and valid):
+    if not valid:
         return 1
-    return CANNOT_TELL if require_answer and "cannot tell" in verdicts else 0
+    return CANNOT_TELL if require_answer and "cannot tell" in found else 0

@@ -1,6 +1,6 @@
 """Probes by TCP: the time from a SYN to its SYN-ACK. No data is sent; the connection is closed at once.
 
-A host that answers with RST, because nobody listens on the port, has answered too. A SYN is sent again by the kernel
+A host that answers with RST, because nobody listens on the port, has answered too. A SYN is retransmitted by the kernel
 after 1 s (RFC 6298), so that a probe which took longer has lost a packet: it counts as lost.
 """
 
@@ -72,7 +72,7 @@ class TcpProbe:
                 yield Reply(sequence, sent_ns + rtt_ns, None)
 
     def forget(self, now_ns: int, timeout_ns: int) -> None:
-        """Closes connections whose timeout is over, so that no SYN is sent again."""
+        """Closes connections whose timeout is over, so that no SYN is retransmitted."""
         for number, (connection, _, sent_ns) in list(self._open.items()):
             if now_ns - sent_ns < timeout_ns:
                 break

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.analysis.claims import ALPHA, Range
-from crosswind.analysis.result import Interval, ThresholdCell, ThresholdResult, ThresholdVerdict
+from crosswind.analysis.result import Interval, ThresholdCell, ThresholdVerdict
 from crosswind.analysis.thresholds import VERDICTS
 from crosswind.errors import UsageError
 from crosswind.live.probes import Slice
@@ -53,16 +53,16 @@ def parse_threshold(text: str) -> Threshold:
     statistic = found["statistic"]
     if statistic is not None and statistic not in _QUANTILES:
         raise UsageError(f"--fail-if {text!r}: rtt has no {statistic}", hint=_HINT)
-    scales = (TIME if statistic else SHARE).scales
-    unit = found["unit"] or ("" if statistic else "1")
-    if unit not in scales and float(found["number"]) != 0:
-        known = ", ".join(name for name in scales if name != "1")
-        raise UsageError(f"--fail-if {text!r}: {unit!r} is no unit of it", hint=f"a number and one of {known}")
+    unit = TIME if statistic else SHARE
+    bound = unit.amount(found["number"], found["unit"])
+    if bound is None:
+        known = ", ".join(name for name in unit.scales if name != "1")
+        raise UsageError(f"--fail-if {text!r}: {found['unit']!r} is no unit of it", hint=f"a number and one of {known}")
     sign = found["sign"]
     return Threshold(
         text=plain,
         q=_QUANTILES[statistic] if statistic else None,
-        bound=float(found["number"]) * scales.get(unit, 1.0),
+        bound=bound,
         above=sign.startswith(">"),
         at_bound=sign.endswith("="),
     )
@@ -70,40 +70,29 @@ def parse_threshold(text: str) -> Threshold:
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a threshold. needed: how many more probes would probably tell; None where nobody knows."""
+    """What became of a threshold. cell: as of a study; `needed` is how many more probes would probably tell."""
 
     threshold: Threshold
-    value: Interval
-    verdict: ThresholdVerdict
-    needed: int | None
+    cell: ThresholdCell
+
+    @property
+    def verdict(self) -> ThresholdVerdict:
+        """Whether it is kept."""
+        return self.cell.verdict
 
     @property
     def sentence(self) -> str:
         """In words, as a report of a study has it."""
-        threshold = self.threshold
-        cell = ThresholdCell(cell=0, levels={}, value=self.value, verdict=self.verdict, needed=self.needed)
-        result = ThresholdResult(
-            fail_if=threshold.text, metric="rtt", statistic="", unit=threshold.unit.name, bound=threshold.bound,
-            above=threshold.above, at_bound=threshold.at_bound, verdict=self.verdict, cells=[cell], reason=None,
-            note=None,
-        )  # fmt: skip
+        threshold, value = self.threshold, self.cell.value
         what = "loss" if threshold.q is None else f"{threshold.text.partition('(')[0]} of the round-trip time"
         says = f"{words.VERDICTS[self.verdict]}: fail if {threshold.text}"
-        text = words.value_text(result, cell)
-        return f"{says}: {what} is {text}, {count(self.value.n)} probes{self._why}."
-
-    @property
-    def _why(self) -> str:
-        if self.verdict != "cannot tell":
-            return ""
-        if self.needed is not None:
-            return f"; about {count(self.needed)} more would tell"
-        return f"; {self.value.reason}" if self.value.reason else ""
+        text = words.value_text(value, threshold.unit.name)
+        return f"{says}: {what} is {text}, {count(value.n)} probes{words.why(self.cell)}."
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""
-        value = self.value.model_dump(include={"value", "low", "high", "n", "level", "method", "reason"})
-        return {"fail_if": self.threshold.text, "verdict": self.verdict, "needed": self.needed, **value}
+        value = self.cell.value.model_dump(include={"value", "low", "high", "n", "level", "method", "reason"})
+        return {"fail_if": self.threshold.text, "verdict": self.verdict, "needed": self.cell.needed, **value}
 
 
 def judge(thresholds: list[Threshold], part: Slice) -> list[Judged]:
@@ -115,7 +104,8 @@ def _judge(threshold: Threshold, part: Slice, number: int) -> Judged:
     low, high = (None, threshold.bound) if threshold.above else (threshold.bound, None)
     value, corrected = (_value(threshold, part, 1 - ALPHA / parts) for parts in (1, number))
     verdict = VERDICTS[Range(low, high, is_open=threshold.at_bound).verdict(value, corrected)]
-    return Judged(threshold, value, verdict, _needed(threshold, value) if verdict == "cannot tell" else None)
+    needed = _needed(threshold, value) if verdict == "cannot tell" else None
+    return Judged(threshold, ThresholdCell(cell=0, levels={}, value=value, verdict=verdict, needed=needed))
 
 
 def _value(threshold: Threshold, part: Slice, level: float) -> Interval:

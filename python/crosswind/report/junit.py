@@ -11,7 +11,7 @@ from xml.etree import ElementTree as Xml
 
 from crosswind.analysis.result import CellResult, Result, ThresholdCell, ThresholdResult
 from crosswind.report.files import write_text
-from crosswind.report.text.format import factor_and_level
+from crosswind.report.text.format import named_levels
 from crosswind.report.text.thresholds import cell_sentence, threshold_sentence
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -77,8 +77,7 @@ def _case(suite: Xml.Element, result: Result, name: str) -> Xml.Element:
 
 
 def _at(of_cell: dict[str, str]) -> str:
-    named = ", ".join(factor_and_level(key, level) for key, level in of_cell.items())
-    return f" ({named})" if named else ""
+    return f" ({named_levels(of_cell)})" if of_cell else ""
 
 
 def _text(text: str) -> str:

@@ -104,6 +104,11 @@ def without_rounding(effect: Effect, *, size: float) -> Effect:
     return replace(effect, value=0.0) if every_time and abs(effect.value) <= _ROUNDING * abs(size) else effect
 
 
+def repetitions_in_a_row(p: float) -> int:
+    """The repetitions without an exception of which a one-sided sign test has this p-value or less."""
+    return math.ceil(-math.log2(p))
+
+
 def share_limit(units: int, *, level: float = 0.95) -> float:
     """The largest share of repetitions that may be different, where none of some was (exact binomial, one-sided)."""
     return float(1 - (1 - check_level(level)) ** (1 / units))

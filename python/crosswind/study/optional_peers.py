@@ -29,29 +29,32 @@ def without_peers(study: Study, missing: Mapping[str, Obstacle]) -> tuple[Study,
     """A study without the cells of these peers, as `for_this_machine`. Where none would be left, all stay."""
     document = copy.deepcopy(dict(study.document))
     del document["study"]["optional_peers"]
-    lesser, notes = _without(document, missing, [part.name for part in study.parts]) if missing else (document, ())
+    notes = _leave_peers_out(document, missing, [part.name for part in study.parts]) if missing else ()
     options = {**study.origin.options, _KEY: ".".join(_KEY)}
-    return Study.from_document(lesser, name=study.name, origin=replace(study.origin, options=options)), notes
+    return Study.from_document(document, name=study.name, origin=replace(study.origin, options=options)), notes
 
 
-def _without(
+def _leave_peers_out(
     document: dict[str, Any], missing: Mapping[str, Obstacle], running: Sequence[str]
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A document without these peers, and what to say of it. Args: running: the names of the parts that are run."""
-    lesser = copy.deepcopy(document)
-    parts = {part["name"]: part for part in lesser.get("part", ()) if part["name"] in running}
+) -> tuple[str, ...]:
+    """Changes a document so that these peers are in no cell. Returns: what to say of it, which is a note too.
+
+    Args: running: the names of the parts that are run.
+    """
+    parts = {part["name"]: part for part in document.get("part", ()) if part["name"] in running}
     without = [name for name, part in parts.items() if _needs(missing, part, document)]
     if len(without) == len(parts) and (parts or _needs(missing, document)):
-        return document, ()
-    for table in (lesser, *parts.values()):
+        return ()
+    for table in (document, *parts.values()):
         _leave_out(missing, table.get("workload", {}))
     notes = [f"Cells with {name} are left out, because {why.problem}: {why.hint}." for name, why in missing.items()]
     if without:
-        lesser["study"]["parts"] = [name for name in parts if name not in without]
+        document["study"]["parts"] = [name for name in parts if name not in without]
         subject, verb = ("part", "is") if len(without) == 1 else ("parts", "are")
         notes.append(f"So the {subject} {' and '.join(without)} {verb} not run.")
-    lesser["report"] = {**lesser.get("report", {}), "notes": [*lesser.get("report", {}).get("notes", ()), *notes]}
-    return lesser, tuple(notes)
+    report = document.get("report", {})
+    document["report"] = {**report, "notes": [*report.get("notes", ()), *notes]}
+    return tuple(notes)
 
 
 def _needs(missing: Collection[str], *tables: Mapping[str, Any]) -> bool:

@@ -137,11 +137,11 @@ def _statistics_of(metric: Metric) -> tuple[str, ...]:
 
 def _bound(number: str, unit: str, metric: Metric, place: Location) -> float:
     """A bound in the metric's unit. Raises: PublishedError."""
-    scales = metric.unit.scales
-    if (unit or "1") not in scales and float(number) != 0:
-        known = ", ".join(name for name in scales if name != "1")
+    bound = metric.unit.amount(number, unit)
+    if bound is None:
+        known = ", ".join(name for name in metric.unit.scales if name != "1")
         raise PublishedError(place, f"{number}{unit} is no amount of {metric.name}", f"a number and one of {known}")
-    return float(number) * scales.get(unit or "1", 1.0)
+    return bound
 
 
 def _conditions(text: str, place: Location) -> Iterator[tuple[str, str]]:

@@ -2,8 +2,8 @@
 
 from crosswind.analysis.result import Result
 from crosswind.report.tables.table import Shown, Table, names, numbers
-from crosswind.report.text.format import NOTHING, count
-from crosswind.report.text.thresholds import VERDICTS, place, value_text
+from crosswind.report.text.format import NOTHING, count, named_levels
+from crosswind.report.text.thresholds import VERDICTS, value_text
 
 _HOW_TO_READ = (
     "A cell passes where its whole 95 % interval is within the bound, and fails where the whole interval, widened for "
@@ -20,8 +20,8 @@ def threshold_tables(result: Result) -> list[Table]:
         [
             VERDICTS[cell.verdict],
             threshold.fail_if,
-            place(cell),
-            value_text(threshold, cell),
+            named_levels(cell.levels) or NOTHING,
+            value_text(cell.value, threshold.unit),
             str(cell.value.units or NOTHING),
             NOTHING if cell.needed is None else count(cell.needed),
         ]

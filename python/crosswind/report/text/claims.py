@@ -10,9 +10,9 @@ from crosswind.report.text.format import (
     MINUS,
     NOTHING,
     count,
-    factor_and_level,
     factor_name,
     interval,
+    named_levels,
     number,
     quantity,
     scale_of,
@@ -90,7 +90,7 @@ def _measured(claim: ClaimResult, part: ClaimPart) -> str:
     name = METRICS[claim.metric].title.lower()
     statistic = STATISTICS[claim.statistic].heading
     what = name if METRICS[claim.metric].is_share else f"{statistic} {name}"
-    named = ", ".join(factor_and_level(key, level) for key, level in part.fixed.items())
+    named = named_levels(part.fixed)
     effect, where = _effect_in_words(claim, part), f" ({named})" if named else ""
     factor = factor_name(claim.factor) if claim.factor else ""
     if effect == NOTHING:

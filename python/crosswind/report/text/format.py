@@ -277,6 +277,11 @@ def factor_and_level(key: str, value: str) -> str:
     return f"{factor_name(key)} {level_text(value)}"
 
 
+def named_levels(of_cell: Mapping[str, str]) -> str:
+    """A cell with the names of its factors: "loss 5%, transport tcp"; empty without factors."""
+    return ", ".join(factor_and_level(key, value) for key, value in of_cell.items())
+
+
 def level_text(value: str) -> str:
     """A level as people read it: a switch is on or off."""
     return _SWITCHES.get(value, value)

@@ -4,9 +4,9 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from crosswind.analysis.result import ThresholdCell, ThresholdResult, ThresholdVerdict
+from crosswind.analysis.result import Interval, ThresholdCell, ThresholdResult, ThresholdVerdict
 from crosswind.metrics import STATISTICS, metric_named
-from crosswind.report.text.format import EXACT, NOTHING, count, count_of, factor_and_level, interval, scale_of
+from crosswind.report.text.format import EXACT, NOTHING, count, count_of, interval, named_levels, scale_of
 
 _MOST_SENTENCES = 5
 VERDICTS = {"pass": "Pass", "fail": "Fail", "cannot tell": "Cannot tell"}
@@ -18,13 +18,13 @@ def threshold_sentence(threshold: ThresholdResult) -> str:
     cell = decisive(threshold)
     if cell is None:
         return f"{says}: {threshold.reason}."
-    where = f" ({place(cell)})" if cell.levels else ""
-    return f"{says}: {measured(threshold, cell)}{where}{_why(cell)}{_rest(threshold)}."
+    where = f" ({named_levels(cell.levels)})" if cell.levels else ""
+    return f"{says}: {measured(threshold, cell)}{where}{why(cell)}{_rest(threshold)}."
 
 
 def cell_sentence(threshold: ThresholdResult, cell: ThresholdCell) -> str:
     """The verdict on one cell, and what decides it."""
-    return f"{VERDICTS[cell.verdict]}: {measured(threshold, cell)}{_why(cell)}."
+    return f"{VERDICTS[cell.verdict]}: {measured(threshold, cell)}{why(cell)}."
 
 
 def threshold_sentences(thresholds: Sequence[ThresholdResult]) -> list[tuple[ThresholdVerdict, str]]:
@@ -49,32 +49,27 @@ def measured(threshold: ThresholdResult, cell: ThresholdCell) -> str:
     name = metric.title[0].lower() + metric.title[1:]
     heading = STATISTICS[threshold.statistic].heading
     what = f"the share of {name}" if metric.is_share else f"{heading} {name}"
-    text = value_text(threshold, cell)
+    text = value_text(cell.value, threshold.unit)
     if text == NOTHING:
         return f"{what} has no number"
     text = f"exactly {text.replace(f' {EXACT}', '')}" if cell.value.is_exact else text
     return f"{what} is {text}, {_size(cell)}"
 
 
-def place(cell: ThresholdCell) -> str:
-    """The levels of a cell: "loss 3%, transport tcp"; of the only one a dash."""
-    return ", ".join(factor_and_level(key, level) for key, level in cell.levels.items()) or NOTHING
-
-
-def value_text(threshold: ThresholdResult, cell: ThresholdCell) -> str:
-    """The number of a cell with its interval and its unit: "182 [171, 195] ms"."""
-    value = cell.value.value if cell.value.value is not None else cell.value.low
-    if value is None:
+def value_text(value: Interval, unit: str) -> str:
+    """A number with its interval and its unit: "182 [171, 195] ms". Args: unit: of results."""
+    middle = value.value if value.value is not None else value.low
+    if middle is None:
         return NOTHING
-    divisor, unit = scale_of([value], threshold.unit)
-    return f"{interval(cell.value, divisor)} {unit}"
+    divisor, shown = scale_of([middle], unit)
+    return f"{interval(value, divisor)} {shown}"
 
 
 def _size(cell: ThresholdCell) -> str:
     return count_of(max(cell.value.units, 1), "repetition")
 
 
-def _why(cell: ThresholdCell) -> str:
+def why(cell: ThresholdCell) -> str:
     """Why a cell is not decided, and what would decide it."""
     if cell.verdict != "cannot tell":
         return ""
