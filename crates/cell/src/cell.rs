@@ -8,7 +8,7 @@ use crosswind_ledger::Budget;
 use crosswind_path::{DirectionConfig, PathConfig};
 use crosswind_settings::{Group, SettingError, describe};
 use crosswind_transport::Carrier;
-use crosswind_workload::{PathFacts, WorkloadConfig};
+use crosswind_workload::{PathFacts, TrafficPattern, WorkloadConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -87,6 +87,9 @@ pub struct PathSection {
     pub family: Family,
     /// Largest IP packet.
     pub mtu_bytes: u32,
+    /// Where the other machine's control connection is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// Client to server.
     pub forward: DirectionConfig,
     /// Server to client.
@@ -96,7 +99,7 @@ pub struct PathSection {
 /// The network between the two hosts, as far as it is the same in both directions.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct PathKeys {
-    /// What lies between the hosts: tun (the emulator) or direct (a veth pair: no loss, delay, rate or queue).
+    /// What lies between the hosts: tun (the emulator), direct (a veth pair: no loss, delay, rate or queue) or network (the network that is really there).
     #[serde(default)]
     backend: Backend,
     /// Address family of the path.
@@ -106,6 +109,9 @@ struct PathKeys {
     #[serde(default = "default_mtu")]
     #[schemars(range(min = MIN_MTU, max = MAX_MTU))]
     mtu_bytes: u32,
+    /// Of backend network: where crosswind serve listens, as HOST:PORT.
+    #[serde(default)]
+    server: Option<String>,
 }
 
 /// What is written where.
@@ -225,12 +231,15 @@ impl Cell {
 
     fn check(&self) -> Result<(), SettingError> {
         let refuse = |key: &str, problem: &str, hint: &str| Err(SettingError::new(key, problem, hint));
-        if self.path.backend == Backend::Direct && (self.output.packets || self.output.capture) {
+        if self.path.backend != Backend::Tun && (self.output.packets || self.output.capture) {
             return refuse(
                 "path.backend",
-                "direct has no emulator to record packets",
+                "has no emulator to record packets",
                 "use the backend tun, or no packet records",
             );
+        }
+        if self.path.backend == Backend::Network {
+            self.check_network()?;
         }
         self.check_mtu()?;
         let streams = [self.output.client_input, self.output.client_output, self.output.client_errors];
@@ -250,6 +259,41 @@ impl Cell {
             Some(directory) if !directory.is_dir() => {
                 let problem = format!("{} is not a directory", directory.display());
                 refuse("output.directory", &problem, "make it first")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what cannot be on machines that stay as they are, and what a server does for nobody.
+    fn check_network(&self) -> Result<(), SettingError> {
+        let refuse = |key: &str, problem: &str, hint: &str| Err(SettingError::new(key, problem, hint));
+        let alone = self.host.of_sockets();
+        if alone != self.host {
+            let hint = "of host, leave only congestion_control, nodelay, send_buffer and receive_buffer";
+            return refuse("host", "changes more than sockets, and the machines of a network stay as they are", hint);
+        }
+        if self.path.mtu_bytes != default_mtu() {
+            return refuse("path.mtu_bytes", "is set, and the network's own is not to be changed", "leave it out");
+        }
+        let Some(needs) = self.workload.connections() else {
+            return refuse(
+                "workload.kind",
+                "is program, and no program is run on another machine",
+                "use crosswind exec",
+            );
+        };
+        if self.workload.peers().any() {
+            let key = if self.workload.peers().client.is_some() { "workload.client" } else { "workload.server" };
+            return refuse(key, "is a peer, and both ends of a network are Crosswind's own", "leave it out");
+        }
+        // With a forged source address somebody could make the server send more than it was sent.
+        let plain_udp = needs.transport.features().carrier == Carrier::Udp;
+        match self.workload.traffic() {
+            TrafficPattern::Exchanges { request_bytes, reply_bytes, .. }
+                if plain_udp && reply_bytes > request_bytes =>
+            {
+                let problem = "has answers that are larger than the requests, over plain UDP, to a server that anybody can send to";
+                refuse("workload.direction", problem, "use a transport with a handshake, such as quic-datagram")
             }
             _ => Ok(()),
         }
@@ -289,6 +333,7 @@ impl PathSection {
             backend: own.backend,
             family: own.family,
             mtu_bytes: own.mtu_bytes,
+            server: own.server,
             forward: DirectionConfig::from_object(&forward).map_err(|error| error.within("path.forward"))?,
             reverse: DirectionConfig::from_object(&reverse).map_err(|error| error.within("path.reverse"))?,
         };
@@ -305,11 +350,17 @@ impl PathSection {
                 "every host has to take 1280 bytes of IPv6 (RFC 8200)",
             ));
         }
-        if self.backend == Backend::Direct && self.config() != PathConfig::default() {
-            let problem = "direct has no emulator: it takes no loss, delay, rate or queue";
+        if self.backend != Backend::Tun && self.config() != PathConfig::default() {
+            let name = if self.backend == Backend::Direct { "direct" } else { "network" };
+            let problem = format!("{name} has no emulator: it takes no loss, delay, rate or queue");
             return Err(SettingError::new("backend", problem, "use the backend tun"));
         }
-        Ok(())
+        let hint = "path.backend network and path.server go together";
+        match (&self.server, self.backend == Backend::Network) {
+            (None, true) => Err(SettingError::new("server", "is missing", hint)),
+            (Some(_), false) => Err(SettingError::new("server", "is set, and the backend is not network", hint)),
+            _ => Ok(()),
+        }
     }
 
     /// The emulated part.

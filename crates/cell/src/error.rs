@@ -5,10 +5,10 @@ use crosswind_ledger::LedgerError;
 use crosswind_settings::SettingError;
 use crosswind_workload::{Fault, WorkloadError};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The kinds of failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// The cell or the command line is wrong.
@@ -23,6 +23,8 @@ pub enum ErrorKind {
     Deadline,
     /// A signal ended the cell, or nobody reads its events any more.
     Interrupted,
+    /// The other machine cannot be reached, or does not do what it was asked.
+    Network,
     /// A system call failed for another reason.
     Host,
     /// A fault of this program.
@@ -35,7 +37,13 @@ impl ErrorKind {
         match self {
             Self::BadCell => 2,
             Self::Interrupted => 130,
-            Self::Privilege | Self::Unsupported | Self::Disk | Self::Deadline | Self::Host | Self::Internal => 1,
+            Self::Privilege
+            | Self::Unsupported
+            | Self::Disk
+            | Self::Deadline
+            | Self::Network
+            | Self::Host
+            | Self::Internal => 1,
         }
     }
 }
@@ -143,6 +151,7 @@ impl From<WorkloadError> for CellError {
             WorkloadError::Setting(_) => Self::new(ErrorKind::Unsupported, error.to_string())
                 .hint("ask for a value that this kernel takes, or leave it to the kernel"),
             WorkloadError::Peer { message, hint } => Self { hint, ..Self::new(ErrorKind::Host, message) },
+            WorkloadError::FarServer { message, hint } => Self { hint, ..Self::new(ErrorKind::Network, message) },
             WorkloadError::Panicked => Self::internal(error.to_string()),
         }
     }

@@ -7,6 +7,7 @@ mod describe;
 mod error;
 mod event;
 mod files;
+pub mod network;
 mod own_drops;
 pub mod peer;
 mod processor_time;

@@ -1,9 +1,9 @@
 //! `crosswind-cell`: one cell of an experiment, JSON in, JSON lines and Arrow out. See `docs/cell-protocol.md`.
 
 use crosswind_cell::{
-    Catalogue, Cell, CellError, ErrorKind, Event, check_cells, peer, run_cell, write_last_event, write_line,
+    Catalogue, Cell, CellError, ErrorKind, Event, check_cells, network, peer, run_cell, write_last_event, write_line,
 };
-use crosswind_host::{guest, privilege, probe, program};
+use crosswind_host::{Backend, guest, privilege, probe, program};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
@@ -13,11 +13,12 @@ use std::os::fd::AsFd;
 use std::process::{ExitCode, exit};
 use std::sync::OnceLock;
 
-const USAGE: &str = "usage: crosswind-cell [--check | --describe | --probe | --serve JSON | --call JSON | --version] < cell.json\n\n\
+const USAGE: &str = "usage: crosswind-cell [--check | --describe | --probe | --serve JSON | --call JSON | --listen JSON |\n    --version] < cell.json\n\n\
     Runs one cell of an experiment: the cell as JSON on standard input, progress as JSON lines on standard output,\n\
     tables as files. --check only validates: it reads any number of cells, and prints each with every default filled\n\
     in, or why it is refused, one a line; --describe prints everything that a cell can be; --probe prints what\n\
-    this machine allows; --serve and --call run a transport's server or client alone (docs/cell-protocol.md, Peers).\n\
+    this machine allows; --serve and --call run a transport's server or client alone (docs/cell-protocol.md, Peers);\n\
+    --listen serves cells of other machines (docs/two-hosts.md).\n\
     Exit status: 0 ran, 1 could not run, 2 bad cell or usage, 130 interrupted.";
 
 /// The first panic, in the library's words.
@@ -52,6 +53,11 @@ fn obey(arguments: &[&str]) -> Result<ExitCode, CellError> {
         ["--help" | "-h"] => println!("{USAGE}"),
         ["--serve", wanted] => peer::serve(wanted)?,
         ["--call", wanted] => peer::call(wanted)?,
+        ["--listen", wanted] => {
+            end_on_signals()?;
+            end_with_the_reader()?;
+            network::listen(wanted)?;
+        }
         [program::INIT] => program::be_init(),
         [guest::GUEST] => {
             guest::be_guest();
@@ -68,7 +74,9 @@ fn obey(arguments: &[&str]) -> Result<ExitCode, CellError> {
 fn run() -> Result<(), CellError> {
     let cell = Cell::from_json(&read_input()?)?;
     // Both before any thread is started: threads inherit the user namespace and the blocked signals.
-    privilege::acquire()?;
+    if cell.path.backend != Backend::Network {
+        privilege::acquire()?;
+    }
     end_on_signals()?;
     end_with_the_reader()?;
     let mut output = std::io::stdout();

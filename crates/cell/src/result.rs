@@ -1,6 +1,7 @@
 //! The result of a cell, as its `finished` event has it.
 
 use crate::Cell;
+use crate::network::NetworkReport;
 use crate::processor_time::Profile;
 use crosswind_host::{EmulatorReport, Readback, Traffic, sysctl};
 use crosswind_ledger::{
@@ -26,8 +27,8 @@ pub struct CellResult {
     pub verdict: Verdict,
     /// How the exchanges ended.
     pub samples: SampleCounts,
-    /// What became of every packet.
-    pub ledger: LedgerReport,
+    /// What became of every packet; null on the network that is really there.
+    pub ledger: Option<LedgerReport>,
     /// How close the emulation came to what was asked; null on a direct path.
     pub fidelity: Option<FidelityReport>,
     /// What the kernel made of the hosts' settings.
@@ -46,6 +47,8 @@ pub struct CellResult {
     pub program: Option<ProgramEnd>,
     /// Who the two ends were; null where both were Crosswind's own, or programs without the peer protocol.
     pub peers: Option<PeersReport>,
+    /// What is known of the network that is really there; null elsewhere.
+    pub network: Option<NetworkReport>,
     /// What the cell ran on.
     pub versions: Versions,
     /// How the process itself did.
@@ -150,6 +153,7 @@ pub struct Versions {
 
 /// What is known once a cell has run.
 pub struct CellRun {
+    pub network: Option<NetworkReport>,
     pub measured: Measured,
     pub report: Option<EmulatorReport>,
     pub devices: [DeviceCounters; 2],
@@ -169,23 +173,27 @@ impl CellResult {
         let traffic = report.as_ref().map(|_| TrafficPhases::new(measured.setup.unwrap_or_default(), all_traffic));
         let mut reasons = Vec::new();
         let (ledger, fidelity, queueing_ns) = match report {
+            None if run.network.is_some() => (None, None, None),
             None => {
                 let ledger = LedgerReport::from_devices(client, server);
                 reasons.extend(kernel_drops_in_words(kernel_drops(&ledger)));
-                (ledger, None, None)
+                (Some(ledger), None, None)
             }
             Some(report) => {
                 let ledger = report.ledger.close(report.queued, client, server);
                 let fidelity = FidelityReport::new(observed(&report, kernel_drops(&ledger)), cell.budget);
                 let [forward, reverse] = report.queueing.map(|histogram| histogram.report());
-                (ledger, Some(fidelity), Some(Directions { forward, reverse }))
+                (Some(ledger), Some(fidelity), Some(Directions { forward, reverse }))
             }
         };
-        reasons.extend(ledger.mismatches());
+        reasons.extend(ledger.iter().flat_map(LedgerReport::mismatches));
         reasons.extend(fidelity.iter().flat_map(FidelityReport::reasons));
         let [client_readback, server_readback] = readback;
         let [client_socket, server_socket] = measured.sockets;
-        let [client_again, server_again] = run.retransmitted_segments;
+        let [client_again, server_again] = match &run.network {
+            Some(network) => network.retransmitted_segments(),
+            None => run.retransmitted_segments,
+        };
         Self {
             schema: SCHEMA,
             id: cell.id.clone(),
@@ -208,6 +216,7 @@ impl CellResult {
             tcp_retransmits: client_again.zip(server_again).map(|(client, server)| Hosts { client, server }),
             program: measured.program,
             peers: measured.peers,
+            network: run.network,
             versions: Versions {
                 crosswind_cell: env!("CARGO_PKG_VERSION"),
                 kernel: sysctl::get("kernel.osrelease").unwrap_or_default(),

@@ -2,19 +2,23 @@
 
 use crate::event::{FidelitySoFar, ProgressReport, write_last_event};
 use crate::files::Files;
+use crate::network::Far;
 use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
 use crate::table::{write_objects, write_samples};
 use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_host::guest::in_virtual_time;
-use crosswind_host::{EmulatorReport, HostClock, Sampler, Testbed, TestbedReport, TestbedSettings, Threads, realtime};
+use crosswind_host::{
+    Backend, EmulatorReport, HostClock, Sampler, Testbed, TestbedReport, TestbedSettings, Threads, realtime,
+};
 use crosswind_ledger::{Cpus, ExchangeDelay, HostStarvation, Observed, Recorder, SinkReport};
-use crosswind_transport::security::{KeyLogFile, Security};
-use crosswind_transport::{Payload, Resumption, Settings, SocketSettings};
+use crosswind_transport::security::{KeyLogFile, Security, Trust};
+use crosswind_transport::{Payload, Resumption, Settings, SocketSettings, TcpTotals, TransportError};
 use crosswind_units::{Instant, Seed};
 use crosswind_workload::{Context, Measured};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What is called with every event. Its error ends the cell.
@@ -22,26 +26,48 @@ pub type OnEvent<'a> = dyn FnMut(&Event) -> Result<(), CellError> + 'a;
 
 /// Runs `cell`, and calls `on_event` with its progress.
 pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, CellError> {
-    let virtual_time = check_clock(cell.host.clock)?;
+    let mut far = if cell.path.backend == Backend::Network { Some(Far::start(cell)?) } else { None };
+    // A network that is there has the clock of its machines, whichever that is.
+    let virtual_time = if far.is_some() { in_virtual_time() } else { check_clock(cell.host.clock)? };
     // In virtual time nothing is late, and locking takes a tenth of a second that only the machine's clock sees.
-    let memory_locked = !virtual_time && realtime::lock_memory();
+    let memory_locked = !virtual_time && far.is_none() && realtime::lock_memory();
     // Beside others there is enough to do; processors that poll instead of sleeping use up a virtual machine's share of its
     // host, which then stops them all for milliseconds.
-    let alone = cell.placement.watch.is_none() && !virtual_time;
+    let alone = cell.placement.watch.is_none() && !virtual_time && far.is_none();
     let awake = if alone { realtime::keep_processors_awake() } else { None };
     let wants_own_drops = cell.workload.wants_own_drops();
     let (recorder, sink) = Recorder::new(cell.output.packets || wants_own_drops, cell.output.capture);
     let started = std::time::Instant::now();
-    let testbed = Testbed::build(testbed_settings(cell, recorder))?;
+    let testbed = match &far {
+        Some(far) => {
+            // It would wait for packets of an emulator.
+            drop(recorder);
+            Testbed::of_this_machine(far.own_address, far.address.ip())?
+        }
+        None => Testbed::build(testbed_settings(cell, recorder))?,
+    };
+    if let Some(far) = &mut far {
+        far.set_origin(testbed.clock.origin_ns());
+    }
     let zero = testbed.clock.now();
     let files = Files::start(cell, &testbed, zero, sink.keeping_packets(wants_own_drops))?;
     on_event(&Event::Ready { setup_ns: started.elapsed().as_nanos() as u64 })?;
 
     let threads = Threads::sampled_by(if cell.output.profile { Some(Sampler::start()?) } else { None });
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
-    let run = Run { cell, testbed: &testbed, threads: &threads, zero, deadline, virtual_time };
+    let tcp_totals = far.as_ref().map(|_| Arc::<TcpTotals>::default());
+    let run = Run {
+        cell,
+        testbed: &testbed,
+        threads: &threads,
+        zero,
+        deadline,
+        virtual_time,
+        far: far.as_ref(),
+        tcp_totals: tcp_totals.clone(),
+    };
     let (mut measured, exchange_delay) = run.measure(on_event)?;
-    let (readback, cpus) = (testbed.readback.clone(), testbed.cpus.clone());
+    let (mut readback, cpus) = (testbed.readback.clone(), testbed.cpus.clone());
     let elapsed = testbed.clock.now() - zero;
     let counters = Arc::clone(&testbed.traffic);
     let ended = testbed.finish()?;
@@ -54,7 +80,13 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let (profile, doubt) = threads.sampler().map_or((None, None), Profile::new);
     measured.warnings.extend(doubt);
     write_tables(cell, &measured, zero)?;
+    let network = far.as_ref().and_then(|far| far.report(tcp_totals.and_then(|totals| totals.report())));
+    let network = network.map(|(report, host)| {
+        readback[1] = host;
+        report
+    });
     let run = CellRun {
+        network,
         measured,
         report: ended.report,
         devices: ended.devices,
@@ -158,6 +190,10 @@ struct Run<'a> {
     zero: Instant,
     deadline: std::time::Instant,
     virtual_time: bool,
+    /// The server, where it is on another machine.
+    far: Option<&'a Far>,
+    /// Where the client's TCP connections are counted then.
+    tcp_totals: Option<Arc<TcpTotals>>,
 }
 
 impl Run<'_> {
@@ -165,21 +201,28 @@ impl Run<'_> {
     /// exchanges were than alone.
     fn measure(&self, on_event: &mut OnEvent<'_>) -> Result<(Measured, Option<ExchangeDelay>), CellError> {
         let progress = crosswind_workload::Progress::default();
-        let context = Context::new(self.testbed, settings(self.cell)?, &progress, self.threads)
+        let context = Context::new(self.testbed, self.settings()?, &progress, self.threads)
             .with_output(self.cell.output.directory.as_deref())
             .with_client_streams(self.cell.output.client_streams())
             .with_peers_of(&self.cell.workload, self.virtual_time, self.deadline);
+        let context = match self.far {
+            Some(far) => context.with_far_server(Some(far), far.address.port()),
+            None => context,
+        };
         let pause = Duration::from_nanos(self.cell.heartbeat_ns);
-        let waiting = std::thread::current();
+        let (waiting, over) = (std::thread::current(), AtomicBool::new(false));
         std::thread::scope(|scope| {
             let running = scope.spawn(|| {
                 let result = self.cell.workload.run(&context);
+                over.store(true, Ordering::Release);
                 waiting.unpark();
                 result
             });
-            while !running.is_finished() {
+            // A panic is over as well, without having said so.
+            while !over.load(Ordering::Acquire) && !running.is_finished() {
                 std::thread::park_timeout(pause);
                 let fault = progress.fault().map_or(Ok(()), |fault| Err(CellError::from(fault)));
+                let fault = fault.and_then(|()| self.far.map_or(Ok(()), Far::check));
                 if let Err(error) = fault.and_then(|()| self.heartbeat(progress.snapshot(), on_event)) {
                     // The workload's threads still wait for packets; only the end of the process ends them.
                     write_last_event(&Event::from(&error));
@@ -206,6 +249,38 @@ impl Run<'_> {
         ExchangeDelay::new(now.done, now.median_ns, waited_ns, packets.released, packets.error_ns)
     }
 
+    /// What both ends of every connection are set to.
+    fn settings(&self) -> Result<Settings, CellError> {
+        let security = match self.security().map_err(|e| CellError::internal(e.to_string()))? {
+            Some(own) => Some(Arc::new(self.with_key_log(own)?)),
+            None => None,
+        };
+        Ok(Settings { security, tcp_totals: self.tcp_totals.clone(), ..self.cell.connection_settings() })
+    }
+
+    /// The certificate of both ends, or what the client is to trust of a server on another machine.
+    fn security(&self) -> Result<Option<Security>, TransportError> {
+        let cell = self.cell;
+        if !cell.workload.connections().is_some_and(|needs| needs.transport.features().secure) {
+            return Ok(None);
+        }
+        if let Some(far) = self.far {
+            let trusted = far.certificate_pem.clone().unwrap_or_default();
+            return Security::new()?.expecting("localhost", Trust::Roots(trusted)).map(Some);
+        }
+        let (_, server) = cell.path.family.addresses();
+        let addresses = if cell.workload.peers().any() { &[server][..] } else { &[] };
+        Security::of_addresses(addresses).map(Some)
+    }
+
+    fn with_key_log(&self, security: Security) -> Result<Security, CellError> {
+        let (true, Some(directory)) = (self.cell.output.capture, &self.cell.output.directory) else {
+            return Ok(security);
+        };
+        let log = KeyLogFile::create(&directory.join("keys.log")).map_err(|e| CellError::disk("keys.log", &e))?;
+        Ok(security.with_key_log(Arc::new(log)))
+    }
+
     fn heartbeat(&self, now: crosswind_workload::Snapshot, on_event: &mut OnEvent<'_>) -> Result<(), CellError> {
         let testbed = self.testbed;
         let exchange_delay = self.exchange_delay(now).map(|delay| delay.share_of(&self.cell.budget));
@@ -229,35 +304,25 @@ impl Run<'_> {
     }
 }
 
-/// What both ends of every connection are set to.
-fn settings(cell: &Cell) -> Result<Settings, CellError> {
-    let needs = cell.workload.connections();
-    let mut security = None;
-    if needs.is_some_and(|needs| needs.transport.features().secure) {
-        let (_, server) = cell.path.family.addresses();
-        let addresses = if cell.workload.peers().any() { &[server][..] } else { &[] };
-        let mut own = Security::of_addresses(addresses).map_err(|e| CellError::internal(e.to_string()))?;
-        if let (true, Some(directory)) = (cell.output.capture, &cell.output.directory) {
-            let log = KeyLogFile::create(&directory.join("keys.log")).map_err(|e| CellError::disk("keys.log", &e))?;
-            own = own.with_key_log(Arc::new(log));
+impl Cell {
+    /// What both ends of every connection are set to, but for certificates and keys.
+    pub fn connection_settings(&self) -> Settings {
+        let needs = self.workload.connections();
+        Settings {
+            socket: SocketSettings {
+                congestion_control: self.host.congestion_control.clone(),
+                nodelay: self.host.nodelay,
+                send_buffer: self.host.send_buffer_bytes,
+                receive_buffer: self.host.receive_buffer_bytes,
+            },
+            resumption: needs.map_or(Resumption::None, |needs| needs.resumption),
+            polling: needs.is_some_and(|needs| needs.polling),
+            payload: needs.map_or(Payload::Binary, |needs| needs.payload),
+            // Both ends are our own: no size that a cell may ask for is refused.
+            max_message_bytes: Some(1 << 30),
+            request_bytes: needs.map_or(0, |needs| needs.request_bytes) as usize,
+            qlog: self.output.qlog.then(|| self.output.directory.clone()).flatten(),
+            ..Settings::default()
         }
-        security = Some(Arc::new(own));
     }
-    Ok(Settings {
-        socket: SocketSettings {
-            congestion_control: cell.host.congestion_control.clone(),
-            nodelay: cell.host.nodelay,
-            send_buffer: cell.host.send_buffer_bytes,
-            receive_buffer: cell.host.receive_buffer_bytes,
-        },
-        resumption: needs.map_or(Resumption::None, |needs| needs.resumption),
-        polling: needs.is_some_and(|needs| needs.polling),
-        payload: needs.map_or(Payload::Binary, |needs| needs.payload),
-        // Both ends are our own: no size that a cell may ask for is refused.
-        max_message_bytes: Some(1 << 30),
-        request_bytes: needs.map_or(0, |needs| needs.request_bytes) as usize,
-        path: String::new(),
-        security,
-        qlog: cell.output.qlog.then(|| cell.output.directory.clone()).flatten(),
-    })
 }

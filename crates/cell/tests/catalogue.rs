@@ -28,7 +28,7 @@ fn groups(catalogue: &Value) -> Vec<(String, Vec<Value>)> {
 #[test]
 fn the_catalogue_names_everything() {
     let catalogue = catalogue();
-    let expected = "path: backend family mtu_bytes
+    let expected = "path: backend family mtu_bytes server
 host: profile congestion_control nodelay sack timestamps window_scaling tail_loss_probe slow_start_after_idle \
 send_buffer_bytes receive_buffer_bytes initial_window min_rto_ns clock kernel
 budget: delay_error_p99_ns starvation probe_starvation exchange_delay_ns exchange_delay_share

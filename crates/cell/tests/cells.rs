@@ -136,6 +136,33 @@ fn profiles_give_values_and_keys_override_them() {
 }
 
 #[test]
+fn the_machines_of_a_network_stay_as_they_are() {
+    let network = |path: &Value, host: &Value, workload: &Value| {
+        let mut path = path.clone();
+        path["backend"] = json!("network");
+        json!({"path": path, "host": host, "workload": workload})
+    };
+    let (server, none) = (json!({"server": "192.0.2.7:9470"}), json!({}));
+    let tcp = json!({"kind": "echo", "transport": "tcp"});
+    assert!(read(&network(&server, &json!({"congestion_control": "reno", "send_buffer_bytes": 65536}), &tcp)).is_ok());
+    assert_refused(&network(&none, &none, &tcp), "path.server", "is missing");
+    assert_refused(&json!({"path": {"server": "192.0.2.7:9470"}}), "path.server", "the backend is not network");
+    let lossy = json!({"server": "192.0.2.7:9470", "forward": {"loss": 0.1}});
+    assert_refused(&network(&lossy, &none, &tcp), "path.backend", "takes no loss, delay, rate or queue");
+    let small = json!({"server": "192.0.2.7:9470", "mtu_bytes": 1400});
+    assert_refused(&network(&small, &none, &tcp), "path.mtu_bytes", "not to be changed");
+    for host in [json!({"sack": false}), json!({"profile": "freebsd-8"}), json!({"clock": "virtual"})] {
+        assert_refused(&network(&server, &host, &tcp), "host", "changes more than sockets");
+    }
+    let peer = json!({"kind": "echo", "transport": "tcp", "client": {"name": "other", "command": ["other"]}});
+    assert_refused(&network(&server, &none, &peer), "workload.client", "both ends of a network are Crosswind's own");
+    let large =
+        |transport| json!({"kind": "echo", "transport": transport, "direction": "download", "size_bytes": 1000});
+    assert_refused(&network(&server, &none, &large("udp")), "workload.direction", "larger than the requests");
+    assert!(read(&network(&server, &none, &large("quic-datagram"))).is_ok());
+}
+
+#[test]
 fn impossible_paths_are_refused_by_key() {
     let forward = |settings: Value| json!({"path": {"forward": settings}});
     assert_refused(&forward(json!({"loss": 1.01})), "path.forward.loss", "1.01 is not between 0 and 1");

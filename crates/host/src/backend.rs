@@ -1,4 +1,4 @@
-//! The two kinds of path between two hosts.
+//! The kinds of path between two hosts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,4 +12,6 @@ pub enum Backend {
     Tun,
     /// A veth pair without segmentation offloads: no emulator.
     Direct,
+    /// The network that is really there, to a server on another machine.
+    Network,
 }

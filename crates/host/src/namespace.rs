@@ -12,6 +12,8 @@ use std::thread;
 #[derive(Clone, Debug)]
 pub struct Namespace {
     file: Arc<File>,
+    /// That of the process itself needs no entering, and so no privilege.
+    is_own: bool,
 }
 
 impl Namespace {
@@ -26,11 +28,20 @@ impl Namespace {
             File::open("/proc/thread-self/ns/net")
                 .map_err(|e| HostError::new("cannot open /proc/thread-self/ns/net", e))
         }))?;
-        Ok(Self { file: Arc::new(file) })
+        Ok(Self { file: Arc::new(file), is_own: false })
+    }
+
+    /// The namespace that this process was started in.
+    pub fn of_this_process() -> Result<Self> {
+        let file = File::open("/proc/self/ns/net").map_err(|e| HostError::new("cannot open /proc/self/ns/net", e))?;
+        Ok(Self { file: Arc::new(file), is_own: true })
     }
 
     /// Moves the calling thread into the namespace, for good.
     pub fn enter(&self) -> Result<()> {
+        if self.is_own {
+            return Ok(());
+        }
         setns(self.file.as_fd(), CloneFlags::CLONE_NEWNET)
             .map_err(|e| HostError::new("cannot enter a network namespace", e))
     }

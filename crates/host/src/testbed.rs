@@ -3,7 +3,7 @@
 use crate::backend::Backend;
 use crate::clock::Clock;
 use crate::emulator::{Emulator, EmulatorReport, Punctuality, Setup, TrafficCounters};
-use crate::error::Result;
+use crate::error::{HostError, Result};
 use crate::ethtool;
 use crate::namespace::Namespace;
 use crate::netlink::Netlink;
@@ -76,7 +76,7 @@ pub struct TestbedSettings {
 }
 
 /// A host's settings, as read back from its kernel.
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Readback {
     /// Kernel settings of the namespace.
     pub sysctl: BTreeMap<String, String>,
@@ -86,7 +86,15 @@ pub struct Readback {
     pub device: BTreeMap<String, String>,
 }
 
-/// What was counted when the traffic has ended; pairs are client, server.
+impl Readback {
+    /// Of this machine as it is, without a route or a device in particular.
+    pub fn of_this_machine() -> Self {
+        Self { sysctl: recorded_sysctls(), ..Self::default() }
+    }
+}
+
+/// What was counted when the traffic has ended; pairs are client, server. Nothing, where the hosts are machines of their own.
+#[derive(Default)]
 pub struct TestbedReport {
     /// The emulator's report; none on a direct path.
     pub report: Option<EmulatorReport>,
@@ -121,7 +129,8 @@ pub struct Testbed {
     /// The settings, as read back: client, server.
     pub readback: [Readback; 2],
     emulator: Option<Emulator>,
-    drain: Duration,
+    /// None where the hosts are machines of their own, whose devices carry other traffic too.
+    drain: Option<Duration>,
 }
 
 impl Testbed {
@@ -147,6 +156,7 @@ impl Testbed {
         let round_trip = settings.path.forward.longest_delay() + settings.path.reverse.longest_delay();
         let (host, mtu) = (settings.host.clone(), settings.mtu);
         let emulator = match settings.backend {
+            Backend::Network => return Err(HostError::unsupported("the network that is there", "cannot be built")),
             Backend::Direct => {
                 connect_directly(&client, &server)?;
                 None
@@ -177,12 +187,32 @@ impl Testbed {
             traffic,
             readback,
             emulator,
-            drain: Duration::from_nanos(2 * round_trip.as_nanos()) + Duration::from_millis(500),
+            drain: Some(Duration::from_nanos(2 * round_trip.as_nanos()) + Duration::from_millis(500)),
+        })
+    }
+
+    /// This machine as it is, as one of two hosts that the network connects which is really there. Nothing is built or changed.
+    pub fn of_this_machine(client_address: IpAddr, server_address: IpAddr) -> Result<Self> {
+        let own = Namespace::of_this_process()?;
+        Ok(Self {
+            client: own.clone(),
+            server: own,
+            client_address,
+            server_address,
+            cpus: Cpus { emulator: Vec::new(), hosts: Vec::new() },
+            clock: Clock::start(),
+            payload_clock: Arc::new(PayloadClock::new()),
+            punctuality: Arc::new(Punctuality::new(Duration::ZERO)),
+            traffic: Arc::new(TrafficCounters::default()),
+            readback: [Readback::of_this_machine(), Readback::default()],
+            emulator: None,
+            drain: None,
         })
     }
 
     /// Ends the traffic, and reads the devices' counters while the report still holds the devices.
     pub fn finish(self) -> Result<TestbedReport> {
+        let Some(drain) = self.drain else { return Ok(TestbedReport::default()) };
         let (client, server) = (self.client, self.server);
         let counters = |namespace: &Namespace| namespace.run(|| Netlink::connect()?.counters(DEVICE));
         let down = || {
@@ -193,8 +223,8 @@ impl Testbed {
         };
         let both = || Ok([counters(&client)?, counters(&server)?]);
         let (report, devices) = match self.emulator {
-            Some(emulator) => (Some(emulator.finish(self.drain, down)?), both()?),
-            None => (None, at_rest(both, self.drain)?),
+            Some(emulator) => (Some(emulator.finish(drain, down)?), both()?),
+            None => (None, at_rest(both, drain)?),
         };
         let dropped = |namespace: &Namespace| namespace.run(|| Ok(sockets::dropped_datagrams()));
         let dropped_datagrams = [dropped(&client)?, dropped(&server)?];

@@ -32,3 +32,4 @@ pub use runtime::driver::Driver;
 pub use runtime::{driver, serving};
 pub use security::Resumption;
 pub use settings::{Payload, Settings, SocketReadback, SocketSettings};
+pub use tcp::totals::{TcpReport, TcpTotals};

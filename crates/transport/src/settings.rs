@@ -2,9 +2,11 @@
 
 use crate::error::{TransportError, failed};
 use crate::security::{Resumption, Security};
+use crate::tcp::totals::TcpTotals;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use socket2::Socket;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,6 +31,10 @@ pub struct Settings {
     pub security: Option<Arc<Security>>,
     /// The directory where QUIC writes its qlog, if any.
     pub qlog: Option<PathBuf>,
+    /// A server answers this address alone, if one is given.
+    pub only_from: Option<IpAddr>,
+    /// Where the kernel's counts of TCP connections are added up, if anywhere.
+    pub tcp_totals: Option<Arc<TcpTotals>>,
 }
 
 /// What messages are sent as.
@@ -56,7 +62,8 @@ pub struct SocketSettings {
 }
 
 /// The settings of a socket, as the kernel has them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct SocketReadback {
     /// TCP congestion control.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,6 +81,11 @@ pub struct SocketReadback {
 }
 
 impl Settings {
+    /// Whether a server answers `client`. An IPv4 address may come in the form of IPv6 (RFC 4291, section 2.5.5.2).
+    pub(crate) fn answers(&self, client: IpAddr) -> bool {
+        self.only_from.is_none_or(|only| only.to_canonical() == client.to_canonical())
+    }
+
     /// Certificate, keys and trust, which every secure transport needs.
     pub(crate) fn security(&self) -> Result<&Security, TransportError> {
         self.security

@@ -8,7 +8,7 @@ use crate::{
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -44,7 +44,8 @@ impl Transport for Udp {
         Call::new(async move {
             let socket = open(address, &settings.socket)?;
             socket.bind(&address.into()).map_err(failed("cannot bind"))?;
-            Ok(Box::new(UdpServer { socket: Arc::new(socket.into()) }) as Box<dyn Listener>)
+            let only_from = settings.only_from;
+            Ok(Box::new(UdpServer { socket: Arc::new(socket.into()), only_from }) as Box<dyn Listener>)
         })
     }
 
@@ -60,7 +61,8 @@ impl Transport for Udp {
             let socket = UdpSocket::from(socket);
             let own = socket.local_addr().map_err(failed("cannot read the own address"))?;
             set_timeout(&socket, timeout)?;
-            Ok(Box::new(UdpConnection { socket: Arc::new(socket), own, accepted: true }) as Box<dyn Connection>)
+            let socket = Arc::new(socket);
+            Ok(Box::new(UdpConnection { socket, own, accepted: true, only_from: None }) as Box<dyn Connection>)
         })
     }
 }
@@ -102,6 +104,7 @@ fn set_timeout(socket: &UdpSocket, timeout: Duration) -> Result<(), TransportErr
 
 struct UdpServer {
     socket: Arc<UdpSocket>,
+    only_from: Option<IpAddr>,
 }
 
 impl Listener for UdpServer {
@@ -111,7 +114,8 @@ impl Listener for UdpServer {
 
     fn accept(&self, timeout: Duration) -> Call<'_, Box<dyn Connection>> {
         let accepted = set_timeout(&self.socket, timeout).and_then(|()| {
-            let connection = UdpConnection { socket: Arc::clone(&self.socket), own: self.address()?, accepted: false };
+            let (socket, only_from) = (Arc::clone(&self.socket), self.only_from);
+            let connection = UdpConnection { socket, own: self.address()?, accepted: false, only_from };
             Ok(Box::new(connection) as Box<dyn Connection>)
         });
         Call::done(accepted)
@@ -125,7 +129,7 @@ impl Listener for UdpServer {
     }
 
     fn try_clone(&self) -> Result<Box<dyn Listener>, TransportError> {
-        Ok(Box::new(Self { socket: Arc::clone(&self.socket) }))
+        Ok(Box::new(Self { socket: Arc::clone(&self.socket), only_from: self.only_from }))
     }
 }
 
@@ -134,6 +138,7 @@ struct UdpConnection {
     socket: Arc<UdpSocket>,
     own: SocketAddr,
     accepted: bool,
+    only_from: Option<IpAddr>,
 }
 
 impl Connection for UdpConnection {
@@ -152,7 +157,7 @@ impl Connection for UdpConnection {
         let last = Arc::new(Mutex::new(None));
         let stream = Stream::new(
             UdpServerSender { socket: Arc::clone(&self.socket), to: Arc::clone(&last) },
-            UdpServerReceiver { socket: Arc::clone(&self.socket), own: self.own, last },
+            UdpServerReceiver { socket: Arc::clone(&self.socket), own: self.own, last, only_from: self.only_from },
         );
         Call::done(Ok(stream))
     }
@@ -188,6 +193,7 @@ struct UdpServerReceiver {
     socket: Arc<UdpSocket>,
     own: SocketAddr,
     last: LastSender,
+    only_from: Option<IpAddr>,
 }
 
 impl UdpServerReceiver {
@@ -195,6 +201,9 @@ impl UdpServerReceiver {
         let (n, from) = uninterrupted(|| self.socket.recv_from(into)).map_err(failed("cannot receive"))?;
         if from == self.own {
             return Err(TransportError::closed("cannot receive")); // see `wake`
+        }
+        if self.only_from.is_some_and(|only| only.to_canonical() != from.ip().to_canonical()) {
+            return Err(TransportError::new("cannot receive", &ErrorKind::TimedOut.into()));
         }
         if let Ok(mut last) = self.last.lock() {
             *last = Some(from);

@@ -4,9 +4,11 @@ use crate::answers::Answers;
 use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
+use crate::far;
 use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::Messages;
+use crate::server::Served;
 use crate::session::{self, ClientServer};
 use crate::workload::{
     ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload,
@@ -74,6 +76,10 @@ impl Workload for Connect {
 
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
         session::run(self, context)
+    }
+
+    fn serve(&self, context: &Context<'_>, until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
+        far::serve(self, context, until_done)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What every workload is given: the hosts, the connections' settings, the clock, and where progress is reported.
 
 use crate::WorkloadError;
+use crate::far::{Allowance, FarServer};
 use crate::peer::Peers;
 use crate::progress::Progress;
 use crate::registry::WorkloadConfig;
@@ -10,8 +11,8 @@ use crosswind_transport::{Phases, Resumption, Settings};
 use serde_json::{Map, Value};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Instant;
 
@@ -27,6 +28,12 @@ pub struct Context<'a> {
     pub(crate) output: Option<&'a Path>,
     pub(crate) client_streams: Option<ClientStreams>,
     pub(crate) peers: Peers,
+    /// The server, where it is on another machine.
+    pub(crate) far_server: Option<&'a dyn FarServer>,
+    /// At that server: what it may do.
+    pub(crate) allowance: Option<Arc<Allowance>>,
+    /// Where servers listen, if the default is not it.
+    port: Option<u16>,
     /// The workload as its peers are told it.
     pub(crate) workload: Map<String, Value>,
     pub(crate) virtual_time: bool,
@@ -51,6 +58,9 @@ impl<'a> Context<'a> {
             output: None,
             client_streams: None,
             peers: Peers::default(),
+            far_server: None,
+            allowance: None,
+            port: None,
             workload: Map::new(),
             virtual_time: false,
             deadline: None,
@@ -85,6 +95,22 @@ impl<'a> Context<'a> {
         self
     }
 
+    /// With a `server` on another machine, which listens on `port`.
+    #[must_use]
+    pub const fn with_far_server(mut self, server: Option<&'a dyn FarServer>, port: u16) -> Self {
+        self.far_server = server;
+        self.port = Some(port);
+        self
+    }
+
+    /// As the server of a client on another machine: it listens on `port`, and does what the allowance allows.
+    #[must_use]
+    pub fn with_allowance(mut self, allowance: Arc<Allowance>, port: u16) -> Self {
+        self.allowance = Some(allowance);
+        self.port = Some(port);
+        self
+    }
+
     /// What counts how long the hosts' threads wait.
     pub(crate) const fn threads(&self) -> &Threads {
         self.threads
@@ -107,7 +133,8 @@ impl<'a> Context<'a> {
     }
 
     pub(crate) fn server_address(&self) -> SocketAddr {
-        SocketAddr::new(self.testbed.server_address, if self.peers.any() { PEER_PORT } else { PORT })
+        let port = self.port.unwrap_or(if self.peers.any() { PEER_PORT } else { PORT });
+        SocketAddr::new(self.testbed.server_address, port)
     }
 
     /// Starts a thread on the host that sends in the direction of `side`: in its namespace, on its processor.

@@ -5,10 +5,12 @@ use crate::closed_loop::{self, Reuse};
 use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
+use crate::far::{self, Clocks};
 use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::{Messages, Sizes};
 use crate::seen::Seen;
+use crate::server::Served;
 use crate::session::{self, ClientServer};
 use crate::workload::{
     ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload,
@@ -173,6 +175,10 @@ impl Workload for Echo {
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
         session::run(self, context)
     }
+
+    fn serve(&self, context: &Context<'_>, until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
+        far::serve(self, context, until_done)
+    }
 }
 
 impl ClientServer for Echo {
@@ -215,8 +221,10 @@ impl ClientServer for Echo {
         }
     }
 
-    fn add_server_side(&self, sample: &mut Sample, seen: &Seen) -> Result<(), TransportError> {
-        add_times(sample, seen);
+    fn add_server_side(&self, sample: &mut Sample, seen: &Seen, clocks: Clocks) -> Result<(), TransportError> {
+        if clocks != Clocks::Apart {
+            add_times(sample, seen);
+        }
         Ok(())
     }
 }

@@ -23,6 +23,14 @@ pub enum WorkloadError {
         /// What to do.
         hint: Option<String>,
     },
+    /// The server on another machine is gone, or does not do what it was asked.
+    #[error("{message}")]
+    FarServer {
+        /// Which one, and what it did.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
     /// A fault of the workload itself.
     #[error("a thread of the workload panicked")]
     Panicked,

@@ -5,6 +5,7 @@
 //!
 //! - `workload`: what a workload says of itself ([`WorkloadSettings`]) and does ([`Workload`]).
 //! - `session`: the frame of those that use a transport: clients on lanes side by side, a server with its streams.
+//! - `far`: the same, with the server on another machine.
 //! - `peer`: programs that take the place of the client or the server.
 //! - `closed_loop`, `open_loop`, `schedule`, `flow`: how messages are sent, and when. `answers`: how they are answered.
 
@@ -16,6 +17,7 @@ mod demand;
 mod echo;
 mod error;
 mod exchange;
+mod far;
 mod flow;
 mod lane;
 mod last_words;
@@ -41,6 +43,7 @@ mod workload;
 pub use context::Context;
 pub use demand::TrafficPattern;
 pub use error::WorkloadError;
+pub use far::{Allowance, Clocks, FarServed, FarServer, SEEN_BYTES};
 pub use measured::{Measured, OutcomeCount, ProgramEnd};
 pub use peer::{
     ClientFollower, ClientReport, EndReport, Expected, Notice, Peer, PeerClock, PeerClockEvent, Peers, PeersReport,
@@ -49,4 +52,6 @@ pub use peer::{
 pub use progress::{Fault, Progress, Snapshot};
 pub use registry::{Kind, WorkloadConfig, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};
+pub use seen::Seen;
+pub use server::Served;
 pub use workload::{ConnectionNeeds, PathFacts, Workload, WorkloadSettings};

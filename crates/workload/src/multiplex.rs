@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::echo::add_times;
 use crate::exchange::Exchange;
+use crate::far::{self, Clocks};
 use crate::flow::{self, Flow};
 use crate::lane::{Lane, Opened};
 use crate::measured::Measured;
@@ -17,6 +18,7 @@ use crate::open_loop::requests;
 use crate::sample::Sample;
 use crate::schedule::{Due, Schedule};
 use crate::seen::Seen;
+use crate::server::Served;
 use crate::session::{self, ClientServer};
 use crate::workload::{
     ConnectionNeeds, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
@@ -174,6 +176,10 @@ impl Workload for Multiplex {
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
         session::run(self, context)
     }
+
+    fn serve(&self, context: &Context<'_>, until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
+        far::serve(self, context, until_done)
+    }
 }
 
 impl ClientServer for Multiplex {
@@ -217,8 +223,10 @@ impl ClientServer for Multiplex {
         Ok(exchanges)
     }
 
-    fn add_server_side(&self, sample: &mut Sample, seen: &Seen) -> Result<(), TransportError> {
-        add_times(sample, seen);
+    fn add_server_side(&self, sample: &mut Sample, seen: &Seen, clocks: Clocks) -> Result<(), TransportError> {
+        if clocks != Clocks::Apart {
+            add_times(sample, seen);
+        }
         Ok(())
     }
 }

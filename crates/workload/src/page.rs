@@ -4,10 +4,11 @@
 use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
+use crate::far;
 use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::Messages;
-use crate::server::{ServeStream, ServerStream};
+use crate::server::{ServeStream, Served, ServerStream};
 use crate::session::{self, ClientServer};
 use crate::workload::{
     ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload,
@@ -135,6 +136,10 @@ impl Workload for Page {
 
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
         session::run(self, context)
+    }
+
+    fn serve(&self, context: &Context<'_>, until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
+        far::serve(self, context, until_done)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the server saw of exchanges, to be added to what their clients know.
 
 use crate::exchange::Trace;
-use crosswind_units::Instant;
+use crosswind_units::{Duration, Instant};
 use std::collections::HashMap;
 
 /// What the server saw of one message or transfer.
@@ -22,11 +22,14 @@ pub struct Seen {
 }
 
 /// What the server saw, by the port of the client.
-pub struct SeenByPort(HashMap<u16, Vec<Seen>>);
+pub struct SeenByPort {
+    by_port: HashMap<u16, Vec<Seen>>,
+    tolerance: Duration,
+}
 
 impl SeenByPort {
-    /// Sorts what was seen.
-    pub fn new(all: Vec<Seen>) -> Self {
+    /// Sorts what was seen. Its times may be wrong by `tolerance`.
+    pub fn new(all: Vec<Seen>, tolerance: Duration) -> Self {
         let mut by_port: HashMap<u16, Vec<Seen>> = HashMap::new();
         for seen in all {
             by_port.entry(seen.client_port).or_default().push(seen);
@@ -34,13 +37,13 @@ impl SeenByPort {
         for list in by_port.values_mut() {
             list.sort_by_key(|seen| seen.received);
         }
-        Self(by_port)
+        Self { by_port, tolerance }
     }
 
     /// The first message or transfer that fits `trace`.
     pub fn find(&self, trace: Trace) -> Option<Seen> {
-        let list = self.0.get(&trace.client_port)?;
-        let from = list.partition_point(|seen| seen.received < trace.not_before);
+        let list = self.by_port.get(&trace.client_port)?;
+        let from = list.partition_point(|seen| seen.received + self.tolerance < trace.not_before);
         list[from..].iter().find(|seen| trace.tag.is_none_or(|tag| tag == seen.tag)).copied()
     }
 }
@@ -56,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_message_is_found_by_its_port_its_time_and_its_tag() {
-        let all = SeenByPort::new(vec![seen(1, 7, 30), seen(1, 7, 10), seen(2, 7, 12), seen(1, 8, 20)]);
+        let all = SeenByPort::new(vec![seen(1, 7, 30), seen(1, 7, 10), seen(2, 7, 12), seen(1, 8, 20)], Duration::ZERO);
         let find = |client_port, us: u64, tag| {
             let found = all.find(Trace { client_port, not_before: Instant::from_nanos(us * 1000), tag });
             found.map(|seen| (seen.received.as_nanos() / 1000, seen.tag))

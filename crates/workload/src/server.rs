@@ -4,7 +4,7 @@
 
 use crate::WorkloadError;
 use crate::context::{Context, join};
-use crate::seen::{Seen, SeenByPort};
+use crate::seen::Seen;
 use crate::serving::{serve_connections, serve_streams};
 use crate::workload::ConnectionNeeds;
 use crosswind_host::thread_cpu_ns;
@@ -66,7 +66,7 @@ impl Drop for ServerStream<'_> {
 /// What a server leaves behind.
 pub struct Served {
     /// What it saw.
-    pub seen: SeenByPort,
+    pub seen: Vec<Seen>,
     /// Settings of the socket of its first connection.
     pub readback: Option<SocketReadback>,
     /// CPU time of its threads.
@@ -151,7 +151,7 @@ impl<'a, S: ServeStream> Server<'a, S> {
             return Err(error);
         }
         Ok(Served {
-            seen: SeenByPort::new(self.seen.into_inner().unwrap_or_default()),
+            seen: self.seen.into_inner().unwrap_or_default(),
             readback: self.readback.into_inner().unwrap_or_default(),
             cpu_ns: self.cpu_ns.into_inner(),
         })
@@ -255,7 +255,8 @@ impl<'a, S: ServeStream> Server<'a, S> {
         if let (Some(interrupt), Ok(mut open)) = (connection.interrupter(), self.open.lock()) {
             open.insert(number, interrupt);
         }
-        if !self.is_stopping() {
+        let is_admitted = self.context.allowance.as_ref().is_none_or(|allowance| allowance.admits());
+        if is_admitted && !self.is_stopping() {
             let mut first_of_all = number == 0;
             serve_streams(self.features(), connection.as_mut(), |connection, stream| {
                 if std::mem::take(&mut first_of_all) {
@@ -276,7 +277,11 @@ impl<'a, S: ServeStream> Server<'a, S> {
         }
     }
 
-    fn server_stream(&self, mut stream: Stream, client_port: u16) -> ServerStream<'_> {
+    fn server_stream(&self, stream: Stream, client_port: u16) -> ServerStream<'_> {
+        let mut stream = match &self.context.allowance {
+            Some(allowance) => allowance.bound(stream),
+            None => stream,
+        };
         let Features { datagram, http, .. } = self.features();
         // Without a timeout of its own it still serves; it then times out as the listener does.
         let _ = stream.receiver.set_timeout(if datagram { IDLE_WAIT } else { self.needs.timeout });

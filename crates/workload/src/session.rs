@@ -2,6 +2,7 @@
 
 use crate::context::{Context, join};
 use crate::exchange::{Exchange, first_errors};
+use crate::far::{Clocks, run_clients_alone};
 use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::Sizes;
@@ -13,6 +14,7 @@ use crate::{Sample, WorkloadError};
 use crosswind_host::Clock;
 use crosswind_path::Side;
 use crosswind_transport::{Driver, SocketReadback, TransportError};
+use crosswind_units::Duration;
 use futures_util::future::join_all;
 use std::sync::OnceLock;
 
@@ -41,7 +43,7 @@ pub trait ClientServer: Workload {
     async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError>;
 
     /// Adds to a sample what the server saw of its exchange. An error says why the exchange failed after all.
-    fn add_server_side(&self, _sample: &mut Sample, _seen: &Seen) -> Result<(), TransportError> {
+    fn add_server_side(&self, _sample: &mut Sample, _seen: &Seen, _clocks: Clocks) -> Result<(), TransportError> {
         Ok(())
     }
 }
@@ -50,6 +52,9 @@ pub trait ClientServer: Workload {
 pub fn run<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measured, WorkloadError> {
     if context.peers.any() {
         return peer::session::run(workload, context);
+    }
+    if let Some(server) = context.far_server {
+        return run_clients_alone(workload, context, server);
     }
     let needs = workload.needs();
     let serve = workload.server(context.clock());
@@ -62,7 +67,7 @@ pub fn run<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measu
         clients
     })?;
     let served = server.into_served()?;
-    add_server_side(workload, &mut exchanges, &served.seen);
+    add_server_side(workload, &mut exchanges, &SeenByPort::new(served.seen, Duration::ZERO), Clocks::Same);
     let sockets = [readback.into_inner(), served.readback];
     check_settings(context, &sockets)?;
     Ok(Measured { sockets, cpu_ns: [client_cpu_ns, served.cpu_ns], ..measured_of(context, exchanges) })
@@ -122,13 +127,22 @@ pub fn run_clients<W: ClientServer>(
     Ok((exchanges, cpu_ns))
 }
 
-fn add_server_side<W: ClientServer>(workload: &W, exchanges: &mut [Exchange], seen: &SeenByPort) {
+/// Adds what the server saw. Returns to how many exchanges.
+pub fn add_server_side<W: ClientServer>(
+    workload: &W,
+    exchanges: &mut [Exchange],
+    seen: &SeenByPort,
+    clocks: Clocks,
+) -> u64 {
+    let mut matched = 0;
     for exchange in exchanges {
         let Some(seen) = exchange.trace.and_then(|trace| seen.find(trace)) else { continue };
-        if let Err(error) = workload.add_server_side(&mut exchange.sample, &seen) {
+        matched += 1;
+        if let Err(error) = workload.add_server_side(&mut exchange.sample, &seen, clocks) {
             exchange.fail(error);
         }
     }
+    matched
 }
 
 /// Whether the kernel took what was set on the sockets.

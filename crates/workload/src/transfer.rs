@@ -6,12 +6,13 @@
 use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::{Exchange, Trace};
+use crate::far::{self, Clocks};
 use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::Messages;
 use crate::peer::Peers;
 use crate::seen::Seen;
-use crate::server::{ServeStream, ServerStream};
+use crate::server::{ServeStream, Served, ServerStream};
 use crate::session::{self, ClientServer};
 use crate::workload::{
     ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload,
@@ -144,6 +145,10 @@ impl Workload for Transfer {
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
         session::run(self, context)
     }
+
+    fn serve(&self, context: &Context<'_>, until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
+        far::serve(self, context, until_done)
+    }
 }
 
 impl ClientServer for Transfer {
@@ -180,11 +185,14 @@ impl ClientServer for Transfer {
         Ok(exchanges)
     }
 
-    fn add_server_side(&self, sample: &mut Sample, seen: &Seen) -> Result<(), TransportError> {
+    fn add_server_side(&self, sample: &mut Sample, seen: &Seen, clocks: Clocks) -> Result<(), TransportError> {
+        let one_clock = clocks == Clocks::Same;
         match self.direction {
             Direction::Upload => {
                 sample.received_bytes = seen.bytes;
-                sample.received = (seen.bytes > 0).then_some(seen.received);
+                if one_clock || self.duration_ns.is_some() {
+                    sample.received = (seen.bytes > 0).then_some(seen.received);
+                }
                 if self.duration_ns.is_some() {
                     sample.sent = Some(seen.first);
                     // The receiver drops the connection, which is an error to the sender alone.
@@ -195,7 +203,7 @@ impl ClientServer for Transfer {
                 }
             }
             Direction::Download => {
-                if self.size_bytes.is_some() {
+                if self.size_bytes.is_some() && one_clock {
                     sample.sent = Some(seen.sent);
                 }
                 sample.sent_bytes = self.size_bytes.unwrap_or(sample.received_bytes);
@@ -317,10 +325,19 @@ impl End {
                 if config.size_bytes.is_some() {
                     // The server ends when it has everything.
                     self.within(stream.receiver.receive_some(&mut [0; 1])).await?;
+                    if lane.context.far_server.is_some() {
+                        // Until then, by the client's clock: the server's is another one.
+                        sample.received = Some(self.clock.now());
+                        sample.received_bytes = sample.sent_bytes;
+                    }
                 }
                 Ok(())
             }
             Direction::Download => {
+                if lane.context.far_server.is_some() {
+                    // From the request on, by the client's clock: the server's is another one.
+                    sample.sent = Some(open);
+                }
                 if self.asks() {
                     self.within(stream.sender.send(&self.messages.buffer(1))).await?;
                 }

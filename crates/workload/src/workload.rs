@@ -5,6 +5,8 @@ use crate::demand::TrafficPattern;
 use crate::error::WorkloadError;
 use crate::measured::Measured;
 use crate::peer::Peers;
+use crate::server::Served;
+use crosswind_host::HostError;
 use crosswind_settings::SettingError;
 use crosswind_transport::{Features, Payload, Resumption, TransportRef};
 use crosswind_units::Duration;
@@ -73,6 +75,11 @@ pub trait Workload: fmt::Debug + Send + Sync {
 
     /// Runs it.
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError>;
+
+    /// Runs its server alone, for clients on another machine: it listens when `until_done` is called, and stops when that returns.
+    fn serve(&self, _context: &Context<'_>, _until_done: &mut dyn FnMut()) -> Result<Served, WorkloadError> {
+        Err(HostError::unsupported("cannot serve another machine", "the workload brings programs of its own").into())
+    }
 }
 
 /// What a workload needs of its connections.

@@ -41,11 +41,9 @@ fn settings(security: Option<Security>, payload: Payload, path: String, polling:
         resumption: Resumption::None,
         polling,
         payload,
-        max_message_bytes: None,
-        request_bytes: 0,
         path,
         security: security.map(Arc::new),
-        qlog: None,
+        ..Settings::default()
     }
 }
 

@@ -109,6 +109,18 @@ impl HostConfig {
         congestion_control.is_some_and(|name| !STEADY_CONGESTION_CONTROLS.split(' ').any(|steady| steady == name))
     }
 
+    /// The same without what is not set on sockets: what machines can do that stay as they are.
+    #[must_use]
+    pub fn of_sockets(&self) -> Self {
+        Self {
+            congestion_control: self.congestion_control.clone(),
+            nodelay: self.nodelay,
+            send_buffer_bytes: self.send_buffer_bytes,
+            receive_buffer_bytes: self.receive_buffer_bytes,
+            ..Self::default()
+        }
+    }
+
     /// The same with every value that the profile gives filled in.
     #[must_use]
     pub fn resolved(&self) -> Self {

@@ -58,6 +58,20 @@ pub(crate) struct Endpoint {
     pub(crate) quinn: quinn::Endpoint,
     /// The socket's settings, as the kernel has them, and the congestion control of its connections.
     pub(crate) readback: SocketReadback,
+    settings: Settings,
+}
+
+impl Endpoint {
+    /// The next connection of a client that is to be answered. Others get no answer at all.
+    pub(crate) async fn accept(&self) -> Result<quinn::Incoming, TransportError> {
+        loop {
+            let incoming = self.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
+            if self.settings.answers(incoming.remote_address().ip()) {
+                return Ok(incoming);
+            }
+            incoming.ignore();
+        }
+    }
 }
 
 /// A client's endpoint, on a port of its own, for a `server` of either address family.
@@ -92,7 +106,7 @@ fn endpoint(
     let runtime = Arc::new(quinn::TokioRuntime);
     let quinn = quinn::Endpoint::new(quinn::EndpointConfig::default(), server, socket.into(), runtime)
         .map_err(failed("cannot open a QUIC endpoint"))?;
-    Ok(Endpoint { quinn, readback })
+    Ok(Endpoint { quinn, readback, settings: settings.clone() })
 }
 
 fn congestion_control(settings: &Settings) -> &str {

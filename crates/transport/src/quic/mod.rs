@@ -114,7 +114,7 @@ async fn connect_client(
     timeout: Duration,
     datagrams: bool,
 ) -> Result<Box<dyn Connection>, TransportError> {
-    let Endpoint { quinn: endpoint, readback } = client_endpoint(server, settings)?;
+    let Endpoint { quinn: endpoint, readback, .. } = client_endpoint(server, settings)?;
     let client_port = endpoint.local_addr().map_err(failed("cannot read the own address"))?.port();
     let connected = connect(&endpoint, server, settings, &[PROTOCOL], timeout).await?;
     Ok(Box::new(QuicClientConnection { connected, client_port, readback, datagrams }))
@@ -134,7 +134,7 @@ impl Listener for QuicServer {
 
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
         Call::new(async move {
-            let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
+            let incoming = self.endpoint.accept().await?;
             Ok(Box::new(QuicServerConnection {
                 client_port: incoming.remote_address().port(),
                 handshake: Handshaking::new(accept(incoming, self.early)),

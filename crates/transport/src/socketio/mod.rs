@@ -63,7 +63,7 @@ impl Transport for OverWebSocket {
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
         Call::new(async move {
-            let listening = Listening::new(address, &settings.socket)?;
+            let listening = Listening::new(address, settings)?;
             let (sessions, accepting) = (Arc::new(PollingSessions::default()), Accepting::new(settings));
             Ok(Box::new(WebSocketListener { listening, sessions, accepting }) as Box<dyn Listener>)
         })
@@ -118,7 +118,7 @@ async fn connect_websocket(server: SocketAddr, settings: &Settings) -> Result<Bo
     let (end, handle, client_port) = if settings.polling {
         poll_and_move(tcp, server, &host, settings).await?
     } else {
-        let (handle, client_port) = (SocketHandle::new(&tcp)?, nonblocking::own_port(&tcp)?);
+        let (handle, client_port) = (SocketHandle::new(&tcp, settings)?, nonblocking::own_port(&tcp)?);
         let path = format!("{PATH}?EIO=4&transport=websocket");
         let socket = Socket::client(Box::new(tcp), &host, &path, max_message_bytes(settings)).await?;
         let pipe = Pipe::WebSocket(Box::new(socket));
@@ -149,7 +149,7 @@ async fn poll_and_move(
     let path = format!("{PATH}?EIO=4&transport=websocket&sid={}", handshake.sid);
     let open = async {
         let tcp = nonblocking::connect(server, &settings.socket).await?;
-        let (handle, client_port) = (SocketHandle::new(&tcp)?, nonblocking::own_port(&tcp)?);
+        let (handle, client_port) = (SocketHandle::new(&tcp, settings)?, nonblocking::own_port(&tcp)?);
         Ok((Socket::client(Box::new(tcp), host, &path, max_message_bytes(settings)).await?, handle, client_port))
     };
     let (polled, (socket, handle, client_port)) = tokio::try_join!(polling.join(&handshake.sid), open)?;
@@ -172,7 +172,7 @@ async fn connect_webtransport(
 ) -> Result<Box<dyn Connection>, TransportError> {
     let what = "cannot open a session";
     let settings = &without_early_data(settings);
-    let Endpoint { quinn: endpoint, readback } = endpoint::client_endpoint(server, settings)?;
+    let Endpoint { quinn: endpoint, readback, .. } = endpoint::client_endpoint(server, settings)?;
     let client_port = endpoint.local_addr().map_err(crate::error::failed("cannot read the own address"))?.port();
     let name = settings.security()?.server_name().to_str().into_owned();
     let name = if name.contains(':') { format!("[{name}]") } else { name };
@@ -256,7 +256,7 @@ impl Listener for WebSocketListener {
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
         Call::new(async move {
             let (tcp, client) = self.listening.accept().await?;
-            let socket = single_stream::Socket::Tcp(SocketHandle::new(&tcp)?);
+            let socket = single_stream::Socket::Tcp(self.listening.handle(&tcp)?);
             let session = server::serve(tcp, Arc::clone(&self.sessions), self.accepting);
             Ok(Box::new(SingleStream::server(session, socket, client.port())) as Box<dyn Connection>)
         })
@@ -275,7 +275,7 @@ impl Listener for WebTransportListener {
 
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
         Call::new(async move {
-            let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
+            let incoming = self.endpoint.accept().await?;
             let client_port = incoming.remote_address().port();
             let socket = single_stream::Socket::Quic(self.endpoint.readback.clone());
             let session = accept_webtransport(incoming, self.accepting);

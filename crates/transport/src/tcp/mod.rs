@@ -1,8 +1,10 @@
 //! TCP (RFC 9293), a message being a number of bytes that both ends know.
 
 pub(crate) mod nonblocking;
+pub(crate) mod totals;
 
 use crate::error::failed;
+use crate::tcp::totals::TcpTotals;
 use crate::{
     Call, Connection, Features, Listener, Phases, Purpose, Receiver, Sender, Settings, SocketReadback, SocketSettings,
     Stream, Transport, TransportError,
@@ -34,7 +36,7 @@ impl Transport for Tcp {
 
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
         Call::new(async move {
-            let server = TcpServer { listener: listen(address, &settings.socket)?, nodelay: settings.socket.nodelay };
+            let server = TcpServer { listener: listen(address, &settings.socket)?, settings: settings.clone() };
             Ok(Box::new(server) as Box<dyn Listener>)
         })
     }
@@ -50,7 +52,9 @@ impl Transport for Tcp {
             let stream = connect(server, &settings.socket, timeout)?;
             let phases = Phases { transport: Some(before.elapsed()), ..Phases::default() };
             let client_port = stream.local_addr().map_err(failed("cannot read the own address"))?.port();
-            Ok(Box::new(TcpConnection { stream: Arc::new(stream), client_port, timeout, phases, accepted: false })
+            let totals = settings.tcp_totals.clone();
+            let stream = Arc::new(stream);
+            Ok(Box::new(TcpConnection { stream, client_port, timeout, phases, accepted: false, totals })
                 as Box<dyn Connection>)
         })
     }
@@ -111,7 +115,7 @@ pub(crate) fn open(address: SocketAddr) -> Result<Socket, TransportError> {
 
 struct TcpServer {
     listener: TcpListener,
-    nodelay: Option<bool>,
+    settings: Settings,
 }
 
 impl Listener for TcpServer {
@@ -130,7 +134,7 @@ impl Listener for TcpServer {
 
     fn try_clone(&self) -> Result<Box<dyn Listener>, TransportError> {
         let listener = self.listener.try_clone().map_err(failed("cannot share a listener"))?;
-        Ok(Box::new(Self { listener, nodelay: self.nodelay }))
+        Ok(Box::new(Self { listener, settings: self.settings.clone() }))
     }
 }
 
@@ -138,8 +142,11 @@ impl TcpServer {
     fn accept_now(&self, timeout: Duration) -> Result<Box<dyn Connection>, TransportError> {
         SockRef::from(&self.listener).set_read_timeout(Some(timeout)).map_err(failed("cannot set a timeout"))?;
         let (stream, peer) = self.listener.accept().map_err(failed("cannot accept"))?;
+        if !self.settings.answers(peer.ip()) {
+            return Err(TransportError::new("cannot accept", &ErrorKind::TimedOut.into()));
+        }
         // Linux hands congestion control and buffer sizes down from the listener, but not TCP_NODELAY on every kernel.
-        if let Some(on) = self.nodelay {
+        if let Some(on) = self.settings.socket.nodelay {
             stream.set_nodelay(on).map_err(failed("cannot set TCP_NODELAY"))?;
         }
         set_timeout(&stream, timeout)?;
@@ -150,6 +157,7 @@ impl TcpServer {
             timeout,
             phases,
             accepted: false,
+            totals: self.settings.tcp_totals.clone(),
         }))
     }
 }
@@ -165,6 +173,15 @@ struct TcpConnection {
     timeout: Duration,
     phases: Phases,
     accepted: bool,
+    totals: Option<Arc<TcpTotals>>,
+}
+
+impl Drop for TcpConnection {
+    fn drop(&mut self) {
+        if let Some(totals) = &self.totals {
+            totals.add(&SockRef::from(&*self.stream));
+        }
+    }
 }
 
 impl TcpConnection {

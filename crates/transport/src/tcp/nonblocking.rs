@@ -2,10 +2,12 @@
 
 use crate::error::failed;
 use crate::settings::{SocketReadback, SocketSettings};
-use crate::{TransportError, tcp};
+use crate::tcp::totals::TcpTotals;
+use crate::{Settings, TransportError, tcp};
 use socket2::{SockRef, Socket};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
@@ -21,29 +23,35 @@ pub(crate) async fn connect(server: SocketAddr, settings: &SocketSettings) -> Re
 #[derive(Debug)]
 pub(crate) struct Listening {
     listener: TcpListener,
-    nodelay: Option<bool>,
+    settings: Settings,
 }
 
 impl Listening {
-    pub(crate) fn new(address: SocketAddr, settings: &SocketSettings) -> Result<Self, TransportError> {
-        let listener = tcp::listen(address, settings)?;
+    pub(crate) fn new(address: SocketAddr, settings: &Settings) -> Result<Self, TransportError> {
+        let listener = tcp::listen(address, &settings.socket)?;
         listener.set_nonblocking(true).map_err(failed("cannot listen"))?;
         let listener = TcpListener::from_std(listener).map_err(failed("cannot listen"))?;
-        Ok(Self { listener, nodelay: settings.nodelay })
+        Ok(Self { listener, settings: settings.clone() })
     }
 
     pub(crate) fn address(&self) -> Result<SocketAddr, TransportError> {
         self.listener.local_addr().map_err(failed("cannot read the listener's address"))
     }
 
+    /// A second handle on the socket of a connection that was accepted.
+    pub(crate) fn handle(&self, stream: &TcpStream) -> Result<SocketHandle, TransportError> {
+        SocketHandle::new(stream, &self.settings)
+    }
+
     /// The next connection, and its client. No connection is lost when the call is dropped.
     pub(crate) async fn accept(&self) -> Result<(TcpStream, SocketAddr), TransportError> {
         loop {
             match self.listener.accept().await {
+                Ok((_, client)) if !self.settings.answers(client.ip()) => {}
                 Ok((stream, client)) => {
                     // Linux hands congestion control and buffer sizes down from the listener, but not TCP_NODELAY on
                     // every kernel.
-                    if let Some(on) = self.nodelay {
+                    if let Some(on) = self.settings.socket.nodelay {
                         stream.set_nodelay(on).map_err(failed("cannot set TCP_NODELAY"))?;
                     }
                     return Ok((stream, client));
@@ -63,17 +71,20 @@ pub(crate) fn own_port(stream: &TcpStream) -> Result<u16, TransportError> {
 
 /// A second handle on the socket of a connection, whose first handle belongs to a library.
 #[derive(Debug)]
-pub(crate) struct SocketHandle(Option<Socket>);
+pub(crate) struct SocketHandle {
+    socket: Option<Socket>,
+    totals: Option<Arc<TcpTotals>>,
+}
 
 impl SocketHandle {
-    pub(crate) fn new(stream: &TcpStream) -> Result<Self, TransportError> {
+    pub(crate) fn new(stream: &TcpStream, settings: &Settings) -> Result<Self, TransportError> {
         let socket = SockRef::from(stream).try_clone().map_err(failed("cannot share a socket"))?;
-        Ok(Self(Some(socket)))
+        Ok(Self { socket: Some(socket), totals: settings.tcp_totals.clone() })
     }
 
     /// The socket's settings, as the kernel has them.
     pub(crate) fn readback(&self) -> Result<SocketReadback, TransportError> {
-        match &self.0 {
+        match &self.socket {
             Some(socket) => tcp::readback(&SockRef::from(socket)),
             None => Err(TransportError::closed("cannot read the socket's settings back")),
         }
@@ -81,9 +92,22 @@ impl SocketHandle {
 
     /// Gives this handle up, and has the connection reset when the other one is dropped.
     pub(crate) fn reset_on_close(&mut self) {
-        if let Some(socket) = self.0.take() {
+        self.add_to_totals();
+        if let Some(socket) = self.socket.take() {
             // It fails when the connection is over, which is what is wanted.
             let _ = socket.set_linger(Some(Duration::ZERO));
         }
+    }
+
+    fn add_to_totals(&self) {
+        if let (Some(totals), Some(socket)) = (&self.totals, &self.socket) {
+            totals.add(&SockRef::from(socket));
+        }
+    }
+}
+
+impl Drop for SocketHandle {
+    fn drop(&mut self) {
+        self.add_to_totals();
     }
 }

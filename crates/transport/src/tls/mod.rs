@@ -45,7 +45,7 @@ impl Transport for Tls {
     fn listen<'a>(&'a self, address: SocketAddr, settings: &'a Settings) -> Call<'a, Box<dyn Listener>> {
         Call::new(async move {
             let acceptor = Arc::new(Acceptor::new(settings, &[PROTOCOL])?);
-            let listening = Listening::new(address, &settings.socket)?;
+            let listening = Listening::new(address, settings)?;
             Ok(Box::new(TlsListener { listening, acceptor }) as Box<dyn Listener>)
         })
     }
@@ -64,7 +64,7 @@ async fn connect(server: SocketAddr, settings: &Settings) -> Result<Box<dyn Conn
     let started = Instant::now();
     let tcp = nonblocking::connect(server, &settings.socket).await?;
     let connected = Instant::now();
-    let (socket, client_port) = (SocketHandle::new(&tcp)?, nonblocking::own_port(&tcp)?);
+    let (socket, client_port) = (SocketHandle::new(&tcp, settings)?, nonblocking::own_port(&tcp)?);
     let stream = handshake::client_early(tcp, settings, &[PROTOCOL]).await?.stream;
     let phases =
         Phases { transport: Some(connected - started), security: Some(connected.elapsed()), ..Phases::default() };
@@ -85,7 +85,7 @@ impl Listener for TlsListener {
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
         Call::new(async move {
             let (tcp, client) = self.listening.accept().await?;
-            let (socket, acceptor) = (SocketHandle::new(&tcp)?, Arc::clone(&self.acceptor));
+            let (socket, acceptor) = (self.listening.handle(&tcp)?, Arc::clone(&self.acceptor));
             let handshake = async move { acceptor.accept(tcp).await };
             Ok(Box::new(SingleStream::server(handshake, Socket::Tcp(socket), client.port())) as Box<dyn Connection>)
         })

@@ -93,7 +93,7 @@ fn listen(
     settings: &Settings,
     acceptor: Option<TlsAcceptor>,
 ) -> Result<Box<dyn Listener>, TransportError> {
-    let listening = Listening::new(address, &settings.socket)?;
+    let listening = Listening::new(address, settings)?;
     Ok(Box::new(WebSocketListener { listening, acceptor, settings: settings.clone() }))
 }
 
@@ -101,7 +101,7 @@ async fn connect(server: SocketAddr, settings: &Settings, secure: bool) -> Resul
     let started = Instant::now();
     let tcp = nonblocking::connect(server, &settings.socket).await?;
     let connected = Instant::now();
-    let (handle, client_port) = (SocketHandle::new(&tcp)?, nonblocking::own_port(&tcp)?);
+    let (handle, client_port) = (SocketHandle::new(&tcp, settings)?, nonblocking::own_port(&tcp)?);
     let mut phases = Phases { transport: Some(connected - started), ..Phases::default() };
     let (io, host): (Io, String) = if secure {
         let secured = handshake::client(tcp, settings, &[PROTOCOL]).await?;
@@ -135,7 +135,7 @@ impl Listener for WebSocketListener {
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
         Call::new(async move {
             let (tcp, client) = self.listening.accept().await?;
-            let (handle, acceptor) = (SocketHandle::new(&tcp)?, self.acceptor.clone());
+            let (handle, acceptor) = (self.listening.handle(&tcp)?, self.acceptor.clone());
             let (kind, max_message_bytes) = (self.settings.payload, max_message_bytes(&self.settings));
             let handshakes = async move {
                 let io: Io = match acceptor {

@@ -121,7 +121,7 @@ async fn connect_client(
 ) -> Result<Box<dyn Connection>, TransportError> {
     refuse_early_data(settings)?;
     let began = Instant::now();
-    let Endpoint { quinn: endpoint, readback } = client_endpoint(server, settings)?;
+    let Endpoint { quinn: endpoint, readback, .. } = client_endpoint(server, settings)?;
     let client_port = endpoint.local_addr().map_err(failed("cannot read the own address"))?.port();
     let request = ConnectRequest::new(session_url(server.port(), settings)?);
     let connected = connect(&endpoint, server, settings, &[ALPN.as_bytes()], timeout).await?;
@@ -157,7 +157,7 @@ impl Listener for WebTransportServer {
 
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
         Call::new(async move {
-            let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
+            let incoming = self.endpoint.accept().await?;
             Ok(Box::new(WebTransportServerConnection {
                 client_port: incoming.remote_address().port(),
                 handshake: Handshaking::new(accept_session(incoming)),

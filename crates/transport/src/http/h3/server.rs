@@ -39,7 +39,7 @@ impl Listener for Server {
 
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
         Call::new(async {
-            let incoming = self.endpoint.quinn.accept().await.ok_or_else(|| TransportError::closed("cannot accept"))?;
+            let incoming = self.endpoint.accept().await?;
             let served = Served::start(incoming, self.early, self.endpoint.readback.clone());
             Ok(Box::new(served) as Box<dyn Connection>)
         })

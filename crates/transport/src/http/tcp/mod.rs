@@ -95,7 +95,7 @@ impl Transport for Http {
         Call::new(async move {
             let acceptor =
                 if self.secure { Some(handshake::acceptor(settings, &[self.version.protocol()])?) } else { None };
-            let listening = Listening::new(address, &settings.socket)?;
+            let listening = Listening::new(address, settings)?;
             Ok(Box::new(Server { listening, acceptor, version: self.version }) as Box<dyn Listener>)
         })
     }
@@ -119,7 +119,7 @@ impl Http {
         let started = Instant::now();
         let tcp = nonblocking::connect(server, &settings.socket).await?;
         let phases = Phases { transport: Some(started.elapsed()), ..Phases::default() };
-        let (socket, client_port) = (SocketHandle::new(&tcp)?, nonblocking::own_port(&tcp)?);
+        let (socket, client_port) = (SocketHandle::new(&tcp, settings)?, nonblocking::own_port(&tcp)?);
         let mut established = Established { socket, phases, client_port };
         if !self.secure {
             return Client::start(tcp, self.version, established, requests).await;

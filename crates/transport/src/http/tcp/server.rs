@@ -40,7 +40,8 @@ impl Listener for Server {
     fn accept(&self, _timeout: Duration) -> Call<'_, Box<dyn Connection>> {
         Call::new(async {
             let (tcp, client) = self.listening.accept().await?;
-            let served = Served::start(tcp, self.acceptor.clone(), self.version, client.port())?;
+            let socket = self.listening.handle(&tcp)?;
+            let served = Served::start(tcp, socket, self.acceptor.clone(), self.version, client.port());
             Ok(Box::new(served) as Box<dyn Connection>)
         })
     }
@@ -68,11 +69,12 @@ struct Exchange {
 impl Served {
     fn start(
         tcp: TcpStream,
+        socket: SocketHandle,
         acceptor: Option<TlsAcceptor>,
         version: Version,
         client_port: u16,
-    ) -> Result<Self, TransportError> {
-        let (socket, mut tasks, end) = (SocketHandle::new(&tcp)?, Tasks::default(), ConnectionEnd::default());
+    ) -> Self {
+        let (mut tasks, end) = (Tasks::default(), ConnectionEnd::default());
         let (offered, exchanges) = mpsc::unbounded_channel();
         let (shutdown, until) = oneshot::channel();
         let ended = end.clone();
@@ -87,7 +89,7 @@ impl Served {
             // Before `offered` is dropped, whose end is the end of the connection for who accepts streams.
             ended.set(result);
         });
-        Ok(Self { socket, client_port, tasks, end, exchanges, shutdown: Some(shutdown) })
+        Self { socket, client_port, tasks, end, exchanges, shutdown: Some(shutdown) }
     }
 
     async fn accept_stream(&mut self) -> Result<Stream, TransportError> {

@@ -1,0 +1,319 @@
+//! The client's machine: it asks another machine for the server of its cell.
+
+use super::clocks::{ClockComparison, Comparison, Reading};
+use super::control::{Control, PROTOCOL, notice_silence};
+use super::messages::{FromClient, FromServer, ServedReport};
+use super::token::{End, Token};
+use super::{BUSY_LIMIT, boot_id, own_clock};
+use crate::{Cell, CellError, ErrorKind};
+use crosswind_host::Readback;
+use crosswind_transport::security::{Security, Trust};
+use crosswind_transport::{Resumption, TcpReport};
+use crosswind_units::Duration as Span;
+use crosswind_workload::{Clocks, FarServed, FarServer, SEEN_BYTES, Seen, Served, WorkloadError};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the server may take to answer, but for a cell.
+const LIMIT: Duration = Duration::from_secs(10);
+/// How long it may take to end its connections.
+const STOP_LIMIT: Duration = Duration::from_secs(90);
+/// Readings of the clocks, before a cell and after it, of which the shortest counts; and how long they may take together.
+const READINGS: u32 = 8;
+const READINGS_LIMIT: Duration = Duration::from_secs(2);
+
+/// What a cell knows of the network that is really there.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct NetworkReport {
+    /// The server's address: of its control connection.
+    pub server: SocketAddr,
+    /// The client's address on it.
+    pub client: IpAddr,
+    /// Of the server's crosswind-cell.
+    pub crosswind_cell: String,
+    /// Of the server's running kernel.
+    pub kernel: String,
+    /// The shortest round trip of the control connection, nanoseconds.
+    pub round_trip_ns: u64,
+    /// How far the two machines' clocks are apart.
+    pub clocks: ClockComparison,
+    /// What the kernels counted of the TCP connections of the cell; null where there was none.
+    pub tcp: Option<TcpOfBoth>,
+}
+
+/// What the two kernels counted of the TCP connections of a cell.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct TcpOfBoth {
+    /// The client's.
+    pub client: TcpReport,
+    /// The server's.
+    pub server: TcpReport,
+}
+
+impl NetworkReport {
+    /// What the client and the server have retransmitted.
+    pub fn retransmitted_segments(&self) -> [Option<u64>; 2] {
+        [self.tcp.map(|tcp| tcp.client.retransmitted), self.tcp.map(|tcp| tcp.server.retransmitted)]
+    }
+}
+
+/// The server of a cell on another machine.
+pub struct Far {
+    control: Mutex<Control>,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Of the client, on the way there.
+    pub own_address: IpAddr,
+    /// Which certificate to trust.
+    pub certificate_pem: Option<String>,
+    origin_ns: u64,
+    server: Peer,
+    before: Reading,
+    /// What the server says from now on is an answer.
+    is_stopping: AtomicBool,
+    ended: Mutex<Option<Ended>>,
+}
+
+/// What the server says of itself.
+struct Peer {
+    control_address: SocketAddr,
+    version: String,
+    kernel: String,
+    boot_id: String,
+}
+
+/// What is known once the server has stopped.
+struct Ended {
+    comparison: Comparison,
+    tcp: Option<TcpReport>,
+    host: Readback,
+}
+
+impl Far {
+    /// Asks the machine that `cell` names for its server. It listens when this returns.
+    pub fn start(cell: &Cell) -> Result<Self, CellError> {
+        let name = cell.path.server.as_deref().unwrap_or_default();
+        let token = Token::from_environment()?;
+        let control_address = resolve(name, cell)?;
+        let socket = TcpStream::connect_timeout(&control_address, LIMIT).map_err(|cause| {
+            network(format!("cannot reach {name}: {}", in_words(&cause)))
+                .hint("is crosswind serve running there, and does a firewall let TCP through to its port?")
+        })?;
+        let lost = |cause: &std::io::Error| lost(name, cause);
+        let own_address = socket.local_addr().map_err(|e| lost(&e))?.ip();
+        notice_silence(&socket).map_err(|e| lost(&e))?;
+        let security = Security::new()
+            .and_then(|own| own.expecting("localhost", Trust::Anything))
+            .and_then(|own| own.client(&[PROTOCOL], Resumption::None))
+            .map_err(|e| CellError::internal(e.to_string()))?;
+        let (mut control, material) = Control::connect(socket, security, LIMIT).map_err(|cause| {
+            network(format!("{name} is no server of Crosswind: {}", in_words(&cause)))
+                .hint("give the address and the port that crosswind serve prints")
+        })?;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let hello = FromClient::Hello { version, proof: token.prove(End::Client, &material) };
+        control.send(&hello).map_err(|e| lost(&e))?;
+        let server = match answer(&mut control, BUSY_LIMIT + LIMIT, name)? {
+            FromServer::Hello { version, proof, kernel, boot_id } => {
+                if !token.is_proven(End::Server, &material, &proof) {
+                    return Err(network(format!("{name} does not know the token"))
+                        .hint("is this the right machine? crosswind serve prints its token when it starts"));
+                }
+                Peer { control_address, version, kernel, boot_id }
+            }
+            other => return Err(unexpected(name, &other)),
+        };
+        let before = read_clocks(&mut control, name)?;
+        control.send(&FromClient::Serve { cell: for_the_server(cell)? }).map_err(|e| lost(&e))?;
+        let (port, certificate_pem) = match answer(&mut control, LIMIT, name)? {
+            FromServer::Listening { port, certificate_pem } => (port, certificate_pem),
+            other => return Err(unexpected(name, &other)),
+        };
+        Ok(Self {
+            control: Mutex::new(control),
+            address: SocketAddr::new(control_address.ip(), port),
+            own_address,
+            certificate_pem,
+            origin_ns: 0,
+            server,
+            before,
+            is_stopping: AtomicBool::new(false),
+            ended: Mutex::default(),
+        })
+    }
+
+    /// With the clock of the cell, which reads zero at `origin_ns`.
+    pub fn set_origin(&mut self, origin_ns: u64) {
+        self.origin_ns = origin_ns;
+    }
+
+    /// An error once the server has ended the cell, or is gone.
+    pub fn check(&self) -> Result<(), CellError> {
+        let Ok(mut control) = self.control.try_lock() else { return Ok(()) };
+        if self.is_stopping.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let name = self.server.control_address.to_string();
+        match control.receive::<FromServer>(Duration::from_micros(1)) {
+            Ok(None) => Ok(()),
+            Ok(Some(message)) => Err(unexpected(&name, &message)),
+            Err(cause) => Err(lost(&name, &cause)),
+        }
+    }
+
+    /// What is known of the network and of the server's host, after the server has stopped. `tcp` is what the client's kernel counted.
+    pub fn report(&self, tcp: Option<TcpReport>) -> Option<(NetworkReport, Readback)> {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let report = NetworkReport {
+            server: self.server.control_address,
+            client: self.own_address,
+            crosswind_cell: self.server.version.clone(),
+            kernel: self.server.kernel.clone(),
+            round_trip_ns: ended.comparison.round_trip_ns(),
+            clocks: ended.comparison.report(),
+            tcp: tcp.zip(ended.tcp).map(|(client, server)| TcpOfBoth { client, server }),
+        };
+        Some((report, ended.host))
+    }
+
+    fn stop_now(&self) -> Result<FarServed, CellError> {
+        let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_stopping.store(true, Ordering::Release);
+        let name = self.server.control_address.to_string();
+        let after = read_clocks(&mut control, &name)?;
+        control.send(&FromClient::Stop {}).map_err(|e| lost(&name, &e))?;
+        let report = match answer(&mut control, STOP_LIMIT, &name)? {
+            FromServer::Served(report) => report,
+            other => return Err(unexpected(&name, &other)),
+        };
+        let comparison = Comparison::new(self.before, after, boot_id() == self.server.boot_id);
+        let seen = self.receive_seen(&mut control, &report, &comparison).map_err(|e| lost(&name, &e))?;
+        let ServedReport { socket, host, tcp, cpu_ns, .. } = report;
+        let clocks = comparison.report();
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(Ended { comparison, tcp, host });
+        Ok(FarServed {
+            served: Served { seen, readback: socket, cpu_ns },
+            clocks: if clocks.one_way { Clocks::Compared } else { Clocks::Apart },
+            uncertainty: Span::from_nanos(clocks.uncertainty_ns),
+        })
+    }
+
+    fn receive_seen(
+        &self,
+        control: &mut Control,
+        report: &ServedReport,
+        comparison: &Comparison,
+    ) -> std::io::Result<Vec<Seen>> {
+        let mut seen = Vec::new();
+        while (seen.len() as u64) < report.seen {
+            let part = control.receive_bytes(LIMIT)?.ok_or(std::io::ErrorKind::TimedOut)?;
+            let records = part.chunks_exact(SEEN_BYTES).filter_map(|record| record.try_into().ok());
+            let before = seen.len();
+            seen.extend(records.map(|record| Seen::from_bytes(record, |ns| comparison.to_client(ns, self.origin_ns))));
+            if seen.len() == before {
+                return Err(std::io::ErrorKind::InvalidData.into());
+            }
+        }
+        Ok(seen)
+    }
+}
+
+impl FarServer for Far {
+    fn stop(&self) -> Result<FarServed, WorkloadError> {
+        self.stop_now().map_err(|error| WorkloadError::FarServer { message: error.message, hint: error.hint })
+    }
+}
+
+/// The addresses that `name` stands for, of the cell's family if there is one of it.
+fn resolve(name: &str, cell: &Cell) -> Result<SocketAddr, CellError> {
+    let found: Vec<SocketAddr> = name
+        .to_socket_addrs()
+        .map_err(|cause| {
+            network(format!("cannot find {name}: {}", in_words(&cause)))
+                .hint("give a name or an address, and a port: 192.0.2.7:9470 or [2001:db8::7]:9470")
+        })?
+        .collect();
+    let wanted = |address: &&SocketAddr| address.is_ipv6() == cell.path.facts().ipv6;
+    let first = found.iter().find(wanted).or(found.first());
+    first.copied().ok_or_else(|| network(format!("{name} has no address")))
+}
+
+/// The cell without what is the client's own matter.
+fn for_the_server(cell: &Cell) -> Result<serde_json::Value, CellError> {
+    let mut value = serde_json::to_value(cell).map_err(|e| CellError::internal(e.to_string()))?;
+    if let Some(cell) = value.as_object_mut() {
+        cell.remove("output");
+        cell.remove("placement");
+    }
+    Ok(value)
+}
+
+/// The shortest of some readings.
+fn read_clocks(control: &mut Control, name: &str) -> Result<Reading, CellError> {
+    let until = Instant::now() + READINGS_LIMIT;
+    let mut shortest: Option<Reading> = None;
+    for _ in 0..READINGS {
+        let left = own_clock();
+        control.send(&FromClient::Clock {}).map_err(|e| lost(name, &e))?;
+        let (came, left_again) = match answer(control, LIMIT, name)? {
+            FromServer::Clock { came, left } => (came, left),
+            other => return Err(unexpected(name, &other)),
+        };
+        let reading = Reading { left, came, left_again, came_back: own_clock() };
+        if shortest.is_none_or(|shortest| reading.round_trip_ns() < shortest.round_trip_ns()) {
+            shortest = Some(reading);
+        }
+        if Instant::now() > until {
+            break;
+        }
+    }
+    shortest.ok_or_else(|| CellError::internal("no clock was read"))
+}
+
+/// The server's next message. That it refuses is an error.
+fn answer(control: &mut Control, limit: Duration, name: &str) -> Result<FromServer, CellError> {
+    match control.receive(limit) {
+        Ok(Some(FromServer::Refused { kind, message, hint })) => Err(refused(name, kind, &message, hint)),
+        Ok(Some(message)) => Ok(message),
+        Ok(None) => Err(network(format!("{name} did not answer within {} s", limit.as_secs()))
+            .hint("is the network still there? crosswind reach tries every transport")),
+        Err(cause) => Err(lost(name, &cause)),
+    }
+}
+
+fn refused(name: &str, kind: ErrorKind, message: &str, hint: Option<String>) -> CellError {
+    CellError { hint, ..CellError::new(kind, format!("{name}: {message}")) }
+}
+
+fn unexpected(name: &str, message: &FromServer) -> CellError {
+    match message {
+        FromServer::Refused { kind, message, hint } => refused(name, *kind, message, hint.clone()),
+        _ => network(format!("{name} does not keep to the protocol of Crosswind's control connections")),
+    }
+}
+
+fn lost(name: &str, cause: &std::io::Error) -> CellError {
+    network(format!("the connection to {name} is lost: {}", in_words(cause)))
+        .hint("has crosswind serve ended there, or is the network down? What was finished is kept")
+}
+
+fn network(message: String) -> CellError {
+    CellError::new(ErrorKind::Network, message)
+}
+
+/// The kernel's words, but for those that say nothing to a reader.
+fn in_words(cause: &std::io::Error) -> String {
+    match cause.kind() {
+        std::io::ErrorKind::UnexpectedEof => "the other end closed it".into(),
+        std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock => "no answer".into(),
+        _ => {
+            let text = cause.to_string();
+            let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
+            text.split(" (os error").next().unwrap_or(text).to_owned()
+        }
+    }
+}

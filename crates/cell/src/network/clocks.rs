@@ -1,0 +1,161 @@
+//! How far the clocks of two machines are apart, from readings that go both ways (RFC 5905, section 8).
+
+use crosswind_units::Instant;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One message there and back: when it left and came back by the client's clock, when it came and left again by the server's;
+/// nanoseconds of `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    pub left: u64,
+    pub came: u64,
+    pub left_again: u64,
+    pub came_back: u64,
+}
+
+impl Reading {
+    /// How long the message was on its way, both ways together.
+    pub const fn round_trip_ns(&self) -> u64 {
+        (self.came_back - self.left).saturating_sub(self.left_again.saturating_sub(self.came))
+    }
+
+    /// The server's clock less the client's, if both ways took equally long. It is off by half the round trip at most.
+    fn offset_ns(&self) -> i64 {
+        let there = i128::from(self.came) - i128::from(self.left);
+        let back = i128::from(self.left_again) - i128::from(self.came_back);
+        i64::try_from(i128::midpoint(there, back)).unwrap_or(0)
+    }
+}
+
+/// How the clocks were compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum Method {
+    /// Both machines are one: they have one clock.
+    #[serde(rename = "same kernel")]
+    SameKernel,
+    /// By messages there and back: the offset is uncertain by half of the shortest round trip.
+    #[serde(rename = "both ways")]
+    BothWays,
+}
+
+/// How far the clocks are apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ClockComparison {
+    /// The server's clock less the client's, as it was before the cell, nanoseconds.
+    pub offset_ns: i64,
+    /// By how much that may be wrong, nanoseconds.
+    pub uncertainty_ns: u64,
+    /// How much the offset grew until after the cell, nanoseconds.
+    pub drift_ns: i64,
+    /// How it was found out.
+    pub method: Method,
+    /// Whether it is known well enough for one-way delays: to a quarter of the shortest round trip.
+    pub one_way: bool,
+}
+
+/// The clocks before and after a cell.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison {
+    before: Reading,
+    after: Reading,
+    same_kernel: bool,
+}
+
+impl Comparison {
+    /// From the shortest readings before and after. `same_kernel`: the two machines say that they are one.
+    pub const fn new(before: Reading, after: Reading, same_kernel: bool) -> Self {
+        Self { before, after, same_kernel }
+    }
+
+    /// The shortest round trip.
+    pub fn round_trip_ns(self) -> u64 {
+        self.before.round_trip_ns().min(self.after.round_trip_ns())
+    }
+
+    /// As the result has it.
+    pub fn report(self) -> ClockComparison {
+        if self.has_one_clock() {
+            return ClockComparison {
+                offset_ns: 0,
+                uncertainty_ns: 0,
+                drift_ns: 0,
+                method: Method::SameKernel,
+                one_way: true,
+            };
+        }
+        let uncertainty_ns = self.before.round_trip_ns().max(self.after.round_trip_ns()).div_ceil(2);
+        ClockComparison {
+            offset_ns: self.before.offset_ns(),
+            uncertainty_ns,
+            drift_ns: self.after.offset_ns() - self.before.offset_ns(),
+            method: Method::BothWays,
+            one_way: uncertainty_ns.saturating_mul(4) <= self.round_trip_ns(),
+        }
+    }
+
+    /// What the server's clock showed as `server_ns`, on the client's clock that reads zero at `origin_ns`. The offset changes
+    /// evenly from the first reading to the second.
+    pub fn to_client(self, server_ns: u64, origin_ns: u64) -> Instant {
+        let report = self.report();
+        let (from, to) = (self.before.came, self.after.came);
+        let share = if to > from { (server_ns.saturating_sub(from) as f64 / (to - from) as f64).min(1.0) } else { 0.0 };
+        let offset = i128::from(report.offset_ns) + (report.drift_ns as f64 * share) as i128;
+        let ns = i128::from(server_ns) - offset - i128::from(origin_ns);
+        Instant::from_nanos(u64::try_from(ns).unwrap_or(0))
+    }
+
+    /// Two machines that say that they are one must also have the same time: containers may have clocks of their own (`time_namespaces(7)`).
+    fn has_one_clock(self) -> bool {
+        let fits = |reading: &Reading| reading.left <= reading.came && reading.left_again <= reading.came_back;
+        self.same_kernel && fits(&self.before) && fits(&self.after)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A message that takes `there` and `back`, at a server whose clock is `ahead`.
+    fn reading(left: u64, there: u64, back: u64, ahead: u64) -> Reading {
+        let came = left + there + ahead;
+        Reading { left, came, left_again: came + MS, came_back: left + there + MS + back }
+    }
+
+    #[test]
+    fn the_offset_is_exact_where_both_ways_take_equally_long() {
+        let comparison =
+            Comparison::new(reading(0, 5 * MS, 5 * MS, 100 * MS), reading(MS, 5 * MS, 5 * MS, 100 * MS), false);
+        let report = comparison.report();
+        assert_eq!((report.offset_ns, report.uncertainty_ns, report.drift_ns), (100_000_000, 5_000_000, 0));
+        assert_eq!((report.method, report.one_way), (Method::BothWays, false));
+        assert_eq!(comparison.to_client(107 * MS, 2 * MS), Instant::from_nanos(5 * MS));
+    }
+
+    #[test]
+    fn the_truth_is_within_the_uncertainty_however_the_round_trip_divides() {
+        for there in 0..=10 {
+            let one = reading(0, there * MS, (10 - there) * MS, 40 * MS);
+            let report = Comparison::new(one, one, false).report();
+            assert!(report.offset_ns.abs_diff(40_000_000) <= report.uncertainty_ns);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_runs_faster_is_followed() {
+        let comparison = Comparison::new(reading(0, MS, MS, 0), reading(1000 * MS, MS, MS, 10 * MS), false);
+        assert_eq!(comparison.report().drift_ns, 10_000_000);
+        let middle = comparison.to_client(MS + 505 * MS, 0).as_nanos();
+        assert!(middle.abs_diff(501 * MS) <= 10, "{middle}");
+    }
+
+    #[test]
+    fn one_kernel_is_one_clock_unless_its_times_say_otherwise() {
+        let same = reading(0, MS, MS, 0);
+        assert_eq!(Comparison::new(same, same, true).report().method, Method::SameKernel);
+        let apart = reading(0, MS, MS, 3 * MS);
+        assert_eq!(Comparison::new(apart, apart, true).report().method, Method::BothWays);
+    }
+}

@@ -1,0 +1,201 @@
+//! The server's machine: it listens for clients that know the token, and serves one of them at a time.
+
+use super::control::{Control, PROTOCOL, notice_silence};
+use super::messages::{FromClient, FromServer};
+use super::serve::{Limits, Session};
+use super::token::{End, Token};
+use super::{BUSY_LIMIT, boot_id};
+use crate::event::write_line;
+use crate::{CellError, ErrorKind};
+use crosswind_host::sysctl;
+use crosswind_transport::Resumption;
+use crosswind_transport::security::Security;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long a client may take until it has proven that it knows the token.
+const PROOF_LIMIT: Duration = Duration::from_secs(10);
+/// Clients that may be trying so at a time. More are turned away at once.
+const TRYING: usize = 16;
+/// How often a client that waits looks whether the one before it is done.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What is asked on the command line.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    address: SocketAddr,
+    data_port: u16,
+    #[serde(default)]
+    limits: Limits,
+}
+
+/// What is printed, one JSON object a line.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum ListenEvent {
+    /// Clients can connect.
+    Listening { address: SocketAddr, data_port: u16 },
+    /// Somebody was turned away.
+    Refused { peer: SocketAddr, reason: String },
+    /// A client's cell has begun.
+    CellStarted { peer: SocketAddr, id: String, workload: String, transport: String },
+    /// It has ended.
+    CellEnded {
+        peer: SocketAddr,
+        id: String,
+        outcome: String,
+        seconds: f64,
+        connections: u64,
+        received_bytes: u64,
+        sent_bytes: u64,
+    },
+}
+
+/// What every client's thread shares.
+pub struct Host {
+    token: Token,
+    tls: Arc<rustls::ServerConfig>,
+    pub limits: Limits,
+    pub data_port: u16,
+    /// Held by the client that is being served.
+    turn: Mutex<()>,
+    trying: AtomicUsize,
+    output: Mutex<io::Stdout>,
+}
+
+/// Listens until a signal ends the process, or nobody reads its events any more.
+pub fn listen(text: &str) -> Result<(), CellError> {
+    let wanted: Wanted = serde_json::from_str(text).map_err(|error| {
+        CellError::bad_cell(format!("the argument is not what it should be: {error}")).hint("docs/two-hosts.md")
+    })?;
+    let tls = Security::new()
+        .and_then(|own| own.server(&[PROTOCOL], Resumption::None, false))
+        .map_err(|e| CellError::internal(e.to_string()))?;
+    let host = Arc::new(Host {
+        token: Token::from_environment()?,
+        tls: Arc::new(tls),
+        limits: wanted.limits,
+        data_port: wanted.data_port,
+        turn: Mutex::default(),
+        trying: AtomicUsize::new(0),
+        output: Mutex::new(io::stdout()),
+    });
+    let listener = bind(wanted.address)?;
+    try_data_port(wanted.address, wanted.data_port)?;
+    let address = listener.local_addr().map_err(|e| cannot_listen(wanted.address, &e))?;
+    host.say(&ListenEvent::Listening { address, data_port: wanted.data_port });
+    loop {
+        // A client that is gone already, or no descriptors: the next one may fare better.
+        let Ok((socket, peer)) = listener.accept() else {
+            std::thread::sleep(LOOK_INTERVAL);
+            continue;
+        };
+        let host = Arc::clone(&host);
+        if host.trying.load(Ordering::Relaxed) >= TRYING {
+            host.say(&ListenEvent::Refused { peer, reason: format!("{TRYING} others are connecting") });
+            continue;
+        }
+        host.trying.fetch_add(1, Ordering::Relaxed);
+        std::thread::Builder::new()
+            .name("client".into())
+            .spawn(move || host.receive_client(socket, peer))
+            .map_err(|e| CellError::no_thread(&e))?;
+    }
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener, CellError> {
+    TcpListener::bind(address).map_err(|e| cannot_listen(address, &e))
+}
+
+/// Whether the port of the measured transports is free: an error now, rather than in every cell.
+fn try_data_port(address: SocketAddr, port: u16) -> Result<(), CellError> {
+    let address = SocketAddr::new(address.ip(), port);
+    bind(address)?;
+    std::net::UdpSocket::bind(address).map(drop).map_err(|e| cannot_listen(address, &e))
+}
+
+fn cannot_listen(address: SocketAddr, cause: &io::Error) -> CellError {
+    CellError::new(ErrorKind::Host, format!("cannot listen on {address}: {cause}"))
+        .hint("another program may have the port: choose other ones with --port and --data-port")
+}
+
+impl Host {
+    /// Prints an event. Where that fails there is nobody left to read it.
+    pub fn say(&self, event: &ListenEvent) {
+        if let Ok(mut output) = self.output.lock() {
+            let _ = write_line(&mut *output, event);
+        }
+    }
+
+    /// From the first byte of a client to its last.
+    fn receive_client(&self, socket: TcpStream, peer: SocketAddr) {
+        let proven = self.prove(socket);
+        self.trying.fetch_sub(1, Ordering::Relaxed);
+        let (mut control, proof) = match proven {
+            Ok(proven) => proven,
+            Err(reason) => return self.say(&ListenEvent::Refused { peer, reason }),
+        };
+        let Some(_turn) = self.wait_for_turn() else {
+            let message = "the server measures for another client, and still did after 30 s".to_owned();
+            self.say(&ListenEvent::Refused { peer, reason: "the server was busy".into() });
+            let hint = Some("try again later".into());
+            let _ = control.send(&FromServer::Refused { kind: ErrorKind::Network, message, hint });
+            return;
+        };
+        let hello = FromServer::Hello {
+            version: env!("CARGO_PKG_VERSION").into(),
+            proof,
+            kernel: sysctl::get("kernel.osrelease").unwrap_or_default(),
+            boot_id: boot_id(),
+        };
+        if control.send(&hello).is_ok() {
+            Session { host: self, peer, control }.run();
+        }
+    }
+
+    /// The control connection of a client that knows the token, and the server's own proof; or why it is turned away.
+    fn prove(&self, socket: TcpStream) -> Result<(Control, Vec<u8>), String> {
+        let words = |e: &io::Error| format!("no proof of the token: {e}");
+        notice_silence(&socket).map_err(|e| words(&e))?;
+        let (mut control, material) =
+            Control::accept(socket, Arc::clone(&self.tls), PROOF_LIMIT).map_err(|e| words(&e))?;
+        let first = control.receive(PROOF_LIMIT).map_err(|e| words(&e))?;
+        let Some(FromClient::Hello { version, proof }) = first else { return Err("no proof of the token".into()) };
+        let mut refuse = |message: String, hint: &str| {
+            let kind = ErrorKind::Network;
+            let _ = control.send(&FromServer::Refused { kind, message: message.clone(), hint: Some(hint.into()) });
+            Err(message)
+        };
+        if !self.token.is_proven(End::Client, &material, &proof) {
+            return refuse(
+                "the token is wrong".into(),
+                "crosswind serve prints the right one when it starts; --token-file names a file that has it",
+            );
+        }
+        if version != env!("CARGO_PKG_VERSION") {
+            let own = env!("CARGO_PKG_VERSION");
+            let message = format!("the server is Crosswind {own}, the client is {version}");
+            return refuse(message, "install the same version on both machines");
+        }
+        let own = self.token.prove(End::Server, &material);
+        Ok((control, own))
+    }
+
+    fn wait_for_turn(&self) -> Option<std::sync::MutexGuard<'_, ()>> {
+        let until = Instant::now() + BUSY_LIMIT;
+        loop {
+            match self.turn.try_lock() {
+                Ok(turn) => return Some(turn),
+                // Whoever panicked is not being served any more.
+                Err(std::sync::TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(std::sync::TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(LOOK_INTERVAL),
+                Err(std::sync::TryLockError::WouldBlock) => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Cells across the network that is really there: the client on one machine, the server on another.
+//!
+//! The client's crosswind-cell (`client`) asks for a server over a control connection (`control`, `messages`, `token`); the other
+//! machine's (`listen`) starts the server of that cell (`serve`), for that client alone, and reports what it saw. `clocks` compares
+//! the two machines' clocks.
+
+mod client;
+mod clocks;
+mod control;
+mod listen;
+mod messages;
+mod serve;
+mod token;
+
+pub use client::{Far, NetworkReport};
+pub use listen::listen;
+
+use nix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// How long a client waits while the server measures for another one.
+const BUSY_LIMIT: Duration = Duration::from_secs(30);
+
+/// `CLOCK_MONOTONIC`, nanoseconds.
+fn own_clock() -> u64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
+}
+
+/// What the running kernel calls itself since it was started.
+fn boot_id() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}

@@ -1,0 +1,228 @@
+//! The server's machine: one client is served.
+
+use super::control::{Control, PART};
+use super::listen::{Host, ListenEvent};
+use super::messages::{FromClient, FromServer, ServedReport};
+use super::own_clock;
+use crate::{Cell, CellError, ErrorKind};
+use crosswind_host::{Backend, Testbed, Threads};
+use crosswind_transport::security::Security;
+use crosswind_transport::{Settings, TcpTotals};
+use crosswind_workload::{Allowance, Context, Progress, SEEN_BYTES, Served};
+use serde::Deserialize;
+use serde_json::Value;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A client that says nothing for so long, while it has no cell, is let go.
+const IDLE_LIMIT: Duration = Duration::from_secs(20);
+/// How often a cell looks for a message of its client, and at the clock.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What one cell may take.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Seconds.
+    pub seconds: f64,
+    /// Bytes of messages, of both directions together.
+    pub bytes: u64,
+    /// Connections, one after another or side by side.
+    pub connections: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { seconds: 3600.0, bytes: 100_000_000_000, connections: 1_000_000 }
+    }
+}
+
+/// One client, from its proof until it goes.
+pub struct Session<'a> {
+    pub host: &'a Host,
+    pub peer: SocketAddr,
+    pub control: Control,
+}
+
+/// What there is of a cell when it ends.
+struct Done {
+    served: Served,
+    tcp: Arc<TcpTotals>,
+    origin_ns: u64,
+}
+
+/// How a cell ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Ended {
+    /// The client says that it is done.
+    Done,
+    /// The client is gone.
+    ClientGone,
+    /// The cell wanted more than it may, in words.
+    Limit(String),
+}
+
+impl Session<'_> {
+    /// Serves the client until it goes.
+    pub fn run(mut self) {
+        loop {
+            match self.control.receive(IDLE_LIMIT) {
+                Ok(Some(FromClient::Clock {})) => {
+                    if tell_the_time(&mut self.control).is_err() {
+                        return;
+                    }
+                }
+                Ok(Some(FromClient::Serve { cell })) => {
+                    if self.serve(cell).is_err() {
+                        return;
+                    }
+                }
+                // Nothing for long, nothing that belongs here, or the end.
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Serves one cell. An error: the client is gone.
+    fn serve(&mut self, cell: Value) -> io::Result<()> {
+        let id = cell.get("id").and_then(Value::as_str).unwrap_or_default().chars().take(100).collect::<String>();
+        let cell = match Cell::from_value(cell).and_then(|cell| check(&cell).map(|()| cell)) {
+            Ok(cell) => cell,
+            Err(error) => return self.refuse(error),
+        };
+        let name =
+            |key: &str| cell.workload.settings_for_peers().get(key).and_then(Value::as_str).unwrap_or("").to_owned();
+        let (peer, workload, transport) = (self.peer, name("kind"), name("transport"));
+        self.host.say(&ListenEvent::CellStarted { peer, id: id.clone(), workload, transport });
+        let started = Instant::now();
+        let allowance = Arc::new(Allowance::new(self.host.limits.connections, self.host.limits.bytes));
+        let (ended, result) = self.serve_workload(&cell, &allowance);
+        let outcome = match (&ended, &result) {
+            (_, Err(error)) => error.to_string(),
+            (Ended::Done, Ok(_)) => "done".to_owned(),
+            (Ended::ClientGone, Ok(_)) => "the client went away".to_owned(),
+            (Ended::Limit(limit), Ok(_)) => limit.clone(),
+        };
+        self.host.say(&ListenEvent::CellEnded {
+            peer,
+            id,
+            outcome: outcome.clone(),
+            seconds: started.elapsed().as_secs_f64(),
+            connections: allowance.connections(),
+            received_bytes: allowance.received(),
+            sent_bytes: allowance.sent(),
+        });
+        match (ended, result) {
+            (_, Err(error)) => self.refuse(error),
+            (Ended::ClientGone, Ok(_)) => Err(io::ErrorKind::UnexpectedEof.into()),
+            (Ended::Limit(_), Ok(_)) => {
+                let hint = "the server's owner can raise it: crosswind serve --help";
+                self.refuse(
+                    CellError::new(ErrorKind::Network, format!("the server ended the cell: {outcome}")).hint(hint),
+                )
+            }
+            (Ended::Done, Ok(done)) => self.report(done),
+        }
+    }
+
+    fn serve_workload(&mut self, cell: &Cell, allowance: &Arc<Allowance>) -> (Ended, Result<Done, CellError>) {
+        let mut ended = Ended::Done;
+        let result = self.try_serve(cell, allowance, &mut ended);
+        (ended, result)
+    }
+
+    fn try_serve(&mut self, cell: &Cell, allowance: &Arc<Allowance>, ended: &mut Ended) -> Result<Done, CellError> {
+        let local = self.control.local_address().map_err(|e| CellError::new(ErrorKind::Network, e.to_string()))?;
+        let testbed = Testbed::of_this_machine(self.peer.ip(), local.ip())?;
+        let (settings, certificate_pem) = self.settings(cell)?;
+        let tcp = settings.tcp_totals.clone().unwrap_or_default();
+        let (progress, threads) = (Progress::default(), Threads::sampled_by(None));
+        let port = self.host.data_port;
+        let context = Context::new(&testbed, settings, &progress, &threads).with_allowance(Arc::clone(allowance), port);
+        let limit = Duration::from_secs_f64(self.host.limits.seconds.min(cell.deadline_ns as f64 / 1e9));
+        let control = &mut self.control;
+        let served = cell.workload.serve(&context, &mut || {
+            let listening = FromServer::Listening { port, certificate_pem: certificate_pem.clone() };
+            *ended = match control.send(&listening) {
+                Ok(()) => wait(control, limit, allowance),
+                Err(_) => Ended::ClientGone,
+            };
+        })?;
+        let Testbed { clock, .. } = testbed;
+        Ok(Done { served, tcp, origin_ns: clock.origin_ns() })
+    }
+
+    /// What both ends of every connection are set to, and the certificate that the client is to trust.
+    fn settings(&self, cell: &Cell) -> Result<(Settings, Option<String>), CellError> {
+        let secure = cell.workload.connections().is_some_and(|needs| needs.transport.features().secure);
+        let security = secure.then(Security::new).transpose().map_err(|e| CellError::internal(e.to_string()))?;
+        let certificate_pem = security.as_ref().map(|security| security.certificate_pem().to_owned());
+        let settings = Settings {
+            security: security.map(Arc::new),
+            only_from: Some(self.peer.ip()),
+            tcp_totals: Some(Arc::default()),
+            ..cell.connection_settings()
+        };
+        Ok((settings, certificate_pem))
+    }
+
+    fn report(&mut self, done: Done) -> io::Result<()> {
+        let Done { served, tcp, origin_ns } = done;
+        let report = ServedReport {
+            seen: served.seen.len() as u64,
+            socket: served.readback,
+            host: crosswind_host::Readback::of_this_machine(),
+            tcp: tcp.report(),
+            cpu_ns: served.cpu_ns,
+        };
+        self.control.send(&FromServer::Served(report))?;
+        for part in served.seen.chunks(PART / SEEN_BYTES) {
+            let bytes: Vec<u8> = part.iter().flat_map(|seen| seen.to_bytes(origin_ns)).collect();
+            self.control.send_bytes(&bytes)?;
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, error: CellError) -> io::Result<()> {
+        let CellError { kind, message, hint, .. } = error;
+        self.control.send(&FromServer::Refused { kind, message, hint })
+    }
+}
+
+/// Waits until the client says that it is done, is gone, or has taken what it may.
+fn wait(control: &mut Control, limit: Duration, allowance: &Allowance) -> Ended {
+    let until = Instant::now() + limit;
+    loop {
+        match control.receive(LOOK_INTERVAL) {
+            Ok(Some(FromClient::Clock {})) => {
+                if tell_the_time(control).is_err() {
+                    return Ended::ClientGone;
+                }
+            }
+            Ok(Some(FromClient::Stop {})) if !allowance.is_exceeded() => return Ended::Done,
+            Ok(Some(FromClient::Stop {}) | None) => {}
+            Ok(Some(_)) | Err(_) => return Ended::ClientGone,
+        }
+        if allowance.is_exceeded() {
+            return Ended::Limit("limit of bytes or connections".into());
+        }
+        if Instant::now() > until {
+            return Ended::Limit(format!("limit of {} s", limit.as_secs()));
+        }
+    }
+}
+
+fn tell_the_time(control: &mut Control) -> io::Result<()> {
+    let came = own_clock();
+    control.send(&FromServer::Clock { came, left: own_clock() })
+}
+
+/// Only such cells have been checked for what a server does for nobody.
+fn check(cell: &Cell) -> Result<(), CellError> {
+    match cell.path.backend {
+        Backend::Network => Ok(()),
+        _ => Err(CellError::bad_cell("only cells whose path.backend is network are served")),
+    }
+}
