@@ -231,7 +231,8 @@ impl Cell {
 
     fn check(&self) -> Result<(), SettingError> {
         let refuse = |key: &str, problem: &str, hint: &str| Err(SettingError::new(key, problem, hint));
-        if self.path.backend != Backend::Tun && (self.output.packets || self.output.capture) {
+        let wants_packets = self.output.packets || (self.output.capture && self.path.backend != Backend::Network);
+        if self.path.backend != Backend::Tun && wants_packets {
             return refuse(
                 "path.backend",
                 "has no emulator to record packets",

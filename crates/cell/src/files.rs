@@ -29,7 +29,7 @@ impl Files {
             packets = begin("packets.arrow")?.map(|file| PacketTable::new(file, zero)).transpose()?;
         }
         let mut captures = None;
-        if cell.output.capture {
+        if cell.output.capture && testbed.is_emulated() {
             // Once: two readings of two clocks would set the files apart.
             let wall_clock_origin_ns = testbed.clock.wall_clock_origin_ns();
             let options = |host| CaptureOptions { host, snap_bytes: cell.path.mtu_bytes, wall_clock_origin_ns };

@@ -2,7 +2,7 @@
 
 use crate::event::{FidelitySoFar, ProgressReport, write_last_event};
 use crate::files::Files;
-use crate::network::Far;
+use crate::network::{Capturing, Far};
 use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
@@ -56,6 +56,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let threads = Threads::sampled_by(if cell.output.profile { Some(Sampler::start()?) } else { None });
     let deadline = started + Duration::from_nanos(cell.deadline_ns);
     let tcp_totals = far.as_ref().map(|_| Arc::<TcpTotals>::default());
+    let capture = far.as_ref().map(|far| Capturing::start(cell, far)).transpose()?.flatten();
     let run = Run {
         cell,
         testbed: &testbed,
@@ -67,6 +68,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
         tcp_totals: tcp_totals.clone(),
     };
     let (mut measured, exchange_delay) = run.measure(on_event)?;
+    let captured = capture.map(Capturing::finish).transpose()?;
     let (mut readback, cpus) = (testbed.readback.clone(), testbed.cpus.clone());
     let elapsed = testbed.clock.now() - zero;
     let counters = Arc::clone(&testbed.traffic);
@@ -81,9 +83,11 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     measured.warnings.extend(doubt);
     write_tables(cell, &measured, zero)?;
     let network = far.as_ref().and_then(|far| far.report(tcp_totals.and_then(|totals| totals.report())));
-    let network = network.map(|(report, host)| {
-        readback[1] = host;
-        report
+    let missed = network.as_ref().map_or(0, |known| known.capture_missed);
+    measured.warnings.extend(missing(captured.map_or(0, |captured| captured.missed) + missed));
+    let network = network.map(|known| {
+        readback[1] = known.host;
+        known.report
     });
     let run = CellRun {
         network,
@@ -166,11 +170,13 @@ fn warnings(ended: &TestbedReport, written: &SinkReport) -> Vec<String> {
             ));
         }
     }
-    if written.capture_missed > 0 {
-        let missed = written.capture_missed;
-        warnings.push(format!("{missed} packets are missing from the captures: the disk was too slow"));
-    }
+    warnings.extend(missing(written.capture_missed));
     warnings
+}
+
+fn missing(packets: u64) -> Option<String> {
+    (packets > 0)
+        .then(|| format!("{packets} packets are missing from the captures: they came faster than they were written"))
 }
 
 fn write_tables(cell: &Cell, measured: &Measured, zero: Instant) -> Result<(), CellError> {

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -157,6 +158,39 @@ fn every_workload_finds_its_server() {
         assert_eq!(finished["samples"]["lost"], 0, "{workload}: {finished}");
         assert!(finished["samples"]["ok"].as_u64().unwrap() > 0, "{workload}: {finished}");
     }
+}
+
+/// How many packets a pcapng file has: its blocks of type 6.
+fn packets_in(file: &Path) -> usize {
+    let bytes = std::fs::read(file).unwrap();
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let (mut at, mut packets) = (0, 0);
+    while at < bytes.len() {
+        packets += usize::from(word(at) == 6);
+        at += word(at + 4) as usize;
+    }
+    packets
+}
+
+#[test]
+fn both_ends_capture_the_packets_of_the_cell() {
+    let host = Host::start(&json!({}));
+    let directory = std::env::temp_dir().join(format!("crosswind-network-test-{}", std::process::id()));
+    std::fs::create_dir(&directory).unwrap();
+    let mut cell = host.cell(&echo("udp", 20));
+    cell["output"] = json!({"directory": directory, "capture": true});
+    let last = Client::start(&cell, TOKEN).last_event();
+    let packets = ["client.pcapng", "server.pcapng"].map(|name| directory.join(name));
+    if nix::unistd::geteuid().is_root() {
+        assert_eq!(last["samples"]["ok"], 20, "{last}");
+        assert_eq!(last["warnings"], json!([]));
+        // 20 messages, 20 answers, and the datagram with which the server ends its own wait; on loopback every packet is seen
+        // twice, when it is sent and when it is received.
+        assert_eq!(packets.map(|file| packets_in(&file)), [82, 82]);
+    } else {
+        assert!(failure(&last).1.contains("cannot capture packets"), "{last}");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]

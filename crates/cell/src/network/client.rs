@@ -5,6 +5,7 @@ use super::control::{Control, PROTOCOL, notice_silence};
 use super::messages::{FromClient, FromServer, ServedReport};
 use super::token::{End, Token};
 use super::{BUSY_LIMIT, boot_id, own_clock};
+use crate::table::UnfinishedFile;
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::Readback;
 use crosswind_transport::security::{Security, Trust};
@@ -13,7 +14,9 @@ use crosswind_units::Duration as Span;
 use crosswind_workload::{Clocks, FarServed, FarServer, SEEN_BYTES, Seen, Served, WorkloadError};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -73,6 +76,8 @@ pub struct Far {
     origin_ns: u64,
     server: Peer,
     before: Reading,
+    /// Where the server's capture is put.
+    directory: Option<PathBuf>,
     /// What the server says from now on is an answer.
     is_stopping: AtomicBool,
     ended: Mutex<Option<Ended>>,
@@ -86,11 +91,20 @@ struct Peer {
     boot_id: String,
 }
 
+/// What is known of the network, of the server's host and of its capture.
+pub struct Known {
+    pub report: NetworkReport,
+    pub host: Readback,
+    /// Packets that are missing from the server's capture.
+    pub capture_missed: u64,
+}
+
 /// What is known once the server has stopped.
 struct Ended {
     comparison: Comparison,
     tcp: Option<TcpReport>,
     host: Readback,
+    capture_missed: u64,
 }
 
 impl Far {
@@ -128,7 +142,8 @@ impl Far {
             other => return Err(unexpected(name, &other)),
         };
         let before = read_clocks(&mut control, name)?;
-        control.send(&FromClient::Serve { cell: for_the_server(cell)? }).map_err(|e| lost(&e))?;
+        let serve = FromClient::Serve { cell: for_the_server(cell)?, capture: cell.output.capture };
+        control.send(&serve).map_err(|e| lost(&e))?;
         let (port, certificate_pem) = match answer(&mut control, LIMIT, name)? {
             FromServer::Listening { port, certificate_pem } => (port, certificate_pem),
             other => return Err(unexpected(name, &other)),
@@ -142,6 +157,7 @@ impl Far {
             server,
             before,
             is_stopping: AtomicBool::new(false),
+            directory: cell.output.directory.clone(),
             ended: Mutex::default(),
         })
     }
@@ -166,7 +182,7 @@ impl Far {
     }
 
     /// What is known of the network and of the server's host, after the server has stopped. `tcp` is what the client's kernel counted.
-    pub fn report(&self, tcp: Option<TcpReport>) -> Option<(NetworkReport, Readback)> {
+    pub fn report(&self, tcp: Option<TcpReport>) -> Option<Known> {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let report = NetworkReport {
             server: self.server.control_address,
@@ -177,7 +193,7 @@ impl Far {
             clocks: ended.comparison.report(),
             tcp: tcp.zip(ended.tcp).map(|(client, server)| TcpOfBoth { client, server }),
         };
-        Some((report, ended.host))
+        Some(Known { report, host: ended.host, capture_missed: ended.capture_missed })
     }
 
     fn stop_now(&self) -> Result<FarServed, CellError> {
@@ -192,9 +208,13 @@ impl Far {
         };
         let comparison = Comparison::new(self.before, after, boot_id() == self.server.boot_id);
         let seen = self.receive_seen(&mut control, &report, &comparison).map_err(|e| lost(&name, &e))?;
-        let ServedReport { socket, host, tcp, cpu_ns, .. } = report;
+        if let (Some(bytes), Some(directory)) = (report.capture, &self.directory) {
+            receive_capture(&mut control, bytes, directory, &name)?;
+        }
+        let ServedReport { socket, host, tcp, cpu_ns, capture_missed, .. } = report;
         let clocks = comparison.report();
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(Ended { comparison, tcp, host });
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Ended { comparison, tcp, host, capture_missed });
         Ok(FarServed {
             served: Served { seen, readback: socket, cpu_ns },
             clocks: if clocks.one_way { Clocks::Compared } else { Clocks::Apart },
@@ -226,6 +246,19 @@ impl FarServer for Far {
     fn stop(&self) -> Result<FarServed, WorkloadError> {
         self.stop_now().map_err(|error| WorkloadError::FarServer { message: error.message, hint: error.hint })
     }
+}
+
+/// Puts the server's capture into the directory of the cell.
+fn receive_capture(control: &mut Control, bytes: u64, directory: &Path, name: &str) -> Result<(), CellError> {
+    let (unfinished, mut file) = UnfinishedFile::create(directory, "server.pcapng")?;
+    let mut received = 0;
+    while received < bytes {
+        let part = control.receive_bytes(LIMIT).and_then(|part| part.ok_or(std::io::ErrorKind::TimedOut.into()));
+        let part = part.map_err(|e| lost(name, &e))?;
+        file.write_all(&part).map_err(|e| CellError::disk("server.pcapng", &e))?;
+        received += part.len() as u64;
+    }
+    unfinished.complete()
 }
 
 /// The addresses that `name` stands for, of the cell's family if there is one of it.

@@ -23,6 +23,8 @@ pub enum FromClient {
     Serve {
         /// The cell, with every default filled in.
         cell: Value,
+        /// Whether the server's packets are wanted as well.
+        capture: bool,
     },
     /// The clients are done.
     Stop {},
@@ -83,4 +85,8 @@ pub struct ServedReport {
     pub tcp: Option<TcpReport>,
     /// CPU time of its threads.
     pub cpu_ns: u64,
+    /// Bytes of its capture, which follows in parts after what it saw; none where none was wanted.
+    pub capture: Option<u64>,
+    /// Packets that are missing from it.
+    pub capture_missed: u64,
 }

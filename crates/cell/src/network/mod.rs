@@ -4,6 +4,7 @@
 //! machine's (`listen`) starts the server of that cell (`serve`), for that client alone, and reports what it saw. `clocks` compares
 //! the two machines' clocks.
 
+mod capture;
 mod client;
 mod clocks;
 mod control;
@@ -12,6 +13,7 @@ mod messages;
 mod serve;
 mod token;
 
+pub use capture::Capturing;
 pub use client::{Far, NetworkReport};
 pub use listen::listen;
 

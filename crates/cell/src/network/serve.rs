@@ -1,5 +1,6 @@
 //! The server's machine: one client is served.
 
+use super::capture::{Captured, Filter, Running};
 use super::control::{Control, PART};
 use super::listen::{Host, ListenEvent};
 use super::messages::{FromClient, FromServer, ServedReport};
@@ -9,9 +10,12 @@ use crosswind_host::{Backend, Testbed, Threads};
 use crosswind_transport::security::Security;
 use crosswind_transport::{Settings, TcpTotals};
 use crosswind_workload::{Allowance, Context, Progress, SEEN_BYTES, Served};
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
 use serde::Deserialize;
 use serde_json::Value;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,6 +55,7 @@ struct Done {
     served: Served,
     tcp: Arc<TcpTotals>,
     origin_ns: u64,
+    captured: Option<Captured>,
 }
 
 /// How a cell ended.
@@ -74,8 +79,8 @@ impl Session<'_> {
                         return;
                     }
                 }
-                Ok(Some(FromClient::Serve { cell })) => {
-                    if self.serve(cell).is_err() {
+                Ok(Some(FromClient::Serve { cell, capture })) => {
+                    if self.serve(cell, capture).is_err() {
                         return;
                     }
                 }
@@ -86,7 +91,7 @@ impl Session<'_> {
     }
 
     /// Serves one cell. An error: the client is gone.
-    fn serve(&mut self, cell: Value) -> io::Result<()> {
+    fn serve(&mut self, cell: Value, capture: bool) -> io::Result<()> {
         let id = cell.get("id").and_then(Value::as_str).unwrap_or_default().chars().take(100).collect::<String>();
         let cell = match Cell::from_value(cell).and_then(|cell| check(&cell).map(|()| cell)) {
             Ok(cell) => cell,
@@ -98,7 +103,7 @@ impl Session<'_> {
         self.host.say(&ListenEvent::CellStarted { peer, id: id.clone(), workload, transport });
         let started = Instant::now();
         let allowance = Arc::new(Allowance::new(self.host.limits.connections, self.host.limits.bytes));
-        let (ended, result) = self.serve_workload(&cell, &allowance);
+        let (ended, result) = self.serve_workload(&cell, &allowance, capture);
         let outcome = match (&ended, &result) {
             (_, Err(error)) => error.to_string(),
             (Ended::Done, Ok(_)) => "done".to_owned(),
@@ -127,9 +132,19 @@ impl Session<'_> {
         }
     }
 
-    fn serve_workload(&mut self, cell: &Cell, allowance: &Arc<Allowance>) -> (Ended, Result<Done, CellError>) {
+    fn serve_workload(
+        &mut self,
+        cell: &Cell,
+        allowance: &Arc<Allowance>,
+        capture: bool,
+    ) -> (Ended, Result<Done, CellError>) {
         let mut ended = Ended::Done;
-        let result = self.try_serve(cell, allowance, &mut ended);
+        let filter = Filter { other: self.peer.ip(), port: self.host.data_port };
+        let result = capture.then(|| Running::start(nameless_file()?, filter, "server")).transpose();
+        let result = result.and_then(|running| {
+            let done = self.try_serve(cell, allowance, &mut ended)?;
+            Ok(Done { captured: running.map(Running::finish).transpose()?, ..done })
+        });
         (ended, result)
     }
 
@@ -151,7 +166,7 @@ impl Session<'_> {
             };
         })?;
         let Testbed { clock, .. } = testbed;
-        Ok(Done { served, tcp, origin_ns: clock.origin_ns() })
+        Ok(Done { served, tcp, origin_ns: clock.origin_ns(), captured: None })
     }
 
     /// What both ends of every connection are set to, and the certificate that the client is to trust.
@@ -169,26 +184,46 @@ impl Session<'_> {
     }
 
     fn report(&mut self, done: Done) -> io::Result<()> {
-        let Done { served, tcp, origin_ns } = done;
+        let Done { served, tcp, origin_ns, captured } = done;
+        let mut capture = captured.as_ref().map(|captured| captured.file.try_clone()).transpose()?;
+        let capture_bytes = capture.as_mut().map(|file| file.seek(SeekFrom::End(0))).transpose()?;
         let report = ServedReport {
             seen: served.seen.len() as u64,
             socket: served.readback,
             host: crosswind_host::Readback::of_this_machine(),
             tcp: tcp.report(),
             cpu_ns: served.cpu_ns,
+            capture: capture_bytes,
+            capture_missed: captured.map_or(0, |captured| captured.missed),
         };
         self.control.send(&FromServer::Served(report))?;
         for part in served.seen.chunks(PART / SEEN_BYTES) {
             let bytes: Vec<u8> = part.iter().flat_map(|seen| seen.to_bytes(origin_ns)).collect();
             self.control.send_bytes(&bytes)?;
         }
-        Ok(())
+        let Some(mut capture) = capture else { return Ok(()) };
+        capture.seek(SeekFrom::Start(0))?;
+        let mut part = vec![0; PART];
+        loop {
+            match capture.read(&mut part)? {
+                0 => return Ok(()),
+                count => self.control.send_bytes(&part[..count])?,
+            }
+        }
     }
 
     fn refuse(&mut self, error: CellError) -> io::Result<()> {
         let CellError { kind, message, hint, .. } = error;
         self.control.send(&FromServer::Refused { kind, message, hint })
     }
+}
+
+/// A file that is gone when nobody has it open any more.
+fn nameless_file() -> Result<File, CellError> {
+    let directory = std::env::temp_dir();
+    let flags = OFlag::O_TMPFILE | OFlag::O_RDWR | OFlag::O_CLOEXEC;
+    let opened = open(&directory, flags, Mode::S_IRUSR | Mode::S_IWUSR);
+    opened.map(File::from).map_err(|e| CellError::disk("a capture", &e.into()))
 }
 
 /// Waits until the client says that it is done, is gone, or has taken what it may.
