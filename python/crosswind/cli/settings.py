@@ -16,8 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _NAMES = {"path.count": "link-count", "workload.rate": "message-rate"}
 """Where the last word of a key is another's too."""
 
-_NOT_OPTIONS = {"workload.kind"}
-"""`crosswind run KIND` names it."""
+_NOT_OPTIONS = {"workload.kind", "path.server"}
+"""`crosswind run KIND` names the one, `--to` the other."""
 
 
 def option_name(key: str) -> str:

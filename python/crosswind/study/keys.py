@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from crosswind.catalog import Key, KeyType, catalog
 from crosswind.study.kinds import Kind, choice, kind_of
 from crosswind.study.networks import NETWORKS
+from crosswind.study.server_address import SERVER
 
 _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 DIRECTIONS = tuple(_DIRECTIONS)
@@ -31,6 +32,8 @@ _NUMBERED_FIRST = {
 
 
 _RENAMED = {"path.preset": "path.network"}
+_OWN_KINDS = {"path.server": SERVER}
+"""Of keys that take more than their type in the catalogue says."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ def _workload_settings() -> Iterator[Setting]:
 
 
 def _settings(section: str, keys: Iterable[Key], *, note: str = "") -> Iterator[Setting]:
-    return (Setting(f"{section}.{key.study}", kind_of([key]), _help(key, note)) for key in keys)
+    dotted = ((f"{section}.{key.study}", key) for key in keys)
+    return (Setting(name, _OWN_KINDS.get(name) or kind_of([key]), _help(key, note)) for name, key in dotted)
 
 
 def _ordered(section: str, settings: Iterable[Setting]) -> list[Setting]:

@@ -26,6 +26,11 @@ def check_title(title: str, place: Location) -> None:
             raise DesignError(place, f"the title names {{{key}}}, and there is no such key", did_you_mean(key, KINDS))
 
 
+def keys_named_in(title: str) -> list[str]:
+    """The dotted keys that a title names."""
+    return _PLACEHOLDER.findall(title)
+
+
 def filled_in(title: str, cells: Iterable[Cell]) -> str:
     """A title with the levels of its cells: "10 MB", "0, 3 and 30 ms", of more than four "1 B to 10 MB"."""
     if not _PLACEHOLDER.search(title):
