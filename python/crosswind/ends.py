@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+NETWORK = "network"
+"""The `path.backend` of cells whose server is on another machine."""
+
 _ENDS = ("client", "server")
 
 

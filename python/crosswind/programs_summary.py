@@ -43,6 +43,7 @@ def _repetition(directory: Path, result: CellResult) -> dict[str, Any]:
     finished = result.finished
     assert finished is not None
     assert finished.program is not None
+    assert finished.ledger is not None  # Programs run on emulated paths alone.
     samples = read_table(directory / "cells" / result.key / "samples.parquet", SAMPLE_SCHEMA)
     (sent_ns,), (received_ns,) = samples["sent_ns"].to_list(), samples["received_ns"].to_list()
     again = finished.tcp_retransmits

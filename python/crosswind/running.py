@@ -10,15 +10,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosswind.cell.binary import find_binary
+from crosswind.cell.token import use_token
 from crosswind.errors import StudyError
 from crosswind.execution import session
 from crosswind.execution.observer import Observer
+from crosswind.execution.reach import reach, server_of, transports_of
 from crosswind.precision import StoppingRule
 from crosswind.store.manifest import Manifest, Options
 from crosswind.store.run import Run
+from crosswind.study.blocked_transports import with_notes, without_transports
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
 from crosswind.study.optional_peers import for_this_machine
+from crosswind.study.real_network import over_network
 
 
 def run(
@@ -31,6 +36,7 @@ def run(
     capture: bool = False,
     qlog: bool = False,
     profile: bool = False,
+    to: str | None = None,
     progress: Observer | None = None,
     command: Sequence[str] | None = None,
 ) -> Run:
@@ -42,15 +48,18 @@ def run(
         quick: its variant for a first look.
         jobs: cells at a time; None for as many as the fidelity budget allows.
         packets, capture, qlog: files to keep of every cell. profile: sample where processor time goes.
+        to: HOST[:PORT] of a `crosswind serve`, to which it runs over the network; the token is in CROSSWIND_TOKEN.
         progress: sees the run go by.
         command: what the run's provenance says it was started by; None for this process's command line.
-    Raises: StudyError when the study is wrong or a cell impossible; StoreError when the directory is taken; EngineError
-        or DiskError when no cell can run. What was finished is kept.
+    Raises: StudyError when the study is wrong or a cell impossible; UsageError without a token; StoreError when the
+        directory is taken; EngineError or DiskError when no cell can run. What was finished is kept.
     """
     design = study if isinstance(study, Study) else load_study(str(study))
     design, _ = for_this_machine(design.quick() if quick else design)
+    if to is not None:
+        design, _ = over_network(design, to)
     return session.run(
-        design,
+        _that_reaches(design, progress or Observer()),
         Options(packets=packets, capture=capture, qlog=qlog, profile=profile),
         output=Path(output) if output else None,
         jobs=jobs,
@@ -77,6 +86,19 @@ def resume(
     """
     place = Path(directory) if directory else None
     return session.resume(place, study=study, jobs=jobs, progress=progress, command=command, rules=PrecisionRules())
+
+
+def _that_reaches(study: Study, progress: Observer) -> Study:
+    """A study without the transports that do not reach its server, which are tried; as it is without a server."""
+    server = server_of(study)
+    if server is None:
+        return study
+    use_token(None)
+    tried = list(reach(server, transports_of(study), binary=find_binary()))
+    progress.reached(server, tried)
+    noted = with_notes(study, [f"Tried before the run: {'; '.join(f'{one.transport} {one.text}' for one in tried)}."])
+    design, _ = without_transports(noted, {one.transport: one.obstacle for one in tried if one.is_blocked})
+    return design
 
 
 class PrecisionRules:

@@ -21,10 +21,10 @@ from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.others import refusal_of_programs
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
-from crosswind.ends import peers_of
+from crosswind.ends import NETWORK, peers_of
 from crosswind.errors import EngineError
 from crosswind.forecast.cost import Forecast, deadline_ns, disk_bytes, forecast
-from crosswind.forecast.demand import Demand, HostSettings, Surroundings, Unknown
+from crosswind.forecast.demand import Demand, HostSettings, Surroundings, Unknown, over_unknown_network
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import PlanItem
@@ -40,6 +40,7 @@ class _Path:
 
     family: Literal["ipv4", "ipv6"]
     mtu_bytes: int
+    backend: str = "tun"
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,11 @@ class CheckedCell:
     def forecast(self) -> Forecast:
         """What one run of it will cost."""
         return forecast(self.demand, self.surroundings)
+
+    @property
+    def is_over_network(self) -> bool:
+        """Whether it runs over a network that is really there, of which forecasts know nothing."""
+        return bool(self.parameters["path"]["backend"] == NETWORK)
 
     @property
     def is_known(self) -> bool:
@@ -203,6 +209,9 @@ def _missing_in_guest(cell: Mapping[str, Any], kernel_of: Callable[[str | None],
 def _on_its_clock(cell: dict[str, Any], clock_of: Callable[[str, str | None], Clock]) -> dict[str, Any]:
     """The cell with the clock that `auto` means here. Raises: EngineError without the kernel that it takes."""
     host = cell["host"]
+    if cell["path"].get("backend") == NETWORK and host.get("clock", "auto") == "auto":
+        # It takes no namespace, and so nothing that a machine could refuse.
+        return {**cell, "host": {**host, "clock": "real"}}
     return {**cell, "host": {**host, "clock": clock_of(host.get("clock", "auto"), host.get("kernel"))}}
 
 
@@ -220,7 +229,8 @@ def _checked_cell(cell: Cell, answer: _Checked, binary: Path) -> CheckedCell:
         peers=len(peers_of(answer.cell)),
     )
     is_virtual = view.host.clock == "virtual"
-    return CheckedCell(cell, answer.cell, answer.demand, surroundings, is_virtual, is_virtual and answer.exact)
+    demand = over_unknown_network(answer.demand) if view.path.backend == NETWORK else answer.demand
+    return CheckedCell(cell, answer.cell, demand, surroundings, is_virtual, is_virtual and answer.exact)
 
 
 def _ask(lines: Sequence[str], binary: Path) -> list[_Answer]:

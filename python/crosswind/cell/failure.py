@@ -7,7 +7,7 @@ from typing import Any, Self
 
 
 class ErrorKind(StrEnum):
-    """Why a cell has no result. The first eight are printed by the cell, the others are found by whoever runs it."""
+    """Why a cell has no result. The first nine are printed by the cell, the others are found by whoever runs it."""
 
     BAD_CELL = "bad_cell"
     PRIVILEGE = "privilege"
@@ -17,6 +17,7 @@ class ErrorKind(StrEnum):
     INTERRUPTED = "interrupted"
     HOST = "host"
     INTERNAL = "internal"
+    NETWORK = "network"
     KILLED = "killed"
     PROTOCOL = "protocol"
 

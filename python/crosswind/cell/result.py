@@ -193,8 +193,55 @@ class Peers(ProtocolRecord):
     verified_transport: str | None
 
 
+class NetworkClocks(ProtocolRecord):
+    """The server's clock beside the client's: server = client + offset, as far as the uncertainty.
+
+    `one_way`: whether they are close enough for delays of one direction.
+    """
+
+    offset_ns: int
+    uncertainty_ns: int
+    method: str
+    one_way: bool
+
+
+class TcpOfEnd(ProtocolRecord):
+    """What one end's kernel has counted of the TCP connections of a cell."""
+
+    connections: int
+    segments_sent: int
+    retransmitted: int
+    shortest_round_trip_ns: int | None
+
+
+class TcpOfEnds(ProtocolRecord):
+    """The same of both ends: each counts what it has sent itself."""
+
+    client: TcpOfEnd
+    server: TcpOfEnd
+
+
+class Network(ProtocolRecord):
+    """The network that is really there: who the server was, and what both ends know of what lies between.
+
+    `round_trip_ns` is the shortest of the control connection. `tcp` is null for a cell without TCP connections.
+    `data_port` is that of the measured connections; null where the server did not say it.
+    """
+
+    server: str
+    crosswind_cell: str
+    kernel: str
+    round_trip_ns: int
+    clocks: NetworkClocks
+    tcp: TcpOfEnds | None
+    data_port: int | None = None
+
+
 class Finished(ProtocolRecord):
-    """The cell ran to its end: its result."""
+    """The cell ran to its end: its result.
+
+    `ledger`, `fidelity` and `traffic` are null over a network that is really there, `network` everywhere else.
+    """
 
     event: Literal["finished"] = "finished"
     schema_: Literal["crosswind.cell-result/1"] = Field(default="crosswind.cell-result/1", alias="schema")
@@ -206,13 +253,14 @@ class Finished(ProtocolRecord):
     tcp_retransmits: TcpRetransmits | None
     program: ProgramEnd | None
     peers: Peers | None
-    ledger: Ledger
+    ledger: Ledger | None
     fidelity: Fidelity | None
     queueing_ns: DirectionTimes | None
     cpu: ProcessorTime | None
     versions: Versions
     readback: Readback
     traffic: Traffic | None
+    network: Network | None = None
     profile: Profile | None
     elapsed_ns: int
     virtual_time: bool

@@ -27,6 +27,8 @@ _COMMANDS = {
     "exec": "Run a command of your own on an emulated path.",
     "shell": "Open a shell whose network is an emulated path.",
     "live": "Watch loss and round-trip time of a host, and what TCP can get there.",
+    "serve": "Wait for cells of another machine, and be their server.",
+    "reach": "Try which transports get through to the server on another machine.",
     "init": "Write a study to begin with, from four answers.",
     "studies": "List the built-in studies.",
     "networks": "List the networks with a name, their numbers and sources.",

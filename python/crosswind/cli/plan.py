@@ -16,6 +16,7 @@ from crosswind.cli.plan_text import print_order, print_plan
 from crosswind.cli.planned import PlannedRuns, as_dict
 from crosswind.cli.run import study_from
 from crosswind.cli.settings import chosen, parse_set, setting_options
+from crosswind.cli.to import to_option
 from crosswind.errors import EngineError, UsageError
 from crosswind.execution.durations import read_durations
 from crosswind.execution.planning import plan_costs, precision, refuse_unknown_models
@@ -46,6 +47,7 @@ from crosswind.study.plan import Plan
 @click.option("--cpu-profile", is_flag=True, help="Check that processor time can be sampled.")
 @click.option("--order", is_flag=True, help="List every repetition in its order.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.plan/1.")
+@to_option
 @setting_options
 def command(
     *,
@@ -63,6 +65,7 @@ def command(
     cpu_profile: bool,
     order: bool,
     as_json: bool,
+    to: str | None,
     **settings: Any,
 ) -> None:
     """Show what `crosswind run` with the same arguments would run and take: cells, order, time, packets, disk space.
@@ -72,7 +75,7 @@ def command(
     """
     design = {"study.repetitions": repetitions, "study.repetitions_max": repetitions_max, "study.seed": seed}
     overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
-    wanted = study_from(study, chosen(settings), overrides, quick=quick, precision=precision)
+    wanted = study_from(study, chosen(settings), overrides, quick=quick, precision=precision, to=to)
     if wanted is None:
         raise UsageError("nothing to plan", hint="name a study: `crosswind studies` lists them")
     refuse_unknown_models(wanted)
@@ -113,6 +116,7 @@ def _checked(study: Study, *, profile: bool) -> tuple[tuple[CheckedCell, ...], s
         from crosswind.running import PrecisionRules
 
         PrecisionRules().check(asked, {cell.cell.index: cell.parameters for cell in checked})
-    obstacle = None if all(cell.is_virtual for cell in checked) else real_time_obstacle()
+    needs_machine = any(not cell.is_virtual and not cell.is_over_network for cell in checked)
+    obstacle = real_time_obstacle() if needs_machine else None
     here = "" if obstacle is None else f"; but this machine does not run them: {obstacle.message} ({obstacle.hint})"
     return checked, f"each cell, by crosswind-cell{here}"

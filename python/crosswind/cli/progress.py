@@ -26,9 +26,11 @@ from crosswind.cli.progress_text import (
     summary_of,
     troubles_text,
 )
+from crosswind.cli.reached import print_reached
 from crosswind.cli.text import repetition_text, virtual_text
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.observer import Observer
+from crosswind.execution.reach import Reached
 from crosswind.execution.tally import Tally
 from crosswind.precision import CellPrecision
 from crosswind.report.text.format import count_of
@@ -86,6 +88,10 @@ class LiveProgress(Observer):
     def concurrency(self, now: Concurrency) -> None:
         """Updates the line about all of them."""
         self._tally.concurrency(now)
+
+    def reached(self, server: str, tried: Sequence[Reached]) -> None:
+        """Stays above the display."""
+        print_reached(self._console, server, tried)
 
     def remark(self, text: str) -> None:
         """Stays above the display."""
@@ -207,6 +213,10 @@ class PlainProgress(Observer):
         if now.running > 1 and changed and time_s - self._printed_at >= _QUIET_S:
             self._printed_running, self._printed_at = now.running, time_s
             self._print(concurrency_text(now, only_virtual=self._tally.only_virtual))
+
+    def reached(self, server: str, tried: Sequence[Reached]) -> None:
+        """A line for each transport."""
+        print_reached(self._console, server, tried)
 
     def remark(self, text: str) -> None:
         """A line of its own."""

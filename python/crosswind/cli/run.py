@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from crosswind.cell.token import use_token
 from crosswind.cli.left_out import with_what_is_here
 from crosswind.cli.settings import chosen, options, parse_set, setting_options
 from crosswind.cli.standard_output import readers_may_leave
 from crosswind.cli.thresholds import status_of, threshold_options
+from crosswind.cli.to import server_at, study_to, to_option, token_file_option
 from crosswind.errors import UsageError
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
@@ -57,6 +59,8 @@ it cannot be told whether one is, 130 interrupted (what was finished is kept).
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
 @click.option("--all", "everything", is_flag=True, help="Print every table of every cell, and the summary last.")
 @click.option("--no-report", is_flag=True, help="Run only; `crosswind report DIR` reports later.")
+@to_option
+@token_file_option
 @threshold_options
 @setting_options
 def command(
@@ -78,6 +82,8 @@ def command(
     as_json: bool,
     everything: bool,
     no_report: bool,
+    to: str | None,
+    token_file: Path | None,
     fail_if: tuple[str, ...],
     require_answer: bool,
     junit: Path | None,
@@ -91,12 +97,12 @@ def command(
     given = chosen(settings)
     design = {"study.repetitions": repetitions, "study.repetitions_max": repetitions_max, "study.seed": seed}
     overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
-    if resume is not None and study is None and (given or overrides or quick or precision):
+    if resume is not None and study is None and (given or overrides or quick or precision or to):
         raise UsageError(
             "--resume continues a run as it was planned, and takes no settings",
             hint="leave the settings out, or run the study anew without --resume",
         )
-    wanted = study_from(study, given, overrides, quick=quick, precision=precision)
+    wanted = study_from(study, given, overrides, quick=quick, precision=precision, to=to)
     wanted = wanted.with_thresholds(fail_if) if wanted is not None and fail_if else wanted
     judged = bool(fail_if or require_answer or junit)
     if no_report and judged:
@@ -108,6 +114,13 @@ def command(
             "--resume takes no --fail-if", hint="judge the run when it is done: crosswind report DIR --fail-if ..."
         )
     asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
+    if to and (packets or cpu_profile):
+        raise UsageError(
+            "--packets and --cpu-profile are about both hosts and the path between them, of which --to has one",
+            hint="leave them away, or --to",
+        )
+    if token_file is not None:
+        use_token(token_file)
     # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
     from rich.console import Console
 
@@ -121,7 +134,17 @@ def command(
         directory = _directory_to_resume(resume, output, asked)
         run = running.resume(directory, study=wanted, jobs=jobs, progress=progress, command=words)
     elif wanted is not None:
-        run = running.run(wanted, output=output, jobs=jobs, progress=progress, command=words, **asked)
+        run = running.run(
+            wanted,
+            output=output,
+            jobs=jobs,
+            packets=packets,
+            capture=capture,
+            qlog=qlog,
+            profile=cpu_profile,
+            progress=progress,
+            command=words,
+        )
     else:
         raise UsageError("nothing to run", hint="name a study: `crosswind studies` lists them")
     if run.interrupted:
@@ -137,18 +160,37 @@ def command(
 
 
 def study_from(
-    name: str | None, given: dict[str, str], overrides: dict[str, Any], *, quick: bool, precision: str | None = None
+    name: str | None,
+    given: dict[str, str],
+    overrides: dict[str, Any],
+    *,
+    quick: bool,
+    precision: str | None = None,
+    to: str | None = None,
 ) -> Study | None:
     """The study that a command line means: a built-in one, a file, or one made of options; None when it names none.
+
+    Args: to: HOST[:PORT] of a server that it runs to over the network.
 
     Raises: UsageError, StudyError when the command line or the study is wrong.
     """
     if name is None:
-        if given or overrides or quick or precision:
+        if given or overrides or quick or precision or to:
             raise UsageError(
                 "settings without a study", hint=f"name a study, or one of {', '.join(WORKLOAD_KINDS)}, before them"
             )
         return None
+    server = server_at(to) if to else None
+    design = _design(name, given, overrides, quick=quick, precision=precision)
+    if server is None:
+        return design
+    return study_to(design, server, [*given, *overrides], family=given.get("path.family"))
+
+
+def _design(
+    name: str, given: dict[str, str], overrides: dict[str, Any], *, quick: bool, precision: str | None
+) -> Study:
+    """The same, as it is run on emulated paths."""
     # A file or directory of that name is meant only when it is written as a path.
     if name in WORKLOAD_KINDS:
         if quick:

@@ -130,6 +130,8 @@ class Admission:
     def _runs_alone(self, planned: PlannedCell) -> bool:
         if self._jobs == 1:
             return False  # Every cell does; the order of the plan is kept.
+        if planned.is_over_network:
+            return True  # A server takes one client at a time, and cells would share what lies between.
         if self.attempts(planned) >= ATTEMPTS - 1:
             return True
         return self._jobs is None and (planned.undelayed or self.loads.of(planned) > HEAVY)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from crosswind.cell.events import Event
 from crosswind.cell.process import CellEnd
 from crosswind.execution.concurrency import Concurrency
+from crosswind.execution.reach import Reached
 from crosswind.precision import CellPrecision
 from crosswind.store.plan import PlannedCell
 
@@ -35,6 +36,9 @@ class Observer:
 
     def concurrency(self, now: Concurrency) -> None:
         """A window is over."""
+
+    def reached(self, server: str, tried: Sequence[Reached]) -> None:
+        """Before a run over a real network: what came of trying each transport."""
 
     def remark(self, text: str) -> None:
         """Something that whoever watches should know."""
@@ -80,6 +84,10 @@ class Forwarding(Observer):
     def concurrency(self, now: Concurrency) -> None:
         """Handed on."""
         self._observer.concurrency(now)
+
+    def reached(self, server: str, tried: Sequence[Reached]) -> None:
+        """Handed on."""
+        self._observer.reached(server, tried)
 
     def remark(self, text: str) -> None:
         """Handed on."""

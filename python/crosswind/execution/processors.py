@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from crosswind.cell.placement import Placement
+from crosswind.ends import NETWORK
 
 WATCHED = 0.3
 """Share of an emulators' processor that all emulators on it may spend watching the clock, together."""
@@ -40,6 +41,8 @@ class Processors:
 
     def place(self, backend: str, *, beside: int = 0) -> Placement:
         """Where a cell runs beside which up to so many others run; with none, one that runs alone."""
+        if backend == NETWORK:
+            return Placement()
         if len(self.usable) < 2:
             return Placement(watch=0.0 if beside else None)
         if backend == "direct":

@@ -39,6 +39,7 @@ _ENDING_WINDOW_S = 0.1
 _RUN_ENDING: dict[ErrorKind, type[CrosswindError]] = {
     ErrorKind.PRIVILEGE: EngineError,
     ErrorKind.DISK: DiskError,
+    ErrorKind.NETWORK: EngineError,
 }
 """Failures that every further cell would share."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from crosswind.cell.binary import find_binary, used_placeholders
 from crosswind.cell.kernels import find_kernel
+from crosswind.cell.token import use_token
 from crosswind.errors import CrosswindError
 from crosswind.execution.durations import Timekeeper
 from crosswind.execution.growth import Growth, StoppingRules
@@ -65,6 +66,8 @@ def resume(
     store = Store.resume(place, digest=study.digest() if study else None)
     jobs = jobs or _jobs_so_far(store.manifest)
     try:
+        if any(planned.is_over_network for planned in store.missing()):
+            use_token(None)
         kernels = with_kernels(store.manifest.provenance, store.missing())
         store.manifest = replace(store.manifest, provenance=kernels)
         store.begin_session(Session(started=utc_now(), command=_command(command), jobs=jobs))

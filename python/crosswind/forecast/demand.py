@@ -3,7 +3,7 @@
 The shapes are those of docs/cell-protocol.md (`demand`), and of the parts of a checked cell that bear on speed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from crosswind.catalog import Carrier, Transport
@@ -98,6 +98,15 @@ class Demand:
     traffic: Traffic
     polling: bool = False
     early_data: bool = False
+
+
+UNKNOWN_NETWORK = Direction(delay_ns=25_000_000, loss=0.0, rate_bps=10_000_000, frame_bytes=0)
+"""What one direction of a real network is taken for, of which nothing is known: 50 ms there and back, 10 Mbit/s."""
+
+
+def over_unknown_network(demand: Demand) -> Demand:
+    """The demand of a cell on a network of which nobody can say how long it delays packets."""
+    return replace(demand, forward=UNKNOWN_NETWORK, reverse=UNKNOWN_NETWORK)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from crosswind.ends import peers_of, runs_programs
+from crosswind.ends import NETWORK, peers_of, runs_programs
 from crosswind.errors import StoreError
 from crosswind.store.files import write_json_lines
 
@@ -47,6 +47,11 @@ class PlannedCell:
     def backend(self) -> str:
         """What carries its packets: `tun`, the emulator, unless the cell says otherwise."""
         return str(self.parameters.get("path", {}).get("backend", "tun"))
+
+    @property
+    def is_over_network(self) -> bool:
+        """Whether it runs over the network that is really there."""
+        return self.backend == NETWORK
 
     @property
     def workload(self) -> str:

@@ -1,7 +1,7 @@
 """A study without the transports that nothing gets through with: no cell of theirs is run."""
 
 import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,11 +39,16 @@ def without_transports(study: Study, blocked: Mapping[str, str]) -> tuple[Study,
         unable = [name for name in running if name not in kept]
         document = with_parts({**document, "study": document.get("study", {})}, kept)
         notes.append(f"So the part{'s' if len(unable) > 1 else ''} {', '.join(unable)} cannot be run.")
-    report = document.get("report", {})
-    document["report"] = {**report, "notes": [*report.get("notes", ()), *notes]}
     # Tables that are about what is left out are no mistakes of whoever wrote the study.
     origin = replace(study.origin, options={**study.origin.options, ("exclude",): _LABEL})
-    return Study.from_document(document, name=study.name, origin=origin), tuple(notes)
+    return with_notes(Study.from_document(document, name=study.name, origin=origin), notes), tuple(notes)
+
+
+def with_notes(study: Study, notes: Sequence[str]) -> Study:
+    """A study with further remarks. Raises: StudyError."""
+    report = study.document.get("report", {})
+    document = {**study.document, "report": {**report, "notes": [*report.get("notes", ()), *notes]}}
+    return Study.from_document(document, name=study.name, origin=study.origin)
 
 
 def _levels(part: Mapping[str, Any], document: Mapping[str, Any]) -> set[str]:

@@ -1,0 +1,73 @@
+"""`crosswind reach`: which transports get through to the server on another machine."""
+
+import json
+from pathlib import Path
+
+import click
+
+from crosswind.catalog import catalog
+from crosswind.cli.to import server_at, token_file_option
+from crosswind.errors import UsageError
+from crosswind.study.levels import did_you_mean
+
+SCHEMA = "crosswind.reach/1"
+
+_EPILOG = """\b
+  crosswind reach example.org --token-file token
+  crosswind reach [2001:db8::7]:9470 --transport tcp,http3 --token-file token
+
+\b
+Exit status: 0 every transport gets through, 1 one of them is blocked or there is no server, 2 usage.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("server", metavar="HOST[:PORT]")
+@click.option("--transport", "named", metavar="TRANSPORT", help="Those to try, with commas between; else all.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.reach/1.")
+@token_file_option
+def command(server: str, named: str | None, as_json: bool, token_file: Path | None) -> int:
+    """Try each transport by a few small exchanges with the `crosswind serve` on another machine.
+
+    A firewall may let TCP pass and drop UDP, on which QUIC, HTTP/3 and WebTransport run. What gets no answer within 3
+    seconds is blocked.
+    """
+    # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
+    from crosswind.cell.binary import find_binary
+    from crosswind.cell.token import use_token
+    from crosswind.cli.output import plain_console
+    from crosswind.cli.reached import longest, print_one
+    from crosswind.execution.reach import reach
+
+    address, transports = server_at(server, "HOST[:PORT]"), _transports(named)
+    use_token(token_file)
+    console, width, tried = plain_console(), longest(transports), []
+    for one in reach(address, transports, binary=find_binary()):
+        tried.append(one)
+        if not as_json:
+            print_one(console, one, width)
+    if as_json:
+        rows = [
+            {
+                "transport": one.transport,
+                "reachable": not one.is_blocked,
+                "round_trip_ns": one.round_trip_ns,
+                "obstacle": one.obstacle or None,
+            }
+            for one in tried
+        ]
+        document = {"schema": SCHEMA, "server": address, "transports": rows}
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    return 1 if any(one.is_blocked for one in tried) else 0
+
+
+def _transports(named: str | None) -> list[str]:
+    """Those to try. Raises: UsageError for one that there is not."""
+    known = list(catalog().transports)
+    if named is None:
+        return known
+    names = [name.strip() for name in named.split(",")]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--transport: there is no transport {name!r}", hint=did_you_mean(name, known))
+    return names

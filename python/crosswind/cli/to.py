@@ -1,0 +1,64 @@
+"""The options of commands that run over the network to another machine, and what they make of a study."""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from crosswind.cell.token import VARIABLE
+from crosswind.cli.settings import options
+from crosswind.errors import UsageError
+from crosswind.study.design import Study
+from crosswind.study.real_network import KEPT_OF_HOSTS, over_network
+from crosswind.study.server_address import server_address
+from crosswind.units import UnitError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+to_option: Callable[[F], F] = click.option(
+    "--to", metavar="HOST[:PORT]", help="Run over the network to the `crosswind serve` there; nothing is emulated."
+)
+token_file_option: Callable[[F], F] = click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=f"Where the token of that server is; without it, in the environment variable {VARIABLE}.",
+)
+
+
+def server_at(text: str, option: str = "--to") -> str:
+    """The server that a command line names. Raises: UsageError."""
+    try:
+        return server_address(text)
+    except UnitError as error:
+        raise UsageError(f"{option}: {error.message}", hint=error.hint) from None
+
+
+def study_to(study: Study, server: str, settings: Collection[str], *, family: str | None = None) -> Study:
+    """A study as it is run over the network to a server; what is left out is said on standard error.
+
+    Args: settings: dotted keys that the command line sets. family: of them, `path.family`.
+    Raises: UsageError for settings of an emulated path; StudyError when nothing of the study is left.
+    """
+    refused = [key for key in settings if _is_emulated(key)]
+    if refused:
+        names = options()
+        listed = ", ".join(names.get(key, f"--set {key}") for key in refused)
+        raise UsageError(
+            f"{listed}: with --to nothing is emulated",
+            hint="leave it away, or run on an emulated path: leave --to away",
+        )
+    design, said = over_network(study, server, family=family)
+    for sentence in said:
+        click.echo(f"note: {sentence}", err=True)
+    return design
+
+
+def _is_emulated(key: str) -> bool:
+    """Whether a dotted key, which may be that of one part, sets what `over_network` takes away."""
+    words = key.split(".")
+    section, name = (words[2], words[-1]) if words[0] == "part" and len(words) > 3 else (words[0], words[-1])
+    if section == "host":
+        return name not in KEPT_OF_HOSTS
+    return section == "budget" or (section == "path" and key != "path.family")

@@ -1,0 +1,125 @@
+"""Which transports get through to a server on another machine: each is tried by one cell of a few small exchanges."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosswind.catalog import Carrier, catalog
+from crosswind.cell.events import Event, Progress
+from crosswind.cell.process import CellProcess
+from crosswind.cell.result import Finished
+from crosswind.cell.spec import SCHEMA
+from crosswind.ends import NETWORK
+from crosswind.errors import EngineError
+from crosswind.execution.running import followed
+from crosswind.study.design import Study
+from crosswind.units import format_duration
+
+TIMEOUT_NS = 3_000_000_000
+"""How long an answer is waited for."""
+
+_MESSAGES = 3
+_DEADLINE_NS = 60_000_000_000
+_HEARTBEAT_NS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What came of trying one transport.
+
+    Attributes: round_trip_ns: the median of its exchanges; None where none succeeded. obstacle: why, as a clause.
+    """
+
+    transport: str
+    round_trip_ns: int | None
+    obstacle: str = ""
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether nothing gets through with it."""
+        return bool(self.obstacle)
+
+    @property
+    def text(self) -> str:
+        """As "reachable, 20.3ms" or "blocked: UDP 9471 gets no answer"."""
+        if self.is_blocked:
+            return f"blocked: {self.obstacle}"
+        return "reachable" if self.round_trip_ns is None else f"reachable, {_rounded(self.round_trip_ns)}"
+
+
+def reach(server: str, transports: Iterable[str], *, binary: Path) -> Iterator[Reached]:
+    """Tries transports, one after another.
+
+    Args:   server: as `server_address` gives it.
+    Raises: EngineError when the server itself cannot be reached, or refuses this machine.
+    """
+    return (_try(server, transport, binary) for transport in transports)
+
+
+def server_of(study: Study) -> str | None:
+    """The server of a study that is run over a real network; None of one that is not."""
+    servers = (cell.settings.get("path.server") for cell in study.cells())
+    return next((str(server.value) for server in servers if server is not None), None)
+
+
+def transports_of(study: Study) -> list[str]:
+    """The transports of a study's cells, in their order."""
+    return list(dict.fromkeys(str(cell.workload["transport"]) for cell in study.cells()))
+
+
+def _try(server: str, transport: str, binary: Path) -> Reached:
+    medians: list[int] = []
+
+    def handle_event(event: Event) -> None:
+        if isinstance(event, Progress) and event.median_ns is not None:
+            medians.append(event.median_ns)
+
+    process = CellProcess(_cell(server, transport), binary=binary, on_event=handle_event)
+    try:
+        end = followed(process)
+    finally:
+        process.kill()
+    if end.failure is not None:
+        raise EngineError(end.failure.message, hint=end.failure.hint)
+    assert end.finished is not None
+    if end.finished.samples.ok:
+        return Reached(transport, medians[-1] if medians else None)
+    return Reached(transport, None, _obstacle(transport, end.finished))
+
+
+def _cell(server: str, transport: str) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "id": f"reach-{transport}",
+        "path": {"backend": NETWORK, "server": server},
+        "host": {"clock": "real"},
+        "workload": {
+            "kind": "echo",
+            "transport": transport,
+            "size_bytes": 1,
+            "messages": _MESSAGES,
+            "timeout_ns": TIMEOUT_NS,
+        },
+        "deadline_ns": _DEADLINE_NS,
+        "heartbeat_ns": _HEARTBEAT_NS,
+    }
+
+
+def _obstacle(transport: str, finished: Finished) -> str:
+    """Why no exchange succeeded, by the first of its outcomes."""
+    carrier = "TCP" if catalog().transports[transport].carrier is Carrier.TCP else "UDP"
+    port = finished.network.data_port if finished.network else None
+    where = carrier if port is None else f"{carrier} {port}"
+    outcome = finished.samples.outcomes[0]
+    if outcome.outcome == "timeout":
+        return f"{where} gets no answer"
+    if outcome.outcome == "refused":
+        return f"{where} is refused"
+    return f"{where}: {outcome.first_error or outcome.outcome}"
+
+
+def _rounded(time_ns: int) -> str:
+    """With three digits, as "20.3ms"."""
+    digits = len(str(time_ns))
+    return format_duration(round(time_ns, 3 - digits))
