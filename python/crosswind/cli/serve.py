@@ -1,0 +1,165 @@
+"""`crosswind serve`: the server for cells of another machine."""
+
+import ipaddress
+import json
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from crosswind.cli.quantities import read_by
+from crosswind.errors import UsageError
+from crosswind.study.server_address import DEFAULT_PORT
+from crosswind.units import parse_size
+
+_EVERY_ADDRESS = "0.0.0.0"
+_OF_DOCUMENTATION = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
+"""Addresses to which nothing is sent: the kernel says from which of this machine's it would be."""
+
+_EPILOG = """\b
+  crosswind serve
+  crosswind serve --token-file token --port 9480
+
+The server runs cells for clients that know its token, one cell at a time, and answers nobody else. Nothing is
+emulated and no root is needed. docs/two-hosts.md says what it does and does not do.
+
+\b
+Exit status: 0 ended by Ctrl-C or SIGTERM, 1 it cannot listen, 2 usage.
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="TCP port of control connections.",
+)
+@click.option("--data-port", type=click.IntRange(1, 65535), help="TCP and UDP port of what is measured; else the next.")
+@click.option("--address", default=_EVERY_ADDRESS, show_default=True, help="Where to listen; :: is every address too.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The token, made where it does not exist; else one is made and shown once.",
+)
+@click.option("--max-seconds", type=click.IntRange(1), default=3600, show_default=True, help="Of one cell.")
+@click.option(
+    "--max-bytes",
+    metavar="SIZE",
+    callback=read_by(parse_size),
+    default="100GB",
+    show_default=True,
+    help="Of one cell, both directions together.",
+)
+@click.option("--max-connections", type=click.IntRange(1), default=1000, show_default=True, help="Of one cell.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines, the token in none of them.")
+def command(
+    *,
+    port: int,
+    data_port: int | None,
+    address: str,
+    token_file: Path | None,
+    max_seconds: int,
+    max_bytes: int,
+    max_connections: int,
+    as_json: bool,
+) -> int:
+    """Wait for cells of another machine (`crosswind run --to`), and be their server."""
+    host = _checked_address(address)
+    data_port = _data_port(port, data_port)
+    # What serves takes a while to import, for which neither --help nor a mistake should wait.
+    from crosswind.cell.binary import find_binary
+    from crosswind.cell.serving import Limits, Serving
+    from crosswind.cell.token import make_or_read_token, new_token
+
+    binary = find_binary()
+    if as_json and token_file is None:
+        raise UsageError("--json shows no token", hint="keep it in a file: --token-file FILE")
+    token, is_new = make_or_read_token(token_file) if token_file else (new_token(), True)
+    limits = Limits(max_seconds, max_bytes, max_connections)
+    where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    with (
+        _stopped_by_signals(),
+        Serving(binary, address=where, data_port=data_port, limits=limits, token=token) as serving,
+    ):
+        try:
+            for event in serving.events():
+                if as_json:
+                    _say(json.dumps(event, ensure_ascii=False))
+                else:
+                    _print(event, host=host, token=token, token_file=token_file, is_new=is_new)
+        except KeyboardInterrupt:
+            return 0
+    return 0
+
+
+def _print(event: dict[str, Any], *, host: str, token: str, token_file: Path | None, is_new: bool) -> None:
+    from datetime import datetime
+
+    from crosswind.cli.serve_text import event_line, opening_lines
+
+    if event.get("event") == "listening":
+        own = _own_address(host)
+        for line in opening_lines(event, host=own, token=token, token_file=token_file, is_new=is_new):
+            _say(line)
+        return
+    now = datetime.now().astimezone()
+    happened = event_line(event, now.strftime("%H:%M:%S"))
+    if happened is not None:
+        _say(happened)
+
+
+def _say(line: str) -> None:
+    """A line at once, whatever reads it."""
+    click.echo(line)
+    sys.stdout.flush()
+
+
+def _checked_address(address: str) -> str:
+    """An address of this machine, without brackets. Raises: UsageError."""
+    text = address.strip("[]")
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        hint = "an address of this machine, as 192.0.2.7 or ::1; left out, all of them"
+        raise UsageError(f"--address {address} is no address", hint=hint) from None
+
+
+def _data_port(port: int, data_port: int | None) -> int:
+    """The port of what is measured. Raises: UsageError."""
+    if data_port is None and port == 65535:
+        raise UsageError("after port 65535 there is none for what is measured", hint="name one: --data-port PORT")
+    if data_port == port:
+        raise UsageError(f"--port and --data-port are both {port}", hint="they are two ports: leave --data-port away")
+    return port + 1 if data_port is None else data_port
+
+
+def _own_address(host: str) -> str:
+    """By which address others may reach this machine: the one it listens on, or the one that it sends from."""
+    if not ipaddress.ip_address(host).is_unspecified:
+        return host
+    for family, other in _OF_DOCUMENTATION.items():
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.connect((other, 9))  # Sends nothing.
+            except OSError:
+                continue
+            return str(probe.getsockname()[0])
+    return socket.gethostname()
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Has SIGTERM do what Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
