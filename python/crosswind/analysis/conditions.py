@@ -9,6 +9,7 @@ from typing import Any
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.ends import end_conditions
+from crosswind.analysis.network import network_of
 from crosswind.analysis.result.conditions import Condition, Conditions, PathConditions
 from crosswind.catalog import Key, KeyType, Unit, catalog
 from crosswind.record import RunRecord
@@ -28,8 +29,9 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
     finished = [run.finished for cell in data for run in cell.runs if run.finished is not None]
     kernels = (end.versions.kernel for end in finished)
     repetitions = [len(cell.runs) for cell in data]
+    network = network_of(finished)
     return Conditions(
-        path=_path([own.get("path") or {} for own in parameters]),
+        path=[] if network is not None else _path([own.get("path") or {} for own in parameters]),
         hosts=_hosts([own.get("host") or {} for own in parameters]),
         workload=_workload([own.get("workload") or {} for own in parameters]),
         clocks=list(dict.fromkeys(run.clock for cell in data for run in cell.runs)),
@@ -38,6 +40,7 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
         started=_text_or_none(record.provenance.get("started")),
         machine=_machine(record.provenance.get("machine") or {}),
         ends=end_conditions(finished),
+        network=network,
     )
 
 

@@ -20,6 +20,7 @@ from crosswind.analysis.figures import figures_of
 from crosswind.analysis.fits import fits_of
 from crosswind.analysis.likeness import with_likeness
 from crosswind.analysis.model_errors import model_errors
+from crosswind.analysis.network import retransmitted_of
 from crosswind.analysis.precision import precision_of
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.profiles import profile_of
@@ -109,6 +110,7 @@ def summarise(data: CellData, models: Sequence[str], *, level: float) -> CellRes
         estimates=estimates,
         ledger=ledger_of(finished),
         packet_loss=packet_loss_of(finished, exact=data.is_exact, level=level),
+        retransmitted=retransmitted_of(finished, level=level),
         fidelity=fidelity_of(finished),
         models=predictions_of(models, estimates, data),
         profile=profile_of(finished),

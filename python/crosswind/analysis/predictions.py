@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Mapping
 
 from crosswind.analysis.cells import CellData
+from crosswind.analysis.network import inferred_situation
 from crosswind.analysis.result import Interval, MetricEstimates, ModelPrediction
-from crosswind.models import Prediction, predict
+from crosswind.ends import NETWORK
+from crosswind.models import Prediction, predict, predict_situation
 from crosswind.models.model import packets_of_each
 
 
@@ -17,7 +19,12 @@ def predictions_of(
 
     Raises: KeyError for an unknown model.
     """
-    own, packets = data.smallest_round_trip_ns, packets_of_each(data.cells)
+    packets = packets_of_each(data.cells)
+    if (data.parameters.get("path") or {}).get("backend") == NETWORK:
+        cell = inferred_situation(data.parameters, [run.finished for run in data.runs if run.finished is not None])
+        inferred = [] if cell is None else [predict_situation(name, cell, packets=packets) for name in models]
+        return [_beside(each, estimates.get(each.metric)) for each in inferred if each is not None]
+    own = data.smallest_round_trip_ns
     made = (predict(name, data.parameters, measured_rtt_ns=own, packets=packets) for name in models)
     return [_beside(prediction, estimates.get(prediction.metric)) for prediction in made if prediction is not None]
 

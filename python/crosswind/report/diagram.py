@@ -2,20 +2,22 @@
 
 from collections.abc import Sequence
 
-from crosswind.analysis.result import Condition, Conditions
+from crosswind.analysis.result import Condition, Conditions, NetworkConditions
 from crosswind.report.markup import escaped, terms_html
-from crosswind.report.text.conditions import condition_lines, path_text, values_text
+from crosswind.report.text.conditions import condition_lines, path_text, round_trip_text, values_text
 
 
 def conditions_html(conditions: Conditions) -> str:
     """The picture, and below it what it does not show, as a list of terms."""
-    lines = [line for line in condition_lines(conditions) if not line.about.startswith("Path")]
+    lines = [line for line in condition_lines(conditions) if not line.about.startswith(("Path", "Network"))]
     terms = terms_html((line.about, line.text) for line in lines)
     return f'<div class="conditions">{_picture(conditions)}{terms}</div>'
 
 
 def _picture(conditions: Conditions) -> str:
     """Client, server, and between them the way there and the way back with what each does to a packet."""
+    if conditions.network is not None:
+        return _network_picture(conditions.network)
     ways = conditions.path if len(conditions.path) == 2 else [*conditions.path, None]
     there, back = (None if way is None else way.settings for way in ways)
     words = "; ".join(f"{way.direction}: {path_text(way.settings)}" for way in conditions.path)
@@ -23,6 +25,17 @@ def _picture(conditions: Conditions) -> str:
     return (
         f'<div class="path" role="img" aria-label="{escaped("Path, " + words)}"><div class="host">client</div>'
         f'<div class="ways">{middle}</div><div class="host">server</div></div>'
+    )
+
+
+def _network_picture(network: NetworkConditions) -> str:
+    """The same of a network that is really there, of which nobody knows what it does to a packet."""
+    words = f"network between this machine and {network.server}, {round_trip_text(network)}"
+    element = f'<span class="element">{escaped(f"the network that is there, {round_trip_text(network)}")}</span>'
+    middle = "".join(f'<div class="way {direction}">{element}</div>' for direction in ("there", "back"))
+    return (
+        f'<div class="path" role="img" aria-label="{escaped(words)}"><div class="host">this machine</div>'
+        f'<div class="ways">{middle}</div><div class="host">{escaped(network.server)}</div></div>'
     )
 
 

@@ -35,6 +35,7 @@ from crosswind.analysis.result.estimates import Diagnostics, Interval, MetricEst
 from crosswind.analysis.result.figures import Figure, FigureCurve, FigurePoint, PublishedPoint
 from crosswind.analysis.result.fits import Fit, FitCurve, FitRow, PublishedFit
 from crosswind.analysis.result.model_errors import ModelErrors
+from crosswind.analysis.result.network import NetworkConditions, Retransmitted, ServerClock
 from crosswind.analysis.result.programs import ClientProgram, ProgramFunction, ProgramProblem
 from crosswind.analysis.result.result import SCHEMA, Result, schema_text
 from crosswind.analysis.result.thresholds import ThresholdCell, ThresholdResult, ThresholdVerdict
@@ -77,6 +78,7 @@ __all__ = [
     "MetricEstimates",
     "ModelErrors",
     "ModelPrediction",
+    "NetworkConditions",
     "PathConditions",
     "Profile",
     "ProgramFunction",
@@ -85,6 +87,8 @@ __all__ = [
     "PublishedFit",
     "PublishedPoint",
     "Result",
+    "Retransmitted",
+    "ServerClock",
     "StatisticComparison",
     "ThresholdCell",
     "ThresholdResult",

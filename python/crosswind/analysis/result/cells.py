@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field
 
 from crosswind.analysis.result.ends import Ends
 from crosswind.analysis.result.estimates import Interval, MetricEstimates, ResultModel
+from crosswind.analysis.result.network import Retransmitted
 
 Clock = Literal["real", "virtual"]
 """`real` is the machine's, `virtual` that of a kernel of its own, which jumps over waiting."""
@@ -131,7 +132,7 @@ class CellResult(ResultModel):
     is the release of the one that it ran on. What virtual time does not measure is null. `exact`: nothing in it was
     left to chance, so that it ran once and its estimates have no interval. `packet_loss`: by direction, `forward` and
     `reverse`, the share of the packets that entered the path which it dropped for any cause. `ends`: who they were,
-    where one of them was a peer.
+    where one of them was a peer. `retransmitted`: by direction, what TCP sent again over a network that is there.
     """
 
     cell: int
@@ -152,6 +153,7 @@ class CellResult(ResultModel):
     estimates: dict[str, MetricEstimates]
     ledger: Ledger | None
     packet_loss: dict[Literal["forward", "reverse"], Interval] = Field(default={})
+    retransmitted: dict[Literal["forward", "reverse"], Retransmitted] = Field(default={})
     fidelity: Fidelity | None
     models: list[ModelPrediction]
     profile: Profile | None = None

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from crosswind.analysis.result.estimates import ResultModel
+from crosswind.analysis.result.network import NetworkConditions
 
 
 class Condition(ResultModel):
@@ -31,6 +32,7 @@ class Conditions(ResultModel):
     `clocks`: "real", "virtual" or both. `kernels`: Linux's versions, of the hosts. `repetitions`: of the cells, the
     least and the most. `machine`: in words; what is not known of it is left out. `started`: in UTC. `ends`: the
     programs at both ends and the transports that clients found in use; empty where both ends were Crosswind's own.
+    `network`: the one that is really there, of a run to another machine, which has no `path`.
     """
 
     path: list[PathConditions]
@@ -42,3 +44,4 @@ class Conditions(ResultModel):
     started: str | None
     machine: str | None
     ends: list[Condition] = Field(default=[])
+    network: NetworkConditions | None = None

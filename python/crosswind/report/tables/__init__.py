@@ -11,6 +11,7 @@ from crosswind.report.tables.equivalences import equivalence_tables
 from crosswind.report.tables.fits import fit_tables
 from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.models import model_error_tables, model_tables
+from crosswind.report.tables.network import retransmission_tables
 from crosswind.report.tables.outcomes import outcome_tables
 from crosswind.report.tables.precision import precision_tables
 from crosswind.report.tables.profiles import profile_tables
@@ -47,6 +48,7 @@ BEFORE_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
 AFTER_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
     outcome_tables,
     end_tables,
+    retransmission_tables,
     model_tables,
     published_tables,
     drop_tables,

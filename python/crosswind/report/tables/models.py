@@ -88,8 +88,10 @@ def model_tables(result: Result) -> list[Table]:
     )
     notes = [f"{'; '.join(titles)}: {remark}" for remark, titles in remarks.items()]
     narrow = [[row[index] for index in _NARROW] for row in rows]
-    small = Table("Models", [columns[index] for index in _NARROW], narrow)
-    return [Table("Models", columns, rows, footnotes=notes, narrow=small, help=_HELP)]
+    is_inferred = result.conditions is not None and result.conditions.network is not None
+    title = "Models, of inferred loss and round-trip time" if is_inferred else "Models"
+    small = Table(title, [columns[index] for index in _NARROW], narrow)
+    return [Table(title, columns, rows, footnotes=notes, narrow=small, help=_HELP)]
 
 
 def _row(cell: CellResult, prediction: ModelPrediction) -> list[str]:

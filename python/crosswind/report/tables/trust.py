@@ -15,6 +15,8 @@ _PROBE_NOTE = "Hosts waited: largest share of the time in which a probe on a hos
 def trust_tables(result: Result) -> list[Table]:
     """Ledger and fidelity of each cell; attempts, the hosts' probes and kernel drops where there are any."""
     fidelities = [cell.fidelity for cell in result.cells if cell.fidelity]
+    if result.conditions is not None and result.conditions.network is not None:
+        return []  # Nothing was emulated.
     columns = [
         *names("cell", ""),
         *numbers("forward: in", "reverse: in"),

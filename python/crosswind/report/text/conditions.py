@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from crosswind.analysis.result import Condition, Conditions
-from crosswind.report.text.format import count_of, without_middle
+from crosswind.analysis.result import Condition, Conditions, NetworkConditions, ServerClock
+from crosswind.report.text.format import count_of, quantity, without_middle
 
 MOST_VALUES = 8
 """Values of a setting that are named one by one; of more, the first and the last, and how many there are."""
@@ -22,11 +22,16 @@ class Line:
 
 
 def condition_lines(conditions: Conditions) -> list[Line]:
-    """Path, workload, hosts, clock, and extent, a line each; of the path one for each direction that differs."""
+    """Path, workload, hosts, clock, and extent, a line each; of the path one for each direction that differs.
+
+    In the place of the path, a network that is really there has several.
+    """
     alone = len(conditions.path) == 1
+    network = [] if conditions.network is None else network_lines(conditions.network)
     path = [Line("Path" if alone else f"Path, {way.direction}", path_text(way.settings)) for way in conditions.path]
     path = [Line(line.about, f"{line.text}, each way") for line in path] if alone else path
     return [
+        *network,
         *path,
         Line("Workload", _workload_text(conditions.workload)),
         *([Line("Ends", settings_text(conditions.ends))] if conditions.ends else []),
@@ -34,6 +39,46 @@ def condition_lines(conditions: Conditions) -> list[Line]:
         Line("Clock", clock_text(conditions)),
         Line("Extent", extent_text(conditions)),
     ]
+
+
+def network_lines(network: NetworkConditions) -> list[Line]:
+    """A network that is really there: between whom, what its ends are, their clocks, and what is not known of it."""
+    there = f"crosswind-cell {_listed(network.server_versions)} on Linux {_listed(network.server_kernels)}"
+    return [
+        Line("Network", f"the one between this machine and {network.server}, {round_trip_text(network)}; not emulated"),
+        Line("Server", f"{there}; the client is crosswind-cell {_listed(network.client_versions)}"),
+        Line("Clocks", clocks_text(network.clock)),
+        Line(
+            "Drops",
+            "not counted; inferred from what TCP retransmits, in each direction; of UDP and QUIC nothing is known",
+        ),
+    ]
+
+
+def round_trip_text(network: NetworkConditions) -> str:
+    """The shortest round trip, of all repetitions."""
+    least, most = (quantity(trip, "ns") for trip in network.round_trip_ns)
+    return f"shortest round trip {least if least == most else f'{least} to {most}'}"
+
+
+def clocks_text(clock: ServerClock) -> str:
+    """How the server's clock stands to the client's, and whether delays of one direction are shown."""
+    if clock.method == "same kernel":
+        apart = "both ends have the same"
+    else:
+        ahead = "ahead" if clock.offset_ns >= 0 else "behind"
+        known = f"± {quantity(clock.uncertainty_ns, 'ns')}, measured both ways"
+        apart = f"the server's is {quantity(abs(clock.offset_ns), 'ns')} {ahead} {known}"
+    if clock.one_way == clock.repetitions:
+        return f"{apart}; delays of one direction are shown"
+    if clock.one_way:
+        share = f"{clock.one_way} of {count_of(clock.repetitions, 'repetition')}"
+        return f"{apart}; delays of one direction are shown of {share}, where that is close enough"
+    return f"{apart}; delays of one direction are not shown, as that is not close enough"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names) or "?"
 
 
 def _workload_text(settings: Sequence[Condition]) -> str:

@@ -46,10 +46,19 @@ def verdict(result: Result) -> Verdict:
     if not result.complete:
         executed = f"{result.executed} of {result.planned} repetitions were executed"
         return Verdict(Trust.DOUBTFUL, f"Incomplete: {executed}; those are valid.")
-    if any(cell.warnings for cell in result.cells):
-        sentence = "Every packet is accounted for and emulation kept its budget, with warnings."
-        return Verdict(Trust.DOUBTFUL, sentence)
-    return Verdict(Trust.GOOD, "Every packet is accounted for, and emulation kept its budget in every cell.")
+    return _of_valid_cells(result)
+
+
+def _of_valid_cells(result: Result) -> Verdict:
+    """The verdict of a complete run whose cells are all valid."""
+    warned = any(cell.warnings for cell in result.cells)
+    trust = Trust.DOUBTFUL if warned else Trust.GOOD
+    if result.conditions is not None and result.conditions.network is not None:
+        network = "The network was as it was: nothing is emulated, and packets are not counted."
+        return Verdict(trust, f"Every cell is valid{', with warnings' if warned else ''}. {network}")
+    if warned:
+        return Verdict(trust, "Every packet is accounted for and emulation kept its budget, with warnings.")
+    return Verdict(trust, "Every packet is accounted for, and emulation kept its budget in every cell.")
 
 
 def sentences(result: Result) -> list[str]:

@@ -1,0 +1,93 @@
+"""What both ends know of a network that is really there, where no emulator counts packets.
+
+A segment that TCP sends again is taken for one that was lost. Some were only late (RFC 3522 calls them spurious), and
+a lost acknowledgement may have none sent again: the share of retransmitted segments is not the loss, it stands for it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from crosswind.analysis.result import Interval
+from crosswind.analysis.result.network import NetworkConditions, Retransmitted, ServerClock
+from crosswind.cell.result import Finished, Network, TcpOfEnd
+from crosswind.models import Situation, situation
+from crosswind.stats import Share, share_interval
+
+Way = Literal["forward", "reverse"]
+
+INFERRED = (
+    "loss and round-trip time are inferred: the share of segments that TCP retransmitted, and the shortest round trip "
+    "that its kernel saw. Packets are taken to be of 1500 bytes"
+)
+
+
+def network_of(finished: Iterable[Finished]) -> NetworkConditions | None:
+    """What the repetitions of a run say of their server; None where there was none."""
+    ends = [(end, end.network) for end in finished if end.network is not None]
+    if not ends:
+        return None
+    networks = [network for _, network in ends]
+    worst = max((network.clocks for network in networks), key=lambda clocks: clocks.uncertainty_ns)
+    trips = [network.round_trip_ns for network in networks]
+    return NetworkConditions(
+        server=networks[0].server,
+        round_trip_ns=(min(trips), max(trips)),
+        client_versions=list(dict.fromkeys(end.versions.crosswind_cell for end, _ in ends)),
+        server_versions=list(dict.fromkeys(network.crosswind_cell for network in networks)),
+        server_kernels=list(dict.fromkeys(network.kernel for network in networks)),
+        clock=ServerClock(
+            offset_ns=worst.offset_ns,
+            uncertainty_ns=worst.uncertainty_ns,
+            method=worst.method,
+            one_way=sum(network.clocks.one_way for network in networks),
+            repetitions=len(networks),
+        ),
+    )
+
+
+def retransmitted_of(finished: Sequence[Finished], *, level: float) -> dict[Way, Retransmitted]:
+    """What the kernels of both ends retransmitted in some repetitions of a cell; empty without a real network."""
+    networks = [end.network for end in finished if end.network is not None]
+    ways: tuple[Way, ...] = ("forward", "reverse")
+    found = {way: _retransmitted(_tcp_of(networks, way), level) for way in ways}
+    return {way: counted for way, counted in found.items() if counted is not None}
+
+
+def inferred_situation(parameters: dict[str, Any], finished: Sequence[Finished]) -> Situation | None:
+    """A cell over a real network in the models' terms; None where its kernels have counted nothing."""
+    networks = [end.network for end in finished if end.network is not None]
+    download = (parameters.get("workload") or {}).get("direction") == "download"
+    sender = _tcp_of(networks, "reverse" if download else "forward")
+    segments = sum(end.segments_sent for end in sender)
+    if not segments:
+        return None
+    trip_ns = _shortest(sender)
+    cell = situation(parameters, trip_ns)
+    loss = sum(end.retransmitted for end in sender) / segments
+    return replace(cell, loss=loss, notes=(INFERRED,))
+
+
+def _tcp_of(networks: Sequence[Network], way: Way) -> list[TcpOfEnd]:
+    """What the end that sends in a direction has counted."""
+    both = [network.tcp for network in networks if network.tcp is not None]
+    return [tcp.client if way == "forward" else tcp.server for tcp in both]
+
+
+def _retransmitted(ends: Sequence[TcpOfEnd], level: float) -> Retransmitted | None:
+    segments = [end.segments_sent for end in ends]
+    if not sum(segments):
+        return None
+    again = [min(end.retransmitted, end.segments_sent) for end in ends]
+    share = share_interval(Share.of(again, segments, exact=False), level=level)
+    return Retransmitted(
+        segments=sum(segments),
+        retransmitted=sum(again),
+        share=Interval.of(share),
+        shortest_round_trip_ns=_shortest(ends),
+    )
+
+
+def _shortest(ends: Iterable[TcpOfEnd]) -> float | None:
+    trips = (end.shortest_round_trip_ns for end in ends)
+    return min((float(trip) for trip in trips if trip is not None), default=None)

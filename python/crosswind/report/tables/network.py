@@ -1,0 +1,41 @@
+"""What TCP retransmitted over a network that is really there, which stands for the loss that nobody counted."""
+
+from crosswind.analysis.result import Result, Retransmitted
+from crosswind.report.tables.table import CellNames, Table, invalid_rows, numbers
+from crosswind.report.text.format import NOTHING, count, levels, percent_interval, quantity
+
+_TITLE = "Loss inferred from TCP's retransmissions"
+_HELP = (
+    "Of the TCP segments that each end sent, those that its kernel sent again, with 95 % intervals over repetitions "
+    "(Clopper-Pearson, of the effective number of segments). It is no count of drops: a segment that was only late is "
+    "sent again too, and TCP needs no retransmission for a lost acknowledgement. Round trip: the shortest that the "
+    "end's kernel saw."
+)
+
+
+def retransmission_tables(result: Result) -> list[Table]:
+    """A row for each cell with TCP connections; none where nothing ran over a real network."""
+    cells = [cell for cell in result.cells if cell.retransmitted]
+    if not cells:
+        return []
+    naming = CellNames.of(cells)
+    rows, narrow = [], []
+    for cell in cells:
+        there, back = (cell.retransmitted.get(way) for way in ("forward", "reverse"))
+        rows.append([*naming.row(cell), *_row(there), *_row(back)])
+        narrow.append([levels(cell.levels), _share(there), _share(back)])
+    marked = invalid_rows(cells)
+    small = Table(_TITLE, [*naming.joined, *numbers("to server", "to client")], narrow, marked, [_HELP])
+    heads = ("to server", "share", "round trip", "to client", "share", "round trip")
+    return [Table(_TITLE, [*naming.columns, *numbers(*heads)], rows, marked, [_HELP], small)]
+
+
+def _row(end: Retransmitted | None) -> list[str]:
+    if end is None:
+        return [NOTHING] * 3
+    counted = f"{count(end.retransmitted)} of {count(end.segments)}"
+    return [counted, _share(end), quantity(end.shortest_round_trip_ns, "ns")]
+
+
+def _share(end: Retransmitted | None) -> str:
+    return NOTHING if end is None or end.share is None else percent_interval(end.share)
