@@ -27,6 +27,10 @@ _LEARNED = (
     "another cell is computed from its parameters and corrected by what cells of its kind took. The table of cells is "
     "computed alone."
 )
+_OF_NETWORK = (
+    "These forecasts are rough: nobody knows the network. They take it for 50 ms there and back and 10 Mbit/s, without "
+    "loss. Cells run one after another. The server is not asked for a plan; a run begins by trying its transports."
+)
 _FOOTNOTE = (
     "“Side by side” assumes as many repetitions at a time as {capacity:g} of {processors} processors can carry, at "
     "most {most}. One that keeps more than {heavy} of a processor busy, or whose path takes less than 1 ms there and "
@@ -50,8 +54,11 @@ def print_plan(console: Console, planned: PlannedRuns, costs: PlanCosts | None, 
     console.print()
     _print_longest(console, cells, planned.each)
     console.print()
-    _print_facts(console, _totals(costs))
+    _print_facts(console, _totals(costs, network=planned.network))
     console.print()
+    if planned.network:
+        console.print(Text(_OF_NETWORK, style="dim"))
+        return
     note = _FOOTNOTE.format(capacity=costs.capacity, processors=costs.processors, most=costs.most, heavy=HEAVY)
     console.print(Text(f"{_LEARNED if costs.learned_from else _COMPUTED} {note}", style="dim"))
 
@@ -79,15 +86,14 @@ def _clocks(planned: PlannedRuns) -> Iterator[tuple[str, str]]:
         yield "exact", f"{which}: nothing in it is left to chance"
 
 
-def _totals(costs: PlanCosts) -> list[tuple[str, str]]:
+def _totals(costs: PlanCosts, *, network: bool) -> list[tuple[str, str]]:
     alone = f", {costs.alone_runs} of the repetitions alone" if costs.alone_runs else ""
     totals = []
     if costs.serial_ns:
-        totals += [
-            ("one by one", f"about {_time(costs.serial_ns)}"),
-            ("side by side", f"about {_time(costs.parallel_ns)}{alone}"),
-        ]
-        if not costs.unknown_runs and _MUCH_SHORTER * costs.if_virtual_ns < costs.parallel_ns:
+        totals.append(("one by one", f"about {_time(costs.serial_ns)}"))
+        if not network:
+            totals.append(("side by side", f"about {_time(costs.parallel_ns)}{alone}"))
+        if not costs.unknown_runs and not network and _MUCH_SHORTER * costs.if_virtual_ns < costs.parallel_ns:
             totals.append(("--clock virtual", f"about {_time(costs.if_virtual_ns)} (docs/virtual-time.md)"))
     if costs.virtual_runs:
         totals.append(

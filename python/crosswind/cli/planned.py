@@ -21,6 +21,7 @@ class PlannedRuns:
 
     Attributes: runs: in order. each: the forecast of a run of each cell, by its index; empty without crosswind-cell.
         virtual: cells in virtual time. exact: those of them that come out the same every time, and run once.
+        network: whether they run over a network that is really there.
     """
 
     study: Study
@@ -28,6 +29,7 @@ class PlannedRuns:
     each: Mapping[int, Forecast]
     virtual: frozenset[int]
     exact: frozenset[int]
+    network: bool = False
 
     @classmethod
     def of(cls, plan: Plan, checked: Sequence[CheckedCell]) -> Self:
@@ -38,6 +40,7 @@ class PlannedRuns:
             {cell.cell.index: cell.forecast for cell in checked},
             frozenset(cell.cell.index for cell in checked if cell.is_virtual),
             frozenset(cell.cell.index for cell in checked if cell.exact),
+            any(cell.is_over_network for cell in checked),
         )
 
     @property
