@@ -78,6 +78,24 @@ MISSED_FIDELITY: dict[str, Any] = {**FINISHED["fidelity"], "within_budget": Fals
 """The fidelity of a cell that missed its budget."""
 
 
+NETWORK_CLOCKS = {"offset_ns": -1_250_000, "uncertainty_ns": 61_000, "method": "both ways", "one_way": False}
+
+
+def network(*, sent: int = 1000, again: int = 10, **changes: Any) -> dict[str, Any]:
+    """What a cell says of its network: as many segments sent, and sent again, to the server, none the other way."""
+    own = {"connections": 1, "segments_sent": sent, "retransmitted": again, "shortest_round_trip_ns": 20_000_000}
+    other = {**own, "segments_sent": 500, "retransmitted": 0}
+    return {
+        "server": "192.0.2.7:9470",
+        "crosswind_cell": "0.1.1",
+        "kernel": "6.8.0",
+        "round_trip_ns": 20_000_000,
+        "clocks": NETWORK_CLOCKS,
+        "tcp": {"client": own, "server": other},
+        "data_port": 9471,
+    } | changes
+
+
 def finished(**changes: Any) -> Finished:
     """A result that was read."""
     return Finished.model_validate({**FINISHED, **changes}, strict=False)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cell_events import FINISHED
+from cell_events import FINISHED, NETWORK_CLOCKS, network
 from crosswind.analysis import analyse
 from crosswind.analysis.result import Result
 from crosswind.record import RunRecord
@@ -14,23 +14,6 @@ from crosswind.report.tables import tables_of
 from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.headline import verdict
 from records import MS, echoes, record, runs, transfers
-
-CLOCKS = {"offset_ns": -1_250_000, "uncertainty_ns": 61_000, "method": "both ways", "one_way": False}
-
-
-def network(*, sent: int = 1000, again: int = 10, **changes: Any) -> dict[str, Any]:
-    """What a cell says of its network: as many segments sent, and sent again, to the server, none the other way."""
-    own = {"connections": 1, "segments_sent": sent, "retransmitted": again, "shortest_round_trip_ns": 20 * MS}
-    other = {**own, "segments_sent": 500, "retransmitted": 0}
-    return {
-        "server": "192.0.2.7:9470",
-        "crosswind_cell": "0.1.1",
-        "kernel": "6.8.0",
-        "round_trip_ns": 20 * MS,
-        "clocks": CLOCKS,
-        "tcp": {"client": own, "server": other},
-        "data_port": 9471,
-    } | changes
 
 
 def ended(found: dict[str, Any]) -> dict[str, Any]:
@@ -84,7 +67,7 @@ def test_the_conditions_say_between_whom_the_network_is_and_what_is_known_of_it(
     ],
 )
 def test_one_way_delays_are_shown_where_the_clocks_are_known(clocks: dict[str, Any], text: str) -> None:
-    assert lines_of(analyse(uploads(clocks={**CLOCKS, **clocks})))["Clocks"] == text
+    assert lines_of(analyse(uploads(clocks={**NETWORK_CLOCKS, **clocks})))["Clocks"] == text
 
 
 def test_no_ledger_and_no_fidelity_are_no_doubt() -> None:
