@@ -141,7 +141,7 @@ def test_the_report_says_what_the_network_was(crosswind: Crosswind, play: Callab
     status, out, _ = crosswind("run", "echo", "--to", "192.0.2.7", "--output", "out", "--messages", "3")
     text = " ".join(out.split())
     assert "echo from the command line over the network to 192.0.2.7:9470" in text
-    assert "the one between this machine and 192.0.2.7:9470, shortest round trip 20 ms" in text
+    assert "Network: the one between this machine and 192.0.2.7:9470; nothing is emulated" in text
     assert "packets are not counted" in text
     assert Path("out/report.html").exists()
     assert status == 0

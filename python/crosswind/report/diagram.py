@@ -30,8 +30,9 @@ def _picture(conditions: Conditions) -> str:
 
 def _network_picture(network: NetworkConditions) -> str:
     """The same of a network that is really there, of which nobody knows what it does to a packet."""
-    words = f"network between this machine and {network.server}, {round_trip_text(network)}"
-    element = f'<span class="element">{escaped(f"the network that is there, {round_trip_text(network)}")}</span>'
+    trip = f"round trip {round_trip_text(network)}"
+    words = f"network between this machine and {network.server}, {trip}"
+    element = f'<span class="element">{escaped(f"the network that is there, {trip}")}</span>'
     middle = "".join(f'<div class="way {direction}">{element}</div>' for direction in ("there", "back"))
     return (
         f'<div class="path" role="img" aria-label="{escaped(words)}"><div class="host">this machine</div>'

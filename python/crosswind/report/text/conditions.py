@@ -45,36 +45,33 @@ def network_lines(network: NetworkConditions) -> list[Line]:
     """A network that is really there: between whom, what its ends are, their clocks, and what is not known of it."""
     there = f"crosswind-cell {_listed(network.server_versions)} on Linux {_listed(network.server_kernels)}"
     return [
-        Line("Network", f"the one between this machine and {network.server}, {round_trip_text(network)}; not emulated"),
+        Line("Network", f"the one between this machine and {network.server}; nothing is emulated"),
+        Line("Round trip", f"{round_trip_text(network)}, the shortest of each repetition"),
         Line("Server", f"{there}; the client is crosswind-cell {_listed(network.client_versions)}"),
         Line("Clocks", clocks_text(network.clock)),
-        Line(
-            "Drops",
-            "not counted; inferred from what TCP retransmits, in each direction; of UDP and QUIC nothing is known",
-        ),
+        Line("Drops", "inferred from TCP's retransmissions; not known of UDP and QUIC"),
     ]
 
 
 def round_trip_text(network: NetworkConditions) -> str:
-    """The shortest round trip, of all repetitions."""
+    """The least and the most of the repetitions' shortest round trips: "20 ms to 21 ms"."""
     least, most = (quantity(trip, "ns") for trip in network.round_trip_ns)
-    return f"shortest round trip {least if least == most else f'{least} to {most}'}"
+    return least if least == most else f"{least} to {most}"
 
 
 def clocks_text(clock: ServerClock) -> str:
-    """How the server's clock stands to the client's, and whether delays of one direction are shown."""
+    """Whether delays of one direction are shown, and how the server's clock stands to the client's."""
     if clock.method == "same kernel":
-        apart = "both ends have the same"
+        apart = "both ends have the same clock"
     else:
         ahead = "ahead" if clock.offset_ns >= 0 else "behind"
-        known = f"± {quantity(clock.uncertainty_ns, 'ns')}, measured both ways"
+        known = f"± {quantity(clock.uncertainty_ns, 'ns')}"
         apart = f"the server's is {quantity(abs(clock.offset_ns), 'ns')} {ahead} {known}"
     if clock.one_way == clock.repetitions:
-        return f"{apart}; delays of one direction are shown"
+        return f"one-way delays are shown: {apart}"
     if clock.one_way:
-        share = f"{clock.one_way} of {count_of(clock.repetitions, 'repetition')}"
-        return f"{apart}; delays of one direction are shown of {share}, where that is close enough"
-    return f"{apart}; delays of one direction are not shown, as that is not close enough"
+        return f"one-way delays are shown of {clock.one_way} of {clock.repetitions} repetitions: {apart}"
+    return f"one-way delays are not shown: {apart}"
 
 
 def _listed(names: Sequence[str]) -> str:
