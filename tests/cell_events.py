@@ -78,7 +78,13 @@ MISSED_FIDELITY: dict[str, Any] = {**FINISHED["fidelity"], "within_budget": Fals
 """The fidelity of a cell that missed its budget."""
 
 
-NETWORK_CLOCKS = {"offset_ns": -1_250_000, "uncertainty_ns": 61_000, "method": "both ways", "one_way": False}
+NETWORK_CLOCKS = {
+    "offset_ns": -1_250_000,
+    "uncertainty_ns": 61_000,
+    "drift_ns": 0,
+    "method": "both ways",
+    "one_way": False,
+}
 
 
 def network(*, sent: int = 1000, again: int = 10, **changes: Any) -> dict[str, Any]:
@@ -87,6 +93,7 @@ def network(*, sent: int = 1000, again: int = 10, **changes: Any) -> dict[str, A
     other = {**own, "segments_sent": 500, "retransmitted": 0}
     return {
         "server": "192.0.2.7:9470",
+        "client": "192.0.2.2",
         "crosswind_cell": "0.1.1",
         "kernel": "6.8.0",
         "round_trip_ns": 20_000_000,

@@ -64,7 +64,7 @@ def inferred_situation(parameters: dict[str, Any], finished: Sequence[Finished])
         return None
     trip_ns = _shortest(sender)
     cell = situation(parameters, trip_ns)
-    loss = sum(end.retransmitted for end in sender) / segments
+    loss = min(1.0, sum(end.retransmitted for end in sender) / segments)
     return replace(cell, loss=loss, notes=(INFERRED,))
 
 

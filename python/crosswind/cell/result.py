@@ -194,19 +194,24 @@ class Peers(ProtocolRecord):
 
 
 class NetworkClocks(ProtocolRecord):
-    """The server's clock beside the client's: server = client + offset, as far as the uncertainty.
+    """The server's clock beside the client's: server = client + offset before the cell, as far as the uncertainty.
 
-    `one_way`: whether they are close enough for delays of one direction.
+    `drift_ns`: by how much the offset grew until after it. `one_way`: whether it is known well enough for delays of one
+    direction.
     """
 
     offset_ns: int
     uncertainty_ns: int
+    drift_ns: int
     method: str
     one_way: bool
 
 
 class TcpOfEnd(ProtocolRecord):
-    """What one end's kernel has counted of the TCP connections of a cell."""
+    """What one end's kernel has counted of the TCP connections of a cell.
+
+    `segments_sent` are those with data; `retransmitted` are also those of handshakes.
+    """
 
     connections: int
     segments_sent: int
@@ -224,11 +229,12 @@ class TcpOfEnds(ProtocolRecord):
 class Network(ProtocolRecord):
     """The network that is really there: who the server was, and what both ends know of what lies between.
 
-    `round_trip_ns` is the shortest of the control connection. `tcp` is null for a cell without TCP connections.
+    `server` is the address of its control connection, `client` the client's on it. `round_trip_ns` is the shortest of the control connection. `tcp` is null for a cell without TCP connections.
     `data_port` is that of the measured connections; null where the server did not say it.
     """
 
     server: str
+    client: str
     crosswind_cell: str
     kernel: str
     round_trip_ns: int

@@ -114,10 +114,10 @@ def command(
             "--resume takes no --fail-if", hint="judge the run when it is done: crosswind report DIR --fail-if ..."
         )
     asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
-    if to and (packets or cpu_profile):
+    if to and (packets or capture or cpu_profile):
         raise UsageError(
-            "--packets and --cpu-profile are about both hosts and the path between them, of which --to has one",
-            hint="leave them away, or --to",
+            "--packets, --capture and --cpu-profile are of both hosts and the path between, of which --to has one host",
+            hint="leave them away; tcpdump on either machine records what it sends and receives",
         )
     if token_file is not None:
         use_token(token_file)
