@@ -7,12 +7,16 @@ import pytest
 
 from cell_events import FINISHED, NETWORK_CLOCKS, network
 from crosswind.analysis import analyse
+from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Result
+from crosswind.analysis.settings import CellSettings
+from crosswind.metrics import METRICS
 from crosswind.record import RunRecord
 from crosswind.report.html import render
 from crosswind.report.tables import tables_of
 from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.headline import verdict
+from crosswind.stats import Tail
 from records import MS, echoes, record, runs, transfers
 
 
@@ -96,6 +100,12 @@ def test_models_predict_from_what_is_inferred() -> None:
     assert pftk.value < mathis.value
     assert any("inferred" in note for note in mathis.notes)
     assert "Models, of inferred loss and round-trip time" in [table.title for table in tables_of(result)]
+
+
+def test_what_a_real_network_delays_is_taken_to_be_skewed() -> None:
+    cell = CellSettings.of(parameters(UPLOAD))
+    assert design_of(METRICS["goodput"], cell).tail is Tail.SKEWED
+    assert design_of(METRICS["goodput"], CellSettings.of({"workload": UPLOAD})).tail is not Tail.SKEWED
 
 
 def test_a_download_is_sent_by_the_server() -> None:

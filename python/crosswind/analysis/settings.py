@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.catalog import is_datagram
+from crosswind.ends import NETWORK
 
 _STEADY = frozenset({"loss", "delay_ns", "rate_bps", "queue", "count"})
 """Settings of a direction that draw no random numbers, and loss, which is looked at by itself."""
@@ -32,19 +33,24 @@ class DirectionSettings:
 
 @dataclass(frozen=True)
 class CellSettings:
-    """A cell: its path in both directions, its workload with every key that was sent, and its largest packet."""
+    """A cell: its path in both directions, its workload with every key that was sent, and its largest packet.
+
+    is_over_network: whether it ran over a network that is really there, of which the path says nothing.
+    """
 
     forward: DirectionSettings
     reverse: DirectionSettings
     workload: Mapping[str, object]
     mtu_bytes: int = 1500
+    is_over_network: bool = False
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> "CellSettings":
         """Reads a cell, whose keys may be absent."""
         path = parameters.get("path") or {}
         forward, reverse = (DirectionSettings.of(path.get(direction) or {}) for direction in ("forward", "reverse"))
-        return cls(forward, reverse, parameters.get("workload") or {}, path.get("mtu_bytes") or 1500)
+        is_over_network = path.get("backend") == NETWORK
+        return cls(forward, reverse, parameters.get("workload") or {}, path.get("mtu_bytes") or 1500, is_over_network)
 
     @property
     def kind(self) -> str:
@@ -89,8 +95,11 @@ class CellSettings:
 
     @property
     def is_delayed_at_random(self) -> bool:
-        """Whether an element of the path draws random numbers for anything but loss, as far as its settings tell."""
-        return any(way.has_other_elements for way in (self.forward, self.reverse))
+        """Whether an element of the path draws random numbers for anything but loss, as far as its settings tell.
+
+        A network that is really there is taken to: others use it too.
+        """
+        return self.is_over_network or any(way.has_other_elements for way in (self.forward, self.reverse))
 
     @property
     def timeout_ns(self) -> float:

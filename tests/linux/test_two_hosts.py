@@ -1,0 +1,227 @@
+"""`crosswind serve` and `run --to` between namespaces that stand for machines, with a network between them."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import requires_binary
+from linux.lab import wait_until
+from linux.machines import SERVER, TOKEN, Machines, machines
+
+OTHER_TOKEN = "ffffffffffffffffffffffffffffffff"
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Machines]:
+    """A client's and a server's machine."""
+    requires_binary()
+    with machines(tmp_path) as made:
+        yield made
+
+
+def echo(*more: str, to: str = SERVER["ipv4"], messages: int = 20) -> tuple[str, ...]:
+    return ("run", "echo", "--to", to, "--messages", str(messages), "--output", "out", "--no-report", *more)
+
+
+def results(pair: Machines) -> list[dict[str, Any]]:
+    """What the cells of the run have left."""
+    return [json.loads(path.read_text()) for path in sorted((pair.cwd / "out" / "cells").glob("c*-r??/result.json"))]
+
+
+def events_of(pair: Machines, server: Any) -> list[dict[str, Any]]:
+    """What a server has said, once it was ended."""
+    server.send_signal(signal.SIGINT)
+    out, err = server.communicate()
+    assert (server.returncode, err) == (0, "")
+    return [json.loads(line) for line in out.splitlines()]
+
+
+# --- what works -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+def test_every_transport_runs_between_two_machines(pair: Machines, family: str) -> None:
+    server = pair.serve("--address", "::" if family == "ipv6" else "0.0.0.0")
+    address = f"[{SERVER['ipv6']}]:9470" if family == "ipv6" else SERVER["ipv4"]
+    done = pair.crosswind("reach", address, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = json.loads(done.stdout)["transports"]
+    assert len(rows) == 16
+    assert [row["transport"] for row in rows if not row["reachable"]] == []
+    ended = [event for event in events_of(pair, server) if event["event"] == "cell_ended"]
+    assert [event["outcome"] for event in ended] == ["done"] * 16
+
+
+def test_a_run_leaves_what_its_ends_know(pair: Machines) -> None:
+    server = pair.serve()
+    done = pair.crosswind(*echo("--transport", "tcp,udp"))
+    assert done.returncode == 0, done.stderr
+    of_tcp, of_udp = (result["finished"] for result in results(pair))
+    assert (of_tcp["ledger"], of_tcp["fidelity"], of_tcp["traffic"]) == (None, None, None)
+    assert of_tcp["network"]["server"] == "10.9.2.2:9470"
+    assert of_tcp["network"]["client"] == "10.9.1.2"
+    assert of_tcp["network"]["tcp"]["client"]["connections"] == 1
+    assert of_tcp["network"]["tcp"]["client"]["segments_sent"] >= 20
+    assert of_udp["network"]["tcp"] is None
+    # Both namespaces are of one kernel, which has one clock.
+    assert of_tcp["network"]["clocks"]["method"] == "same kernel"
+    assert of_tcp["samples"]["ok"] == of_udp["samples"]["ok"] == 20
+    ended = [event for event in events_of(pair, server) if event["event"] == "cell_ended"]
+    assert [event["outcome"] for event in ended] == ["done"] * 4
+    assert not [
+        path for path in (pair.cwd / "out").rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()
+    ]
+
+
+def test_a_link_that_is_too_short_for_tcp_shows_as_inferred_loss(pair: Machines) -> None:
+    pair.do("router", "tc qdisc add dev to-server root tbf rate 20mbit burst 5kb limit 10kb")
+    pair.serve()
+    done = pair.crosswind(
+        "run", "transfer", "--to", SERVER["ipv4"], "--transport", "tcp", "--congestion-control", "reno",
+        "--direction", "upload", "--size", "4MB", "--count", "1", "--repetitions", "6", "--output", "out", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (cell,) = json.loads(done.stdout)["cells"]
+    there, back = cell["retransmitted"]["forward"], cell["retransmitted"]["reverse"]
+    # 4 MB take 2763 segments of 1448 bytes; a queue of 10 kB drops some of every window.
+    assert there["segments"] >= 6 * 2763
+    assert there["retransmitted"] > 0
+    assert back["retransmitted"] == 0
+    assert cell["estimates"]["goodput"]["mean"]["value"] < 20e6
+
+
+def test_mathis_compares_congestion_controls_with_what_models_expect_of_inferred_loss(pair: Machines) -> None:
+    pair.do("router", "tc qdisc add dev to-server root tbf rate 20mbit burst 5kb limit 10kb")
+    pair.serve()
+    done = pair.crosswind(
+        "run", "mathis", "--quick", "--to", SERVER["ipv4"], "--set", "workload.duration=500ms", "--output", "out",
+        "--congestion-control", "reno,cubic", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert [cell["levels"]["host.congestion_control"] for cell in result["cells"]] == ["reno", "cubic"]
+    for cell in result["cells"]:
+        mathis = next(model for model in cell["models"] if model["model"] == "mathis")
+        assert mathis["inputs"]["loss"] == pytest.approx(
+            cell["retransmitted"]["forward"]["retransmitted"] / cell["retransmitted"]["forward"]["segments"]
+        )
+        assert mathis["measured"]["value"] is not None
+
+
+def test_latency_by_link_answers_its_questions(pair: Machines) -> None:
+    pair.serve()
+    done = pair.crosswind("run", "latency-by-link", "--quick", "--to", SERVER["ipv4"], "--output", "out", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert len(result["cells"]) == 24
+    assert result["valid"]
+    assert len(result["answers"]) == 4
+    assert result["conditions"]["network"]["server"] == "10.9.2.2:9470"
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def test_a_firewall_that_drops_udp_blocks_transports_over_it(pair: Machines) -> None:
+    pair.do("router", "ip rule add ipproto udp blackhole")
+    pair.serve()
+    done = pair.crosswind(*echo("--transport", "tcp,udp,http3"))
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert "  udp    blocked: UDP gets no answer" in lines
+    assert "  http3  blocked: UDP gets no answer" in lines
+    assert len(results(pair)) == 1
+    notes = json.loads((pair.cwd / "out/manifest.json").read_text())["presentation"]["notes"]
+    assert "Cells over http3 are left out, because it is blocked: UDP gets no answer." in notes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((SERVER["ipv4"],), "cannot reach 10.9.2.2:9470: Connection refused"),
+        (("10.9.2.9",), "cannot reach 10.9.2.9:9470"),
+        (("no-such-host.invalid",), "no-such-host.invalid"),
+    ],
+)
+def test_without_a_server_there_is_one_message(pair: Machines, arguments: tuple[str, ...], message: str) -> None:
+    done = pair.crosswind("reach", *arguments, "--transport", "tcp")
+    error, hint = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert error.startswith("error: ")
+    assert message in error
+    assert hint.startswith("hint: ")
+
+
+def test_a_wrong_token_is_refused_on_both_sides(pair: Machines) -> None:
+    server = pair.serve()
+    done = pair.crosswind("reach", SERVER["ipv4"], "--transport", "tcp", token=OTHER_TOKEN)
+    error, hint = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert "token" in error
+    assert hint.startswith("hint: ")
+    (refused,) = [event for event in events_of(pair, server) if event["event"] == "refused"]
+    assert "token" in refused["reason"]
+    assert refused["peer"].startswith("10.9.1.2:")
+
+
+def test_a_server_that_is_killed_ends_the_run_which_goes_on_with_another(pair: Machines) -> None:
+    server = pair.serve()
+    client = pair.start("client", *echo("--repetitions", "50", messages=2000))
+    wait_until(lambda: len(list((pair.cwd / "out" / "cells").glob("c*-r??"))) > 1)
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    for child in children:
+        Path(f"/proc/{child}").exists()
+        import os
+
+        os.kill(int(child), signal.SIGKILL)
+    out, err = client.communicate()
+    assert client.returncode == 1, out + err
+    error, hint = err.splitlines()[-2:]
+    assert error.startswith("error: ")
+    assert hint.endswith("go on later with: crosswind run --resume out")
+    kept = len(results(pair))
+    assert 1 < kept < 50
+    server.communicate()
+    pair.serve()
+    done = pair.crosswind("run", "--resume", "out", "--no-report", "--set", "study.repetitions=50")
+    assert done.returncode == 2, "a run that goes on takes no settings"
+    done = pair.crosswind("run", "--resume", "out", "--no-report")
+    assert done.returncode == 0, done.stderr
+    assert len(results(pair)) == 50
+
+
+def test_a_link_that_goes_down_ends_the_run_and_what_was_finished_is_kept(pair: Machines) -> None:
+    pair.serve()
+    client = pair.start("client", *echo("--repetitions", "50", "--timeout", "2s", messages=2000))
+    wait_until(lambda: len(list((pair.cwd / "out" / "cells").glob("c*-r??"))) > 1)
+    pair.do("router", "ip link set to-server down")
+    out, err = client.communicate()
+    assert client.returncode == 1, out + err
+    error, hint = err.splitlines()[-2:]
+    assert error.startswith("error: ")
+    assert hint.endswith("go on later with: crosswind run --resume out")
+    assert 1 < len(results(pair)) < 50
+
+
+def test_ctrl_c_ends_a_server_and_leaves_nothing(pair: Machines) -> None:
+    server = pair.serve()
+    (child,) = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    server.send_signal(signal.SIGINT)
+    out, err = server.communicate()
+    assert (server.returncode, out, err) == (0, "", "")
+    assert not Path(f"/proc/{child}").exists()
+
+
+def test_a_port_in_use_is_one_message(pair: Machines) -> None:
+    pair.serve()
+    other = pair.start("server", "serve", "--json", "--token-file", str(pair.cwd / "served-token"), token=None)
+    out, err = other.communicate()
+    error, hint = err.splitlines()
+    assert (other.returncode, out) == (1, "")
+    assert error.startswith("error: ")
+    assert "9470" in error
+    assert hint.startswith("hint: ")
