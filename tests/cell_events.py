@@ -99,7 +99,6 @@ def network(*, sent: int = 1000, again: int = 10, **changes: Any) -> dict[str, A
         "round_trip_ns": 20_000_000,
         "clocks": NETWORK_CLOCKS,
         "tcp": {"client": own, "server": other},
-        "data_port": 9471,
     } | changes
 
 

@@ -56,7 +56,7 @@ def test_each_transport_is_tried_before_the_run(crosswind: Crosswind, play: Call
     assert status == 0
     lines = err.splitlines()
     at = lines.index("to 192.0.2.7:9470:")
-    assert lines[at + 1 : at + 3] == ["  tcp    reachable, 20.3ms", "  http3  reachable, 20.3ms"]
+    assert lines[at + 1 : at + 3] == ["  tcp    reachable, 20.3 ms", "  http3  reachable, 20.3 ms"]
     assert sorted(path.name for path in Path("seen").iterdir()) == ["c000-r00", "c001-r00", "reach-http3", "reach-tcp"]
     assert Path("seen/reach-tcp").read_text() == TOKEN
 
@@ -65,11 +65,11 @@ def test_cells_of_a_transport_that_is_blocked_are_not_run(crosswind: Crosswind, 
     play("end('timeout' if transport == 'http3' else 'refused' if transport == 'http2' else 'ok')")
     status, _, err = crosswind(*echo("--transport", "tcp,http2,http3"))
     assert status == 0
-    assert "  http2  blocked: TCP 9471 is refused" in err.splitlines()
-    assert "  http3  blocked: UDP 9471 gets no answer" in err.splitlines()
+    assert "  http2  blocked: TCP is refused" in err.splitlines()
+    assert "  http3  blocked: UDP gets no answer" in err.splitlines()
     notes = json.loads(Path("out/manifest.json").read_text())["presentation"]["notes"]
-    assert "Cells over http3 are left out, because it is blocked: UDP 9471 gets no answer." in notes
-    assert [name for name in notes if name.startswith("Tried before the run: tcp reachable, 20.3ms; http2 blocked")]
+    assert "Cells over http3 are left out, because it is blocked: UDP gets no answer." in notes
+    assert [name for name in notes if name.startswith("Tried before the run: tcp reachable, 20.3 ms; http2 blocked")]
     assert len(Path("out/plan.jsonl").read_text().splitlines()) == 1
 
 
@@ -77,7 +77,7 @@ def test_where_every_transport_is_blocked_nothing_is_run(crosswind: Crosswind, p
     play("end('error')")
     status, _, err = crosswind(*echo("--transport", "udp"))
     assert status == 2
-    assert "no transport of it reaches the server (udp: UDP 9471: it is unreachable)" in err
+    assert "no transport of it reaches the server (udp: UDP: it is unreachable)" in err
     assert not Path("out").exists()
 
 
@@ -133,7 +133,7 @@ def test_cells_run_one_after_another_wherever_they_like(crosswind: Crosswind, pl
     assert crosswind(*echo("--jobs", "4", "--size", "1,2,3"))[0] == 0
     stored = [json.loads(path.read_text()) for path in Path("out/cells").glob("*/result.json")]
     assert [(each["beside"], each["placement"]) for each in stored] == [(0, {})] * 3
-    assert {each["parameters"]["host"]["clock"] for each in stored} == {"real"}
+    assert "virtual" not in {each["parameters"]["host"].get("clock") for each in stored}
 
 
 def test_the_report_says_what_the_network_was(crosswind: Crosswind, play: Callable[[str], None]) -> None:
@@ -173,7 +173,7 @@ def test_a_plan_says_what_is_left_out_and_that_it_is_rough(crosswind: Crosswind,
 def test_reach_tries_all_transports(crosswind: Crosswind, play: Callable[[str], None]) -> None:
     play("end('timeout' if transport == 'quic' else 'ok')")
     status, out, _ = crosswind("reach", "192.0.2.7", "--transport", "tcp,quic")
-    assert (status, out.splitlines()) == (1, ["  tcp   reachable, 20.3ms", "  quic  blocked: UDP 9471 gets no answer"])
+    assert (status, out.splitlines()) == (1, ["  tcp   reachable, 20.3 ms", "  quic  blocked: UDP gets no answer"])
     status, out, _ = crosswind("reach", "192.0.2.7:80", "--transport", "tcp", "--json")
     assert (status, json.loads(out)) == (
         0,

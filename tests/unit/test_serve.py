@@ -113,7 +113,7 @@ def test_a_token_in_a_file_is_not_shown() -> None:
                 "received_bytes": 12345,
                 "sent_bytes": 456,
             },
-            "12:00:00 10.0.0.2:1: cell c0-r0: done, 1.2 s, 3 connections, 12.3 kB received, 456 B sent",
+            "12:00:00 10.0.0.2:1: cell c0-r0: done, 1.23 s, 3 connections, 12.3 kB received, 456 B sent",
         ),
         ({"event": "something else"}, None),
     ],

@@ -194,7 +194,7 @@ def _missing_in_guest(cell: Mapping[str, Any], kernel_of: Callable[[str | None],
     """
     host = cell["host"]
     wanted = host.get("congestion_control")
-    if host["clock"] != "virtual" or wanted is None:
+    if host.get("clock") != "virtual" or wanted is None:
         return None
     kernel = kernel_of(host.get("kernel"))
     if kernel.congestion_controls is None or wanted in kernel.congestion_controls:
@@ -210,8 +210,8 @@ def _on_its_clock(cell: dict[str, Any], clock_of: Callable[[str, str | None], Cl
     """The cell with the clock that `auto` means here. Raises: EngineError without the kernel that it takes."""
     host = cell["host"]
     if cell["path"].get("backend") == NETWORK and host.get("clock", "auto") == "auto":
-        # It takes no namespace, and so nothing that a machine could refuse.
-        return {**cell, "host": {**host, "clock": "real"}}
+        # It takes no namespace, and so nothing for which a machine could need another clock than its own.
+        return cell
     return {**cell, "host": {**host, "clock": clock_of(host.get("clock", "auto"), host.get("kernel"))}}
 
 

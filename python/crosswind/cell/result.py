@@ -229,8 +229,8 @@ class TcpOfEnds(ProtocolRecord):
 class Network(ProtocolRecord):
     """The network that is really there: who the server was, and what both ends know of what lies between.
 
-    `server` is the address of its control connection, `client` the client's on it. `round_trip_ns` is the shortest of the control connection. `tcp` is null for a cell without TCP connections.
-    `data_port` is that of the measured connections; null where the server did not say it.
+    `server` is the address of its control connection, `client` the client's on it, `round_trip_ns` the shortest round
+    trip there. `tcp` is null for a cell without TCP connections.
     """
 
     server: str
@@ -240,7 +240,6 @@ class Network(ProtocolRecord):
     round_trip_ns: int
     clocks: NetworkClocks
     tcp: TcpOfEnds | None
-    data_port: int | None = None
 
 
 class Finished(ProtocolRecord):
@@ -266,7 +265,7 @@ class Finished(ProtocolRecord):
     versions: Versions
     readback: Readback
     traffic: Traffic | None
-    network: Network | None = None
+    network: Network | None
     profile: Profile | None
     elapsed_ns: int
     virtual_time: bool
@@ -301,6 +300,8 @@ _NO_EXCHANGE_DELAY = {"exchange_delay_ns": 10**18, "exchange_delay_share": 1.0}
 """What stands for the budget of versions that did not measure it: no bound."""
 
 _NOT_ALWAYS_WRITTEN = {
-    **dict.fromkeys(("program", "peers", "traffic", "profile", "queueing_ns", "peak_memory_bytes", "tcp_retransmits")),
+    **dict.fromkeys(
+        ("program", "peers", "traffic", "network", "profile", "queueing_ns", "peak_memory_bytes", "tcp_retransmits")
+    ),
     "virtual_time": False,
 }

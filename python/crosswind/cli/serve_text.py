@@ -7,7 +7,7 @@ from typing import Any
 
 from crosswind.cell.token import VARIABLE
 from crosswind.cli.text import seconds_text, size_text
-from crosswind.report.text.format import count_of
+from crosswind.report.text.format import count_of, quantity
 from crosswind.study.server_address import DEFAULT_PORT
 
 
@@ -59,7 +59,7 @@ def _ended(event: Mapping[str, Any]) -> str:
     seconds = float(event.get("seconds") or 0.0)
     parts = [
         str(event.get("outcome")),
-        f"{seconds:.1f} s" if seconds < 60 else seconds_text(seconds),
+        quantity(1e9 * seconds, "ns") if seconds < 60 else seconds_text(seconds),
         count_of(int(event.get("connections") or 0), "connection"),
         f"{size_text(event.get('received_bytes') or 0)} received",
         f"{size_text(event.get('sent_bytes') or 0)} sent",

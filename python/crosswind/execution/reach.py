@@ -42,7 +42,7 @@ class Reached:
 
     @property
     def text(self) -> str:
-        """As "reachable, 20.3ms" or "blocked: UDP 9471 gets no answer"."""
+        """As "reachable, 20.3 ms" or "blocked: UDP 9471 gets no answer"."""
         if self.is_blocked:
             return f"blocked: {self.obstacle}"
         return "reachable" if self.round_trip_ns is None else f"reachable, {_rounded(self.round_trip_ns)}"
@@ -93,7 +93,6 @@ def _cell(server: str, transport: str) -> dict[str, Any]:
         "schema": SCHEMA,
         "id": f"reach-{transport}",
         "path": {"backend": NETWORK, "server": server},
-        "host": {"clock": "real"},
         "workload": {
             "kind": "echo",
             "transport": transport,
@@ -109,8 +108,7 @@ def _cell(server: str, transport: str) -> dict[str, Any]:
 def _obstacle(transport: str, finished: Finished) -> str:
     """Why no exchange succeeded, by the first of its outcomes."""
     carrier = "TCP" if catalog().transports[transport].carrier is Carrier.TCP else "UDP"
-    port = finished.network.data_port if finished.network else None
-    where = carrier if port is None else f"{carrier} {port}"
+    where = carrier
     outcome = finished.samples.outcomes[0]
     if outcome.outcome == "timeout":
         return f"{where} gets no answer"
@@ -120,6 +118,7 @@ def _obstacle(transport: str, finished: Finished) -> str:
 
 
 def _rounded(time_ns: int) -> str:
-    """With three digits, as "20.3ms"."""
-    digits = len(str(time_ns))
-    return format_duration(round(time_ns, 3 - digits))
+    """With three digits, as "20.3 ms"."""
+    text = format_duration(round(time_ns, 3 - len(str(time_ns))))
+    number = text.rstrip("nums")
+    return f"{number} {text[len(number) :].replace('u', 'µ')}"
