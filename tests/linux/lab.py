@@ -24,6 +24,8 @@ NEVER_TWICE = {"tail_loss_probe": False, "min_rto_ns": 60_000_000_000}
 # Bounds a cell that hangs; no cell here takes a tenth of it.
 DEADLINE_NS = 50_000_000_000
 DIRECTIONS = ("forward", "reverse")
+KEPT_BYTES = 16 << 20
+"""Of the beginning, and of the end, of what a program writes."""
 
 Object = dict[str, Any]
 
@@ -136,6 +138,23 @@ def assert_closed(ledger: Object) -> None:
     for direction in DIRECTIONS:
         book = ledger[direction]
         assert book["in"] == book["delivered"] + sum(book["dropped"].values()) + book["queued"]
+
+
+def left_out_warning(end: str, kind: str, *, left_out: int) -> str:
+    """What a result says of a program of which not everything was kept."""
+    kept = "the first 16 MiB and the last 16 MiB"
+    return f"{end}.{kind} has {kept} of what the {end} wrote: {left_out} bytes between them are left out"
+
+
+def assert_shortened(file: Path, *, left_out: int) -> None:
+    """A file has the beginning and the end of "first", zeros and "last", each in a line of its own."""
+    mark = f"\n[{left_out} bytes are left out here]\n".encode()
+    text = file.read_bytes()
+    assert len(text) == 2 * KEPT_BYTES + len(mark)
+    first, found, last = text[:KEPT_BYTES], text[KEPT_BYTES:-KEPT_BYTES], text[-KEPT_BYTES:]
+    assert first == b"first\n" + bytes(KEPT_BYTES - 6)
+    assert found == mark
+    assert last == bytes(KEPT_BYTES - 5) + b"last\n"
 
 
 def assert_agree(packets: pl.DataFrame, book: Object) -> None:

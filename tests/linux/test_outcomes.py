@@ -2,7 +2,7 @@
 
 import pytest
 
-from linux.lab import Lab, Object
+from linux.lab import KEPT_BYTES, Lab, Object, assert_shortened, left_out_warning
 
 
 def test_a_cell_without_failures_counts_none(lab: Lab) -> None:
@@ -68,3 +68,36 @@ def test_a_server_that_fails_while_the_client_succeeds_is_a_warning(lab: Lab) ->
     assert result["warnings"] == ["the server program had ended before the client, with exit status 4: address in use"]
     once = lab.run({"kind": "program", "client": ["sleep", "0.5"], "server": ["sleep", "0.3"]}).result
     assert once["warnings"] == []
+
+
+def test_of_a_program_that_writes_much_the_beginning_and_the_end_are_kept(lab: Lab) -> None:
+    much = "echo first; head -c 100000000 /dev/zero; echo last"
+    ended = lab.run(
+        {"kind": "program", "client": ["sh", "-c", f"{much}; exit 3"], "server": ["sh", "-c", f"exec >&2; {much}"]}
+    )
+    assert ended.result["samples"]["outcomes"][0]["first_error"] == (
+        "the client program ended with exit status 3: last; "
+        "the server program had ended before the client, with exit status 0: last"
+    )
+    left_out = 100_000_000 + len("first\nlast\n") - 2 * KEPT_BYTES
+    warnings = [left_out_warning(end, kind, left_out=left_out) for end, kind in (("server", "err"), ("client", "out"))]
+    assert ended.result["warnings"] == warnings
+    for name in ("client.out", "server.err"):
+        assert_shortened(ended.directory / name, left_out=left_out)
+
+
+def test_what_a_program_writes_is_kept_as_it_is_up_to_the_limit(lab: Lab) -> None:
+    much = f"echo first; head -c {2 * KEPT_BYTES - 11} /dev/zero; echo last"
+    ended = lab.run({"kind": "program", "client": ["sh", "-c", much]})
+    assert ended.result["warnings"] == []
+    assert (ended.directory / "client.out").read_bytes() == b"first\n" + bytes(2 * KEPT_BYTES - 11) + b"last\n"
+
+
+def test_a_program_without_end_is_ended_at_its_timeout_and_fills_no_disk(lab: Lab) -> None:
+    result = lab.run({"kind": "program", "client": ["yes"], "timeout_ns": 1_000_000_000})
+    assert result.result["samples"]["outcomes"] == [
+        {"outcome": "timeout", "count": 1, "first_error": "the client program did not end within 1 s: y | y | y"}
+    ]
+    (warning,) = result.result["warnings"]
+    assert warning.startswith("client.out has the first 16 MiB and the last 16 MiB of what the client wrote: ")
+    assert (result.directory / "client.out").stat().st_size < 2 * KEPT_BYTES + 100

@@ -7,11 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from conftest import requires
-from linux.lab import Lab, Object, ms, processes_with, wait_until
+from linux.lab import KEPT_BYTES, Lab, Object, left_out_warning, ms, processes_with, wait_until
 from peer_scripts import ECHO, client, example, good_server, server, silent_server
 
 DELAY: Object = {"forward": {"delay_ns": ms(2)}, "reverse": {"delay_ns": ms(3)}}
-LOG_LIMIT_BYTES = 16 << 20
 
 
 def echo(**ends: Object) -> Object:
@@ -151,10 +150,11 @@ def test_a_program_that_is_not_there_is_named(lab: Lab) -> None:
 
 
 def test_errors_without_end_do_not_fill_the_disk(lab: Lab) -> None:
-    body = "[os.write(2, b'x' * 65536) for _ in range(512)]; all_of_it()"
+    body = "[os.write(2, b'x' * 65536) for _ in range(1024)]; all_of_it()"
     ran = lab.run(echo(client=client(body)))
     assert ran.result["samples"]["ok"] == 3
-    assert LOG_LIMIT_BYTES < (ran.directory / "client.err").stat().st_size < LOG_LIMIT_BYTES + 5000
+    assert ran.result["warnings"] == [left_out_warning("client", "err", left_out=(64 << 20) - 2 * KEPT_BYTES)]
+    assert (ran.directory / "client.err").stat().st_size < 2 * KEPT_BYTES + 100
 
 
 STAYING: dict[str, Callable[[str], Object]] = {

@@ -12,6 +12,7 @@ import pytest
 
 from conftest import requires
 from e2e_cli import Cli, Ended
+from linux.lab import KEPT_BYTES
 from virtual.conftest import requires_kernel
 from virtual.everyone import NOBODY, Everyone
 
@@ -90,6 +91,13 @@ def test_output_without_end_is_bounded(execute: Exec) -> None:
     ended = execute("--", "sh", "-c", script)
     assert ended.out == f"{(1 << 30) // 512}\n"
     assert ended.status == 128 + signal.SIGXFSZ
+
+
+def test_all_that_a_command_prints_passes(execute: Exec) -> None:
+    size = 2 * KEPT_BYTES + 1_000_000
+    ended = execute("--", "sh", "-c", f"head -c {size} /dev/zero | tr '\\0' x")
+    assert (ended.status, len(ended.out), ended.out.count("x")) == (0, size, size)
+    assert "left out" not in ended.err
 
 
 def test_a_reader_that_leaves_does_not_change_the_status(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -140,6 +140,9 @@ pub struct Output {
     pub client_errors: Option<u16>,
     /// Whether it gets the terminal that is one of these; the terminal's keys for signals are then its own.
     pub client_foreground: bool,
+    /// Keep all that the client of the workload program prints, in virtual time up to 1 GB; else, of what is more than 32 MiB, the first and
+    /// the last 16 MiB.
+    pub client_whole: bool,
 }
 
 impl Output {

@@ -209,7 +209,7 @@ impl Run<'_> {
         let progress = crosswind_workload::Progress::default();
         let context = Context::new(self.testbed, self.settings()?, &progress, self.threads)
             .with_output(self.cell.output.directory.as_deref())
-            .with_client_streams(self.cell.output.client_streams())
+            .with_client_streams(self.cell.output.client_streams(), self.cell.output.client_whole)
             .with_peers_of(&self.cell.workload, self.virtual_time, self.deadline);
         let context = match self.far {
             Some(far) => context.with_far_server(Some(far), far.address.port()),

@@ -74,6 +74,7 @@ fn defaults_are_those_of_the_protocol() {
             "output": {
                 "directory": null, "packets": false, "capture": false, "qlog": false, "profile": false,
                 "client_input": null, "client_output": null, "client_errors": null, "client_foreground": false,
+                "client_whole": false,
             },
             "budget": {
                 "delay_error_p99_ns": 1_000_000, "starvation": 0.2, "probe_starvation": 0.4,

@@ -257,6 +257,11 @@ pub fn end_in_words(status: ExitStatus) -> String {
     }
 }
 
+/// Whether a program was ended because it wrote more to a file than it may ([`Streams::largest_file`]).
+pub fn wrote_too_much(status: ExitStatus) -> bool {
+    status.signal() == Some(libc::SIGXFSZ)
+}
+
 /// A descriptor that can be read once a child has ended.
 fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
     // SAFETY: a system call that takes two numbers.
@@ -324,5 +329,6 @@ mod tests {
         let words = |raw| end_in_words(ExitStatus::from_raw(raw));
         assert_eq!([words(0), words(7 << 8), words(9)], ["exit status 0", "exit status 7", "signal 9 (SIGKILL)"]);
         assert_eq!(words(64), "signal 64");
+        assert_eq!([25, 25 << 8, 9].map(|raw| wrote_too_much(ExitStatus::from_raw(raw))), [true, false, false]);
     }
 }

@@ -27,6 +27,8 @@ pub struct Context<'a> {
     pub(crate) settings: Settings,
     pub(crate) output: Option<&'a Path>,
     pub(crate) client_streams: Option<ClientStreams>,
+    /// Whether all that a client program prints is wanted, however much that is.
+    pub(crate) client_whole: bool,
     pub(crate) peers: Peers,
     /// The server, where it is on another machine.
     pub(crate) far_server: Option<&'a dyn FarServer>,
@@ -57,6 +59,7 @@ impl<'a> Context<'a> {
             settings,
             output: None,
             client_streams: None,
+            client_whole: false,
             peers: Peers::default(),
             far_server: None,
             allowance: None,
@@ -78,10 +81,11 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// With streams of the caller's for a client program.
+    /// With streams of the caller's for a client program, or, without any, with all that it prints in its files if it is to be `whole`.
     #[must_use]
-    pub const fn with_client_streams(mut self, streams: Option<ClientStreams>) -> Self {
+    pub const fn with_client_streams(mut self, streams: Option<ClientStreams>, whole: bool) -> Self {
         self.client_streams = streams;
+        self.client_whole = whole;
         self
     }
 

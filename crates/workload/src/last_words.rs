@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How much of the end of a file is looked at.
-const TAIL_BYTES: u64 = 4096;
+/// How much of the end of what a program wrote is looked at.
+pub const TAIL_BYTES: u64 = 4096;
 /// How many lines are quoted, and how much of each.
 const LINES: usize = 3;
 const LINE_CHARACTERS: usize = 200;

@@ -7,6 +7,7 @@
 //! - `session`: the frame of those that use a transport: clients on lanes side by side, a server with its streams.
 //! - `far`: the same, with the server on another machine.
 //! - `peer`: programs that take the place of the client or the server.
+//! - `program`, `program_ends`: programs that are the workload. `log`, `kept_output`, `last_words`: what programs write.
 //! - `closed_loop`, `open_loop`, `schedule`, `flow`: how messages are sent, and when. `answers`: how they are answered.
 
 mod answers;
@@ -19,8 +20,10 @@ mod error;
 mod exchange;
 mod far;
 mod flow;
+mod kept_output;
 mod lane;
 mod last_words;
+mod log;
 mod measured;
 mod message;
 mod multiplex;
@@ -29,6 +32,7 @@ mod pace;
 mod page;
 mod peer;
 mod program;
+mod program_ends;
 mod progress;
 mod registry;
 mod sample;

@@ -5,16 +5,17 @@ use crate::demand::TrafficPattern;
 use crate::last_words::last_words;
 use crate::measured::{Measured, ProgramEnd};
 use crate::peer::is_open;
+use crate::program_ends::{ProgramEnds, in_words, server_in_words, status_in_words};
 use crate::workload::{ConnectionNeeds, MIN_TIMEOUT_NS, Workload, WorkloadSettings, number};
 use crate::{Sample, WorkloadError};
-use crosswind_host::program::{ProgramId, Programs, Streams, end_in_words, output_file};
+use crosswind_host::program::ProgramId;
 use crosswind_host::{ErrorKind, HostError, Testbed};
 use crosswind_settings::SettingError;
 use crosswind_transport::{Carrier, Features, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 /// How long the client waits for a server whose port is not known. Nothing tells when it is ready, but that it has not ended.
@@ -23,8 +24,6 @@ const HEAD_START: Duration = Duration::from_millis(200);
 const LISTEN_LIMIT: Duration = Duration::from_secs(30);
 /// How often it is looked whether it does.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-/// What a file may have in virtual time, where a program that writes without end does so in no time at all.
-const LARGEST_FILE: u64 = 1 << 30;
 /// How long a program may still write once it has been asked to end.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long a client may take where the cell does not say: a test of several minutes, and no night for one that hangs.
@@ -95,104 +94,133 @@ impl Workload for Program {
     }
 
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-        let testbed = context.testbed;
-        let names = [(testbed.server_address, "server"), (testbed.client_address, "client")];
-        let mut programs = Programs::with_names(names)?;
-        let server = match &self.server {
-            Some(arguments) => Some(self.start_server(&mut programs, context, arguments)?),
-            None => None,
-        };
-        let mut sample = Sample::new(0, 0);
-        sample.sent = Some(context.clock().now());
-        let client = self.start(&mut programs, context, "client", &self.client)?;
-        let ended = programs.wait(client, Duration::from_nanos(self.timeout_ns))?;
-        let now = context.clock().now();
-        // What the server did before it was asked to end.
-        let server_ended = server.map(|server| programs.try_wait(server)).transpose()?.flatten();
-        let status = ended.map_or_else(|| programs.terminate(client, GRACE), Ok)?;
-        if let Some(server) = server {
-            programs.terminate(server, GRACE)?;
-        }
-        sample.received = ended.map(|_| now);
-        sample.outcome = match ended {
-            None => Outcome::Timeout,
-            Some(status) if status.success() => Outcome::Ok,
-            Some(_) => Outcome::Error,
-        };
-        let mut measured = Measured { program: Some(ProgramEnd::from(status)), ..Measured::default() };
-        if let Some(reason) = programs.unnamed() {
+        let mut ends = ProgramEnds::new(context)?;
+        let measured = self.measure(context, &mut ends);
+        // What they wrote last is known once nobody writes any more.
+        let left_out = ends.end();
+        let Facts { sample, client, server_ended, unnamed } =
+            measured.map_err(|stopped| stopped.into_error(context))?;
+        let (outcome, status) = (sample.outcome, client.status());
+        let mut measured =
+            Measured { samples: vec![sample], program: Some(ProgramEnd::from(status)), ..Measured::default() };
+        if let Some(reason) = unnamed {
             measured.warnings.push(format!("programs do not find the hosts by the names server and client: {reason}"));
         }
-        if sample.outcome != Outcome::Ok {
-            let how = ended.map_or_else(
-                || format!("did not end within {} s", Duration::from_nanos(self.timeout_ns).as_secs_f64()),
-                |status| format!("ended with {}", end_in_words(status)),
-            );
-            let both = [("client", Some(how)), ("server", self.server.as_ref().map(|_| server_in_words(server_ended)))];
-            measured.first_errors = HashMap::from([(sample.outcome, in_words(context, both))]);
+        if outcome != Outcome::Ok {
+            let both = [
+                ("client", Some(self.client_in_words(client))),
+                ("server", self.server.as_ref().map(|_| server_in_words(server_ended))),
+            ];
+            measured.first_errors = HashMap::from([(outcome, in_words(context, both))]);
         } else if let Some(status) = server_ended.filter(|status| !status.success()) {
             let how = server_in_words(Some(status));
             measured.warnings.push(in_words(context, [("server", Some(how)), ("client", None)]));
         }
-        measured.samples.push(sample);
+        measured.warnings.extend(left_out);
         Ok(measured)
     }
 }
 
+/// What came of a cell's programs.
+struct Facts {
+    sample: Sample,
+    client: ClientEnd,
+    /// How the server had ended before it was asked to, if it had.
+    server_ended: Option<ExitStatus>,
+    /// Why programs do not find the hosts by their names, if so.
+    unnamed: Option<String>,
+}
+
+#[derive(Clone, Copy)]
+enum ClientEnd {
+    ByItself(ExitStatus),
+    AtItsTimeout(ExitStatus),
+}
+
+impl ClientEnd {
+    const fn status(self) -> ExitStatus {
+        match self {
+            Self::ByItself(status) | Self::AtItsTimeout(status) => status,
+        }
+    }
+}
+
+/// Why there is nothing to measure.
+enum Stopped {
+    ServerEnded(ExitStatus),
+    NeverListened(u16),
+    Otherwise(WorkloadError),
+}
+
+impl<E: Into<WorkloadError>> From<E> for Stopped {
+    fn from(error: E) -> Self {
+        Self::Otherwise(error.into())
+    }
+}
+
 impl Program {
+    fn measure(&self, context: &Context<'_>, ends: &mut ProgramEnds<'_>) -> Result<Facts, Stopped> {
+        let server = match &self.server {
+            Some(arguments) => Some(self.start_server(context, ends, arguments)?),
+            None => None,
+        };
+        let mut sample = Sample::new(0, 0);
+        sample.sent = Some(context.clock().now());
+        let client = ends.start("client", &self.filled_in(&self.client, context.testbed))?;
+        let programs = ends.running()?;
+        let ended = programs.wait(client, Duration::from_nanos(self.timeout_ns))?;
+        let now = context.clock().now();
+        // What the server did before it was asked to end.
+        let server_ended = server.map(|server| programs.try_wait(server)).transpose()?.flatten();
+        let client = match ended {
+            Some(status) => ClientEnd::ByItself(status),
+            None => ClientEnd::AtItsTimeout(programs.terminate(client, GRACE)?),
+        };
+        if let Some(server) = server {
+            programs.terminate(server, GRACE)?;
+        }
+        sample.received = ended.map(|_| now);
+        sample.outcome = match client {
+            ClientEnd::AtItsTimeout(_) => Outcome::Timeout,
+            ClientEnd::ByItself(status) if status.success() => Outcome::Ok,
+            ClientEnd::ByItself(_) => Outcome::Error,
+        };
+        let unnamed = programs.unnamed().map(ToString::to_string);
+        Ok(Facts { sample, client, server_ended, unnamed })
+    }
+
     /// Starts the server, and waits until it listens, or, where its port is not known, until it is likely to.
     fn start_server(
         &self,
-        programs: &mut Programs,
         context: &Context<'_>,
+        ends: &mut ProgramEnds<'_>,
         arguments: &[String],
-    ) -> Result<ProgramId, WorkloadError> {
-        let server = self.start(programs, context, "server", arguments)?;
+    ) -> Result<ProgramId, Stopped> {
+        let server = ends.start("server", &self.filled_in(arguments, context.testbed))?;
+        let programs = ends.running()?;
         let Some(port) = self.port else {
-            check_running(programs.wait(server, HEAD_START)?, context)?;
+            check_running(programs.wait(server, HEAD_START)?)?;
             return Ok(server);
         };
         let deadline = Instant::now() + LISTEN_LIMIT;
         let is_open = || Ok(is_open(&[Carrier::Tcp, Carrier::Udp], port));
         while !context.testbed.server.run(is_open)? {
             // One that ends well may have left another process behind, which will listen.
-            check_running(programs.wait(server, LOOK_INTERVAL)?, context)?;
+            check_running(programs.wait(server, LOOK_INTERVAL)?)?;
             if Instant::now() >= deadline {
-                return Err(never_listened(port, context).into());
+                return Err(Stopped::NeverListened(port));
             }
         }
         Ok(server)
     }
 
-    /// Starts the program of one end (`client`, `server`), with its output in files of the cell, or a client where the caller wants it.
-    fn start(
-        &self,
-        programs: &mut Programs,
-        context: &Context<'_>,
-        end: &str,
-        arguments: &[String],
-    ) -> Result<ProgramId, WorkloadError> {
-        let testbed = context.testbed;
-        let file = |kind: &str| match context.output {
-            Some(directory) => output_file(&directory.join(format!("{end}.{kind}"))),
-            None => Ok(Stdio::null()),
-        };
-        let (namespace, cpus, given) = match end {
-            "client" => (&testbed.client, testbed.cpus.client(), context.client_streams),
-            _ => (&testbed.server, testbed.cpus.server(), None),
-        };
-        let largest_file = context.virtual_time.then_some(LARGEST_FILE);
-        let streams = match given {
-            Some(given) => given.open()?,
-            None => Streams {
-                input: Stdio::null(),
-                output: file("out")?,
-                errors: file("err")?,
-                foreground: false,
-                largest_file,
-            },
-        };
-        Ok(programs.start(namespace, cpus, &self.filled_in(arguments, testbed), streams)?)
+    fn client_in_words(&self, end: ClientEnd) -> String {
+        match end {
+            ClientEnd::ByItself(status) => format!("ended with {}", status_in_words(status)),
+            ClientEnd::AtItsTimeout(_) => {
+                format!("did not end within {} s", Duration::from_nanos(self.timeout_ns).as_secs_f64())
+            }
+        }
     }
 
     fn filled_in(&self, arguments: &[String], testbed: &Testbed) -> Vec<String> {
@@ -208,45 +236,27 @@ impl Program {
 }
 
 /// An error where a server has ended, and not well.
-fn check_running(ended: Option<ExitStatus>, context: &Context<'_>) -> Result<(), HostError> {
-    let Some(status) = ended.filter(|status| !status.success()) else { return Ok(()) };
-    let words = last_words(context.output, "server");
-    let wrote = if words.is_empty() { String::new() } else { format!(": {words}") };
-    Err(HostError {
-        what: "the server program ended at once".into(),
-        cause: format!("{}{wrote}", end_in_words(status)),
-        kind: ErrorKind::Host,
-        hint: Some("where the run is kept, all that it wrote is in server.err and server.out of the cell".into()),
-    })
+fn check_running(ended: Option<ExitStatus>) -> Result<(), Stopped> {
+    ended.filter(|status| !status.success()).map_or(Ok(()), |status| Err(Stopped::ServerEnded(status)))
 }
 
-fn never_listened(port: u16, context: &Context<'_>) -> HostError {
-    let words = last_words(context.output, "server");
-    let wrote = if words.is_empty() { String::new() } else { format!("; it wrote: {words}") };
-    HostError {
-        what: format!("the server program does not listen on port {port}"),
-        cause: format!("nobody did within {} s{wrote}", LISTEN_LIMIT.as_secs()),
-        kind: ErrorKind::Host,
-        hint: Some("give it the port that it is to listen on, as {port}".into()),
+impl Stopped {
+    fn into_error(self, context: &Context<'_>) -> WorkloadError {
+        let words = last_words(context.output, "server");
+        let wrote = |before: &str| if words.is_empty() { String::new() } else { format!("{before}: {words}") };
+        let (what, cause, hint) = match self {
+            Self::Otherwise(error) => return error,
+            Self::ServerEnded(status) => (
+                "the server program ended at once".into(),
+                format!("{}{}", status_in_words(status), wrote("")),
+                "where the run is kept, all that it wrote is in server.err and server.out of the cell",
+            ),
+            Self::NeverListened(port) => (
+                format!("the server program does not listen on port {port}"),
+                format!("nobody did within {} s{}", LISTEN_LIMIT.as_secs(), wrote("; it wrote")),
+                "give it the port that it is to listen on, as {port}",
+            ),
+        };
+        HostError { what, cause, kind: ErrorKind::Host, hint: Some(hint.into()) }.into()
     }
-}
-
-/// How a server had ended when its client did.
-fn server_in_words(ended: Option<ExitStatus>) -> String {
-    ended.map_or_else(
-        || "was still running".into(),
-        |status| format!("had ended before the client, with {}", end_in_words(status)),
-    )
-}
-
-/// How some programs ended, each with its last words: "the client program ended with exit status 1: no route; the server program had
-/// ended before the client, with exit status 3: address in use". A server that was still running and wrote nothing is left out.
-fn in_words(context: &Context<'_>, ends: [(&str, Option<String>); 2]) -> String {
-    let sentences = ends.into_iter().filter_map(|(end, how)| {
-        let (how, words) = (how?, last_words(context.output, end));
-        let wrote = if words.is_empty() { String::new() } else { format!(": {words}") };
-        let is_silent = words.is_empty() && how == server_in_words(None);
-        (!is_silent).then(|| format!("the {end} program {how}{wrote}"))
-    });
-    sentences.collect::<Vec<_>>().join("; ")
 }

@@ -123,8 +123,8 @@ class _Turns:
     def _end_of(self, planned: PlannedCell, part: Path, placement: Placement, seat: Seat | None) -> CellEnd:
         cell = cell_as_sent(planned, part, placement, beside=0)
         streams = None if seat else self._streams
-        if streams is not None:
-            cell = {**cell, "output": {**cell["output"], **streams.as_json()}}
+        passed = {"client_whole": True} if streams is None else streams.as_json()
+        cell = {**cell, "output": {**cell["output"], **passed}}
         template, cpu = (seat.template, seat.cpu) if seat else (None, None)
         process = CellProcess(cell, binary=self._binary, template=template, cpu=cpu)
         try:

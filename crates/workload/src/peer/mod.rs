@@ -3,7 +3,7 @@
 //! - `config`: the settings of a cell that name them. `job`: what a peer is told.
 //! - `events`, `client_report`, `server_report`: what a peer says, held to the protocol, without I/O. `listening`: whether a server that
 //!   does not follow the protocol is ready.
-//! - `programs`, `log`, `times`: their programs, what they write beside the protocol, and their processor time.
+//! - `programs`, `times`: their programs, and their processor time.
 //! - `client`, `server`: one end. `session`: both, each of which may be Crosswind's own.
 
 mod client;
@@ -12,7 +12,6 @@ mod config;
 mod events;
 mod job;
 mod listening;
-mod log;
 mod programs;
 mod report;
 mod server;

@@ -2,9 +2,10 @@
 
 use super::config::Peer;
 use super::job::{Job, Role};
-use super::log::Log;
 use crate::context::Context;
 use crate::error::WorkloadError;
+use crate::kept_output;
+use crate::log::Log;
 use crosswind_host::program::{Heard, ProgramId, Programs, Streams, end_in_words};
 use crosswind_host::{HostError, ProgramTimes};
 use std::io::Write;
@@ -167,15 +168,21 @@ impl<'a> PeerPrograms<'a> {
         ProgramTimes::begin(self.programs.as_ref()?, &self.context.testbed.server).ok()
     }
 
-    /// Ends all of them with everything that they have started, and what they have written is in their files.
-    pub fn end(&mut self) {
+    /// Ends all of them with everything that they have started, and what they have written is in their files. Returns what a reader of the
+    /// result should know.
+    pub fn end(&mut self) -> Vec<String> {
         // Only then nobody writes into the logs any more.
         self.programs = None;
-        self.logs.drain(..).for_each(|(_, log)| drop(log.last_words()));
+        let warnings = self.logs.drain(..).filter_map(|(role, log)| {
+            let name = log.file_name()?.to_owned();
+            kept_output::warning(role.name(), &name, log.end().left_out)
+        });
+        let warnings = warnings.collect();
         for directory in [Role::Client, Role::Server].into_iter().filter_map(|role| self.file(role, "")) {
             // One that a peer has left something in is kept.
             let _ = std::fs::remove_dir(directory);
         }
+        warnings
     }
 
     /// Likewise, and says what one of them did wrong, with its last words.
@@ -194,7 +201,7 @@ impl<'a> PeerPrograms<'a> {
         for (_, log) in logs.into_iter().filter(|(end, _)| *end == role) {
             kept = kept
                 .or_else(|| log.file_name().map(|name| format!("the cell's directory keeps what it wrote, in {name}")));
-            let words = log.last_words();
+            let words = log.end().words;
             if !is_explained && !words.is_empty() {
                 message = format!("{message}: {words}");
             }

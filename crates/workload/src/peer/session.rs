@@ -29,8 +29,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 pub fn run<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measured, WorkloadError> {
     let mut programs = PeerPrograms::new(context)?;
     match measure(workload, context, &mut programs) {
-        Ok(measured) => {
-            programs.end();
+        Ok(mut measured) => {
+            measured.warnings.extend(programs.end());
             Ok(measured)
         }
         Err(stopped) => Err(programs.explain(stopped)),

@@ -1,0 +1,185 @@
+//! What a program writes to a pipe: kept in a file up to a limit, with its end in memory for messages.
+
+use crate::kept_output::{FIRST_BYTES, LAST_BYTES, replace_end};
+use crate::last_words::{TAIL_BYTES, words_of};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+const CHUNK: usize = 64 * 1024;
+
+/// One stream of a program, which a thread of its own reads to its end.
+#[derive(Debug)]
+pub struct Log {
+    path: Option<PathBuf>,
+    reader: JoinHandle<Written>,
+}
+
+/// What a program has written to a stream.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// Its last words; empty without any.
+    pub words: String,
+    /// How many bytes the file has not got.
+    pub left_out: u64,
+}
+
+impl Log {
+    /// Reads `stream` into the file at `path`, if there is one.
+    pub fn start(stream: impl Read + Send + 'static, path: Option<PathBuf>) -> std::io::Result<Self> {
+        Ok(Self::watching(stream, path, String::new())?.0)
+    }
+
+    /// Likewise, and says when a line has `text` in it.
+    pub fn watching(
+        stream: impl Read + Send + 'static,
+        path: Option<PathBuf>,
+        text: String,
+    ) -> std::io::Result<(Self, Receiver<()>)> {
+        let file = path.as_deref().map(File::create).transpose()?;
+        let (found, watched) = channel();
+        let reading = Reading {
+            file,
+            tail: Vec::new(),
+            last: VecDeque::new(),
+            written: 0,
+            text: TextSearch { text, line: Vec::new(), found },
+        };
+        let reader = std::thread::Builder::new().name("log".into()).spawn(move || reading.run(stream))?;
+        Ok((Self { path, reader }, watched))
+    }
+
+    /// The name of its file.
+    pub fn file_name(&self) -> Option<&str> {
+        self.path.as_deref()?.file_name()?.to_str()
+    }
+
+    /// What was written, once everything that writes to it has ended.
+    pub fn end(self) -> Written {
+        self.reader.join().unwrap_or_default()
+    }
+}
+
+struct Reading {
+    file: Option<File>,
+    /// Its last words.
+    tail: Vec<u8>,
+    /// The end of what comes after the first bytes.
+    last: VecDeque<u8>,
+    written: u64,
+    text: TextSearch,
+}
+
+impl Reading {
+    fn run(mut self, mut stream: impl Read) -> Written {
+        let mut buffer = vec![0; CHUNK];
+        while let Ok(count @ 1..) = stream.read(&mut buffer) {
+            self.take(&buffer[..count]);
+        }
+        let left_out = if self.file.is_some() { self.written.saturating_sub(FIRST_BYTES + LAST_BYTES) } else { 0 };
+        if let Some(file) = self.file.as_mut().filter(|_| left_out > 0) {
+            let (one, other) = self.last.as_slices();
+            // A full disk shows in the files that the result needs.
+            let _ = replace_end(file, left_out, [one, other]);
+        }
+        Written { words: words_of(&String::from_utf8_lossy(&self.tail)), left_out }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.text.take(bytes);
+        self.tail.extend_from_slice(bytes);
+        self.tail.drain(..self.tail.len().saturating_sub(TAIL_BYTES as usize));
+        if let Some(file) = &mut self.file {
+            // As long as everything fits, everything is there at any time, however this process ends.
+            let room = (FIRST_BYTES + LAST_BYTES).saturating_sub(self.written).min(bytes.len() as u64);
+            let _ = file.write_all(&bytes[..room as usize]);
+            let of_first = FIRST_BYTES.saturating_sub(self.written).min(bytes.len() as u64);
+            self.last.extend(&bytes[of_first as usize..]);
+            self.last.drain(..self.last.len().saturating_sub(LAST_BYTES as usize));
+        }
+        self.written += bytes.len() as u64;
+    }
+}
+
+/// Looks for a text in a line of what is written, however it is cut.
+struct TextSearch {
+    /// Empty once it was found.
+    text: String,
+    /// The line that is being written, as far as the text may be found in it.
+    line: Vec<u8>,
+    found: Sender<()>,
+}
+
+impl TextSearch {
+    fn take(&mut self, bytes: &[u8]) {
+        if self.text.is_empty() {
+            return;
+        }
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if self.line.windows(self.text.len()).any(|part| part == self.text.as_bytes()) {
+                // Nobody waits any more once it was found.
+                let _ = self.found.send(());
+                self.text.clear();
+                return;
+            }
+            let kept = if piece.ends_with(b"\n") { 0 } else { self.text.len() - 1 };
+            let too_much = self.line.len().saturating_sub(kept);
+            self.line.drain(..too_much);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kept_output::gap;
+    use std::io::Cursor;
+    use std::time::Duration;
+
+    #[test]
+    fn a_text_is_found_however_the_output_is_cut() {
+        /// Gives one byte a call.
+        struct Slowly(Cursor<&'static [u8]>);
+        impl Read for Slowly {
+            fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+                self.0.read(&mut buffer[..1])
+            }
+        }
+        let watch = |output: &'static [u8]| {
+            let (log, found) = Log::watching(Slowly(Cursor::new(output)), None, "now ready".into()).unwrap();
+            (found.recv_timeout(Duration::from_mins(1)).is_ok(), log.end().words)
+        };
+        assert_eq!(watch(b"starting\nit is now ready.\n"), (true, "starting | it is now ready.".into()));
+        assert_eq!(watch(b"it is now \nready\n"), (false, "it is now | ready".into()));
+    }
+
+    #[test]
+    fn a_file_has_the_beginning_and_the_end_of_what_is_too_long() {
+        let path = std::env::temp_dir().join(format!("crosswind-log-{}", std::process::id()));
+        let kept = |middle: usize| {
+            let pieces = [(b'a', FIRST_BYTES as usize), (b'm', middle), (b'z', LAST_BYTES as usize - 9)];
+            let all = pieces.map(|(byte, count)| vec![byte; count]).concat();
+            let log = Log::start(Cursor::new(all).chain(Cursor::new(b"\nthe end\n")), Some(path.clone())).unwrap();
+            let Written { words, left_out } = log.end();
+            assert!(words.ends_with("the end"));
+            (left_out, std::fs::read(&path).unwrap())
+        };
+        let (nothing, whole) = kept(0);
+        assert_eq!((nothing, whole.len() as u64), (0, FIRST_BYTES + LAST_BYTES));
+        let (left_out, cut) = kept(1_000_000);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(left_out, 1_000_000);
+        let (first, last) = whole.split_at(FIRST_BYTES as usize);
+        assert!(cut == [first, gap(left_out).as_bytes(), last].concat());
+    }
+
+    #[test]
+    fn without_a_file_nothing_is_left_out() {
+        let long = std::io::repeat(b'x').take(FIRST_BYTES + LAST_BYTES + 1);
+        assert_eq!(Log::start(long, None).unwrap().end().left_out, 0);
+    }
+}
