@@ -209,8 +209,9 @@ def test_a_machine_without_a_kernel_of_virtual_time(crosswind: Cli, monkeypatch:
 def test_what_ends_it_ends_everything(
     crosswind: Cli, server: str, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    # What SIGKILL ends cannot remove its files.
-    monkeypatch.setenv("TMPDIR", str(crosswind.cwd))
+    temporary = crosswind.cwd / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     process = crosswind.start("exec", "--server", server, "--", "sh", "-c", "sleep 1000; :")
     wait_until(lambda: running_cells(process) and any(_name(one) == "sleep" for one in descendants_of(process.pid)))
     everything = descendants_of(process.pid)
@@ -218,6 +219,10 @@ def test_what_ends_it_ends_everything(
     ended = crosswind.end(process)
     assert (ended.status, ended.err) == ((-9, "") if number == signal.SIGKILL else (130, "interrupted\n"))
     wait_until(lambda: not any(map(is_running, everything)))
+    # What SIGKILL ends cannot remove its files. The next one does.
+    assert len(list(temporary.iterdir())) == (1 if number == signal.SIGKILL else 0)
+    assert crosswind.end(crosswind.start("exec", "--", "true")).status == 0
+    assert list(temporary.iterdir()) == []
 
 
 def _name(process: int) -> str:

@@ -5,7 +5,6 @@ import os
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from crosswind.cli.settings import F, option_name, options, options_of
 from crosswind.cli.standard_output import discard_output
 from crosswind.errors import DiskError, EngineError, UsageError
 from crosswind.programs import INTERRUPTED, NotRunError, Programs, study_of
+from crosswind.temporary import temporary_directory
 
 _OPTIONS = [key for key in options() if not key.startswith("workload.")] + ["workload.port", "workload.timeout"]
 
@@ -110,14 +110,14 @@ def run_programs(
 @contextmanager
 def _temporary() -> Iterator[Path]:
     """A directory for a run that is not kept. Raises: DiskError."""
-    try:
-        made = tempfile.TemporaryDirectory(prefix="crosswind-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise DiskError(
-            f"cannot make a temporary directory: {error.strerror}", hint="set TMPDIR, or --output"
-        ) from None
-    with made as name:
-        yield Path(name) / "run"
+    with ExitStack() as opened:
+        try:
+            place = opened.enter_context(temporary_directory())
+        except OSError as error:
+            raise DiskError(
+                f"cannot make a temporary directory: {error.strerror}", hint="set TMPDIR, or --output"
+            ) from None
+        yield place / "run"
 
 
 def _check_writable(capture: Path) -> None:

@@ -1,7 +1,6 @@
 """`crosswind selftest`: whether comparisons of identical cells alarm more often on this machine than they say."""
 
 import json
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -9,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from crosswind.temporary import temporary_directory
 
 if TYPE_CHECKING:
     from crosswind.analysis.against_itself import Finding
@@ -36,7 +37,7 @@ def command(*, quick: bool, clock: str, output: Path | None, as_json: bool) -> i
     clocks = ["real", "virtual"] if clock == "both" else [clock]
     findings: list[Finding] = []
     with ExitStack() as opened:
-        place = output or Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="crosswind-selftest-")))
+        place = output or opened.enter_context(temporary_directory())
         for name in clocks:
             run = _run(name, quick=quick, directory=place / name)
             if run.interrupted:

@@ -11,7 +11,6 @@ clock are measurements, which nobody can repeat exactly.
 import hashlib
 import io
 import json
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from crosswind.store.plan import PlannedCell
 from crosswind.store.provenance import cell_version
 from crosswind.store.result import RESULT, CellResult
 from crosswind.store.wallclock import utc_now
+from crosswind.temporary import temporary_directory
 
 CELLS = 5
 """That are run again where nobody says how many."""
@@ -106,8 +106,8 @@ def verify(directory: Path, *, cells: int | None = CELLS, observer: Observer | N
     chosen = spread(repeatable, len(repeatable) if cells is None else cells)
     binary = find_binary()
     remarks = [*_kernel_remarks(store, [result.planned for result in chosen]), *_version_remarks(store, binary)]
-    with tempfile.TemporaryDirectory(prefix="crosswind-verify-", ignore_cleanup_errors=True) as name:
-        again = Store.create(Path(name), _manifest(store, len(chosen)), [result.planned for result in chosen])
+    with temporary_directory() as place:
+        again = Store.create(place / "run", _manifest(store, len(chosen)), [result.planned for result in chosen])
         if execute(again, progress=observer).interrupted:
             raise KeyboardInterrupt
         after = again.results()

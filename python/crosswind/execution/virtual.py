@@ -14,7 +14,6 @@ keys are the study's, and so are its errors.
 import atexit
 import contextlib
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +35,7 @@ from crosswind.record import SAMPLE_SCHEMA, whole_table
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study
+from crosswind.temporary import temporary_directory
 
 _ENDS = ("client", "server")
 
@@ -79,8 +79,9 @@ def virtual(
     binary = find_binary()
     tables = {"path": path, "host": host or {}, "workload": _workload(client, server, workload)}
     (planned,) = planned_cells(_study(tables, seed), Options(packets=True), binary=binary)
-    with tempfile.TemporaryDirectory(prefix="crosswind-", ignore_cleanup_errors=True) as name:
-        directory = Path(name)
+    with temporary_directory() as place:
+        directory = place / "cell"
+        directory.mkdir()
         end = _run(planned, directory, binary)
         if end.finished is None:
             assert end.failure is not None  # A cell ends in one way or the other.

@@ -2,11 +2,9 @@
 
 import base64
 import datetime
-import fcntl
 import hashlib
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -176,26 +174,25 @@ def test_outcomes_of_network_errors(code: str | None, expected: str) -> None:
     assert outcome(code) == expected
 
 
-def test_profiles_that_are_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_profile_lasts_as_long_as_its_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("crosswind.peers.chromium.profile._LONGEST_BASE", 1000)
-    old, used, young, other = (tmp_path / f"{name}" for name in ("old", "used", "young", "other"))
-    old, used, young = (tmp_path / f"crosswind-chromium-{path.name}" for path in (old, used, young))
-    for path in (old, used, young, other):
-        path.mkdir()
-        (path / "file").touch()
-    for path in (old, used, other):
-        os.utime(path, (0, 0))
-    descriptor = os.open(used, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
     with profile() as mine:
-        assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-            ["crosswind-chromium-used", "crosswind-chromium-young", "other", mine.name]
-        )
         preferences = json.loads((mine / "Default" / "Preferences").read_text("ascii"))
         assert preferences["net"]["network_prediction_options"] == 2
-    assert not mine.exists()
-    os.close(descriptor)
+        assert mine.parent == tmp_path
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_profile_is_where_the_path_of_its_socket_is_short_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ("x" * 40)).mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / ("x" * 40)))
+    with profile() as mine:
+        assert mine.parent == Path("/tmp")
+        # What Chromium makes below it: unix(7) has 107 bytes for a path.
+        assert len(str(mine)) == len("/tmp/crosswind-tmp-12345678")
 
 
 def test_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
