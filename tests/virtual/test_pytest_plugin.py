@@ -1,8 +1,11 @@
 """pytest-crosswind as those who use it see it: tests of theirs, run by a pytest of their own."""
 
+import html
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -277,18 +280,47 @@ def test_fails(net):
 """
 
 
-def test_reports_are_kept_where_asked(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("-p", "xdist", "-n", "2")], ids=["one process", "xdist"])
+def test_reports_are_kept_where_asked(run: Run, tmp_path: Path, options: tuple[str, ...]) -> None:
+    reports = tmp_path / "reports"
     for _ in range(2):  # A second session replaces the runs of the first.
-        run(KEPT, f"--crosswind-report={tmp_path / 'reports'}").assert_outcomes(passed=1, failed=1)
-    kept = sorted(path.name for path in (tmp_path / "reports").iterdir())
+        result = run(KEPT, f"--crosswind-report={reports}", *options)
+        result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines([f"network tests: {reports}/index.html"])
+    kept = sorted(path.name for path in reports.iterdir() if path.is_dir())
     assert [name.rpartition("-")[0] for name in kept] == [
         "test_theirs.py-test_fails-loss=2",
         "test_theirs.py-test_passes",
         "test_theirs.py-test_passes-" + kept[1].rpartition("-")[2],
     ]
     for name in kept:
-        page = (tmp_path / "reports" / name / "report.html").read_text(encoding="utf-8")
+        page = (reports / name / "report.html").read_text(encoding="utf-8")
         assert "test_theirs.py::test_" in page
+    listed = rows_of((reports / "index.html").read_text(encoding="utf-8"))
+    assert [(test.split()[0], verdict, links) for test, verdict, links in listed] == [
+        ("test_theirs.py::test_fails[loss=2%]", "failed", {"run 1": kept[0]}),
+        ("test_theirs.py::test_passes", "passed", {"run 1": kept[1], "run 2": kept[2]}),
+    ]
+    assert "the client ended with exit status 1" in listed[0][0]
+
+
+def test_a_test_that_crashes_its_process_is_listed_with_its_run(run: Run, tmp_path: Path) -> None:
+    text = "def test_crashes(net):\n    net.run(client=['true'])\n    os._exit(1)\ndef test_other():\n    os._exit(1)\n"
+    run(text, f"--crosswind-report={tmp_path}", "-p", "xdist", "-n", "1").assert_outcomes(failed=2)
+    ((test, verdict, links),) = rows_of((tmp_path / "index.html").read_text(encoding="utf-8"))
+    assert (test.split()[0], verdict, list(links)) == ("test_theirs.py::test_crashes", "failed", ["run 1"])
+    assert "crashed while running" in test
+
+
+def rows_of(page: str) -> list[tuple[str, str, dict[str, str]]]:
+    """The rows of a page of reports: test, verdict, and the directory that each link leads into."""
+    found = []
+    for row in re.findall(r"<tr.*?</tr>", page.partition("<tbody>")[2], re.DOTALL):
+        verdict, links, test = re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)
+        named = re.findall(r'<a href="([^"]*)/report.html">([^<]*)</a>', links)
+        text = " ".join(html.unescape(re.sub("<[^>]*>", " ", test)).split())
+        found.append((text, verdict, {words: unquote(place) for place, words in named}))
+    return found
 
 
 def test_else_the_runs_of_failing_tests_are_kept(run: Run, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """What pytest loads: the options, the marker, the fixture `net`, and what failing tests say."""
 
-import hashlib
-import re
 import shutil
 from collections.abc import Generator, Iterator
 from itertools import count
@@ -14,6 +12,7 @@ from crosswind.errors import UsageError
 from pytest_crosswind import marker
 from pytest_crosswind.estimate import explanation_of
 from pytest_crosswind.net import Net, jobs_at_a_time, remove_run, text_of
+from pytest_crosswind.reports import PAGE, Reports, directory_name, note_runs
 
 _FAILED = pytest.StashKey[bool]()
 _RUNS = pytest.StashKey[list[Path]]()
@@ -23,7 +22,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options."""
     group = parser.getgroup("crosswind", "network tests")
     group.addoption(
-        "--crosswind-report", metavar="DIR", type=Path, help="keep each run of net.run() in DIR, with its report.html"
+        "--crosswind-report",
+        metavar="DIR",
+        type=Path,
+        help=f"keep each run of net.run() in DIR, with its report.html; {PAGE} lists them",
     )
     group.addoption(
         "--crosswind-skip",
@@ -33,10 +35,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker; and one meaning of DIR for all of xdist's workers."""
+    """The marker; and one meaning of DIR for all of xdist's workers, with one page that lists what they did."""
     config.addinivalue_line("markers", marker.DESCRIPTION)
     if config.option.crosswind_report is not None:
         config.option.crosswind_report = config.option.crosswind_report.absolute()
+        if not hasattr(config, "workerinput"):
+            config.pluginmanager.register(Reports(config.option.crosswind_report, config))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -88,8 +92,10 @@ def net(request: pytest.FixtureRequest, _network_levels: dict[str, Any], tmp_pat
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Says of a failing test where its runs are."""
+    """Says which runs a test has made, and of a failing one where they are."""
     made = yield
+    if "net" in getattr(item, "fixturenames", ()):
+        note_runs(made, item.stash.get(_RUNS, []))
     if made.failed:
         item.stash[_FAILED] = True
         kept = [f"crosswind report {place}" for place in item.stash.get(_RUNS, ()) if place.exists()]
@@ -101,10 +107,3 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
     """What is said of an estimate that does not keep to a bound."""
     return explanation_of(op, left, right)
-
-
-def directory_name(test: str, number: int) -> str:
-    """A file name for a run of a test: readable, and no two tests have the same one."""
-    readable = re.sub(r"[^A-Za-z0-9._=]+", "-", test.rpartition("/")[2]).strip("-")[:100]
-    digest = hashlib.sha256(test.encode()).hexdigest()[:6]
-    return f"{readable}-{digest}" + (f"-{number}" if number > 1 else "")

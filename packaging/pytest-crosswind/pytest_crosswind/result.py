@@ -68,8 +68,16 @@ class Repetition:
 
     @property
     def value(self) -> Any:
-        """What the client's function returned; None of one that failed, and of a command."""
-        return self._printed[1]
+        """What the client's function returned; None of one that failed, and of a command.
+
+        Raises: UsageError where that is more than is kept of what a client prints.
+        """
+        line = self._printed[1]
+        try:
+            return json.loads(line)
+        except ValueError:
+            message = f"what the client returned has {len(line)} characters at least, of which not all were kept"
+            raise UsageError(message, hint="return less than 16 MiB of JSON, or write it to a file") from None
 
     @property
     def output(self) -> str:
@@ -92,13 +100,13 @@ class Repetition:
         return self._text("server.err")
 
     @cached_property
-    def _printed(self) -> tuple[str, Any]:
-        """Standard output but for the line that call.py adds, and the value in that."""
+    def _printed(self) -> tuple[str, str]:
+        """Standard output but for the line that call.py adds, and that line: JSON."""
         text = self._text("client.out")
         if not self._has_value or self.status != 0:
-            return text, None
+            return text, "null"
         before, _, last = text.removesuffix("\n").rpartition("\n")
-        return before + "\n" if before else "", json.loads(last)
+        return before + "\n" if before else "", last
 
     def _text(self, name: str) -> str:
         try:
