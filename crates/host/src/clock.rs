@@ -36,6 +36,18 @@ pub fn thread_cpu_ns() -> u64 {
     read(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// How far the wall clock may be from true time, nanoseconds, as whoever sets it (NTP, PTP) has told the kernel (`adjtimex(2)`); none
+/// where nobody sets it.
+pub fn wall_clock_error_ns() -> Option<u64> {
+    // SAFETY: every field of the struct is a number, for which zero is valid; the kernel writes into it alone.
+    let (state, time) = unsafe {
+        let mut time: libc::timex = std::mem::zeroed();
+        (libc::adjtimex(&raw mut time), time)
+    };
+    let is_set = state >= 0 && state != libc::TIME_ERROR && time.status & libc::STA_UNSYNC == 0;
+    is_set.then(|| u64::try_from(time.maxerror).unwrap_or(u64::MAX).saturating_mul(1000))
+}
+
 fn read(id: ClockId) -> u64 {
     // These clocks exist in every Linux; a zero would make the cell's fidelity visibly invalid.
     clock_gettime(id).map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)

@@ -31,7 +31,7 @@ mod tun;
 
 pub use backend::Backend;
 pub use client_streams::ClientStreams;
-pub use clock::{Clock, thread_cpu_ns};
+pub use clock::{Clock, thread_cpu_ns, wall_clock_error_ns};
 pub use emulator::{Amount, EmulatorReport, Punctual, Punctuality, Traffic, TrafficCounters};
 pub use error::{ErrorKind, HostError, Result};
 pub use namespace::Namespace;

@@ -4,7 +4,7 @@ use super::clocks::{ClockComparison, Comparison, Reading};
 use super::control::{Control, PROTOCOL, notice_silence};
 use super::messages::{FromClient, FromServer, ServedReport};
 use super::token::{End, Token};
-use super::{BUSY_LIMIT, boot_id, own_clock};
+use super::{BUSY_LIMIT, boot_id, own_clock, own_wall_clock};
 use crate::table::UnfinishedFile;
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::Readback;
@@ -292,11 +292,11 @@ fn read_clocks(control: &mut Control, name: &str) -> Result<Reading, CellError> 
     for _ in 0..READINGS {
         let left = own_clock();
         control.send(&FromClient::Clock {}).map_err(|e| lost(name, &e))?;
-        let (came, left_again) = match answer(control, LIMIT, name)? {
-            FromServer::Clock { came, left } => (came, left),
+        let (came, left_again, server) = match answer(control, LIMIT, name)? {
+            FromServer::Clock { came, left, wall } => (came, left, wall),
             other => return Err(unexpected(name, &other)),
         };
-        let reading = Reading { left, came, left_again, came_back: own_clock() };
+        let reading = Reading { left, came, left_again, came_back: own_clock(), walls: [own_wall_clock(), server] };
         if shortest.is_none_or(|shortest| reading.round_trip_ns() < shortest.round_trip_ns()) {
             shortest = Some(reading);
         }

@@ -2,7 +2,7 @@
 
 use crosswind_units::Instant;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One message there and back: when it left and came back by the client's clock, when it came and left again by the server's;
 /// nanoseconds of `CLOCK_MONOTONIC`.
@@ -12,12 +12,30 @@ pub struct Reading {
     pub came: u64,
     pub left_again: u64,
     pub came_back: u64,
+    /// What the client and the server know of the wall clock.
+    pub walls: [WallClock; 2],
+}
+
+/// What a machine knows of the wall clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WallClock {
+    /// By how much it is ahead of `CLOCK_MONOTONIC`, nanoseconds.
+    pub ahead_ns: i64,
+    /// By how much it may be wrong, nanoseconds; none where nobody sets it.
+    pub error_ns: Option<u64>,
 }
 
 impl Reading {
     /// How long the message was on its way, both ways together.
     pub const fn round_trip_ns(&self) -> u64 {
         (self.came_back - self.left).saturating_sub(self.left_again.saturating_sub(self.came))
+    }
+
+    /// The server's clock less the client's, if both wall clocks show the true time, and by how much that may be wrong.
+    fn by_wall_clocks(&self) -> Option<(i64, u64)> {
+        let [client, server] = self.walls;
+        let error = client.error_ns?.saturating_add(server.error_ns?);
+        Some((client.ahead_ns.saturating_sub(server.ahead_ns), error))
     }
 
     /// The server's clock less the client's, if both ways took equally long. It is off by half the round trip at most.
@@ -37,6 +55,9 @@ pub enum Method {
     /// By messages there and back: the offset is uncertain by half of the shortest round trip.
     #[serde(rename = "both ways")]
     BothWays,
+    /// Both machines' wall clocks are set (by NTP or PTP), and their kernels know how well.
+    #[serde(rename = "synchronised")]
+    Synchronised,
 }
 
 /// How far the clocks are apart.
@@ -84,12 +105,19 @@ impl Comparison {
                 one_way: true,
             };
         }
-        let uncertainty_ns = self.before.round_trip_ns().max(self.after.round_trip_ns()).div_ceil(2);
+        let half = self.before.round_trip_ns().max(self.after.round_trip_ns()).div_ceil(2);
+        let [before, after] = [self.before.by_wall_clocks(), self.after.by_wall_clocks()];
+        let (method, offset_ns, later_ns, uncertainty_ns) = match before.zip(after) {
+            Some(((offset, error), (later, later_error))) if error.max(later_error) < half => {
+                (Method::Synchronised, offset, later, error.max(later_error))
+            }
+            _ => (Method::BothWays, self.before.offset_ns(), self.after.offset_ns(), half),
+        };
         ClockComparison {
-            offset_ns: self.before.offset_ns(),
+            offset_ns,
             uncertainty_ns,
-            drift_ns: self.after.offset_ns() - self.before.offset_ns(),
-            method: Method::BothWays,
+            drift_ns: later_ns - offset_ns,
+            method,
             one_way: uncertainty_ns.saturating_mul(4) <= self.round_trip_ns(),
         }
     }
@@ -121,7 +149,8 @@ mod tests {
     /// A message that takes `there` and `back`, at a server whose clock is `ahead`.
     fn reading(left: u64, there: u64, back: u64, ahead: u64) -> Reading {
         let came = left + there + ahead;
-        Reading { left, came, left_again: came + MS, came_back: left + there + MS + back }
+        let walls = [WallClock::default(); 2];
+        Reading { left, came, left_again: came + MS, came_back: left + there + MS + back, walls }
     }
 
     #[test]
@@ -149,6 +178,29 @@ mod tests {
         assert_eq!(comparison.report().drift_ns, 10_000_000);
         let middle = comparison.to_client(MS + 505 * MS, 0).as_nanos();
         assert!(middle.abs_diff(501 * MS) <= 10, "{middle}");
+    }
+
+    #[test]
+    fn wall_clocks_that_are_set_well_enough_make_one_way_delays_known() {
+        let with = |errors: [Option<u64>; 2]| {
+            let [client, server] = errors.map(|error_ns| WallClock { ahead_ns: 0, error_ns });
+            let server = WallClock { ahead_ns: -40_000_000, ..server };
+            let one = Reading { walls: [client, server], ..reading(0, 8 * MS, 2 * MS, 40 * MS) };
+            Comparison::new(one, one, false).report()
+        };
+        let well = with([Some(MS), Some(MS)]);
+        assert_eq!((well.method, well.offset_ns, well.uncertainty_ns), (Method::Synchronised, 40_000_000, 2 * MS));
+        assert!(well.one_way);
+        let fairly = with([Some(2 * MS), Some(2 * MS)]);
+        assert_eq!((fairly.method, fairly.one_way), (Method::Synchronised, false));
+        // Messages there and back tell more than these, or only one of the clocks is set.
+        for errors in [[Some(5 * MS), Some(MS)], [Some(0), None], [None, None]] {
+            let report = with(errors);
+            assert_eq!(
+                (report.method, report.offset_ns, report.uncertainty_ns),
+                (Method::BothWays, 43_000_000, 5 * MS)
+            );
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a client and a server on two machines say to each other. `docs/two-hosts.md` describes it.
 
+use super::clocks::WallClock;
 use crate::ErrorKind;
 use crosswind_host::Readback;
 use crosswind_transport::{SocketReadback, TcpReport};
@@ -51,6 +52,8 @@ pub enum FromServer {
         came: u64,
         /// Nanoseconds.
         left: u64,
+        /// What it knows of the wall clock.
+        wall: WallClock,
     },
     /// The cell's server can be connected to.
     Listening {

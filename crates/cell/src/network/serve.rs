@@ -4,7 +4,7 @@ use super::capture::{Captured, Filter, Running};
 use super::control::{Control, PART};
 use super::listen::{Host, ListenEvent};
 use super::messages::{FromClient, FromServer, ServedReport};
-use super::own_clock;
+use super::{own_clock, own_wall_clock};
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::{Backend, Testbed, Threads};
 use crosswind_transport::security::Security;
@@ -250,8 +250,8 @@ fn wait(control: &mut Control, limit: Duration, allowance: &Allowance) -> Ended 
 }
 
 fn tell_the_time(control: &mut Control) -> io::Result<()> {
-    let came = own_clock();
-    control.send(&FromServer::Clock { came, left: own_clock() })
+    let (came, wall) = (own_clock(), own_wall_clock());
+    control.send(&FromServer::Clock { came, left: own_clock(), wall })
 }
 
 /// Only such cells have been checked for what a server does for nobody.
