@@ -21,6 +21,8 @@ pub const PART: usize = 1 << 20;
 const LABEL: &[u8] = b"EXPORTER-crosswind-token";
 /// A peer that acknowledges nothing for so long is gone.
 const SILENCE: Duration = Duration::from_secs(15);
+/// What a read takes at least: the kernel waits for ever where it is told zero.
+const SHORTEST_READ: Duration = Duration::from_micros(1);
 
 trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
@@ -89,19 +91,23 @@ impl Control {
     pub fn receive_bytes(&mut self, limit: Duration) -> io::Result<Option<Vec<u8>>> {
         let until = Instant::now() + limit;
         let mut buffer = [0; 16 * 1024];
+        let mut has_read = false;
         loop {
             if let Some(bytes) = self.take_part()? {
                 return Ok(Some(bytes));
             }
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if left.is_zero() && has_read {
                 return Ok(None);
             }
-            self.socket.set_read_timeout(Some(left))?;
+            // Once even where no time is left: only a read says that the other end is gone.
+            has_read = true;
+            self.socket.set_read_timeout(Some(left.max(SHORTEST_READ)))?;
             match self.stream.read(&mut buffer) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(count) => self.inbox.extend_from_slice(&buffer[..count]),
-                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Ok(None),
+                // The limit is over. TimedOut is something else: the kernel has given the connection up.
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }
