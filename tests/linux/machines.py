@@ -62,12 +62,14 @@ class Machines:
         )
         assert done.returncode == 0, done.stderr
 
-    def start(self, name: str, *arguments: str, token: str | None = TOKEN) -> "subprocess.Popen[str]":
-        """Starts a command line of Crosswind on a machine."""
+    def start(
+        self, name: str, *arguments: str, token: str | None = TOKEN, cell: Path | None = None
+    ) -> "subprocess.Popen[str]":
+        """Starts a command line of Crosswind on a machine. Args: cell: another crosswind-cell."""
         process = subprocess.Popen(
             self.inside(name, sys.executable, "-m", "crosswind", *arguments),
             cwd=self.cwd,
-            env=_environment(token),
+            env={**_environment(token), **({} if cell is None else {"CROSSWIND_CELL": str(cell)})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -82,13 +84,13 @@ class Machines:
         out, err = process.communicate()
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
-    def serve(self, *arguments: str, token: str = TOKEN) -> "subprocess.Popen[str]":
+    def serve(self, *arguments: str, token: str = TOKEN, cell: Path | None = None) -> "subprocess.Popen[str]":
         """Starts a server on the server's machine, and returns when it listens."""
         path = self.cwd / "served-token"
         path.unlink(missing_ok=True)
         path.write_text(token, encoding="ascii")
         path.chmod(0o600)
-        process = self.start("server", "serve", "--json", "--token-file", str(path), *arguments, token=None)
+        process = self.start("server", "serve", "--json", "--token-file", str(path), *arguments, token=None, cell=cell)
         assert process.stdout is not None
         line = process.stdout.readline()
         assert '"listening"' in line, line + str(process.communicate())

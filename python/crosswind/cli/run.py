@@ -114,10 +114,10 @@ def command(
             "--resume takes no --fail-if", hint="judge the run when it is done: crosswind report DIR --fail-if ..."
         )
     asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
-    if to and (packets or capture or cpu_profile):
+    if to and (packets or cpu_profile):
         raise UsageError(
-            "--packets, --capture and --cpu-profile are of both hosts and the path between, of which --to has one host",
-            hint="leave them away; tcpdump on either machine records what it sends and receives",
+            "--packets is of an emulator, and --cpu-profile of both hosts: --to has neither",
+            hint="leave them away; --capture keeps what both ends sent and received",
         )
     if token_file is not None:
         use_token(token_file)
