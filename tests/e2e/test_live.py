@@ -83,6 +83,22 @@ def test_a_host_that_never_answers(live: Cli) -> None:
     assert end["lost"] == end["sent"] == end["loss"]["n"] > 0
 
 
+def test_a_report_is_written_at_the_end_also_of_a_host_that_never_answers(live: Cli, port: int, tmp_path: Path) -> None:
+    page = tmp_path / "pages" / "live.html"
+    watching = ("live", "127.0.0.1", "--interval", "20ms", "--duration", "300ms", "--html", str(page))
+    ended = live(*watching, "--tcp", str(port), "--fail-if", "median(rtt) > 1ns")
+    assert (ended.status, ended.err) == (3, f"wrote {page}\n")
+    text = page.read_text(encoding="utf-8")
+    assert "A threshold is not kept." in text
+    assert f"TCP connections to port {port}, from SYN to SYN-ACK" in text
+    assert "<h2>Reordering</h2>" not in text
+    started = live.start("live", "127.0.0.1", "--tcp", str(port), "--interval", "10ms", "--html", str(page))
+    assert started.stdout is not None
+    started.stdout.readline()
+    os.kill(started.pid, signal.SIGINT)
+    assert live.end(started).err == f"wrote {page}\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_with_its_summary(live: Cli, port: int, number: int) -> None:
     started = live.start("live", "127.0.0.1", "--tcp", str(port), "--interval", "10ms", "--window", "100ms")
@@ -136,11 +152,13 @@ def test_ctrl_c_ends_the_display(terminal: Terminal) -> None:
         (("--fail-if", "p95(rtt) > 1%"), "--fail-if 'p95(rtt) > 1%': '%' is no unit of it"),
         (("--tcp", "80", "--metrics", "9469"), "--metrics 9469 is no address"),
         (("--probes",), "--probes is an option of --json"),
+        (("--html", "/dev/null/page.html"), "--html /dev/null/page.html: cannot be written"),
+        (("--html", "-"), "--html -: standard output has the lines"),
         (("--family", "ipv6"), "there is no host 127.0.0.1 with ipv6: Address family for hostname not supported"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_sent(live: Cli, words: tuple[str, ...], said: str) -> None:
-    ended = live("live", "127.0.0.1", *words)
+    ended = live("live", "127.0.0.1", "--duration", "300ms", *words)
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.splitlines()[0] == f"error: {said}"
     assert ended.err.splitlines()[1].startswith("hint: ")

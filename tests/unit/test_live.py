@@ -1,57 +1,12 @@
 """`crosswind live` without I/O: probes, windows and events on virtual times."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 from crosswind.live.events import Event
 from crosswind.live.probes import Verdict
 from crosswind.live.summary import loss_of
-from crosswind.live.watch import News, Watch, WindowReport
-
-MS = 10**6
-
-
-class Host:
-    """A host that answers as it is told, and the watch of it, on a clock that is a number. Times are milliseconds."""
-
-    def __init__(self, *, interval: int = 100, timeout: int = 1000, window: int = 1000, outage: int = 3) -> None:
-        self.watch = Watch(
-            interval_ns=interval * MS, timeout_ns=timeout * MS, window_ns=window * MS, start_ns=0, outage=outage,
-            keeps_order=True,
-        )  # fmt: skip
-        self.now = 0
-        self.replies: list[tuple[int, int, int | None]] = []
-        self.news: list[News] = []
-
-    def run(self, until: int, rtts: dict[int, int | None], *, default: int | None = 20, ttl: int = 64) -> None:
-        """Sends and answers until a time. Args: rtts: by probe; None: no reply."""
-        for now in range(self.now, until):
-            self.now = now
-            sequence = self.watch.probes.poll_send(self.now * MS)
-            if sequence is not None:
-                rtt = rtts.get(sequence, default)
-                if rtt is not None:
-                    self.replies.append((self.now + rtt, sequence, ttl))
-            for reply in sorted(reply for reply in self.replies if reply[0] == self.now):
-                self.watch.probes.handle_reply(reply[1], reply[0] * MS, reply[2])
-            self.news += self.watch.handle_time(self.now * MS)
-        self.now = until
-
-    @property
-    def verdicts(self) -> list[tuple[int, float | None]]:
-        """(number, round trip in ms) in the order of sending."""
-        found = (each for each in self.news if isinstance(each, Verdict))
-        return [(each.sequence, None if each.rtt_ns is None else each.rtt_ns / MS) for each in found]
-
-    @property
-    def windows(self) -> list[WindowReport]:
-        return [each for each in self.news if isinstance(each, WindowReport)]
-
-    @property
-    def events(self) -> Iterator[tuple[str, float]]:
-        return ((each.kind, each.at_ns / MS) for each in self.news if isinstance(each, Event))
+from live_hosts import MS, Host
 
 
 def test_a_reply_within_the_timeout_is_an_answer_and_one_after_it_is_late() -> None:
@@ -189,7 +144,7 @@ def test_a_window_without_an_answer_has_no_round_trip() -> None:
     host = Host(timeout=100)
     host.run(2000, {}, default=None)
     summary = host.windows[0].summary
-    assert (summary.lost, summary.median, summary.jitter_ns, summary.variation_p95_ns) == (10, None, None, None)
+    assert (summary.lost, summary.median, summary.jitter_ns, summary.variation_p95) == (10, None, None, None)
     assert summary.loss is not None
     # Of 10 independent losses among 10: 0.025^(1/10).
     assert summary.loss.low == pytest.approx(0.025 ** (1 / 10))

@@ -9,12 +9,13 @@ from crosswind.live.drawing import histogram, sparkline
 from crosswind.live.expectations import Expectation, expectations_of
 from crosswind.live.lines import expectation_lines, goodput_text, share_text, window_text
 from crosswind.live.probes import Slice
-from crosswind.live.summary import loss_of, quantile_of_rtt, summary_of
+from crosswind.live.summary import loss_of, quantile_of_times, summary_of
 from crosswind.live.thresholds import judge, parse_threshold
 from crosswind.models.cubic import cubic
 from crosswind.models.mathis import mathis
 from crosswind.models.pftk import pftk_goodput
 from crosswind.stats import clopper_pearson
+from crosswind.stats.estimate import Array
 
 MS = 10**6
 MSS = 1448
@@ -25,7 +26,12 @@ def probes(n: int, *, lost: int = 0, rtt_ms: float = 20.0) -> Slice:
     rtt_ns = np.full(n, rtt_ms * MS)
     if lost:
         rtt_ns[np.arange(lost) * (n // lost)] = np.nan
-    return Slice(rtt_ns, n, 0, 0, 0)
+    return part_of(rtt_ns)
+
+
+def part_of(rtt_ns: Array) -> Slice:
+    """Probes with these round trips, of which none came out of order."""
+    return Slice(rtt_ns, rtt_ns.size, 0, 0, np.zeros(rtt_ns.size, dtype=np.bool_))
 
 
 def by_model(part: Slice, rate_bps: int | None = None, family: str = "ipv4") -> dict[str, Expectation]:
@@ -79,7 +85,7 @@ def test_loss_beyond_a_models_range_is_said() -> None:
 
 
 def test_without_an_answer_nothing_is_expected() -> None:
-    nobody = Slice(np.full(5, np.nan), 5, 0, 0, 0)
+    nobody = part_of(np.full(5, np.nan))
     assert expectations_of(nobody, family="ipv4") == []
     assert list(expectation_lines([])) == []
 
@@ -124,7 +130,7 @@ def test_the_intervals_of_quantiles_need_6_and_400_answers() -> None:
     for q, needed in ((0.5, 6), (0.95, 400)):
         for n, is_whole in ((needed - 1, False), (needed, True)):
             # In an order that makes blocks alike: 151 is prime.
-            found = quantile_of_rtt(np.arange(n, dtype=np.float64) * 151 % n, q)
+            found = quantile_of_times(np.arange(n, dtype=np.float64) * 151 % n, q)
             assert found is not None
             assert (found.low is not None and found.high is not None) is is_whole, (q, n)
 
@@ -139,10 +145,10 @@ def test_a_window_is_one_line() -> None:
 
 
 def test_bars_are_as_high_as_the_longest_round_trip_of_their_probes() -> None:
-    part = Slice(np.array([10.0, 20, 80, 10, np.nan, 45]), 6, 0, 0, 0)
+    part = part_of(np.array([10.0, 20, 80, 10, np.nan, 45]))
     assert sparkline(part, probes_a_column=1) == "▁▂█▁×▅"
     assert sparkline(part, probes_a_column=2) == "▂█×"
-    assert sparkline(Slice(np.array([np.nan, np.nan]), 2, 0, 0, 0), probes_a_column=1) == "××"
+    assert sparkline(part_of(np.array([np.nan, np.nan])), probes_a_column=1) == "××"
 
 
 def test_a_histogram_has_every_round_trip_in_one_row() -> None:
@@ -164,7 +170,7 @@ def test_intervals_of_loss_hold_where_it_comes_in_bursts() -> None:
         for number, chance in enumerate(drawn):
             lost[number] = is_lost
             is_lost = chance >= ends if is_lost else chance < begins
-        found = loss_of(Slice(np.where(lost, np.nan, 20.0 * MS), 400, 0, 0, 0))
+        found = loss_of(part_of(np.where(lost, np.nan, 20.0 * MS)))
         assert found is not None
         assert found.low is not None
         assert found.high is not None

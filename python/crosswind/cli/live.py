@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from crosswind.live.probe import Probe
     from crosswind.live.session import Session
     from crosswind.live.targets import Target
+    from crosswind.live.thresholds import Judged
     from crosswind.live.views import Subject, View
     from crosswind.live.watch import Watch
 
@@ -69,6 +71,9 @@ def _duration(name: str, default: str | None, text: str) -> Callable[[Any], Any]
 @click.option("--metrics", metavar="[HOST]:PORT", help="Serve Prometheus metrics there, as :9469.")
 @click.option("--fail-if", "fail_if", multiple=True, metavar="THRESHOLD", help='As "loss > 1%"; repeatable.')
 @require_answer_option
+@click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="At the end, write a report there."
+)
 def command(
     *,
     host: str,
@@ -85,6 +90,7 @@ def command(
     metrics: str | None,
     fail_if: tuple[str, ...],
     require_answer: bool,
+    html: Path | None,
 ) -> int:
     """Watch a host: loss, round-trip time, jitter, reordering, outages, and what TCP can get there.
 
@@ -103,6 +109,8 @@ def command(
     from crosswind.live.watch import Watch
 
     thresholds = [parse_threshold(text) for text in fail_if]
+    if html is not None:
+        _check_writable(html)
     target = find_target(host, family=family)
     with ExitStack() as opened:
         probe = _probe(target, tcp)
@@ -114,13 +122,16 @@ def command(
         )  # fmt: skip
         end_ns = None if duration is None else start_ns + duration
         session = Session(watch, probe, clock=time.monotonic_ns, end_ns=end_ns)
-        subject = Subject(target, probe.name, interval, rate)
+        subject = Subject(target, probe.name, probe.description, interval, rate)
+        report = None if html is None else _Report(html, watch, subject, session)
         view: View = JsonLines(watch, subject, with_probes=with_probes) if as_json else _view(watch, subject)
         if metrics is not None:
             opened.enter_context(_served(session, subject, metrics))
         ended_ns = view.run(session)
     judged = judge(thresholds, watch.probes.between(0, watch.probes.sent))
     view.end(ended_ns, judged)
+    if report is not None:
+        report.write(judged, ended_ns)
     verdicts = [each.verdict for each in judged]
     status = status_of(verdicts, require_answer=require_answer, valid=watch.has_answered)
     if status == 1:
@@ -190,6 +201,37 @@ def _served(session: "Session", subject: "Subject", address: str) -> AbstractCon
     metrics = Metrics(subject.target.name, subject.probe)
     session.inform(metrics.handle_news)
     return metrics.served(served_at)
+
+
+class _Report:
+    """The page at the end of a session."""
+
+    def __init__(self, path: Path, watch: "Watch", subject: "Subject", session: "Session") -> None:
+        from crosswind.live.report.history import History
+        from crosswind.live.report.surroundings import origin_now
+
+        self._path, self._watch, self._subject = path, watch, subject
+        self._origin, self._history = origin_now(), History()
+        session.inform(self._history.handle_news)
+
+    def write(self, judged: "list[Judged]", ended_ns: int) -> None:
+        """Raises: DiskError."""
+        # Drawing takes more than a second to import.
+        from crosswind.live.report.account import Account
+        from crosswind.live.report.page import write_page
+
+        time_ns = ended_ns - self._watch.start_ns
+        write_page(Account(self._watch, self._subject, self._history, judged, time_ns, self._origin), self._path)
+        click.echo(f"wrote {self._path}", err=True)
+
+
+def _check_writable(path: Path) -> None:
+    """Raises: UsageError before anything is sent: hours of probes should not end with a file that cannot be written."""
+    if path == Path("-"):
+        raise UsageError("--html -: standard output has the lines", hint="give the name of a file")
+    place = next(each for each in (path, *path.resolve().parents) if each.exists())
+    if not os.access(place, os.W_OK) or (place != path and not place.is_dir()):
+        raise UsageError(f"--html {path}: cannot be written", hint="name a file in a directory that you may write")
 
 
 def _no_answer(target: "Target", probe: "Probe") -> CrosswindError:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.live.probes import Slice
-from crosswind.live.summary import estimate_as_dict, loss_of, quantile_of_rtt
+from crosswind.live.summary import estimate_as_dict, loss_of, quantile_of_times
 from crosswind.models.bbr import bbr
 from crosswind.models.cubic import cubic
 from crosswind.models.mathis import mathis
@@ -76,7 +76,7 @@ def expectations_of(part: Slice, *, family: str, rate_bps: int | None = None) ->
     Args: family: "ipv4" or "ipv6". rate_bps: of the slowest link; None where it is not known.
     """
     loss = loss_of(part, level=_LEVEL_OF_EACH)
-    rtt = quantile_of_rtt(part.answered, 0.5, level=_LEVEL_OF_EACH)
+    rtt = quantile_of_times(part.answered, 0.5, level=_LEVEL_OF_EACH)
     if loss is None or rtt is None or rtt.value is None:
         return []
     mss = _MTU_BYTES - _HEADERS_BYTES[family]

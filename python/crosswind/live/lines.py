@@ -66,8 +66,8 @@ def variation_texts(summary: Summary) -> Iterator[str]:
     """Jitter, delay variation, and what came out of order."""
     if summary.jitter_ns is not None:
         jitter = f"jitter {quantity(summary.jitter_ns, 'ns')} (RFC 3550)"
-        if summary.variation_p95_ns is not None:
-            jitter += f", delay variation p95 {quantity(summary.variation_p95_ns, 'ns')} (RFC 3393)"
+        if summary.variation_p95 is not None:
+            jitter += f", delay variation p95 {quantity(summary.variation_p95.value, 'ns')} (RFC 3393)"
         yield jitter
     if summary.reordered is not None:
         yield f"{count(summary.reordered)} reordered, {count_of(summary.duplicates or 0, 'duplicate')}"
@@ -95,7 +95,9 @@ def goodput_text(goodput: Estimate) -> str:
         known = [each for each in (goodput.value, goodput.low) if each is not None]
         scale, unit = scale_of(known[:1], goodput.unit)
     texts = {
-        name: f"{getattr(goodput, name) / scale:.3g}" for name in ("value", "low", "high") if _is_known(goodput, name)
+        name: _three_digits(getattr(goodput, name) / scale)
+        for name in ("value", "low", "high")
+        if _is_known(goodput, name)
     }
     if not texts:
         return f"{NOTHING} ({goodput.reason})" if goodput.reason else NOTHING
@@ -104,6 +106,11 @@ def goodput_text(goodput: Estimate) -> str:
     if "low" in texts and "high" in texts:
         return f"{texts['value']} [{texts['low']}, {texts['high']}] {unit}"
     return f"{texts['value']} {unit} ({_bound(texts) if len(texts) > 1 else 'no interval'})"
+
+
+def _three_digits(value: float) -> str:
+    text = f"{value:.3g}"
+    return number(value) if "e" in text else text
 
 
 def _is_known(estimate: Estimate, name: str) -> bool:

@@ -18,11 +18,13 @@ class Probe(Protocol):
     """A kind of probes, opened towards one host.
 
     Attributes:
-        name: "icmp", "tcp:443". keeps_order: whether reordering and duplicates can be seen. refusal: what network or
-            kernel last said of a probe that cannot arrive ("No route to host"); None where nobody said anything.
+        name: "icmp", "tcp:443". description: what is sent, and what measures the time. keeps_order: whether reordering
+            and duplicates can be seen. refusal: what network or kernel last said of a probe that cannot arrive ("No
+            route to host"); None where nobody said anything.
     """
 
     name: str
+    description: str
     keeps_order: bool
     refusal: str | None
 

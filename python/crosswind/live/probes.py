@@ -10,8 +10,11 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from crosswind.stats.estimate import Array
+
+Flags = npt.NDArray[np.bool_]
 
 LOST = -1
 PENDING = -2
@@ -37,15 +40,15 @@ class Slice:
 
     Attributes:
         rtt_ns: float64, shape (decided,): round-trip times; NaN where the probe was lost. sent: all probes, those
-            without a verdict included. late, duplicates: replies after the timeout, and second ones. reordered:
-            replies that came after one with a higher number (RFC 4737).
+            without a verdict included. late, duplicates: replies after the timeout, and second ones. is_reordered:
+            bool, shape (decided,): whether the reply came after one with a higher number (RFC 4737).
     """
 
     rtt_ns: Array
     sent: int
     late: int
     duplicates: int
-    reordered: int
+    is_reordered: Flags
 
     @property
     def answered(self) -> Array:
@@ -56,6 +59,11 @@ class Slice:
     def lost(self) -> int:
         """Probes without an answer within the timeout."""
         return int(np.isnan(self.rtt_ns).sum())
+
+    @property
+    def reordered(self) -> int:
+        """Replies that came out of order."""
+        return int(self.is_reordered.sum())
 
     @property
     def delay_variation(self) -> Array:
@@ -181,10 +189,16 @@ class Probes:
     def between(self, first: int, last: int) -> Slice:
         """What became of some probes so far. Those without a verdict are only counted as sent."""
         rtt_ns = np.array(self._rtt_ns[first:last], dtype=np.float64)
-        rtt_ns = rtt_ns[rtt_ns != PENDING]
+        is_decided = rtt_ns != PENDING
+        rtt_ns = rtt_ns[is_decided]
         rtt_ns[rtt_ns == LOST] = np.nan
-        marks = (self._late, self._duplicates, self._reordered)
-        return Slice(rtt_ns, min(last, self.sent) - first, *(sum(each[first:last]) for each in marks))
+        is_reordered = np.frombuffer(bytes(self._reordered[first:last]), dtype=np.bool_)[is_decided]
+        late, duplicates = (sum(marks[first:last]) for marks in (self._late, self._duplicates))
+        return Slice(rtt_ns, min(last, self.sent) - first, late, duplicates, is_reordered)
+
+    def sent_between(self, first: int, last: int) -> npt.NDArray[np.int64]:
+        """When each of some probes was sent, ns, shape (last - first,)."""
+        return np.array(self._sent_ns[first:last], dtype=np.int64)
 
     def _forget_decided(self) -> None:
         while self._waiting and self._rtt_ns[self._waiting[0]] != PENDING:

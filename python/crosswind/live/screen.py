@@ -195,7 +195,7 @@ def _column(summary: Summary | None) -> dict[str, str]:
         "minimum": summary.smallest_ns,
         "maximum": summary.largest_ns,
         "jitter": summary.jitter_ns,
-        "variation": summary.variation_p95_ns,
+        "variation": None if summary.variation_p95 is None else summary.variation_p95.value,
     }
     counts = {"reordered": summary.reordered, "duplicates": summary.duplicates}
     column |= {name: quantity(value, "ns") for name, value in times.items() if value is not None}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from crosswind.live.probes import Slice
+from crosswind.live.probes import Flags, Slice
 from crosswind.stats.design import TAIL_VALUES, quantile_name
 from crosswind.stats.estimate import Array, Estimate
 from crosswind.stats.quantile import quantile_interval, quantile_size
@@ -31,8 +31,9 @@ class Summary:
         sent, lost, answered, late: probes. duplicates, reordered: replies; None where they cannot be seen.
         loss: share of lost ones among those with a verdict; None where there is none. median, p95: of the round-trip
             time; None without an answer. smallest, largest: the extremes.
-        jitter_ns: RFC 3550's interarrival jitter at the end. variation_p95_ns: 95 % of RFC 3393's delay variations are
-            at most this large in size; None without two answers in a row.
+        jitter_ns: RFC 3550's interarrival jitter at the end, a moving mean, which has no interval. variation_p95: 95 %
+            of RFC 3393's delay variations are at most this large in size; None without two answers in a row.
+        reordering: share of reordered replies among the answered probes; None where it cannot be seen.
     """
 
     sent: int
@@ -47,18 +48,21 @@ class Summary:
     smallest_ns: float | None
     largest_ns: float | None
     jitter_ns: float | None
-    variation_p95_ns: float | None
+    variation_p95: Estimate | None
+    reordering: Estimate | None
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""
         plain = {key: value for key, value in vars(self).items() if not isinstance(value, Estimate)}
-        return plain | {key: estimate_as_dict(getattr(self, key)) for key in ("loss", "median", "p95")}
+        return plain | {key: estimate_as_dict(getattr(self, key)) for key in _ESTIMATES}
+
+
+_ESTIMATES = ("loss", "median", "p95", "variation_p95", "reordering")
 
 
 def summary_of(part: Slice, *, jitter_ns: float, keeps_order: bool) -> Summary:
     """What is said of a part of the probes."""
     answered = part.answered
-    variation = np.abs(part.delay_variation)
     return Summary(
         sent=part.sent,
         lost=part.lost,
@@ -67,30 +71,26 @@ def summary_of(part: Slice, *, jitter_ns: float, keeps_order: bool) -> Summary:
         duplicates=part.duplicates if keeps_order else None,
         reordered=part.reordered if keeps_order else None,
         loss=loss_of(part),
-        median=quantile_of_rtt(answered, 0.5),
-        p95=quantile_of_rtt(answered, 0.95),
+        median=quantile_of_times(answered, 0.5),
+        p95=quantile_of_times(answered, 0.95),
         smallest_ns=float(answered.min()) if answered.size else None,
         largest_ns=float(answered.max()) if answered.size else None,
         jitter_ns=jitter_ns if answered.size > 1 else None,
-        variation_p95_ns=float(np.quantile(variation, 0.95)) if variation.size else None,
+        variation_p95=quantile_of_times(np.abs(part.delay_variation), 0.95),
+        reordering=_share_of(part.is_reordered[~np.isnan(part.rtt_ns)]) if keeps_order else None,
     )
 
 
 def loss_of(part: Slice, *, level: float = 0.95) -> Estimate | None:
     """The share of lost probes; None where no probe has a verdict."""
-    n = part.rtt_ns.size
-    if not n:
-        return None
-    lost, member = np.isnan(part.rtt_ns).astype(np.float64), _members(n)
-    share = Share.of(np.bincount(member, weights=lost), np.bincount(member))
-    return _of_probes(share_interval(share, level=level), "an interval of a share", 3)
+    return _share_of(np.isnan(part.rtt_ns), level=level)
 
 
-def quantile_of_rtt(answered: Array, q: float, *, level: float = 0.95) -> Estimate | None:
-    """A quantile of the round-trip time, ns; None without an answer. Args: answered: shape (n,), as they were sent."""
-    if not answered.size:
+def quantile_of_times(times: Array, q: float, *, level: float = 0.95) -> Estimate | None:
+    """A quantile of times, ns; None without any. Args: times: shape (n,), in the order in which probes were sent."""
+    if not times.size:
         return None
-    units = Units.of(answered, _members(answered.size))
+    units = Units.of(times, _members(times.size))
     needed = quantile_size(q, level=level)
     if needed >= FEWEST_FOR_BLOCKS or units.count < units.n:
         needed = math.ceil(TAIL_VALUES / min(q, 1 - q))
@@ -104,6 +104,15 @@ def estimate_as_dict(estimate: Estimate | None) -> dict[str, Any] | None:
         return None
     names = ("value", "low", "high", "n", "level", "method", "reason")
     return {name: getattr(estimate, name) for name in names}
+
+
+def _share_of(flags: Flags, *, level: float = 0.95) -> Estimate | None:
+    """The share of probes that have a flag. Args: flags: shape (n,), in the order in which probes were sent."""
+    if not flags.size:
+        return None
+    member = _members(flags.size)
+    share = Share.of(np.bincount(member, weights=flags.astype(np.float64)), np.bincount(member))
+    return _of_probes(share_interval(share, level=level), "an interval of a share", 3)
 
 
 def _members(n: int) -> Integers:

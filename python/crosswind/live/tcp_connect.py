@@ -32,6 +32,7 @@ class TcpProbe:
 
     def __init__(self, target: Target, port: int, clock: Callable[[], int]) -> None:
         self.name = f"tcp:{port}"
+        self.description = f"TCP connections to port {port}, from SYN to SYN-ACK as the kernel measures it"
         self.refusal: str | None = None
         self._target, self._clock = target, clock
         self._address = (target.number, port, *target.address[2:])

@@ -13,7 +13,7 @@ from crosswind.analysis.result import Interval, ThresholdCell, ThresholdVerdict
 from crosswind.analysis.thresholds import VERDICTS
 from crosswind.errors import UsageError
 from crosswind.live.probes import Slice
-from crosswind.live.summary import loss_of, quantile_of_rtt
+from crosswind.live.summary import loss_of, quantile_of_times
 from crosswind.quantities import SHARE, TIME, Unit
 from crosswind.report.text import thresholds as words
 from crosswind.report.text.format import count
@@ -112,7 +112,7 @@ def _value(threshold: Threshold, part: Slice, level: float) -> Interval:
     if threshold.q is None:
         found = loss_of(part, level=level)
     else:
-        found = quantile_of_rtt(part.answered, threshold.q, level=level)
+        found = quantile_of_times(part.answered, threshold.q, level=level)
     return Interval.of(found or refused("there was no answer", n=0, level=level, unit=threshold.unit.name))
 
 

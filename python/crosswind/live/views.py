@@ -17,10 +17,15 @@ from crosswind.units import format_duration
 
 @dataclass(frozen=True)
 class Subject:
-    """What is watched, and how. probe: its name, "icmp". rate_bps: of the slowest link, None where nobody said."""
+    """What is watched, and how.
+
+    Attributes: probe, description: name ("icmp") and description of the probe. rate_bps: of the slowest link; None
+        where nobody said.
+    """
 
     target: Target
     probe: str
+    description: str
     interval_ns: int
     rate_bps: int | None
 

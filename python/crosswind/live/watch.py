@@ -68,22 +68,22 @@ class Watch:
 
     def current(self) -> Summary:
         """The window that is going on."""
-        return self._summary(self.windows.first, self.probes.sent)
+        return self.summary(self.windows.first, self.probes.sent, jitter_ns=self.probes.jitter_ns)
 
     def total(self) -> Summary:
         """All probes so far."""
-        return self._summary(0, self.probes.sent)
+        return self.summary(0, self.probes.sent, jitter_ns=self.probes.jitter_ns)
+
+    def summary(self, first: int, last: int, *, jitter_ns: float) -> Summary:
+        """Some probes, `last` excluded. Args: jitter_ns: as it was at their end."""
+        return summary_of(self.probes.between(first, last), jitter_ns=jitter_ns, keeps_order=self.keeps_order)
 
     def _of_window(self, window: Window | None) -> Iterator[News]:
         if window is None:
             return
-        summary = self._summary(window.first, window.last)
+        summary = self.summary(window.first, window.last, jitter_ns=self.probes.jitter_ns)
         yield WindowReport(window, summary)
         if summary.median is not None:
             step = self._steps.handle_median(summary.median, window.start_ns)
             if step is not None:
                 yield step
-
-    def _summary(self, first: int, last: int) -> Summary:
-        part = self.probes.between(first, last)
-        return summary_of(part, jitter_ns=self.probes.jitter_ns, keeps_order=self.keeps_order)

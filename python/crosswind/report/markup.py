@@ -3,7 +3,7 @@
 import html
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.analysis.result import Answer, Result, ThresholdVerdict
 from crosswind.report.charts.answers import answer_chart
@@ -21,7 +21,8 @@ from crosswind.report.text.thresholds import threshold_sentences
 _SCROLLING_ROWS = 30  # a longer table scrolls in its place
 _OPEN_PANELS = 4  # panels of a kind that are shown at once; the rest is folded away
 _OF_MACHINE = ("sysctls.", "machine.congestion_control")
-_MACHINE_TITLE = "Network settings of the machine itself: the hosts of a cell have their own, named above"
+_MACHINE_TITLE = "Network settings of the machine itself"
+_OF_HOSTS = f"{_MACHINE_TITLE}: the hosts of a cell have their own, named above"
 _LONG_NAME = 24  # characters of a name that may be broken into lines
 _LIMITS = re.compile(r" (\[[^\]]*\]|\([^)]*\))( \S+| percentage points)?$")
 """What stands behind a number: its interval, or what there is in its place, and their unit."""
@@ -46,7 +47,7 @@ class Markup:
         said_above = found.trust is Trust.DOUBTFUL and not result.complete
         lines = [*sentences(result), *([] if said_above else map(sentence, result.warnings))]
         answers = "".join(_answer(answer) for answer in answered(result))
-        limits = "".join(_threshold(*said) for said in threshold_sentences(result.thresholds))
+        limits = "".join(threshold_html(*said) for said in threshold_sentences(result.thresholds))
         return self.header(
             result.title,
             f"Crosswind study {result.study}",
@@ -92,12 +93,8 @@ class Markup:
 
     def provenance(self, result: Result) -> str:
         """Where the numbers come from, and the study as it was run."""
-        flat = _flat(result.provenance)
-        of_machine = [pair for pair in flat if pair[0].startswith(_OF_MACHINE)]
-        pairs = terms_html(pair for pair in flat if pair not in of_machine)
         design = escaped(json.dumps(result.design, indent=2, ensure_ascii=False, default=str))
-        kernel = _fold(_MACHINE_TITLE, terms_html(of_machine)) if of_machine else ""
-        return _section("Provenance", f"{pairs}{kernel}{_fold('The study', f'<pre>{design}</pre>')}")
+        return provenance_html(result.provenance, _OF_HOSTS, more=_fold("The study", f"<pre>{design}</pre>"))
 
     def _panels(self, panels: Panels, *, has_table: bool) -> str:
         """The first panels, the rest folded away, and how many there are that are not drawn."""
@@ -125,7 +122,16 @@ class Markup:
         return f'<div class="charts">{"".join(figures)}</div>' if figures else ""
 
 
-def _threshold(found: ThresholdVerdict, sentence: str) -> str:
+def provenance_html(known: Mapping[str, object], machine_title: str = _MACHINE_TITLE, *, more: str = "") -> str:
+    """The section that says where numbers come from, with the machine's settings folded away. Args: more: HTML."""
+    flat = _flat(dict(known))
+    of_machine = [pair for pair in flat if pair[0].startswith(_OF_MACHINE)]
+    pairs = terms_html(pair for pair in flat if pair not in of_machine)
+    kernel = _fold(machine_title, terms_html(of_machine)) if of_machine else ""
+    return _section("Provenance", f"{pairs}{kernel}{more}")
+
+
+def threshold_html(found: ThresholdVerdict, sentence: str) -> str:
     """What became of a threshold."""
     trust = {"pass": Trust.GOOD, "fail": Trust.BAD, "cannot tell": Trust.DOUBTFUL}[found]
     return f'<div class="banner {trust.value}">{escaped(sentence)}</div>\n'

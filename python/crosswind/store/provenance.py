@@ -51,21 +51,33 @@ def provenance(
         used; what cannot be read is null.
     """
     meanings = {name.strip("{}"): _without_home(path) for name, path in (programs or {}).items()}
+    known = surroundings(command=command, started=started, binary=binary)
     return {
-        "command": [_without_home(word) for word in command],
+        "command": known.pop("command"),
         "seed": seed,
-        "started": started,
-        "versions": _versions(binary),
-        "machine": _machine(),
-        "sysctls": {name.replace("/", "."): _first_line(Path("/proc/sys") / name) for name in _SYSCTLS},
+        **known,
         **({"programs": meanings} if meanings else {}),
     }
 
 
-def _versions(binary: Path) -> dict[str, str | None]:
+def surroundings(*, command: Sequence[str], started: str, binary: Path | None = None) -> dict[str, Any]:
+    """What is recorded of what measures without a plan: as `provenance`, without a seed.
+
+    Args: binary: of crosswind-cell; None where it is not used.
+    """
+    return {
+        "command": [_without_home(word) for word in command],
+        "started": started,
+        "versions": _versions(binary),
+        "machine": _machine(),
+        "sysctls": {name.replace("/", "."): _first_line(Path("/proc/sys") / name) for name in _SYSCTLS},
+    }
+
+
+def _versions(binary: Path | None) -> dict[str, str | None]:
     return {
         "crosswind": crosswind.__version__,
-        "crosswind_cell": cell_version(binary),
+        **({"crosswind_cell": cell_version(binary)} if binary else {}),
         "python": platform.python_version(),
         **{name: _package_version(name) for name in _PACKAGES},
     }

@@ -1,0 +1,64 @@
+"""What a page is made from: the session as it ended, and the conditions under which it was."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from crosswind.live.expectations import Expectation
+from crosswind.live.probes import Slice
+from crosswind.live.report.history import History, Outage, Period, outages_of, periods_of
+from crosswind.live.summary import Summary
+from crosswind.live.thresholds import Judged
+from crosswind.live.views import Subject, expectations
+from crosswind.live.watch import Watch
+
+
+@dataclass(frozen=True)
+class Account:
+    """A session that is over.
+
+    Attributes:
+        time_ns: how long it lasted. origin: where its numbers come from, as `surroundings` has it.
+    """
+
+    watch: Watch
+    subject: Subject
+    history: History
+    judged: list[Judged]
+    time_ns: int
+    origin: Mapping[str, Any]
+
+    @cached_property
+    def total(self) -> Summary:
+        """All probes."""
+        return self.watch.total()
+
+    @cached_property
+    def part(self) -> Slice:
+        """What became of all probes."""
+        return self.watch.probes.between(0, self.watch.probes.sent)
+
+    @cached_property
+    def expectations(self) -> list[Expectation]:
+        """What TCP can get."""
+        return expectations(self.watch, self.subject)
+
+    @property
+    def periods(self) -> list[Period]:
+        """Its windows, or several together."""
+        return self._periods[0]
+
+    @property
+    def windows_together(self) -> int:
+        """How many windows a period is."""
+        return self._periods[1]
+
+    @cached_property
+    def outages(self) -> list[Outage]:
+        """Its outages."""
+        return outages_of(self.history, self.watch)
+
+    @cached_property
+    def _periods(self) -> tuple[list[Period], int]:
+        return periods_of(self.history, self.watch)

@@ -1,0 +1,74 @@
+"""What a page says of the time: its windows and its events, as they came."""
+
+from dataclasses import dataclass, field
+
+from crosswind.live.events import Event
+from crosswind.live.summary import Summary
+from crosswind.live.watch import News, Watch, WindowReport
+
+MOST_PERIODS = 120
+"""That a chart shows side by side."""
+
+
+@dataclass
+class History:
+    """Collects the windows and events of a session."""
+
+    windows: list[WindowReport] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    def handle_news(self, news: News) -> None:
+        """Keeps what is no single probe."""
+        if isinstance(news, WindowReport):
+            self.windows.append(news)
+        elif isinstance(news, Event):
+            self.events.append(news)
+
+
+@dataclass(frozen=True)
+class Period:
+    """A window, or several in a row. start_ns, end_ns: since the start of the session."""
+
+    start_ns: int
+    end_ns: int
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class Outage:
+    """An outage. Times since the start of the session; end_ns: None where it had not ended."""
+
+    start_ns: int
+    end_ns: int | None
+
+
+def periods_of(history: History, watch: Watch) -> tuple[list[Period], int]:
+    """The windows of a session; of more than MOST_PERIODS, as many in a row are taken together as it takes.
+
+    Returns: (periods, windows in each but the last).
+    """
+    windows, together = history.windows, -(-len(history.windows) // MOST_PERIODS) or 1
+    groups = [windows[at : at + together] for at in range(0, len(windows), together)]
+    return [_period(group, watch) for group in groups], together
+
+
+def outages_of(history: History, watch: Watch) -> list[Outage]:
+    """The outages, one after another."""
+    found: list[Outage] = []
+    for event in history.events:
+        at_ns = event.at_ns - watch.start_ns
+        if event.kind == "outage begins":
+            found.append(Outage(at_ns, None))
+        elif event.kind == "outage ends" and found:
+            found[-1] = Outage(found[-1].start_ns, at_ns)
+    return found
+
+
+def _period(group: list[WindowReport], watch: Watch) -> Period:
+    first, last = group[0], group[-1]
+    # The jitter is that at the end of the period, which the last window has.
+    jitter_ns = last.summary.jitter_ns or 0.0
+    summary = first.summary
+    if len(group) > 1:
+        summary = watch.summary(first.window.first, last.window.last, jitter_ns=jitter_ns)
+    return Period(first.window.start_ns - watch.start_ns, last.window.end_ns - watch.start_ns, summary)

@@ -1,0 +1,117 @@
+"""The page: whether all was well, what was seen, under which conditions, and the charts and tables in order."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from crosswind.live.expectations import Expectation
+from crosswind.live.lines import goodput_text, loss_text, rtt_text, variation_texts
+from crosswind.live.report.account import Account
+from crosswind.live.report.conditions import condition_terms
+from crosswind.live.report.distribution import distribution_charts
+from crosswind.live.report.over_time import loss_over_time, reordering_over_time, rtt_over_time, variation_over_time
+from crosswind.live.report.tables import (
+    events_table,
+    expectation_tables,
+    numbers_table,
+    thresholds_table,
+    windows_table,
+)
+from crosswind.report.charts.panels import Panels
+from crosswind.report.files import write_text
+from crosswind.report.html import document
+from crosswind.report.markup import Markup, provenance_html, terms_html, threshold_html
+from crosswind.report.page import Section
+from crosswind.report.text.format import count, count_of
+from crosswind.report.text.headline import Trust
+
+_JITTER = (
+    "Delay variation is the difference between the round trips of a probe and the one before (RFC 3393), jitter a "
+    "moving mean of its size at the end of the window (RFC 3550), which has no interval."
+)
+
+
+def write_page(account: Account, path: Path) -> None:
+    """Write the page whole or not at all. Raises: DiskError."""
+    write_text(path, render(account))
+
+
+def render(account: Account) -> str:
+    """The page as one HTML document, which opens offline."""
+    page, subject = Markup(), account.subject
+    title = f"{subject.target.name}: loss and round-trip time"
+    thresholds = "".join(threshold_html(judged.verdict, judged.sentence) for judged in account.judged)
+    head = page.header(
+        title, f"Crosswind live, {subject.probe}, {account.time_ns / 1e9:.1f} s", _verdict(account),
+        list(_lines(account)), first=thresholds,
+    )  # fmt: skip
+    parts = [
+        head,
+        f'<div class="conditions">{terms_html(condition_terms(account))}</div>',
+        *(page.section(section) for section in _sections(account)),
+        provenance_html(account.origin),
+    ]
+    return document(title, parts, page)
+
+
+def _verdict(account: Account) -> tuple[Trust, str]:
+    """What came of the session, worst first."""
+    verdicts = {judged.verdict for judged in account.judged}
+    total = account.total
+    if not total.answered:
+        return Trust.BAD, f"{account.subject.target} never answered {count_of(total.sent, 'probe')}."
+    if "fail" in verdicts:
+        return Trust.BAD, "A threshold is not kept."
+    if account.outages:
+        return Trust.DOUBTFUL, f"There {_were(len(account.outages), 'outage')}."
+    if total.loss is None or total.loss.low is None:
+        return Trust.DOUBTFUL, f"{count_of(total.sent, 'probe')} are too few for intervals."
+    if "cannot tell" in verdicts:
+        return Trust.DOUBTFUL, "Of a threshold it cannot be told whether it is kept."
+    kept = "Every threshold is kept, and there" if verdicts else "There"
+    return Trust.GOOD, f"{kept} was no outage."
+
+
+def _were(number_of: int, noun: str) -> str:
+    return f"{'was' if number_of == 1 else 'were'} {count_of(number_of, noun)}"
+
+
+def _lines(account: Account) -> Iterator[str]:
+    """What was seen, in sentences."""
+    total = account.total
+    yield f"{count_of(total.sent, 'probe')}; {loss_text(total)} (95 % interval)."
+    for text in (rtt_text(total), *variation_texts(total)):
+        yield f"{text[0].upper()}{text[1:]}."
+    models = [_expected(each) for each in account.expectations]
+    if models:
+        yield f"One long TCP flow is expected to get {'; '.join(models)}."
+
+
+def _expected(each: Expectation) -> str:
+    """What a model expects, in a few words."""
+    of = " of the link's rate" if each.goodput.unit == "1" else ""
+    return f"{goodput_text(each.goodput)}{of} by {each.model.title.partition(',')[0]}"
+
+
+def _sections(account: Account) -> Iterator[Section]:
+    yield Section("Loss", [Panels([loss_over_time(account)], 1)])
+    rtt = rtt_over_time(account)
+    if rtt is not None:
+        charts = distribution_charts(account)
+        yield Section("Round-trip time", [Panels([rtt], 1), Panels(charts, len(charts))])
+    variation = variation_over_time(account)
+    if variation is not None:
+        yield Section("Delay variation and jitter", [Panels([variation], 1)], caption=_JITTER)
+    if account.total.reordering is not None:
+        yield Section("Reordering", [Panels([reordering_over_time(account)], 1)], caption=_reordered(account))
+    for table in filter(None, (events_table(account), thresholds_table(account))):
+        yield Section(table.title, tables=[table])
+    for table in expectation_tables(account):
+        yield Section(table.title, tables=[table])
+    table = numbers_table(account)
+    yield Section(table.title, tables=[table, windows_table(account)])
+
+
+def _reordered(account: Account) -> str:
+    total = account.total
+    counted = f"{count(total.reordered or 0)} of {count(total.answered)}"
+    return f"A reply is out of order when it comes after the reply to a later probe (RFC 4737): {counted}."

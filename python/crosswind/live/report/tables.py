@@ -1,0 +1,155 @@
+"""The tables of a page: every number with its interval, its n and how the interval was made."""
+
+from collections.abc import Iterator
+
+from crosswind.analysis.result import Interval
+from crosswind.live.expectations import COMMON_ASSUMPTION
+from crosswind.live.lines import estimate_text, goodput_text
+from crosswind.live.report.account import Account
+from crosswind.live.report.history import Period
+from crosswind.live.summary import Summary
+from crosswind.report.tables.table import Shown, Table, grouped, names, numbers, sentences
+from crosswind.report.text.format import NOTHING, count, interval, number, scale_of
+from crosswind.report.text.thresholds import VERDICTS, value_text
+from crosswind.stats.estimate import Estimate
+
+_MOST_EVENTS = 1000
+_BLOCKS = (
+    "Neighbouring probes are not independent. From 40 on they are divided into 10 blocks, from 400 on into 20, one "
+    "after another, and an interval rests on how these differ: they are what a method calls repetitions."
+)
+
+
+def numbers_table(account: Account) -> Table:
+    """The whole time: each number with its interval, n and method."""
+    rows = list(_numbers(account.total))
+    reasons = [(f"No interval: {found.reason}", name) for name, found in _estimates(account.total) if found.reason]
+    notes = [f"{text} ({', '.join(of)})." for text, of in grouped(reasons).items()]
+    columns = [*names("the whole time"), *numbers("value [95 %]", "n"), *sentences("how the interval is made")]
+    return Table("In numbers", columns, rows, footnotes=notes, help=_BLOCKS)
+
+
+def windows_table(account: Account) -> Table:
+    """A row for each window, or for several together."""
+    total = account.total
+    divisor, unit = scale_of([total.median.value if total.median else None], "ns")
+    rows = [_window_row(period, divisor) for period in account.periods]
+    counts = numbers("sent", "lost", "loss [95 %], %")
+    times = numbers(*(f"{name}, {unit}" for name in ("median [95 %]", "p95 [95 %]", "minimum", "maximum", "jitter")))
+    more = numbers(f"delay variation p95 [95 %], {unit}", "reordered [95 %], %", "duplicates", "late")
+    title = f"The {count(len(rows))} {'periods' if account.windows_together > 1 else 'windows'}"
+    return Table(title, [*names("from, s", "to, s"), *counts, *times, *more], rows, shown=Shown.FOLDED)
+
+
+def events_table(account: Account) -> Table | None:
+    """What happened; None where nothing did."""
+    events, start_ns = account.history.events, account.watch.start_ns
+    rows = [[f"{(event.at_ns - start_ns) / 1e9:.1f}", event.text] for event in events[:_MOST_EVENTS]]
+    left = len(events) - len(rows)
+    notes = [f"{count(left)} later events are not listed."] if left else []
+    columns = [*names("at, s"), *sentences("what happened")]
+    return Table("Events", columns, rows, footnotes=notes) if rows else None
+
+
+def expectation_tables(account: Account) -> list[Table]:
+    """What each model expects of one long TCP flow, and what it assumes."""
+    found = account.expectations
+    if not found:
+        return []
+    rows = [
+        [each.model.title, goodput_text(each.goodput), count(each.goodput.n), each.note or NOTHING] for each in found
+    ]
+    columns = [*names("model"), *numbers("expected [95 %]", "n"), *sentences("note")]
+    method = (
+        "Interval: the model's numbers at the limits of loss and of the median round-trip time, each of which is made "
+        "at 97.5 %, so that both hold together at 95 % (Bonferroni)."
+    )
+    assumed = [[each.model.title, each.model.assumptions, each.model.valid_range, each.model.source] for each in found]
+    says = [*names("model"), *sentences("assumes", "valid for", "source")]
+    return [
+        Table("What TCP can get there", columns, rows, footnotes=[method, f"All assume that {COMMON_ASSUMPTION}."]),
+        Table("What the models assume", says, assumed),
+    ]
+
+
+def thresholds_table(account: Account) -> Table | None:
+    """What became of each threshold; None without any."""
+    rows = [
+        [
+            VERDICTS[judged.verdict],
+            judged.threshold.text,
+            value_text(judged.cell.value, judged.threshold.unit.name),
+            count(judged.cell.value.n),
+            judged.cell.value.method,
+            NOTHING if judged.cell.needed is None else count(judged.cell.needed),
+        ]
+        for judged in account.judged
+    ]
+    columns = [
+        *names("verdict", "fail if"), *numbers("measured [95 %]", "n"), *sentences("how the interval is made"),
+        *numbers("more probes needed"),
+    ]  # fmt: skip
+    how = (
+        "A threshold is kept where the whole 95 % interval is within the bound, and fails where the whole interval, "
+        "widened for the number of thresholds (Bonferroni), is beyond it."
+    )
+    return Table("Thresholds", columns, rows, footnotes=[how]) if rows else None
+
+
+def _estimates(summary: Summary) -> Iterator[tuple[str, Estimate]]:
+    known = {
+        "loss": summary.loss, "median round-trip time": summary.median, "p95 round-trip time": summary.p95,
+        "p95 delay variation": summary.variation_p95, "reordered replies": summary.reordering,
+    }  # fmt: skip
+    yield from ((name, found) for name, found in known.items() if found is not None)
+
+
+def _numbers(summary: Summary) -> Iterator[list[str]]:
+    for name, found in _estimates(summary):
+        divisor, unit = (0.01, "%") if found.unit == "1" else scale_of([found.value], "ns")
+        shown = f"{interval(Interval.of(found), divisor)} {unit}"
+        yield [name, shown, count(found.n), found.method]
+    extremes = {"shortest round trip": summary.smallest_ns, "longest round trip": summary.largest_ns}
+    for name, extreme in extremes.items():
+        if extreme is not None:
+            divisor, unit = scale_of([extreme], "ns")
+            yield [
+                name,
+                f"{number(extreme, divisor)} {unit}",
+                count(summary.answered),
+                "none: an extreme of what was seen",
+            ]
+    if summary.jitter_ns is not None:
+        divisor, unit = scale_of([summary.jitter_ns], "ns")
+        text = "none: a moving mean of weight 1/16, as it was at the end (RFC 3550)"
+        yield ["jitter", f"{number(summary.jitter_ns, divisor)} {unit}", count(summary.answered), text]
+    counted = {"duplicates": summary.duplicates, "late replies": summary.late}
+    for name, known in counted.items():
+        if known is not None:
+            yield [name, count(known), count(summary.sent), "none: counted"]
+
+
+def _window_row(period: Period, divisor: float) -> list[str]:
+    summary = period.summary
+    times = (summary.smallest_ns, summary.largest_ns, summary.jitter_ns)
+    minimum, maximum, jitter = (number(each, divisor) for each in times)
+    return [
+        f"{period.start_ns / 1e9:.1f}",
+        f"{period.end_ns / 1e9:.1f}",
+        count(summary.sent),
+        count(summary.lost),
+        _text(summary.loss, 0.01),
+        _text(summary.median, divisor),
+        _text(summary.p95, divisor),
+        minimum,
+        maximum,
+        jitter,
+        _text(summary.variation_p95, divisor),
+        _text(summary.reordering, 0.01),
+        NOTHING if summary.duplicates is None else count(summary.duplicates),
+        count(summary.late),
+    ]
+
+
+def _text(found: Estimate | None, divisor: float) -> str:
+    return NOTHING if found is None else estimate_text(found, divisor)
