@@ -13,12 +13,13 @@ use std::os::fd::AsFd;
 use std::process::{ExitCode, exit};
 use std::sync::OnceLock;
 
-const USAGE: &str = "usage: crosswind-cell [--check | --describe | --probe | --serve JSON | --call JSON | --listen JSON |\n    --version] < cell.json\n\n\
+const USAGE: &str = "usage: crosswind-cell [--check | --describe | --probe | --serve JSON | --call JSON | --listen JSON |\n    --watch JSON | --version] < cell.json\n\n\
     Runs one cell of an experiment: the cell as JSON on standard input, progress as JSON lines on standard output,\n\
     tables as files. --check only validates: it reads any number of cells, and prints each with every default filled\n\
     in, or why it is refused, one a line; --describe prints everything that a cell can be; --probe prints what\n\
     this machine allows; --serve and --call run a transport's server or client alone (docs/cell-protocol.md, Peers);\n\
-    --listen serves cells of other machines (docs/two-hosts.md).\n\
+    --listen serves cells of other machines, --watch sends a message to such a server for each number on standard\n\
+    input (docs/two-hosts.md).\n\
     Exit status: 0 ran, 1 could not run, 2 bad cell or usage, 130 interrupted.";
 
 /// The first panic, in the library's words.
@@ -57,6 +58,11 @@ fn obey(arguments: &[&str]) -> Result<ExitCode, CellError> {
             end_on_signals()?;
             end_with_the_reader()?;
             network::listen(wanted)?;
+        }
+        ["--watch", wanted] => {
+            end_on_signals()?;
+            end_with_the_reader()?;
+            network::watch(wanted)?;
         }
         [program::INIT] => program::be_init(),
         [guest::GUEST] => {

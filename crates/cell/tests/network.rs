@@ -322,3 +322,112 @@ fn a_port_that_is_taken_is_named() {
     let event: Value = serde_json::from_str(&text).unwrap();
     assert!(failure(&event).1.starts_with(&format!("cannot listen on {}", taken.local_addr().unwrap())), "{event}");
 }
+
+/// A client that is told when to send a message.
+struct Watcher {
+    process: Child,
+    events: BufReader<ChildStdout>,
+}
+
+impl Watcher {
+    fn start(host: &Host, changes: &Value) -> Self {
+        let mut wanted = json!({"server": host.address.to_string(), "transport": "udp"});
+        wanted.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        let mut process = crosswind_cell(TOKEN).args(["--watch", &wanted.to_string()]).spawn().unwrap();
+        let events = BufReader::new(process.stdout.take().unwrap());
+        Self { process, events }
+    }
+
+    fn next_event(&mut self) -> Value {
+        next_line(&mut self.events)
+    }
+
+    fn tell(&mut self, numbers: &str) {
+        self.process.stdin.as_mut().unwrap().write_all(numbers.as_bytes()).unwrap();
+    }
+
+    /// Sends a message, and returns its answer.
+    fn exchange(&mut self, number: u64) -> Value {
+        self.tell(&format!("{number}\n"));
+        self.next_event()
+    }
+
+    /// Ends it, and returns its last event.
+    fn end(mut self) -> Value {
+        drop(self.process.stdin.take());
+        let last = next_line(&mut self.events);
+        assert!(self.process.wait().unwrap().success());
+        last
+    }
+}
+
+#[test]
+fn a_watcher_gets_each_answer_with_what_the_server_has_counted() {
+    let mut host = Host::start(&json!({}));
+    for transport in crosswind_transport::all() {
+        if transport.features().streams == crosswind_transport::Streams::PerMessage {
+            continue;
+        }
+        let mut watcher = Watcher::start(&host, &json!({"transport": transport.name(), "size_bytes": 100}));
+        let connected = watcher.next_event();
+        assert_eq!(connected["event"], "connected", "{transport}: {connected}");
+        for (counted, number) in [7, 3, 1 << 40].into_iter().enumerate() {
+            let received = watcher.exchange(number);
+            assert_eq!(
+                (&received["event"], &received["number"], &received["counted"]),
+                (&json!("received"), &json!(number), &json!(counted + 1)),
+                "{transport}: {received}"
+            );
+            assert!(received["received_ns"].as_u64() > received["sent_ns"].as_u64(), "{transport}: {received}");
+        }
+        let ended = watcher.end();
+        assert_eq!(ended["network"]["clocks"]["method"], "same kernel", "{transport}: {ended}");
+        assert_eq!(host.next_event()["transport"], transport.name());
+        let ended = host.next_event();
+        assert_eq!((&ended["outcome"], &ended["received_bytes"]), (&json!("done"), &json!(300)), "{transport}");
+    }
+}
+
+#[test]
+fn messages_that_are_asked_for_at_once_are_sent_one_after_another() {
+    let host = Host::start(&json!({}));
+    for transport in ["udp", "quic"] {
+        let mut watcher = Watcher::start(&host, &json!({"transport": transport}));
+        assert_eq!(watcher.next_event()["event"], "connected");
+        watcher.tell(&(0..20).map(|number| format!("{number}\n")).collect::<String>());
+        let sent: Vec<u64> = (0..20).map(|_| watcher.next_event()["sent_ns"].as_u64().unwrap()).collect();
+        assert!(sent.windows(2).all(|pair| pair[1] - pair[0] >= 500_000), "{transport}: {sent:?}");
+        assert_eq!(watcher.end()["event"], "ended");
+    }
+}
+
+#[test]
+fn a_watcher_ends_with_its_server() {
+    let mut host = Host::start(&json!({}));
+    for transport in ["udp", "tcp", "quic"] {
+        let mut watcher = Watcher::start(&host, &json!({"transport": transport}));
+        watcher.next_event();
+        assert_eq!(watcher.exchange(0)["event"], "received");
+        host.process.kill().unwrap();
+        let ended = watcher.next_event();
+        assert_eq!(failure(&ended).0, "network", "{transport}: {ended}");
+        assert_eq!(watcher.process.wait().unwrap().code(), Some(1));
+        host = Host::start(&json!({}));
+    }
+}
+
+#[test]
+fn what_a_watcher_cannot_do_is_said() {
+    let host = Host::start(&json!({}));
+    for (changes, message) in [
+        (json!({"transport": "http2"}), "http2 has no connection of messages that could be watched"),
+        (json!({"size_bytes": 31}), "size_bytes is 31, and has to be from 32 to 1100"),
+        (json!({"size_bytes": 1101}), "size_bytes is 1101, and has to be from 32 to 1100"),
+        (json!({"seconds": 0}), "deadline_ns 0 is not between 1000000 and 86400000000000"),
+    ] {
+        let mut watcher = Watcher::start(&host, &changes);
+        let event = watcher.next_event();
+        assert_eq!(failure(&event), ("bad_cell", message));
+        assert_eq!(watcher.process.wait().unwrap().code(), Some(2));
+    }
+}

@@ -82,6 +82,10 @@ pub fn serve<W: ClientServer>(
     server.into_served()
 }
 
+/// Bytes at the beginning of a message and of its answer where answers are numbered: eight that are the client's, then the number of
+/// messages that the server had received, as little-endian, which the client leaves zero.
+pub const NUMBERED_BYTES: usize = 16;
+
 /// What a server may do for another machine, and how much of that it has done.
 #[derive(Debug)]
 pub struct Allowance {
@@ -91,6 +95,8 @@ pub struct Allowance {
     received: AtomicU64,
     sent: AtomicU64,
     is_exceeded: AtomicBool,
+    numbers_answers: bool,
+    messages: AtomicU64,
 }
 
 impl Allowance {
@@ -103,7 +109,32 @@ impl Allowance {
             received: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             is_exceeded: AtomicBool::new(false),
+            numbers_answers: false,
+            messages: AtomicU64::new(0),
         }
+    }
+
+    /// Has every answer say how many messages have been received, and nothing kept of single ones: a client that stays for long asks
+    /// for no table.
+    #[must_use]
+    pub const fn numbering_answers(mut self) -> Self {
+        self.numbers_answers = true;
+        self
+    }
+
+    /// Whether answers say how many messages have been received.
+    pub(crate) const fn numbers_answers(&self) -> bool {
+        self.numbers_answers
+    }
+
+    /// `message` as it is sent: with the number, where answers are numbered and it has room for it.
+    fn numbered(&self, message: &[u8]) -> Option<Vec<u8>> {
+        if !self.numbers_answers || message.len() < NUMBERED_BYTES {
+            return None;
+        }
+        let mut numbered = message.to_vec();
+        numbered[NUMBERED_BYTES - 8..NUMBERED_BYTES].copy_from_slice(&self.messages.load(Relaxed).to_le_bytes());
+        Some(numbered)
     }
 
     /// Connections so far, those included that were not served.
@@ -165,9 +196,12 @@ struct BoundSender {
 
 impl Sender for BoundSender {
     fn send<'a>(&'a mut self, message: &'a [u8]) -> Call<'a, ()> {
-        match self.allowance.count(&self.allowance.sent, message.len()) {
-            Ok(()) => self.inner.send(message),
-            Err(error) => Call::done(Err(error)),
+        if let Err(error) = self.allowance.count(&self.allowance.sent, message.len()) {
+            return Call::done(Err(error));
+        }
+        match self.allowance.numbered(message) {
+            None => self.inner.send(message),
+            Some(numbered) => Call::new(async move { self.inner.send(&numbered).await }),
         }
     }
 
@@ -192,6 +226,7 @@ impl Receiver for BoundReceiver {
     fn receive<'a>(&'a mut self, into: &'a mut [u8]) -> Call<'a, usize> {
         Call::new(async {
             let length = self.inner.receive(into).await?;
+            self.allowance.messages.fetch_add(1, Relaxed);
             self.allowance.count(&self.allowance.received, length)?;
             Ok(length)
         })
@@ -276,5 +311,15 @@ mod tests {
         assert!(allowance.is_exceeded());
         assert!(!allowance.admits());
         assert_eq!((allowance.connections(), allowance.sent(), allowance.received()), (3, 6, 5));
+    }
+
+    #[test]
+    fn an_answer_says_how_many_messages_came_where_it_is_asked_and_has_room() {
+        let allowance = Allowance::new(1, 1000).numbering_answers();
+        allowance.messages.store(0x0102, Relaxed);
+        assert_eq!(allowance.numbered(&[9; 15]), None);
+        let numbered = allowance.numbered(&[9; 17]).unwrap();
+        assert_eq!(numbered, [&[9; 8][..], &[2, 1, 0, 0, 0, 0, 0, 0], &[9]].concat());
+        assert_eq!(Allowance::new(1, 1000).numbered(&[9; 17]), None);
     }
 }

@@ -47,7 +47,7 @@ mod workload;
 pub use context::Context;
 pub use demand::TrafficPattern;
 pub use error::WorkloadError;
-pub use far::{Allowance, Clocks, FarServed, FarServer, SEEN_BYTES};
+pub use far::{Allowance, Clocks, FarServed, FarServer, NUMBERED_BYTES, SEEN_BYTES};
 pub use measured::{Measured, OutcomeCount, ProgramEnd};
 pub use peer::{
     ClientFollower, ClientReport, EndReport, Expected, Notice, Peer, PeerClock, PeerClockEvent, Peers, PeersReport,

@@ -38,6 +38,8 @@ pub struct ServerStream<'a> {
     pub client_port: u16,
     /// No stream carries more than one message: it is a request.
     pub one_message: bool,
+    /// What is noted is kept.
+    keeps: bool,
     seen: Vec<Seen>,
     all: &'a Mutex<Vec<Seen>>,
 }
@@ -45,7 +47,9 @@ pub struct ServerStream<'a> {
 impl ServerStream<'_> {
     /// Keeps what was seen of a message.
     pub fn note(&mut self, seen: Seen) {
-        self.seen.push(seen);
+        if self.keeps {
+            self.seen.push(seen);
+        }
     }
 
     /// The port of the client that sent the last message.
@@ -286,6 +290,7 @@ impl<'a, S: ServeStream> Server<'a, S> {
         // Without a timeout of its own it still serves; it then times out as the listener does.
         let _ = stream.receiver.set_timeout(if datagram { IDLE_WAIT } else { self.needs.timeout });
         let (stopping, all) = (&self.stopping, &self.seen);
-        ServerStream { stopping, stream, client_port, one_message: http, seen: Vec::new(), all }
+        let keeps = !self.context.allowance.as_ref().is_some_and(|allowance| allowance.numbers_answers());
+        ServerStream { stopping, stream, client_port, one_message: http, keeps, seen: Vec::new(), all }
     }
 }

@@ -110,6 +110,15 @@ struct Ended {
 impl Far {
     /// Asks the machine that `cell` names for its server. It listens when this returns.
     pub fn start(cell: &Cell) -> Result<Self, CellError> {
+        Self::start_server(cell, false)
+    }
+
+    /// Likewise, of a server whose answers say how many messages it has received.
+    pub fn start_numbered(cell: &Cell) -> Result<Self, CellError> {
+        Self::start_server(cell, true)
+    }
+
+    fn start_server(cell: &Cell, numbered: bool) -> Result<Self, CellError> {
         let name = cell.path.server.as_deref().unwrap_or_default();
         let token = Token::from_environment()?;
         let control_address = resolve(name, cell)?;
@@ -142,7 +151,7 @@ impl Far {
             other => return Err(unexpected(name, &other)),
         };
         let before = read_clocks(&mut control, name)?;
-        let serve = FromClient::Serve { cell: for_the_server(cell)?, capture: cell.output.capture };
+        let serve = FromClient::Serve { cell: for_the_server(cell)?, capture: cell.output.capture, numbered };
         control.send(&serve).map_err(|e| lost(&e))?;
         let (port, certificate_pem) = match answer(&mut control, LIMIT, name)? {
             FromServer::Listening { port, certificate_pem } => (port, certificate_pem),
@@ -194,6 +203,11 @@ impl Far {
             tcp: tcp.zip(ended.tcp).map(|(client, server)| TcpOfBoth { client, server }),
         };
         Some(Known { report, host: ended.host, capture_missed: ended.capture_missed })
+    }
+
+    /// Ends the server, of which nothing but `report` is asked any more.
+    pub fn end(&self) -> Result<(), CellError> {
+        self.stop_now().map(drop)
     }
 
     fn stop_now(&self) -> Result<FarServed, CellError> {

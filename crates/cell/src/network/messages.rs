@@ -26,6 +26,9 @@ pub enum FromClient {
         cell: Value,
         /// Whether the server's packets are wanted as well.
         capture: bool,
+        /// The answers say how many messages were received (`crosswind_workload::NUMBERED_BYTES`).
+        #[serde(default)]
+        numbered: bool,
     },
     /// The clients are done.
     Stop {},

@@ -2,7 +2,7 @@
 //!
 //! The client's crosswind-cell (`client`) asks for a server over a control connection (`control`, `messages`, `token`); the other
 //! machine's (`listen`) starts the server of that cell (`serve`), for that client alone, and reports what it saw. `clocks` compares
-//! the two machines' clocks.
+//! the two machines' clocks. `watch` is a client that sends a message whenever it is told to.
 
 mod capture;
 mod client;
@@ -12,10 +12,12 @@ mod listen;
 mod messages;
 mod serve;
 mod token;
+mod watch;
 
 pub use capture::Capturing;
 pub use client::{Far, NetworkReport};
 pub use listen::listen;
+pub use watch::watch;
 
 use clocks::WallClock;
 use crosswind_host::wall_clock_error_ns;

@@ -79,8 +79,8 @@ impl Session<'_> {
                         return;
                     }
                 }
-                Ok(Some(FromClient::Serve { cell, capture })) => {
-                    if self.serve(cell, capture).is_err() {
+                Ok(Some(FromClient::Serve { cell, capture, numbered })) => {
+                    if self.serve(cell, capture, numbered).is_err() {
                         return;
                     }
                 }
@@ -91,7 +91,7 @@ impl Session<'_> {
     }
 
     /// Serves one cell. An error: the client is gone.
-    fn serve(&mut self, cell: Value, capture: bool) -> io::Result<()> {
+    fn serve(&mut self, cell: Value, capture: bool, numbered: bool) -> io::Result<()> {
         let id = cell.get("id").and_then(Value::as_str).unwrap_or_default().chars().take(100).collect::<String>();
         let cell = match Cell::from_value(cell).and_then(|cell| check(&cell).map(|()| cell)) {
             Ok(cell) => cell,
@@ -102,7 +102,8 @@ impl Session<'_> {
         let (peer, workload, transport) = (self.peer, name("kind"), name("transport"));
         self.host.say(&ListenEvent::CellStarted { peer, id: id.clone(), workload, transport });
         let started = Instant::now();
-        let allowance = Arc::new(Allowance::new(self.host.limits.connections, self.host.limits.bytes));
+        let allowance = Allowance::new(self.host.limits.connections, self.host.limits.bytes);
+        let allowance = Arc::new(if numbered { allowance.numbering_answers() } else { allowance });
         let (ended, result) = self.serve_workload(&cell, &allowance, capture);
         let outcome = match (&ended, &result) {
             (_, Err(error)) => error.to_string(),
