@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from crosswind.live.events import Event
+from crosswind.live.probe import Reply
 from crosswind.live.probes import Verdict
 from crosswind.live.watch import News, Watch, WindowReport
 
@@ -31,7 +32,7 @@ class Host:
                 if rtt is not None:
                     self.replies.append((self.now + rtt, sequence, ttl))
             for reply in sorted(reply for reply in self.replies if reply[0] == self.now):
-                self.watch.probes.handle_reply(reply[1], reply[0] * MS, reply[2])
+                self.watch.probes.handle_reply(Reply(reply[1], reply[0] * MS, reply[2]))
             self.news += self.watch.handle_time(self.now * MS)
         self.now = until
 

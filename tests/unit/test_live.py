@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from crosswind.live.events import Event
+from crosswind.live.probe import Reply
 from crosswind.live.probes import Verdict
 from crosswind.live.summary import loss_of
 from live_hosts import MS, Host
@@ -66,7 +67,7 @@ def test_the_next_wakeup_is_the_next_probe_or_the_end_of_a_timeout() -> None:
     assert probes.next_wakeup() == 300 * MS
     probes.poll_send(300 * MS)
     assert probes.next_wakeup() == 500 * MS
-    probes.handle_reply(0, 400 * MS)
+    probes.handle_reply(Reply(0, 400 * MS))
     assert probes.next_wakeup() == 600 * MS
 
 

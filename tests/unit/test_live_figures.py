@@ -31,7 +31,7 @@ def probes(n: int, *, lost: int = 0, rtt_ms: float = 20.0) -> Slice:
 
 def part_of(rtt_ns: Array) -> Slice:
     """Probes with these round trips, of which none came out of order."""
-    return Slice(rtt_ns, rtt_ns.size, 0, 0, np.zeros(rtt_ns.size, dtype=np.bool_))
+    return Slice(rtt_ns, rtt_ns.size, 0, 0, np.zeros(rtt_ns.size, dtype=np.bool_), np.zeros(rtt_ns.size, dtype=np.int8))
 
 
 def by_model(part: Slice, rate_bps: int | None = None, family: str = "ipv4") -> dict[str, Expectation]:

@@ -9,18 +9,27 @@ from typing import Any
 import pytest
 
 from crosswind.live.events import Event
+from crosswind.live.goodput import Goodput
 from crosswind.live.report.account import Account
 from crosswind.live.report.distribution import distribution_charts
+from crosswind.live.report.goodput import goodput_chart
 from crosswind.live.report.history import MOST_PERIODS, History, Outage
 from crosswind.live.report.over_time import loss_over_time, reordering_over_time, rtt_over_time, variation_over_time
 from crosswind.live.report.page import render, write_page
 from crosswind.live.report.surroundings import origin_now
-from crosswind.live.report.tables import events_table, expectation_tables, numbers_table, windows_table
+from crosswind.live.report.tables import (
+    events_table,
+    expectation_tables,
+    measured_table,
+    numbers_table,
+    windows_table,
+)
 from crosswind.live.targets import Target
 from crosswind.live.thresholds import judge, parse_threshold
 from crosswind.live.views import Subject
 from crosswind.live.watch import News
 from crosswind.stats import clopper_pearson
+from crosswind.stats.estimate import without_interval
 from live_hosts import MS, Host
 
 ORIGIN: dict[str, Any] = {
@@ -36,13 +45,15 @@ ORIGIN: dict[str, Any] = {
 }  # fmt: skip
 
 
-def account_of(host: Host, *fail_if: str, news: list[News] | None = None) -> Account:
+def account_of(
+    host: Host, *fail_if: str, news: list[News] | None = None, measured: tuple[Goodput, ...] = ()
+) -> Account:
     """A session that is over at the host's time."""
     history = History()
     for each in [*(host.news if news is None else news), *host.watch.close(host.now * MS)]:
         history.handle_news(each)
     target = Target("example.org", socket.AF_INET, ("192.0.2.1", 0))
-    subject = Subject(target, "icmp", "ICMP echo requests of 56 bytes", 100 * MS, None)
+    subject = Subject(target, "icmp", "ICMP echo requests of 56 bytes", 100 * MS, None, measured)
     judged = judge([parse_threshold(text) for text in fail_if], host.watch.probes.between(0, host.watch.probes.sent))
     return Account(host.watch, subject, history, judged, host.now * MS, ORIGIN)
 
@@ -181,6 +192,37 @@ def test_each_model_is_there_with_its_assumptions(host: Host) -> None:
     assert all(text for row in assumed.rows for text in row)
 
 
+def test_what_tcp_got_stands_beside_what_it_can_get(host: Host) -> None:
+    rate = without_interval(6.5e6, "one transfer", n=1, level=0.95, unit="bit/s", units=1)
+    download = Goodput("download", rate, 4_062_500, 5 * 10**9, "cubic", 2800, 12)
+    account = account_of(host, measured=(download,))
+    table = measured_table(account)
+    assert table is not None
+    (row,) = table.rows
+    assert row == ["download", "6.5 Mbit/s (no interval)", "1", "4.062 MB", "5 s", "cubic", "2\u202f800", "12"]
+    rows = rows_of(goodput_chart(account))
+    (measured,) = [row for row in rows if row["source"] == "measured"]
+    assert (measured["row"], measured["text"]) == ("TCP, download", "6.5 Mbit/s, one transfer")
+    expected = [row for row in rows if row["source"] == "expected"]
+    assert len(expected) == 3  # BBR's is a share of the link's rate, which nobody said.
+    mathis = next(each for each in account.expectations if each.model.name == "mathis").goodput
+    assert mathis.value is not None
+    assert expected[0]["value"] / measured["value"] == pytest.approx(mathis.value / 6.5e6, rel=1e-5)
+    assert "TCP got 6.5 Mbit/s: one download, 4.062 MB in 5 s, cubic, 12 of 2\u202f800 segments sent again" in render(
+        account
+    )
+    assert measured_table(account_of(host)) is None
+
+
+def test_a_model_that_expects_at_least_so_much_is_a_line_without_a_dot() -> None:
+    quiet = Host()
+    quiet.run(2000, {})
+    chart = goodput_chart(account_of(quiet))
+    assert chart is not None
+    assert {row.get("value") for row in rows_of(chart)} == {None}
+    assert chart.notes == ("A line without a dot begins at the least that a model expects, since no loss was seen.",)
+
+
 def test_the_page_has_everything_in_it_and_refers_to_no_other_host(host: Host) -> None:
     page = render(account_of(host, "loss > 1%", "p95(rtt) > 1s"))
     for text in (
@@ -189,7 +231,7 @@ def test_the_page_has_everything_in_it_and_refers_to_no_other_host(host: Host) -
         "ICMP echo requests of 56 bytes",
     ):  # fmt: skip
         assert text in page, text
-    assert len(specifications(page)) == 6
+    assert len(specifications(page)) == 7
     visible = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert not re.search(r"(?:src|href)=", visible)
 

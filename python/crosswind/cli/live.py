@@ -1,20 +1,24 @@
 """`crosswind live`: loss, round-trip time and what TCP can get, of a host that is really there."""
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from crosswind.cli.live_checks import check_times, check_transport, check_writable, checked_timeout, read_amount
 from crosswind.cli.quantities import read_by
 from crosswind.cli.thresholds import require_answer_option, status_of
+from crosswind.cli.to import server_at, token_file_option
 from crosswind.errors import CrosswindError, UsageError
-from crosswind.units import format_duration, parse_duration, parse_rate
+from crosswind.study.server_address import host_of
+from crosswind.units import parse_duration, parse_rate
 
 if TYPE_CHECKING:
+    from crosswind.live.goodput import Amount, Goodput
     from crosswind.live.probe import Probe
     from crosswind.live.session import Session
     from crosswind.live.targets import Target
@@ -22,17 +26,10 @@ if TYPE_CHECKING:
     from crosswind.live.views import Subject, View
     from crosswind.live.watch import Watch
 
-_MILLISECOND_NS = 10**6
-_SHORTEST_INTERVAL_NS = 10 * _MILLISECOND_NS
-_SHORTEST_INTERVAL_OF_ROOT_NS = 1 * _MILLISECOND_NS
-_LONGEST_NS = 24 * 3600 * 10**9
-_ICMP_TIMEOUT_NS = 2 * 10**9
-_TCP_TIMEOUT_NS = 990 * _MILLISECOND_NS
-"""After 1 s the kernel sends its SYN again (crosswind.live.tcp_connect)."""
-
 _EPILOG = """\b
   crosswind live example.org
   crosswind live example.org --tcp 443 --duration 1m --fail-if "loss > 1%" --fail-if "p95(rtt) > 200ms"
+  crosswind live example.org --transport udp --probe --token-file token --html example.html
 
 \b
 On a terminal the keys are p pause, w window, + and - zoom, q quit. Ctrl-C ends it too, with its summary.
@@ -55,8 +52,20 @@ def _duration(name: str, default: str | None, text: str) -> Callable[[Any], Any]
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("host")
+@click.argument("host", metavar="HOST[:PORT]")
 @click.option("--tcp", type=click.IntRange(1, 65535), metavar="PORT", help="Probe by opening TCP connections to PORT.")
+@click.option(
+    "--transport", metavar="NAME", help="Probe by messages over udp, tcp, quic, ... to the `crosswind serve` there."
+)
+@click.option(
+    "--probe",
+    metavar="[TIME|SIZE]",
+    is_flag=False,
+    flag_value="5s",
+    callback=read_amount,
+    help="First measure what TCP gets to the `crosswind serve` there, so long or so much each way; alone: 5s.",
+)
+@token_file_option
 @click.option("--family", type=click.Choice(["ipv4", "ipv6"]), help="Of the host's addresses.")
 @_duration("--interval", "200ms", "Between two probes, at least 10ms (1ms as root).")
 @_duration("--duration", None, "End after this time; without it Ctrl-C ends it.")
@@ -78,6 +87,9 @@ def command(
     *,
     host: str,
     tcp: int | None,
+    transport: str | None,
+    probe: "Amount | None",
+    token_file: Path | None,
     family: str | None,
     interval: int,
     duration: int | None,
@@ -94,35 +106,40 @@ def command(
 ) -> int:
     """Watch a host: loss, round-trip time, jitter, reordering, outages, and what TCP can get there.
 
-    Nothing of ours runs on the host: probes are ICMP echo requests, or TCP connections. In each interval there is one
-    probe, and no more.
+    Probes are ICMP echo requests or TCP connections, and nothing of ours runs on the host. In each interval there is
+    one probe, and no more. Where `crosswind serve` runs on the host, probes can be messages over any transport, which
+    tells loss there from loss back, and --probe measures what TCP gets.
     """
     if with_probes and not as_json:
         raise UsageError("--probes is an option of --json", hint="give both, or neither")
-    _check_times(interval, duration, window)
-    timeout_ns = _timeout(timeout, is_tcp=tcp is not None)
+    if tcp is not None and transport is not None:
+        raise UsageError("--tcp and --transport are two kinds of probes", hint="give one of them")
+    check_times(interval, duration, window)
+    timeout_ns = checked_timeout(timeout, is_tcp=tcp is not None)
+    if transport is not None:
+        check_transport(transport)
+    if html is not None:
+        check_writable(html)
     # What watches takes a while to import, for which neither --help nor a mistake should wait.
     from crosswind.live.session import Session
-    from crosswind.live.targets import find_target
     from crosswind.live.thresholds import judge, parse_threshold
     from crosswind.live.views import JsonLines, Subject, View
     from crosswind.live.watch import Watch
 
     thresholds = [parse_threshold(text) for text in fail_if]
-    if html is not None:
-        _check_writable(html)
-    target = find_target(host, family=family)
+    ends = _Ends.of(host, family, needs_server=transport is not None or probe is not None, token_file=token_file)
+    measured = _measured(ends, probe)
     with ExitStack() as opened:
-        probe = _probe(target, tcp)
-        opened.callback(probe.close)
+        sending = _probe(ends, tcp, transport)
+        opened.callback(sending.close)
         start_ns = time.monotonic_ns()
         watch = Watch(
             interval_ns=interval, timeout_ns=timeout_ns, window_ns=window, start_ns=start_ns, outage=outage,
-            keeps_order=probe.keeps_order,
+            keeps_order=sending.keeps_order, tells_ways=sending.tells_ways,
         )  # fmt: skip
         end_ns = None if duration is None else start_ns + duration
-        session = Session(watch, probe, clock=time.monotonic_ns, end_ns=end_ns)
-        subject = Subject(target, probe.name, probe.description, interval, rate)
+        session = Session(watch, sending, clock=time.monotonic_ns, end_ns=end_ns)
+        subject = Subject(ends.target, sending.name, sending.description, interval, rate, measured)
         report = None if html is None else _Report(html, watch, subject, session)
         view: View = JsonLines(watch, subject, with_probes=with_probes) if as_json else _view(watch, subject)
         if metrics is not None:
@@ -135,48 +152,72 @@ def command(
     verdicts = [each.verdict for each in judged]
     status = status_of(verdicts, require_answer=require_answer, valid=watch.has_answered)
     if status == 1:
-        raise _no_answer(target, probe)
+        raise _no_answer(ends.target, sending)
     return status
 
 
-def _check_times(interval_ns: int, duration_ns: int | None, window_ns: int) -> None:
-    """Raises: UsageError for times that are too short or too long."""
-    least_ns = _SHORTEST_INTERVAL_OF_ROOT_NS if os.geteuid() == 0 else _SHORTEST_INTERVAL_NS
-    if not least_ns <= interval_ns <= _LONGEST_NS:
-        hint = f"at least {format_duration(least_ns)}, so that probes load no network"
-        raise UsageError(f"--interval {format_duration(interval_ns)} is too short or too long", hint=hint)
-    if duration_ns is not None and duration_ns < interval_ns:
-        raise UsageError(
-            f"--duration {format_duration(duration_ns)} is shorter than --interval",
-            hint=f"a probe is sent every {format_duration(interval_ns)}",
-        )
-    if window_ns < interval_ns:
-        raise UsageError(
-            f"--window {format_duration(window_ns)} is shorter than --interval",
-            hint=f"a probe is sent every {format_duration(interval_ns)}",
-        )
+@dataclass(frozen=True)
+class _Ends:
+    """The host, and where its `crosswind serve` is reached: None where it is not needed."""
+
+    target: "Target"
+    server: str | None
+
+    @classmethod
+    def of(cls, host: str, family: str | None, *, needs_server: bool, token_file: Path | None) -> "_Ends":
+        """Raises: UsageError."""
+        from crosswind.live.targets import find_target
+
+        if not needs_server:
+            if token_file is not None:
+                raise UsageError("--token-file without a server", hint="add --transport NAME or --probe")
+            return cls(find_target(host, family=family), None)
+        from crosswind.cell.token import use_token
+
+        server = server_at(host, "HOST[:PORT]")
+        target = find_target(host_of(server), family=family)
+        use_token(token_file)
+        return cls(target, server)
 
 
-def _timeout(given_ns: int | None, *, is_tcp: bool) -> int:
-    """When a probe counts as lost, ns. Raises: UsageError."""
-    most_ns = _TCP_TIMEOUT_NS if is_tcp else _LONGEST_NS
-    if given_ns is None:
-        return _TCP_TIMEOUT_NS if is_tcp else _ICMP_TIMEOUT_NS
-    if not 0 < given_ns <= most_ns:
-        why = "after 1s the kernel sends its SYN again" if is_tcp else "at most 24h"
-        raise UsageError(f"--timeout {format_duration(given_ns)} cannot be", hint=f"more than 0; {why}")
-    return given_ns
+def _measured(ends: _Ends, amount: "Amount | None") -> "tuple[Goodput, ...]":
+    """What TCP gets, where that is asked for. Raises: CrosswindError."""
+    if amount is None:
+        return ()
+    from crosswind.cell.binary import find_binary
+    from crosswind.live.throughput import DIRECTIONS, measure
+
+    assert ends.server is not None
+    binary, found = find_binary(), []
+    for direction in DIRECTIONS:
+        click.echo(f"measuring what TCP gets to {ends.server}: {direction}", err=True)
+        found.append(measure(ends.server, ends.target.family_name, direction, amount, binary=binary))
+    return tuple(found)
 
 
-def _probe(target: "Target", port: int | None) -> "Probe":
+def _probe(ends: _Ends, port: int | None, transport: str | None) -> "Probe":
     """Opens the probes. Raises: CrosswindError."""
-    if port is None:
-        from crosswind.live.icmp import IcmpProbe
+    if transport is not None:
+        from crosswind.catalog import catalog
+        from crosswind.cell.binary import find_binary
+        from crosswind.live.messages import MessageProbe
 
-        return IcmpProbe(target, time.monotonic_ns, time.time_ns)
-    from crosswind.live.tcp_connect import TcpProbe
+        assert ends.server is not None
+        return MessageProbe(
+            ends.server,
+            transport,
+            family=ends.target.family_name,
+            keeps_order=catalog().transports[transport].datagram,
+            binary=find_binary(),
+            clock=time.monotonic_ns,
+        )
+    if port is not None:
+        from crosswind.live.tcp_connect import TcpProbe
 
-    return TcpProbe(target, port, time.monotonic_ns)
+        return TcpProbe(ends.target, port, time.monotonic_ns)
+    from crosswind.live.icmp import IcmpProbe
+
+    return IcmpProbe(ends.target, time.monotonic_ns, time.time_ns)
 
 
 def _view(watch: "Watch", subject: "Subject") -> "View":
@@ -223,15 +264,6 @@ class _Report:
         time_ns = ended_ns - self._watch.start_ns
         write_page(Account(self._watch, self._subject, self._history, judged, time_ns, self._origin), self._path)
         click.echo(f"wrote {self._path}", err=True)
-
-
-def _check_writable(path: Path) -> None:
-    """Raises: UsageError before anything is sent: hours of probes should not end with a file that cannot be written."""
-    if path == Path("-"):
-        raise UsageError("--html -: standard output has the lines", hint="give the name of a file")
-    place = next(each for each in (path, *path.resolve().parents) if each.exists())
-    if not os.access(place, os.W_OK) or (place != path and not place.is_dir()):
-        raise UsageError(f"--html {path}: cannot be written", hint="name a file in a directory that you may write")
 
 
 def _no_answer(target: "Target", probe: "Probe") -> CrosswindError:

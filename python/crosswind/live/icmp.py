@@ -77,6 +77,7 @@ class IcmpProbe:
     name = "icmp"
     description = f"ICMP echo requests of {PAYLOAD_BYTES} bytes; a reply's time is that at which the kernel took it"
     keeps_order = True
+    tells_ways = False
 
     def __init__(self, target: Target, clock: Callable[[], int], wall_clock: Callable[[], int]) -> None:
         self.refusal: str | None = None

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from crosswind.live.events import Event
 from crosswind.live.expectations import COMMON_ASSUMPTION, Expectation
+from crosswind.live.goodput import Goodput
 from crosswind.live.summary import Summary
 from crosswind.live.watch import News, WindowReport
 from crosswind.report.text.format import NOTHING, count, count_of, interval, number, percent, quantity, scale_of
@@ -29,7 +30,10 @@ def loss_text(summary: Summary) -> str:
     """How many probes are lost, and the share with its interval: "2 lost: 4 % [0.5 %, 14 %]"."""
     if summary.loss is None:
         return "no verdict yet"
-    return f"{count(summary.lost)} lost: {share_text(summary.loss)}"
+    text = f"{count(summary.lost)} lost: {share_text(summary.loss)}"
+    if summary.loss_there is None or summary.loss_back is None:
+        return text
+    return f"{text} (there {share_text(summary.loss_there)}, back {share_text(summary.loss_back)})"
 
 
 def share_text(share: Estimate) -> str:
@@ -85,6 +89,17 @@ def expectation_lines(expectations: list[Expectation]) -> Iterator[str]:
         yield f"  {each.model.title}: {goodput_text(each.goodput)}{note}"
         yield f"    assumes {each.model.assumptions}; valid for {each.model.valid_range}"
     yield f"  All assume that {COMMON_ASSUMPTION}."
+
+
+def goodput_line(measured: Goodput) -> str:
+    """What TCP got one way, and how: "TCP got 6.5 Mbit/s: download of 4.1 MB in 5 s"."""
+    how = [f"{number(measured.received_bytes / 1e6)} MB in {quantity(measured.time_ns, 'ns')}"]
+    if measured.congestion_control:
+        how.append(measured.congestion_control)
+    if measured.segments is not None:
+        how.append(f"{count(measured.retransmitted or 0)} of {count_of(measured.segments, 'segment')} sent again")
+    rate = quantity(measured.goodput.value, "bit/s")
+    return f"TCP got {rate}: one {measured.direction}, {', '.join(how)} (no interval)"
 
 
 def goodput_text(goodput: Estimate) -> str:

@@ -4,28 +4,37 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from crosswind.live.one_way import Arrivals
+
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply to a probe. ttl: time to live, or hop limit, that is left; None where it is not known."""
+    """A reply to a probe.
+
+    Attributes: ttl: time to live, or hop limit, that is left; None where it is not known. arrivals: what the host says
+        of the probes before; None where it says nothing.
+    """
 
     sequence: int
     received_ns: int
-    ttl: int | None
+    ttl: int | None = None
+    arrivals: Arrivals | None = None
 
 
 class Probe(Protocol):
     """A kind of probes, opened towards one host.
 
     Attributes:
-        name: "icmp", "tcp:443". description: what is sent, and what measures the time. keeps_order: whether reordering
-            and duplicates can be seen. refusal: what network or kernel last said of a probe that cannot arrive ("No
-            route to host"); None where nobody said anything.
+        name: "icmp", "tcp:443", "udp". description: what is sent, and what measures the time. keeps_order: whether
+            reordering and duplicates can be seen. tells_ways: whether replies say which way probes were lost. refusal:
+            what network or kernel last said of a probe that cannot arrive ("No route to host"); None where nobody said
+            anything.
     """
 
     name: str
     description: str
     keeps_order: bool
+    tells_ways: bool
     refusal: str | None
 
     def send(self, sequence: int) -> int | None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from crosswind.live.one_way import UNKNOWN, OneWay
+from crosswind.live.probe import Reply
 from crosswind.stats.estimate import Array
 
 Flags = npt.NDArray[np.bool_]
@@ -41,7 +43,8 @@ class Slice:
     Attributes:
         rtt_ns: float64, shape (decided,): round-trip times; NaN where the probe was lost. sent: all probes, those
             without a verdict included. late, duplicates: replies after the timeout, and second ones. is_reordered:
-            bool, shape (decided,): whether the reply came after one with a higher number (RFC 4737).
+            bool, shape (decided,): whether the reply came after one with a higher number (RFC 4737). way: int8, shape
+            (decided,): where a lost probe was lost, as `one_way` has it.
     """
 
     rtt_ns: Array
@@ -49,6 +52,7 @@ class Slice:
     late: int
     duplicates: int
     is_reordered: Flags
+    way: npt.NDArray[np.int8]
 
     @property
     def answered(self) -> Array:
@@ -88,7 +92,9 @@ class Probes:
         self._sent_ns = array("q")
         self._rtt_ns = array("q")
         self._late, self._duplicates, self._reordered = bytearray(), bytearray(), bytearray()
-        self._ttl: dict[int, int | None] = {}
+        self._way = bytearray()
+        self._replies: dict[int, Reply] = {}
+        self._one_way = OneWay()
         self._waiting: deque[int] = deque()
         self._expected = 0
         self._decided = 0
@@ -123,7 +129,7 @@ class Probes:
         number = self.sent
         self._sent_ns.append(now_ns)
         self._rtt_ns.append(PENDING)
-        for marks in (self._late, self._duplicates, self._reordered):
+        for marks in (self._late, self._duplicates, self._reordered, self._way):
             marks.append(0)
         self._waiting.append(number)
         return number
@@ -132,19 +138,20 @@ class Probes:
         """The time at which a probe really left."""
         self._sent_ns[sequence] = sent_ns
 
-    def handle_reply(self, sequence: int, received_ns: int, ttl: int | None = None) -> None:
-        """A reply. One to a probe that was never sent is ignored. Args: ttl: of the packet, if it is known."""
+    def handle_reply(self, reply: Reply) -> None:
+        """A reply. One to a probe that was never sent is ignored."""
+        sequence = reply.sequence
         if not 0 <= sequence < self.sent:
             return
         if self._rtt_ns[sequence] >= 0 or self._late[sequence]:
             self._duplicates[sequence] = min(255, self._duplicates[sequence] + 1)
             return
-        rtt_ns = max(0, received_ns - self._sent_ns[sequence])
+        rtt_ns = max(0, reply.received_ns - self._sent_ns[sequence])
         if self._rtt_ns[sequence] == LOST or rtt_ns > self.timeout_ns:
             self._late[sequence] = 1
             return
         self._rtt_ns[sequence] = rtt_ns
-        self._ttl[sequence] = ttl
+        self._replies[sequence] = reply
         if sequence < self._expected:
             self._reordered[sequence] = 1
         self._expected = max(self._expected, sequence + 1)
@@ -170,8 +177,14 @@ class Probes:
         if number == self.sent or self._rtt_ns[number] == PENDING:
             return None
         self._decided += 1
-        rtt_ns = self._rtt_ns[number]
-        return Verdict(number, self._sent_ns[number], None if rtt_ns == LOST else rtt_ns, self._ttl.pop(number, None))
+        rtt_ns, reply = self._rtt_ns[number], self._replies.pop(number, None)
+        if reply is None:
+            self._one_way.handle_lost(number)
+            return Verdict(number, self._sent_ns[number], None)
+        for lost, way in self._one_way.handle_answered(reply.arrivals):
+            # A late reply has gone both ways.
+            self._way[lost] = UNKNOWN if self._late[lost] else way
+        return Verdict(number, self._sent_ns[number], rtt_ns, reply.ttl)
 
     def horizon(self, now_ns: int) -> int:
         """The earliest time at which a probe can have been sent whose verdict is still to come."""
@@ -194,7 +207,8 @@ class Probes:
         rtt_ns[rtt_ns == LOST] = np.nan
         is_reordered = np.frombuffer(bytes(self._reordered[first:last]), dtype=np.bool_)[is_decided]
         late, duplicates = (sum(marks[first:last]) for marks in (self._late, self._duplicates))
-        return Slice(rtt_ns, min(last, self.sent) - first, late, duplicates, is_reordered)
+        way = np.frombuffer(bytes(self._way[first:last]), dtype=np.int8)[is_decided]
+        return Slice(rtt_ns, min(last, self.sent) - first, late, duplicates, is_reordered, way)
 
     def sent_between(self, first: int, last: int) -> npt.NDArray[np.int64]:
         """When each of some probes was sent, ns, shape (last - first,)."""

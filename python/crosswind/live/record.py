@@ -26,9 +26,16 @@ def json_line(news: News, start_ns: int, *, with_probes: bool) -> str | None:
     return line("probe", numbers)
 
 
-def end_line(summary: Summary, expectations: list[Expectation], thresholds: list[dict[str, Any]], time_ns: int) -> str:
-    """The last line: the whole time, what TCP can get, and what became of the thresholds."""
-    tcp = {"assumption": COMMON_ASSUMPTION, "models": [each.as_dict() for each in expectations]}
+def end_line(
+    summary: Summary,
+    expectations: list[Expectation],
+    measured: list[dict[str, Any]],
+    thresholds: list[dict[str, Any]],
+    time_ns: int,
+) -> str:
+    """The last line: the whole time, what TCP can get, what it got, and what became of the thresholds."""
+    models = [each.as_dict() for each in expectations]
+    tcp = {"assumption": COMMON_ASSUMPTION, "models": models, "measured": measured}
     return line("end", {"time_ns": time_ns, **summary.as_dict(), "tcp": tcp, "thresholds": thresholds})
 
 

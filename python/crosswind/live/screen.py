@@ -14,7 +14,7 @@ from crosswind.live.drawing import histogram, sparkline
 from crosswind.live.events import Event
 from crosswind.live.expectations import Expectation
 from crosswind.live.keys import read_keys, single_keys
-from crosswind.live.lines import estimate_text, goodput_text, line_of, share_text
+from crosswind.live.lines import estimate_text, goodput_line, goodput_text, line_of, share_text
 from crosswind.live.session import Session
 from crosswind.live.summary import Summary
 from crosswind.live.thresholds import Judged
@@ -113,6 +113,7 @@ class Screen:
         for each in self._expectations:
             note = f" ({each.note})" if each.note else ""
             yield _cut(f"TCP by {each.model.title}: {goodput_text(each.goodput)}{note}")
+        yield from (_cut(goodput_line(each)) for each in self._subject.measured)
         yield from (_cut(event, style="yellow") for event in self._events)
         yield _cut(_KEYS, style="dim")
 
@@ -140,6 +141,8 @@ class Screen:
             table.add_column(name, no_wrap=True)
         columns = [_column(summary) for summary in shown.values()]
         for name in _ROWS:
+            if name in _WAYS and not any(name in column for column in columns):
+                continue
             table.add_row(Text(name), *(Text(column.get(name, NOTHING)) for column in columns))
         return table
 
@@ -168,6 +171,8 @@ _ROWS = (
     "sent",
     "lost",
     "loss",
+    "loss there",
+    "loss back",
     "minimum",
     "median",
     "p95",
@@ -179,13 +184,17 @@ _ROWS = (
 )
 
 
+_WAYS = ("loss there", "loss back")
+"""Only some probes tell them apart."""
+
+
 def _column(summary: Summary | None) -> dict[str, str]:
     """The numbers of one column, by row."""
     if summary is None:
         return {}
     column = {"sent": count(summary.sent), "lost": count(summary.lost)}
-    if summary.loss is not None:
-        column["loss"] = share_text(summary.loss)
+    shares = {"loss": summary.loss, "loss there": summary.loss_there, "loss back": summary.loss_back}
+    column |= {name: share_text(share) for name, share in shares.items() if share is not None}
     if summary.median is not None and summary.p95 is not None:
         divisor, unit = scale_of([summary.median.value], "ns")
         column["median"], column["p95"] = (

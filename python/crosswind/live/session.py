@@ -85,7 +85,7 @@ class Session:
 
     def _read(self) -> None:
         for reply in self._probe.replies():
-            self.watch.probes.handle_reply(reply.sequence, reply.received_ns, reply.ttl)
+            self.watch.probes.handle_reply(reply)
 
     def _advance(self) -> None:
         now_ns = self._clock()

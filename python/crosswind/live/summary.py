@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from crosswind.live.one_way import BACK, THERE
 from crosswind.live.probes import Flags, Slice
 from crosswind.stats.design import TAIL_VALUES, quantile_name
 from crosswind.stats.estimate import Array, Estimate
@@ -34,6 +35,8 @@ class Summary:
         jitter_ns: RFC 3550's interarrival jitter at the end, a moving mean, which has no interval. variation_p95: 95 %
             of RFC 3393's delay variations are at most this large in size; None without two answers in a row.
         reordering: share of reordered replies among the answered probes; None where it cannot be seen.
+        loss_there, loss_back: share of probes that were lost on the way there, and of those that arrived the share lost
+            on the way back; None where replies do not say it. Probes that nobody knows more of are in neither.
     """
 
     sent: int
@@ -50,6 +53,8 @@ class Summary:
     jitter_ns: float | None
     variation_p95: Estimate | None
     reordering: Estimate | None
+    loss_there: Estimate | None = None
+    loss_back: Estimate | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -57,12 +62,13 @@ class Summary:
         return plain | {key: estimate_as_dict(getattr(self, key)) for key in _ESTIMATES}
 
 
-_ESTIMATES = ("loss", "median", "p95", "variation_p95", "reordering")
+_ESTIMATES = ("loss", "loss_there", "loss_back", "median", "p95", "variation_p95", "reordering")
 
 
-def summary_of(part: Slice, *, jitter_ns: float, keeps_order: bool) -> Summary:
+def summary_of(part: Slice, *, jitter_ns: float, keeps_order: bool, tells_ways: bool = False) -> Summary:
     """What is said of a part of the probes."""
     answered = part.answered
+    ways = _loss_of_ways(part) if tells_ways else (None, None)
     return Summary(
         sent=part.sent,
         lost=part.lost,
@@ -78,12 +84,21 @@ def summary_of(part: Slice, *, jitter_ns: float, keeps_order: bool) -> Summary:
         jitter_ns=jitter_ns if answered.size > 1 else None,
         variation_p95=quantile_of_times(np.abs(part.delay_variation), 0.95),
         reordering=_share_of(part.is_reordered[~np.isnan(part.rtt_ns)]) if keeps_order else None,
+        loss_there=ways[0],
+        loss_back=ways[1],
     )
 
 
 def loss_of(part: Slice, *, level: float = 0.95) -> Estimate | None:
     """The share of lost probes; None where no probe has a verdict."""
     return _share_of(np.isnan(part.rtt_ns), level=level)
+
+
+def _loss_of_ways(part: Slice) -> tuple[Estimate | None, Estimate | None]:
+    """The share of probes lost on the way there, and that of answers lost on the way back."""
+    is_there, is_back = part.way == THERE, part.way == BACK
+    is_known = ~np.isnan(part.rtt_ns) | is_there | is_back
+    return _share_of(is_there[is_known]), _share_of(is_back[is_known & ~is_there])
 
 
 def quantile_of_times(times: Array, q: float, *, level: float = 0.95) -> Estimate | None:

@@ -29,6 +29,7 @@ class TcpProbe:
 
     keeps_order = False
     """Each probe is a connection of its own, so that nothing says in which order their packets should arrive."""
+    tells_ways = False
 
     def __init__(self, target: Target, port: int, clock: Callable[[], int]) -> None:
         self.name = f"tcp:{port}"

@@ -6,7 +6,8 @@ from typing import Protocol
 import click
 
 from crosswind.live.expectations import Expectation, expectations_of
-from crosswind.live.lines import expectation_lines, line_of, window_text
+from crosswind.live.goodput import Goodput
+from crosswind.live.lines import expectation_lines, goodput_line, line_of, window_text
 from crosswind.live.record import end_line, json_line, line
 from crosswind.live.session import Session
 from crosswind.live.targets import Target
@@ -20,7 +21,7 @@ class Subject:
     """What is watched, and how.
 
     Attributes: probe, description: name ("icmp") and description of the probe. rate_bps: of the slowest link; None
-        where nobody said.
+        where nobody said. measured: what TCP got, where that was measured.
     """
 
     target: Target
@@ -28,6 +29,7 @@ class Subject:
     description: str
     interval_ns: int
     rate_bps: int | None
+    measured: tuple[Goodput, ...] = ()
 
 
 class View(Protocol):
@@ -49,6 +51,8 @@ class Lines:
     def run(self, session: Session) -> int:
         """Says what is probed, then a line for each window and event."""
         click.echo(self.head)
+        for goodput in self._subject.measured:
+            click.echo(goodput_line(goodput))
         session.inform(self._show)
         return session.run()
 
@@ -68,6 +72,8 @@ class Lines:
         click.echo(f"In {(ended_ns - self._watch.start_ns) / 1e9:.1f} s: {window_text(self._watch.total())}.")
         for text in expectation_lines(expectations(self._watch, self._subject)):
             click.echo(text)
+        for goodput in self._subject.measured:
+            click.echo(goodput_line(goodput))
         for each in judged:
             click.echo(each.sentence)
 
@@ -87,6 +93,7 @@ class JsonLines:
             "interval_ns": self._subject.interval_ns,
             "timeout_ns": self._watch.probes.timeout_ns,
             "window_ns": self._watch.windows.length_ns,
+            "measured": [each.as_dict() for each in self._subject.measured],
         }
         click.echo(line("start", values))
         session.inform(self._show)
@@ -101,7 +108,9 @@ class JsonLines:
         """The last line."""
         found = expectations(self._watch, self._subject)
         thresholds = [each.as_dict() for each in judged]
-        click.echo(end_line(self._watch.total(), found, thresholds, ended_ns - self._watch.start_ns))
+        measured = [each.as_dict() for each in self._subject.measured]
+        time_ns = ended_ns - self._watch.start_ns
+        click.echo(end_line(self._watch.total(), found, measured, thresholds, time_ns))
 
 
 def expectations(watch: Watch, subject: Subject) -> list[Expectation]:

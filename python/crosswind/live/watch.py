@@ -21,13 +21,21 @@ News = Verdict | WindowReport | Event
 
 
 class Watch:
-    """Args: as of Probes and Windows. outage: how many losses in a row are one. keeps_order: as of Probe."""
+    """Args: as of Probes, Windows and Probe. outage: how many losses in a row are one."""
 
     def __init__(
-        self, *, interval_ns: int, timeout_ns: int, window_ns: int, start_ns: int, outage: int, keeps_order: bool
+        self,
+        *,
+        interval_ns: int,
+        timeout_ns: int,
+        window_ns: int,
+        start_ns: int,
+        outage: int,
+        keeps_order: bool,
+        tells_ways: bool = False,
     ) -> None:
         self.start_ns = start_ns
-        self.keeps_order = keeps_order
+        self._shown = {"keeps_order": keeps_order, "tells_ways": tells_ways}
         self.probes = Probes(interval_ns=interval_ns, timeout_ns=timeout_ns, start_ns=start_ns)
         self.windows = Windows(length_ns=window_ns, start_ns=start_ns)
         self._outages, self._routes, self._steps = Outages(least=outage), Routes(), Steps()
@@ -76,7 +84,7 @@ class Watch:
 
     def summary(self, first: int, last: int, *, jitter_ns: float) -> Summary:
         """Some probes, `last` excluded. Args: jitter_ns: as it was at their end."""
-        return summary_of(self.probes.between(first, last), jitter_ns=jitter_ns, keeps_order=self.keeps_order)
+        return summary_of(self.probes.between(first, last), jitter_ns=jitter_ns, **self._shown)
 
     def _of_window(self, window: Window | None) -> Iterator[News]:
         if window is None:

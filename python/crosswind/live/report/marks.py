@@ -57,15 +57,20 @@ def marks_of(
     pick: Callable[[Summary], Estimate | None],
     divisor: float,
     said: Callable[[Estimate], str],
+    *,
+    beside: float = 0.0,
 ) -> Iterator[Mark]:
-    """A mark for each window that has a number. Args: pick: the number. said: the number in words."""
+    """A mark for each window that has a number.
+
+    Args: pick: the number. said: the number in words. beside: how far from the middle of its window, in its lengths.
+    """
     for period in account.periods:
         found = pick(period.summary)
         if found is None or found.value is None:
             continue
         low, high = (found.value if end is None else end for end in (found.low, found.high))
         value, low, high = (_rounded(end / divisor) for end in (found.value, low, high))
-        at, window = _place(account, period)
+        at, window = _place(account, period, beside)
         yield Mark(at, what, value, low, high, window, said(found), found.n)
 
 
@@ -113,11 +118,11 @@ def moments(account: Account) -> list[Span]:
     return [Span(at, at, event.text) for at, event in found if event.kind in ("route change", "latency step")]
 
 
-def _place(account: Account, period: Period) -> tuple[float, str]:
+def _place(account: Account, period: Period, beside: float = 0.0) -> tuple[float, str]:
     """Where a period stands on the time axis, and from when to when it goes, in words."""
     scale, unit = time_scale(account)
     begin, end = period.start_ns / scale, period.end_ns / scale
-    return _rounded((begin + end) / 2), f"{number(begin)} to {number(end)} {unit}"
+    return _rounded((begin + end) / 2 + beside * (end - begin)), f"{number(begin)} to {number(end)} {unit}"
 
 
 def _rounded(value: float) -> float:

@@ -23,18 +23,30 @@ from crosswind.report.text.format import count, count_of, scale_of
 from crosswind.stats.estimate import Estimate
 
 _HEIGHT = 250
-_LOST, _REORDERED, _MEDIAN, _P95 = "lost", "reordered", "median", "p95"
+_LOST, _THERE, _BACK, _REORDERED = "lost", "lost on the way there", "lost on the way back", "reordered"
+_MEDIAN, _P95 = "median", "p95"
 _VARIATION, _JITTER = "delay variation, p95", "jitter"
 _COLOURS = {
-    PROBE: GREY, _LOST: PALETTE[1], _REORDERED: PALETTE[1], _MEDIAN: PALETTE[0], _P95: PALETTE[1],
-    _VARIATION: PALETTE[0], _JITTER: PALETTE[4],
-}  # fmt: skip
+    PROBE: GREY,
+    _LOST: PALETTE[1],
+    _THERE: PALETTE[0],
+    _BACK: PALETTE[2],
+    _REORDERED: PALETTE[1],
+    _MEDIAN: PALETTE[0],
+    _P95: PALETTE[1],
+    _VARIATION: PALETTE[0],
+    _JITTER: PALETTE[4],
+}
 HOW_TO_READ = "Dot and line: a window's number and its 95 % interval; half a line where there is a limit at one end"
 
 
 def loss_over_time(account: Account) -> Chart:
-    """The share of lost probes."""
-    marks = list(marks_of(account, _LOST, lambda summary: summary.loss, 0.01, _share_text))
+    """The share of lost probes, and where replies tell, those of the two ways."""
+    marks = [
+        *marks_of(account, _LOST, lambda summary: summary.loss, 0.01, _share_text),
+        *marks_of(account, _THERE, lambda summary: summary.loss_there, 0.01, _share_text, beside=-0.2),
+        *marks_of(account, _BACK, lambda summary: summary.loss_back, 0.01, _share_text, beside=0.2),
+    ]
     return Chart("", _drawing(account, marks, "loss, %", from_zero=True), _notes(account))
 
 

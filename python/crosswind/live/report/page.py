@@ -4,14 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from crosswind.live.expectations import Expectation
-from crosswind.live.lines import goodput_text, loss_text, rtt_text, variation_texts
+from crosswind.live.lines import goodput_line, goodput_text, loss_text, rtt_text, variation_texts
 from crosswind.live.report.account import Account
 from crosswind.live.report.conditions import condition_terms
 from crosswind.live.report.distribution import distribution_charts
+from crosswind.live.report.goodput import goodput_chart
 from crosswind.live.report.over_time import loss_over_time, reordering_over_time, rtt_over_time, variation_over_time
 from crosswind.live.report.tables import (
+    EXPECTED,
     events_table,
     expectation_tables,
+    measured_table,
     numbers_table,
     thresholds_table,
     windows_table,
@@ -81,6 +84,8 @@ def _lines(account: Account) -> Iterator[str]:
     yield f"{count_of(total.sent, 'probe')}; {loss_text(total)} (95 % interval)."
     for text in (rtt_text(total), *variation_texts(total)):
         yield f"{text[0].upper()}{text[1:]}."
+    for measured in account.subject.measured:
+        yield f"{goodput_line(measured)}."
     models = [_expected(each) for each in account.expectations]
     if models:
         yield f"One long TCP flow is expected to get {'; '.join(models)}."
@@ -105,8 +110,10 @@ def _sections(account: Account) -> Iterator[Section]:
         yield Section("Reordering", [Panels([reordering_over_time(account)], 1)], caption=_reordered(account))
     for table in filter(None, (events_table(account), thresholds_table(account))):
         yield Section(table.title, tables=[table])
-    for table in expectation_tables(account):
-        yield Section(table.title, tables=[table])
+    chart = goodput_chart(account)
+    for table in filter(None, (measured_table(account), *expectation_tables(account))):
+        panels = [Panels([chart], 1)] if chart is not None and table.title == EXPECTED else []
+        yield Section(table.title, panels, [table])
     table = numbers_table(account)
     yield Section(table.title, tables=[table, windows_table(account)])
 

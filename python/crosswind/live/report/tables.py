@@ -8,11 +8,13 @@ from crosswind.live.lines import estimate_text, goodput_text
 from crosswind.live.report.account import Account
 from crosswind.live.report.history import Period
 from crosswind.live.summary import Summary
-from crosswind.report.tables.table import Shown, Table, grouped, names, numbers, sentences
-from crosswind.report.text.format import NOTHING, count, interval, number, scale_of
+from crosswind.report.tables.table import Shown, Table, grouped, names, numbers, sentences, words
+from crosswind.report.text.format import NOTHING, count, interval, number, quantity, scale_of
 from crosswind.report.text.thresholds import VERDICTS, value_text
 from crosswind.stats.estimate import Estimate
 
+EXPECTED = "What TCP can get there"
+"""The title of the table of models."""
 _MOST_EVENTS = 1000
 _BLOCKS = (
     "Neighbouring probes are not independent. From 40 on they are divided into 10 blocks, from 400 on into 20, one "
@@ -64,12 +66,37 @@ def expectation_tables(account: Account) -> list[Table]:
         "Interval: the model's numbers at the limits of loss and of the median round-trip time, each of which is made "
         "at 97.5 %, so that both hold together at 95 % (Bonferroni)."
     )
+    tables = [Table(EXPECTED, columns, rows, footnotes=[method, f"All assume that {COMMON_ASSUMPTION}."])]
     assumed = [[each.model.title, each.model.assumptions, each.model.valid_range, each.model.source] for each in found]
     says = [*names("model"), *sentences("assumes", "valid for", "source")]
-    return [
-        Table("What TCP can get there", columns, rows, footnotes=[method, f"All assume that {COMMON_ASSUMPTION}."]),
-        Table("What the models assume", says, assumed),
+    return [*tables, Table("What the models assume", says, assumed)]
+
+
+def measured_table(account: Account) -> Table | None:
+    """What TCP got; None where that was not measured."""
+    rows = [
+        [
+            measured.direction,
+            f"{quantity(measured.goodput.value, 'bit/s')} (no interval)",
+            count(measured.goodput.n),
+            f"{number(measured.received_bytes / 1e6)} MB",
+            quantity(measured.time_ns, "ns"),
+            measured.congestion_control or NOTHING,
+            NOTHING if measured.segments is None else count(measured.segments),
+            NOTHING if measured.retransmitted is None else count(measured.retransmitted),
+        ]
+        for measured in account.subject.measured
     ]
+    columns = [
+        *names("transfer"), *numbers("goodput", "n", "received", "time"), *words("congestion control"),
+        *numbers("segments sent", "sent again"),
+    ]  # fmt: skip
+    how = (
+        "One TCP flow each way, before the first probe. A rate is that of the application's bytes, from the request to "
+        "the last byte, so that it has the start of the flow in it. One transfer has no interval: the next one may get "
+        "more or less."
+    )
+    return Table("What TCP got", columns, rows, footnotes=[how]) if rows else None
 
 
 def thresholds_table(account: Account) -> Table | None:
@@ -98,7 +125,8 @@ def thresholds_table(account: Account) -> Table | None:
 
 def _estimates(summary: Summary) -> Iterator[tuple[str, Estimate]]:
     known = {
-        "loss": summary.loss, "median round-trip time": summary.median, "p95 round-trip time": summary.p95,
+        "loss": summary.loss, "loss on the way there": summary.loss_there, "loss on the way back": summary.loss_back,
+        "median round-trip time": summary.median, "p95 round-trip time": summary.p95,
         "p95 delay variation": summary.variation_p95, "reordered replies": summary.reordering,
     }  # fmt: skip
     yield from ((name, found) for name, found in known.items() if found is not None)

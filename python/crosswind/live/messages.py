@@ -1,0 +1,212 @@
+"""Probes by messages to a `crosswind serve`, over one connection of a transport: each is numbered, and answered.
+
+`crosswind-cell --watch` has the connection. It is told a number for each message, and prints one line for each answer.
+Both times of an answer are its own, taken when it hands a message to the transport and when it has the answer.
+
+A connection that ends is opened anew, by a new process, every two seconds until that succeeds. Until then every probe
+is lost.
+"""
+
+import json
+import os
+import select
+import subprocess
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from crosswind.errors import CrosswindError, EngineError
+from crosswind.live.one_way import Arrivals
+from crosswind.live.probe import Reply
+
+SIZE_BYTES = 64
+_START_S = 60.0
+"""How long the first connection may take: a server serves one client at a time, and lets others wait for 30 s."""
+_END_S = 3.0
+_AGAIN_NS = 2 * 10**9
+_READ_BYTES = 1 << 16
+_REMEMBERED = 10_000
+"""Messages whose answer is still recognised, however late it comes."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A message that was to be sent: when, and which one it is of its connection, from 1."""
+
+    at_ns: int
+    connection: int
+    place: int
+
+
+class MessageProbe:
+    """Sends messages to a server.
+
+    Args:   server: HOST:PORT of control connections. family: "ipv4" or "ipv6". keeps_order: whether the transport may
+            lose and reorder messages. clock: CLOCK_MONOTONIC, ns.
+    Raises: CrosswindError when the first connection cannot be opened.
+    """
+
+    tells_ways = True
+
+    def __init__(
+        self, server: str, transport: str, *, family: str, keeps_order: bool, binary: Path, clock: Callable[[], int]
+    ) -> None:
+        self.name, self.keeps_order = transport, keeps_order
+        self.description = (
+            f"messages of {SIZE_BYTES} bytes over {transport} to crosswind serve at {server}, which answers each; both "
+            "times are this program's"
+        )
+        self.refusal: str | None = None
+        self.network: dict[str, Any] | None = None
+        self._error: tuple[str, str | None] | None = None
+        self._words = {"server": server, "family": family, "transport": transport, "size_bytes": SIZE_BYTES}
+        self._binary, self._clock = binary, clock
+        self._asked: OrderedDict[int, Asked] = OrderedDict()
+        self._poll = select.epoll()
+        self._connection = -1
+        self._begin()
+        self._wait_until_connected()
+
+    def send(self, sequence: int) -> int | None:
+        """Has a message sent. Returns: when; None where there is no connection."""
+        if self._process is None and self._clock() >= self._again_ns:
+            self._begin()
+        if self._process is None or not self._is_connected:
+            return None
+        assert self._process.stdin is not None
+        sent_ns = self._clock()
+        try:
+            self._process.stdin.write(f"{sequence}\n".encode())
+        except OSError:  # It has ended; its last words are still to be read.
+            return None
+        self._place += 1
+        self._asked[sequence] = Asked(sent_ns, self._connection, self._place)
+        if len(self._asked) > _REMEMBERED:
+            self._asked.popitem(last=False)
+        return sent_ns
+
+    def replies(self) -> Iterator[Reply]:
+        """The answers that have arrived."""
+        for event in self._events():
+            reply = self._reply(event)
+            if reply is not None:
+                yield reply
+
+    def forget(self, now_ns: int, timeout_ns: int) -> None:
+        """There is nothing to give up: late answers are told from others by their number."""
+
+    def file(self) -> int:
+        """The descriptor that becomes readable when an answer is there."""
+        return self._poll.fileno()
+
+    def close(self) -> None:
+        """Ends the connection, and reads what is known of the network then."""
+        if self._process is not None:
+            assert self._process.stdin is not None
+            with suppress(OSError):
+                self._process.stdin.close()
+            self._follow(_END_S, lambda: False)
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            _output(self._process).close()
+        self._poll.close()
+
+    def _begin(self) -> None:
+        """Starts a process, which says when it is connected. Raises: EngineError."""
+        self._connection += 1
+        self._place, self._buffer, self._is_connected = 0, b"", False
+        try:
+            # A group of its own, so that Ctrl-C on the terminal reaches it through us alone.
+            process = subprocess.Popen(
+                [self._binary, "--watch", json.dumps(self._words)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                process_group=0,
+            )
+        except OSError as error:
+            raise EngineError(
+                f"cannot start {self._binary}: {error.strerror}", hint="install crosswind anew"
+            ) from error
+        output = _output(process)
+        os.set_blocking(output.fileno(), False)
+        self._poll.register(output.fileno(), select.EPOLLIN)
+        self._process: subprocess.Popen[bytes] | None = process
+
+    def _wait_until_connected(self) -> None:
+        """Raises: CrosswindError with what the process says."""
+        self._follow(_START_S, lambda: self._is_connected)
+        if not self._is_connected:
+            message, hint = self._error or (
+                f"the server at {self._words['server']} does not answer",
+                "is it reachable?",
+            )
+            self.close()
+            raise CrosswindError(message, hint=hint)
+
+    def _follow(self, longest_s: float, is_enough: Callable[[], bool]) -> None:
+        """Reads what the process says until that is enough, it has ended, or the time is over."""
+        until_ns = self._clock() + int(longest_s * 1e9)
+        while self._process is not None and not is_enough() and self._clock() < until_ns:
+            self._poll.poll(max(0.0, (until_ns - self._clock()) / 1e9))
+            for event in self._events():
+                self._reply(event)
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        """What the process has said; at its end nothing more comes, and after a while there is another one."""
+        while self._process is not None:
+            output = _output(self._process)
+            try:
+                data = os.read(output.fileno(), _READ_BYTES)
+            except BlockingIOError:
+                return
+            if not data:
+                self._poll.unregister(output.fileno())
+                self._process.wait()
+                output.close()
+                self._process, self._again_ns = None, self._clock() + _AGAIN_NS
+                return
+            *lines, self._buffer = (self._buffer + data).split(b"\n")
+            yield from map(_read, lines)
+
+    def _reply(self, event: dict[str, Any]) -> Reply | None:
+        kind = event.get("event")
+        if kind == "connected":
+            self._is_connected, self.refusal = True, None
+        elif kind == "error":
+            self._is_connected, self.refusal = False, str(event.get("message"))
+            self._error = str(event.get("message")), event.get("hint")
+        elif kind == "ended":
+            self.network = event.get("network")
+        elif kind == "unsent":
+            self.refusal = str(event.get("reason"))
+        if kind != "received":
+            return None
+        asked = self._asked.get(event["number"])
+        if asked is None or asked.connection != self._connection:
+            return Reply(event["number"], event["received_ns"])
+        # From when the message left, though it was asked for a little earlier.
+        received_ns = asked.at_ns + event["received_ns"] - event["sent_ns"]
+        return Reply(event["number"], received_ns, None, Arrivals(asked.connection, asked.place - event["counted"]))
+
+
+def _output(process: subprocess.Popen[bytes]) -> IO[bytes]:
+    assert process.stdout is not None
+    return process.stdout
+
+
+def _read(line: bytes) -> dict[str, Any]:
+    """An event. Raises: EngineError for what is none."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        event = None
+    if not isinstance(event, dict):
+        raise EngineError(
+            f"crosswind-cell --watch printed what is no event: {line[:80]!r}", hint="install crosswind anew"
+        )
+    return event

@@ -1,0 +1,96 @@
+"""Which way probes of `crosswind live` were lost, by what the server's answers say."""
+
+import pytest
+
+from crosswind.live.one_way import BACK, THERE, UNKNOWN, Arrivals
+from crosswind.live.probe import Reply
+from crosswind.live.watch import Watch
+
+MS = 10**6
+
+
+def watched(fates: str, *, connections: str = "") -> Watch:
+    """A probe every 10 ms over a path of 1 ms, whose server counts what it receives.
+
+    Args:
+        fates: of each probe: "." is answered, "t" lost on the way there, "b" on the way back, "l" answered too late.
+        connections: the number of the connection that each is sent on; without it all are sent on the first.
+    """
+    watch = Watch(
+        interval_ns=10 * MS, timeout_ns=5 * MS, window_ns=10**12, start_ns=0, outage=99, keeps_order=True,
+        tells_ways=True,
+    )  # fmt: skip
+    sent: dict[int, int] = {}
+    received: dict[int, int] = {}
+    late: list[Reply] = []
+    for number, fate in enumerate(fates):
+        now_ns = number * 10 * MS
+        assert watch.probes.poll_send(now_ns) == number
+        connection = int(connections[number]) if connections else 0
+        sent[connection] = sent.get(connection, 0) + 1
+        received[connection] = received.get(connection, 0) + (fate != "t")
+        reply = Reply(number, now_ns + MS, None, Arrivals(connection, sent[connection] - received[connection]))
+        if fate == ".":
+            watch.probes.handle_reply(reply)
+        for each in late:
+            watch.probes.handle_reply(each)
+        late = [Reply(number, now_ns + 9 * MS, None, reply.arrivals)] if fate == "l" else []
+        list(watch.handle_time(now_ns + 8 * MS))
+    return watch
+
+
+def ways(fates: str, *, connections: str = "") -> str:
+    """Where each probe was lost, as is known at the end: "?" for one of which nobody knows."""
+    watch = watched(fates, connections=connections)
+    part = watch.probes.between(0, watch.probes.sent)
+    names = {UNKNOWN: "?", THERE: "t", BACK: "b"}
+    lost = part.rtt_ns != part.rtt_ns
+    return "".join(names[int(way)] if is_lost else "." for way, is_lost in zip(part.way, lost, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("fates", "known"),
+    [
+        ("......", "......"),
+        (".t.b..", ".t.b.."),
+        ("tb.", "tb."),
+        (".ttt.", ".ttt."),
+        (".bbb.", ".bbb."),
+        # Of several in a row it is known how many were lost each way, not which.
+        (".btb.", ".tbb."),
+        # No later answer tells.
+        (".t.tt", ".t.??"),
+        ("bbb", "???"),
+    ],
+)
+def test_a_lost_probe_was_lost_there_or_back(fates: str, known: str) -> None:
+    assert ways(fates) == known
+
+
+def test_a_late_answer_has_gone_both_ways() -> None:
+    assert ways(".l.b.") == ".?.b."
+    total = watched(".l.b.").total()
+    assert (total.lost, total.late) == (2, 1)
+
+
+def test_what_was_lost_between_two_connections_was_lost_nobody_knows_where() -> None:
+    assert ways(".tb.t.", connections="000111") == ".??.t."
+
+
+def test_a_share_of_each_way_is_of_what_went_that_way() -> None:
+    total = watched("." + "t.b." * 5).total()
+    assert total.loss is not None
+    assert total.loss_there is not None
+    assert total.loss_back is not None
+    assert (total.loss.value, total.loss.n) == (10 / 21, 21)
+    assert (total.loss_there.value, total.loss_there.n) == (5 / 21, 21)
+    # Five of the sixteen that had arrived.
+    assert (total.loss_back.value, total.loss_back.n) == (5 / 16, 16)
+
+
+def test_what_nobody_knows_is_in_neither_share() -> None:
+    total = watched(".t" + "..." + "tt").total()
+    assert total.loss_there is not None
+    assert total.loss_back is not None
+    assert (total.loss_there.n, total.loss_back.n) == (5, 4)
+    assert (total.lost, total.loss_there.value, total.loss_back.value) == (3, 1 / 5, 0)
