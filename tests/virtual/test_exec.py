@@ -72,7 +72,9 @@ def test_a_server_that_never_listens(execute: Exec) -> None:
     assert (ended.status, ended.out) == (125, "")
     said = "the server program does not listen on port 8000: nobody did within 30 s; it wrote: loading 8000"
     assert ended.err.splitlines()[0] == f"error: {said}"
-    assert ended.err.splitlines()[1].startswith("hint: ")
+    assert ended.err.splitlines()[1].startswith("hint: {port} in its command is that number: does it listen there, ")
+    untold = execute("--port", "8000", "--server", "sleep 1000", "--", "true")
+    assert untold.err.splitlines()[1] == "hint: give it the port that it is to listen on, as {port}"
 
 
 def test_a_slow_server_is_waited_for(execute: Exec) -> None:

@@ -148,7 +148,11 @@ impl ClientEnd {
 /// Why there is nothing to measure.
 enum Stopped {
     ServerEnded(ExitStatus),
-    NeverListened(u16),
+    /// `told`: whether its command has the port.
+    NeverListened {
+        port: u16,
+        told: bool,
+    },
     Otherwise(WorkloadError),
 }
 
@@ -208,7 +212,8 @@ impl Program {
             // One that ends well may have left another process behind, which will listen.
             check_running(programs.wait(server, LOOK_INTERVAL)?)?;
             if Instant::now() >= deadline {
-                return Err(Stopped::NeverListened(port));
+                let told = self.server.iter().flatten().any(|argument| argument.contains("{port}"));
+                return Err(Stopped::NeverListened { port, told });
             }
         }
         Ok(server)
@@ -251,10 +256,14 @@ impl Stopped {
                 format!("{}{}", status_in_words(status), wrote("")),
                 "where the run is kept, all that it wrote is in server.err and server.out of the cell",
             ),
-            Self::NeverListened(port) => (
+            Self::NeverListened { port, told } => (
                 format!("the server program does not listen on port {port}"),
                 format!("nobody did within {} s{}", LISTEN_LIMIT.as_secs(), wrote("; it wrote")),
-                "give it the port that it is to listen on, as {port}",
+                if told {
+                    "{port} in its command is that number: does it listen there, over TCP or UDP, and soon enough?"
+                } else {
+                    "give it the port that it is to listen on, as {port}"
+                },
             ),
         };
         HostError { what, cause, kind: ErrorKind::Host, hint: Some(hint.into()) }.into()
