@@ -217,7 +217,6 @@ impl<'a> Watch<'a> {
     ) -> Result<(), TransportError> {
         // A wait that ends in the middle of a message of a stream would lose its beginning.
         receiver.set_timeout(if interrupt.is_some() { FOREVER } else { LOOK_INTERVAL })?;
-        receiver.set_timeout(LOOK_INTERVAL)?;
         std::thread::scope(|scope| {
             let sending = scope.spawn(move || {
                 let result = Driver::Thread.run(async {
@@ -265,7 +264,7 @@ impl<'a> Watch<'a> {
     async fn send(&self, sender: &mut dyn Sender, number: u64) -> Result<(), TransportError> {
         self.wait_for_turn().await;
         let mut message = vec![0; self.size];
-        write_message(&mut message, number, &self.token, own_clock());
+        write_message(&mut message, number, self.token, own_clock());
         match sender.send(&message).await {
             Ok(()) => Ok(()),
             // What the network said of an earlier datagram.
@@ -305,7 +304,7 @@ impl<'a> Watch<'a> {
     }
 
     fn take(&self, answer: &[u8], received_ns: u64) {
-        if let Some((number, counted, sent_ns)) = read_answer(answer, &self.token)
+        if let Some((number, counted, sent_ns)) = read_answer(answer, self.token)
             && answer.len() == self.size
         {
             say(&WatchEvent::Received { number, sent_ns, received_ns, counted });
@@ -319,18 +318,18 @@ impl<'a> Watch<'a> {
 }
 
 /// A message: its number, room for what the server counts, whose it is, when it was sent.
-fn write_message(message: &mut [u8], number: u64, token: &[u8; 8], sent_ns: u64) {
-    let parts = [number.to_le_bytes(), [0; 8], *token, sent_ns.to_le_bytes()];
+fn write_message(message: &mut [u8], number: u64, token: [u8; 8], sent_ns: u64) {
+    let parts = [number.to_le_bytes(), [0; 8], token, sent_ns.to_le_bytes()];
     for (place, part) in message.chunks_exact_mut(8).zip(parts) {
         place.copy_from_slice(&part);
     }
 }
 
 /// Number, what the server has counted, and when the message was sent; nothing of what is no answer to this client.
-fn read_answer(answer: &[u8], token: &[u8; 8]) -> Option<(u64, u64, u64)> {
+fn read_answer(answer: &[u8], token: [u8; 8]) -> Option<(u64, u64, u64)> {
     let (parts, _) = answer.as_chunks::<8>();
     let [number, counted, whose, sent_ns, ..] = parts else { return None };
-    (whose == token).then(|| (u64::from_le_bytes(*number), u64::from_le_bytes(*counted), u64::from_le_bytes(*sent_ns)))
+    (*whose == token).then(|| (u64::from_le_bytes(*number), u64::from_le_bytes(*counted), u64::from_le_bytes(*sent_ns)))
 }
 
 /// The numbers on standard input. What is none ends them.
@@ -355,18 +354,18 @@ mod tests {
     #[test]
     fn an_answer_has_the_number_the_servers_count_and_the_time_of_sending() {
         let mut message = vec![7; 40];
-        write_message(&mut message, 3, b"a token!", 1_000_000_007);
-        assert_eq!(read_answer(&message, b"a token!"), Some((3, 0, 1_000_000_007)));
+        write_message(&mut message, 3, *b"a token!", 1_000_000_007);
+        assert_eq!(read_answer(&message, *b"a token!"), Some((3, 0, 1_000_000_007)));
         message[8..16].copy_from_slice(&9_u64.to_le_bytes());
-        assert_eq!(read_answer(&message, b"a token!"), Some((3, 9, 1_000_000_007)));
+        assert_eq!(read_answer(&message, *b"a token!"), Some((3, 9, 1_000_000_007)));
         assert_eq!(message[32..], [7; 8]);
     }
 
     #[test]
     fn what_somebody_else_sent_is_no_answer() {
         let mut message = vec![0; 32];
-        write_message(&mut message, 3, b"a token!", 1);
-        assert_eq!(read_answer(&message, b"another!"), None);
-        assert_eq!(read_answer(&message[..24], b"a token!"), None);
+        write_message(&mut message, 3, *b"a token!", 1);
+        assert_eq!(read_answer(&message, *b"another!"), None);
+        assert_eq!(read_answer(&message[..24], *b"a token!"), None);
     }
 }
