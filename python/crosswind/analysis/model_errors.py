@@ -34,6 +34,8 @@ def model_errors(cells: Sequence[CellResult], data: Sequence[CellData]) -> list[
     """
     groups: dict[tuple[str, bool], list[_Compared]] = {}
     for cell, own in zip(cells, data, strict=True):
+        if own.settings.is_over_network:
+            continue  # What its models predict from is itself inferred from the measurement.
         lossy = own.settings.data_direction.loss > 0
         for prediction in cell.models:
             compared = _compared(prediction, cell, own)

@@ -18,7 +18,7 @@ Way = Literal["forward", "reverse"]
 
 INFERRED = (
     "loss and round-trip time are inferred: the share of segments that TCP retransmitted, and the shortest round trip "
-    "that its kernel saw. Packets are taken to be of 1500 bytes"
+    "that its kernel saw, which is too short where TCP itself fills a queue. Packets are taken to be of 1500 bytes"
 )
 
 
