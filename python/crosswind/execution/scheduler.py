@@ -95,7 +95,9 @@ class Scheduler:
         Raises: EngineError, DiskError when no cell could run after this one. What was finished stays.
         """
         self._observer.run_started(self.store.manifest.name, self.store.plan, self.store.missing())
-        before = self._processors.leave_to_emulators()
+        # A cell without an emulator has all processors, which it inherits from this process.
+        emulated = any(not planned.is_over_network for planned in self.store.plan)
+        before = self._processors.leave_to_emulators() if emulated else None
         try:
             self._loop()
         except CrosswindError as error:
@@ -103,7 +105,8 @@ class Scheduler:
         finally:
             self._abandon()
             self._virtual.close()
-            restore(before)
+            if before is not None:
+                restore(before)
             self._selector.close()
             self._stops.close()
             self._observer.run_ended()

@@ -9,6 +9,7 @@ from crosswind.report.text.answers import answered, not_asked
 from crosswind.report.text.claims import VERDICTS
 from crosswind.report.text.exploration import exploration
 from crosswind.report.text.format import count, count_of, factor_name, levels, outcome_text, quantity
+from crosswind.report.text.inferred import inferred_sentences
 from crosswind.report.text.sentences import sentence
 
 
@@ -73,6 +74,7 @@ def sentences(result: Result) -> list[str]:
         *([absent] if absent else []),
         _extent(result),
         *_clock(result),
+        *inferred_sentences(result),
         *_claims(result),
         *_equivalences(result),
     ]
