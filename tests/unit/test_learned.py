@@ -10,19 +10,23 @@ from pathlib import Path
 
 import pytest
 
+from cell_events import finished
 from cells import adhoc, checked
 from conftest import ROOT
+from crosswind.cell.failure import ErrorKind, Failure
+from crosswind.cell.process import CellEnd
 from crosswind.execution.durations import (
-    Timekeeper,
     cell_time,
     cell_time_of,
     durations_file,
+    key_of_plan,
     learn,
     read_durations,
 )
 from crosswind.execution.observer import Observer
 from crosswind.execution.planning import plan_costs
-from crosswind.forecast.learned import FORGETTING, REMEMBERED, SCHEMA, CellTime, Durations, key_of, kind_of, plan_key
+from crosswind.execution.timekeeper import Shares, Timekeeper
+from crosswind.forecast.learned import SCHEMA, CellTime, Durations, Taken, key_of, kind_of, plan_key
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
 from runs import planned_cell
@@ -32,57 +36,84 @@ A = CellTime("a", "virtual echo tcp clean", 1.0)
 B = CellTime("b", "virtual echo tcp clean", 2.0)
 LOSSY = CellTime("c", "virtual echo tcp loss", 1.0)
 REAL = CellTime("d", "real echo tcp clean", 1.0)
+ALONE = CellTime("e", "real echo udp clean", 1.0, alone=True)
+
+
+def took(cell: CellTime, seconds: float, share_s: float | None = None, repetitions: int = 1) -> Taken:
+    return Taken(cell, seconds, seconds if share_s is None else share_s, repetitions)
 
 
 def test_a_cell_that_was_run_takes_as_long_again() -> None:
     durations = Durations()
-    durations.learn_cells([(A, 3.0), (A, 5.0)])
-    assert durations.cell_s(A) == (4.0, True)
+    durations.learn_cells([took(A, 3.0, 1.5), took(B, 7.0)])
+    assert (durations.cell_s(A), durations.share_s(A)) == ((3.0, True), 1.5)
     assert durations.runs == 1
 
 
-def test_another_cell_is_corrected_by_its_kind_and_else_by_its_clock() -> None:
+def test_another_cell_is_corrected_by_its_kind_and_else_by_its_sort() -> None:
     durations = Durations()
-    durations.learn_cells([(A, 3.0), (LOSSY, 9.0)])
-    assert durations.cell_s(B) == (6.0, False)
-    assert durations.cell_s(CellTime("x", LOSSY.kind, 2.0)) == (18.0, False)
-    # Both kinds together: 12 s of 2 s.
-    assert durations.cell_s(CellTime("x", "virtual page http2 clean", 1.0)) == (6.0, False)
-    assert durations.cell_s(REAL) == (1.0, False)
-    assert Durations().cell_s(A) == (1.0, False)
+    durations.learn_cells([took(A, 3.0, 1.5), took(LOSSY, 9.0, 1.5)])
+    assert (durations.cell_s(B), durations.share_s(B)) == ((6.0, False), 3.0)
+    other = CellTime("x", LOSSY.kind, 2.0)
+    assert (durations.cell_s(other), durations.share_s(other)) == ((18.0, False), 3.0)
+    # Both kinds together: 12 s of 2 s, of which 3 s are their shares.
+    page = CellTime("x", "virtual page http2 clean", 1.0)
+    assert (durations.cell_s(page), durations.share_s(page)) == ((6.0, False), 1.5)
+    for unknown in (REAL, ALONE):
+        assert (durations.cell_s(unknown), durations.share_s(unknown)) == ((1.0, False), None)
+    durations.learn_cells([took(REAL, 2.0, 0.5), took(ALONE, 4.0, 5.0)])
+    alone = CellTime("x", "real connect tcp clean", 1.0, alone=True)
+    beside = CellTime("x", "real connect tcp clean", 1.0)
+    assert [durations.share_s(one) for one in (alone, beside)] == [5.0, 0.5]
 
 
-def test_what_was_long_ago_counts_less() -> None:
+def test_repetitions_weigh_what_a_kind_took() -> None:
     durations = Durations()
-    durations.learn_cells([(A, 1.0)])
-    durations.learn_cells([(A, 2.0)])
-    assert durations.cell_s(B)[0] == pytest.approx(2.0 * (FORGETTING * 1.0 + 2.0) / (FORGETTING * 1.0 + 1.0))
-    for _ in range(10 * REMEMBERED):
-        durations.learn_cells([(A, 8.0)])
-    assert durations.cell_s(A)[0] == pytest.approx(8.0, rel=1e-3)
+    durations.learn_cells([took(A, 3.0, 3.0, repetitions=3), took(B, 1.0, 0.5)])
+    # 10 s of 5 s; shares of 9.5 s.
+    assert (durations.cell_s(CellTime("x", A.kind, 1.0))[0], durations.share_s(CellTime("x", A.kind, 1.0))) == (2, 1.9)
+
+
+def test_what_other_work_has_made_longer_is_not_believed() -> None:
+    durations = Durations()
+    for seconds in (30.0, 4.0, 90.0):
+        durations.learn_cells([took(A, seconds)])
+        durations.learn_plan("p", seconds)
+    assert (durations.cell_s(A)[0], durations.plan_s("p")) == (4.0, 4.0)
+    # Nor is for ever what was short once: the last five count, and of those the second shortest.
+    for seconds in (6.0, 5.0, 7.0, 8.0):
+        durations.learn_cells([took(A, seconds)])
+        durations.learn_plan("p", seconds)
+    assert (durations.cells["a"], durations.plans["p"]) == (
+        [(90.0, 90.0), (6.0, 6.0), (5.0, 5.0), (7.0, 7.0), (8.0, 8.0)],
+        [90.0, 6.0, 5.0, 7.0, 8.0],
+    )
+    assert (durations.cell_s(A)[0], durations.plan_s("p")) == (6.0, 6.0)
+
+
+def test_a_kind_takes_the_median_of_what_it_took_in_sessions_with_different_cells() -> None:
+    durations = Durations()
+    for factor in (1.0, 50.0, 3.0, 2.0):
+        durations.learn_cells([took(A, factor, 0.5 * factor)])
+    assert (durations.cell_s(B), durations.share_s(B)) == ((4.0, False), 2.0)
 
 
 def test_the_oldest_cells_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crosswind.forecast.learned.MOST_CELLS", 2)
     durations = Durations()
-    durations.learn_cells([(A, 1.0), (B, 2.0)])
-    durations.learn_cells([(A, 1.0), (LOSSY, 1.0)])
+    durations.learn_cells([took(A, 1.0), took(B, 2.0)])
+    durations.learn_cells([took(A, 1.0), took(LOSSY, 1.0)])
     assert set(durations.cells) == {"a", "c"}
 
 
-def test_a_session_takes_its_start_and_a_share_more_than_its_cells() -> None:
+def test_a_session_takes_its_start_and_the_shares_of_its_repetitions() -> None:
     durations = Durations()
     assert durations.session_s("virtual", 7.0) == 7.0
     durations.learn_session("virtual", 1.0, 4.0)
-    # The first session: all that is not cells is the start.
-    assert durations.session_s("virtual", 1.0) == 4.0
     assert durations.session_s("virtual", 10.0) == 13.0
-    durations.learn_session("virtual", 19.5, 42.0)
-    # The start is 3 s; what is left is 1 s of 1 s and 39 s of 19.5 s.
-    assert durations.session_s("virtual", 10.0) == 3.0 + 1.5 * 10.0
-    # One session that something disturbed changes little.
+    # One session that something disturbed changes nothing.
     durations.learn_session("virtual", 1.0, 100.0)
-    assert durations.session_s("virtual", 10.0) == 3.0 + 2 * 10.0
+    assert durations.session_s("virtual", 10.0) == 13.0
     assert durations.session_s("virtual", 0.0) == 0.0
     assert durations.session_s("real", 10.0) == 10.0
 
@@ -92,19 +123,78 @@ def test_a_plan_that_was_run_takes_as_long_again(monkeypatch: pytest.MonkeyPatch
     durations = Durations()
     durations.learn_plan(plan_key(["a", "b", "b"]), 20.0)
     durations.learn_plan(plan_key(["b", "a", "b"]), 30.0)
-    assert durations.plan_s(plan_key(["b", "b", "a"])) == 25.0
+    assert durations.plan_s(plan_key(["b", "b", "a"])) == 20.0
     assert durations.plan_s(plan_key(["a", "b"])) is None
     durations.learn_plan("another", 1.0)
     assert durations.plan_s(plan_key(["a", "b", "b"])) is None
 
 
-def test_a_command_takes_the_median_of_what_others_took_around_their_sessions() -> None:
+def test_a_command_takes_what_others_took_around_their_sessions() -> None:
     durations = Durations()
     assert durations.around_s("p") == 0.0
-    for key, seconds in (("p", 2.0), ("q", 9.0), ("r", 3.0)):
+    for key, seconds in (("p", 3.0), ("q", 9.0), ("r", 2.0), ("s", 4.0), ("t", 5.0)):
         durations.learn_around(key, seconds)
     assert durations.around_s("another") == 3.0
     assert durations.around_s("q") == 9.0
+
+
+def test_what_runs_side_by_side_shares_the_sessions_time() -> None:
+    shares = Shares()
+    shares.handle_start(10.0, "a")
+    shares.handle_start(11.0, "b")
+    shares.handle_end(13.0, "a")
+    shares.handle_end(16.0, "b")
+    # 1 s alone and half of 2 s; half of 2 s and 3 s alone. Then nothing runs for 4 s.
+    shares.handle_start(20.0, "a")
+    shares.handle_end(22.0, "a")
+    assert (shares.of("a"), shares.of("b")) == (2.0 + 2.0, 4.0)
+
+
+def ended(seconds: float, *, well: bool = True) -> CellEnd:
+    failure = None if well else Failure(ErrorKind.HOST, "it failed")
+    return CellEnd(finished() if well else None, failure, round(seconds * 1e9))
+
+
+def test_a_session_is_learned_with_the_attempts_that_did_not_count(place: Path) -> None:
+    (cell,) = checked(adhoc("echo", size=7))
+    plan = [
+        planned_cell(number, parameters=cell.for_run(next(iter(Plan.of(adhoc("echo", size=7)))))) for number in (0, 1)
+    ]
+    first, second = plan
+    now = 0.0
+    keeper = Timekeeper(Observer(), lambda: now)
+    keeper.run_started("name", plan, plan)
+    now = 1.0
+    keeper.cell_started(first)
+    keeper.cell_started(second)
+    now = 5.0
+    keeper.cell_repeated(first, ended(4.0))  # It was disturbed by the other one, which keeps what it has.
+    keeper.cell_ended(second, ended(4.0))
+    keeper.cell_started(first)
+    now = 8.0
+    keeper.cell_ended(first, ended(3.0))
+    keeper.learn(9.5)
+    durations = read_durations()
+    time = cell_time(first)
+    # Shares: 2 s and 3 s of the first, 2 s of the second; they took 3 s and 4 s.
+    assert (durations.cell_s(time), durations.share_s(time)) == ((3.5, True), 3.5)
+    assert durations.starts == {"real": [2.5]}
+    assert durations.plan_s(key_of_plan(plan)) == 9.5
+    assert durations.session_s("real", 2 * 3.5) == 9.5
+
+
+@pytest.mark.parametrize("wall_s", [None, 9.5])
+def test_a_session_that_was_stopped_or_had_failures_says_nothing_of_its_plan(place: Path, wall_s: float | None) -> None:
+    plan = [planned_cell(0), planned_cell(1)]
+    keeper = Timekeeper(Observer(), lambda: 0.0)
+    keeper.run_started("name", plan, plan)
+    for planned, well in zip(plan, (True, wall_s is None), strict=True):
+        keeper.cell_started(planned)
+        keeper.cell_ended(planned, ended(4.0, well=well))
+    keeper.learn(wall_s)
+    durations = read_durations()
+    assert (durations.plans, durations.starts) == ({}, {})
+    assert durations.cell_s(cell_time(plan[0])) == (4.0, True)
 
 
 def test_a_process_knows_its_age() -> None:
@@ -137,7 +227,7 @@ def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_what_is_learned_is_kept(place: Path) -> None:
     assert read_durations() == Durations()
-    learn(lambda durations: durations.learn_cells([(A, 3.0)]))
+    learn(lambda durations: durations.learn_cells([took(A, 3.0)]))
     learn(lambda durations: durations.learn_session("virtual", 1.0, 4.0))
     assert read_durations().cell_s(A) == (3.0, True)
     assert read_durations().session_s("virtual", 1.0) == 4.0
@@ -148,21 +238,23 @@ def test_what_is_learned_is_kept(place: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", "null", '{"schema": "crosswind.durations/9"}', f'{{"schema": "{SCHEMA}"}}',
-     f'{{"schema": "{SCHEMA}", "runs": "x", "cells": {{}}, "kinds": {{}}, "sessions": {{}}, "plans": {{}}}}',
-     f'{{"schema": "{SCHEMA}", "runs": 1, "cells": {{"a": [1]}}, "around": [], "plans": {{}}}}'],
+     f'{{"schema": "{SCHEMA}", "runs": "x", "cells": {{}}, "kinds": {{}}, "starts": {{}}, "plans": {{}}}}',
+     '{"schema": "crosswind.durations/1", "runs": 1, "cells": {"a": [1, 3.0]}, "around": [], "plans": {}}',
+     *(f'{{"schema": "{SCHEMA}", "runs": 1, "cells": {{}}, "kinds": {kinds}, "starts": {{}}, "plans": {plans},'
+       f' "around": [], "around_plans": {{}}}}' for kinds, plans in (('{"a": []}', "{}"), ("{}", '{"p": [[1]]}')))],
 )  # fmt: skip
 def test_a_damaged_file_is_as_none_and_is_replaced(place: Path, text: str) -> None:
     place.parent.mkdir()
     place.write_text(text, encoding="utf-8")
     assert read_durations() == Durations()
-    learn(lambda durations: durations.learn_cells([(A, 3.0)]))
+    learn(lambda durations: durations.learn_cells([took(A, 3.0)]))
     assert read_durations().runs == 1
 
 
 def test_a_place_that_cannot_be_written_stops_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("CROSSWIND_DURATIONS", str(tmp_path / "file" / "durations.json"))
-    learn(lambda durations: durations.learn_cells([(A, 3.0)]))
+    learn(lambda durations: durations.learn_cells([took(A, 3.0)]))
     assert read_durations() == Durations()
 
 
@@ -182,7 +274,7 @@ def test_a_plan_takes_what_was_measured() -> None:
     assert (computed.learned_from, computed.measured_runs, computed.runs) == (0, 0, 6)
     durations = Durations()
     first = cell_time_of(cells[0].parameters, cells[0].forecast)
-    durations.learn_cells([(first, 2 * first.predicted_s)])
+    durations.learn_cells([took(first, 2 * first.predicted_s)])
     learned = plan_costs(plan, cells, packets=False, capture=False, learned=durations)
     assert (learned.learned_from, learned.measured_runs, learned.runs) == (1, 3, 6)
     assert learned.serial_ns == pytest.approx(2 * computed.serial_ns, abs=6)
@@ -213,7 +305,7 @@ def test_the_plan_says_whether_its_forecast_is_learned(crosswind: Crosswind, pla
     assert "forecast computed: nothing was learned on this machine yet" in words(crosswind(*arguments)[1])
     (cell,) = checked(Study.adhoc("echo", {"path.delay": "10ms", "host.clock": "real"}))
     time = cell_time_of(cell.parameters, cell.forecast)
-    learn(lambda durations: durations.learn_cells([(time, 30.0)]))
+    learn(lambda durations: durations.learn_cells([took(time, 30.0)]))
     status, out, _ = crosswind(*arguments)
     assert status == 0
     assert "forecast learned from 1 run on this machine; 1 of 1 runs are of cells that were measured" in words(out)

@@ -21,6 +21,7 @@ from crosswind.execution.concurrency import Concurrency, Window
 from crosswind.execution.durations import cell_time, learn
 from crosswind.execution.observer import Observer
 from crosswind.execution.tally import Tally, TimeLeft
+from crosswind.forecast.learned import Taken
 from crosswind.precision import CellPrecision, Ended
 from crosswind.report.text.format import quantity
 from crosswind.store.plan import PlannedCell
@@ -172,7 +173,7 @@ def tally_of(clock: Clock, cells: int, seconds: float = 6.0) -> tuple[Tally, lis
 def test_a_cell_that_was_run_here_before_takes_as_long_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CROSSWIND_DURATIONS", str(tmp_path / "durations.json"))
     known = planned(0, 6.0)
-    learn(lambda durations: durations.learn_cells([(cell_time(known), 1.5)]))
+    learn(lambda durations: durations.learn_cells([Taken(cell_time(known), 1.5, 1.5)]))
     tally, _ = tally_of(Clock(), 1)
     assert tally.seconds_left() == 1.5
 

@@ -23,17 +23,17 @@ _COMPUTED = (
     "set-up for each repetition; one in virtual time takes 0.1 s and 0.11 ms for each packet, whatever it waits for."
 )
 _LEARNED = (
-    "The totals are learned from what runs took on this machine: what was run before takes as long again, "
-    "another cell is computed from its parameters and corrected by what cells of its kind took. The table of cells is "
-    "computed alone."
+    "The totals are learned from what runs took on this machine: what was run before takes as long again as it did "
+    "undisturbed, another cell is computed from its parameters and corrected by what cells of its kind took. The table "
+    "of cells is computed alone."
 )
 _OF_NETWORK = (
     "These forecasts are rough: nobody knows the network. They take it for 50 ms there and back and 10 Mbit/s, without "
     "loss. Cells run one after another. The server is not asked for a plan; a run begins by trying its transports."
 )
 _FOOTNOTE = (
-    "“Side by side” assumes as many repetitions at a time as {capacity:g} of {processors} processors can carry, at "
-    "most {most}. One that keeps more than {heavy} of a processor busy, or whose path takes less than 1 ms there and "
+    "“Side by side” assumes, where nothing was learned, as many repetitions at a time as {capacity:g} of {processors} "
+    "processors can carry, at most {most}. One that keeps more than {heavy} of a processor busy, or whose path takes less than 1 ms there and "
     "back, is run alone, after the others."
 )
 

@@ -1,5 +1,7 @@
 """Where it is kept what runs really took, so that `crosswind plan` forecasts better: a file in the user's cache.
 
+`timekeeper` measures it.
+
 It is a help and nothing else: a run never fails for it. Where it is missing or damaged forecasts are computed as if
 nothing had been measured, and the next run begins it anew.
 """
@@ -10,15 +12,12 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from crosswind.cache import cache_directory
-from crosswind.cell.process import CellEnd
 from crosswind.execution.admission import CAPACITY
-from crosswind.execution.observer import Forwarding, Observer
 from crosswind.forecast.cost import Forecast, makespan_ns, virtual_wall_ns
 from crosswind.forecast.learned import CellTime, Durations, key_of, kind_of, plan_key
 from crosswind.store.manifest import Session
@@ -89,13 +88,13 @@ def cell_time_of(parameters: Mapping[str, Any], forecast: Forecast) -> CellTime:
     kind = kind_of(parameters)
     is_virtual = kind.startswith("virtual ")
     predicted_ns = virtual_wall_ns(forecast) if is_virtual else forecast.duration_ns
-    return CellTime(key_of(parameters), kind, predicted_ns / 1e9)
+    return CellTime(key_of(parameters), kind, predicted_ns / 1e9, alone=forecast.runs_alone and not is_virtual)
 
 
 def learned_s(repetitions: Iterable[PlannedCell]) -> dict[int, float]:
     """What a repetition of each of some cells takes in seconds, by what was learned on this machine."""
     durations = read_durations()
-    return {planned.cell: durations.cell_s(cell_time(planned))[0] for planned in _one_of_each(repetitions)}
+    return {planned.cell: durations.cell_s(cell_time(planned))[0] for planned in one_of_each(repetitions)}
 
 
 def process_age_s() -> float:
@@ -112,18 +111,19 @@ def learn_around(session: Session, plan: Iterable[PlannedCell]) -> None:
         return
     took_s = (datetime.fromisoformat(session.ended) - datetime.fromisoformat(session.started)).total_seconds()
     seconds = process_age_s() - took_s
-    key = _key_of_plan(plan)
+    key = key_of_plan(plan)
     if seconds > 0:
         learn(lambda durations: durations.learn_around(key, seconds))
 
 
-def _key_of_plan(plan: Iterable[PlannedCell]) -> str:
+def key_of_plan(plan: Iterable[PlannedCell]) -> str:
+    """What tells a plan from others: which cells it runs, and how often."""
     repetitions = list(plan)
-    keys = {planned.cell: key_of(planned.parameters) for planned in _one_of_each(repetitions)}
+    keys = {planned.cell: key_of(planned.parameters) for planned in one_of_each(repetitions)}
     return plan_key(keys[planned.cell] for planned in repetitions)
 
 
-def _one_of_each(repetitions: Iterable[PlannedCell]) -> Iterable[PlannedCell]:
+def one_of_each(repetitions: Iterable[PlannedCell]) -> Iterable[PlannedCell]:
     """One repetition of each cell: they differ in what tells no cell from others."""
     return {planned.cell: planned for planned in repetitions}.values()
 
@@ -138,59 +138,3 @@ def side_by_side_ns(runs: Sequence[Forecast], *, virtual: bool) -> int:
         each = [run.duration_ns for run in runs]
         return max(sum(each) // processors, max(each, default=0))
     return makespan_ns(runs, capacity=CAPACITY * processors, most=MAX_AT_A_TIME)
-
-
-class Timekeeper(Forwarding):
-    """Notes how long every repetition of a session took. Args: observer: sees the run go by too."""
-
-    def __init__(self, observer: Observer) -> None:
-        super().__init__(observer)
-        self.taken: list[tuple[PlannedCell, float]] = []
-        self._last: dict[str, tuple[PlannedCell, float]] = {}
-        self._plan: str | None = None
-
-    def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
-        """Notes what is to be run, where that is a whole plan."""
-        self._plan = _key_of_plan(plan) if len(missing) == len(plan) else None
-        super().run_started(name, plan, missing)
-
-    def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
-        """Notes it, unless the cell failed, whose time says nothing."""
-        self._note(planned, end)
-        super().cell_ended(planned, end)
-
-    def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
-        """Notes an attempt that does not count: it took its time like any other."""
-        self._note(planned, end)
-        super().cell_repeated(planned, end)
-
-    def learn(self, wall_s: float | None) -> None:
-        """Learns from the session. Args: wall_s: what it took; None where that says nothing, as when it was stopped."""
-        times = {planned.cell: cell_time(planned) for planned in _one_of_each(planned for planned, _ in self.taken)}
-        taken = [(times[planned.cell], seconds) for planned, seconds in self.taken]
-        if not taken:
-            return
-
-        def change(durations: Durations) -> None:
-            durations.learn_cells(taken)
-            if wall_s is not None and self._plan is not None:
-                durations.learn_plan(self._plan, wall_s)
-            clocks = {cell.clock for cell, _ in taken}
-            if wall_s is not None and len(clocks) == 1:
-                durations.learn_session(clocks.pop(), self._side_by_side_s(), wall_s)
-
-        learn(change)
-
-    def _side_by_side_s(self) -> float:
-        """What the repetitions of the session take side by side, by how long they took: as a plan computes it.
-
-        Of a repetition that was run again the last attempt counts: a plan does not know of the others.
-        """
-        last = list(self._last.values())
-        runs = [replace(forecast_of(planned), duration_ns=round(seconds * 1e9)) for planned, seconds in last]
-        return side_by_side_ns(runs, virtual=last[0][0].is_virtual) / 1e9
-
-    def _note(self, planned: PlannedCell, end: CellEnd) -> None:
-        if end.finished is not None:
-            self.taken.append((planned, end.elapsed_ns / 1e9))
-            self._last[planned.key] = self.taken[-1]

@@ -120,22 +120,22 @@ def plan_costs(
     by_cell = {index: _LearnedRun.of(checked[index], learned) for index in set(planned)}
     cells = [checked[index] for index in planned]
     runs = [by_cell[index] for index in planned]
-    real = [run.forecast for run in runs if not run.cell.is_virtual]
-    virtual = [run.forecast for run in runs if run.cell.is_virtual]
+    real = [run.time for run in runs if not run.cell.is_virtual]
+    virtual = [run.time for run in runs if run.cell.is_virtual]
     key = plan_key(run.key for run in runs)
     measured_s = learned.plan_s(key)
-    real_s = learned.session_s("real", side_by_side_ns(real, virtual=False) / 1e9)
-    virtual_s = learned.session_s("virtual", side_by_side_ns(virtual, virtual=True) / 1e9)
+    real_s = _session_s(learned, real, virtual=False)
+    virtual_s = _session_s(learned, virtual, virtual=True)
     if measured_s is not None:
         share = measured_s / (real_s + virtual_s)
         real_s, virtual_s = share * real_s, share * virtual_s
-    if_virtual_s = learned.session_s("virtual", side_by_side_ns([run.if_virtual for run in runs], virtual=True) / 1e9)
+    if_virtual_s = _session_s(learned, [run.if_virtual for run in runs], virtual=True)
     return PlanCosts(
-        serial_ns=sum(run.duration_ns for run in real),
+        serial_ns=sum(run.forecast.duration_ns for run in real),
         parallel_ns=round(real_s * 1e9),
         virtual_runs=len(virtual),
         virtual_ns=round(virtual_s * 1e9),
-        alone_runs=sum(run.runs_alone for run in real),
+        alone_runs=sum(run.forecast.runs_alone for run in real),
         unknown_runs=sum(not cell.is_known for cell in cells),
         if_virtual_ns=round(if_virtual_s * 1e9),
         packets=sum(cell.forecast.packets for cell in cells),
@@ -145,7 +145,7 @@ def plan_costs(
         capacity=CAPACITY * processors,
         most=MAX_AT_A_TIME,
         learned_from=learned.runs,
-        measured_runs=sum(run.is_measured for run in runs),
+        measured_runs=sum(run.time.is_measured for run in runs),
         runs=len(runs),
         is_measured_plan=measured_s is not None,
         wall_ns=round((real_s + virtual_s + learned.around_s(key)) * 1e9),
@@ -153,25 +153,46 @@ def plan_costs(
 
 
 @dataclass(frozen=True)
-class _LearnedRun:
-    """A run of a cell with what it will take of the machine's time, here and if it were in virtual time."""
+class _LearnedTime:
+    """What a run will take of the machine's time. Attributes: share_s: of its session's; None where nobody knows."""
 
-    cell: CheckedCell
-    key: str
     forecast: Forecast
-    if_virtual: Forecast
+    share_s: float | None
     is_measured: bool
 
     @classmethod
-    def of(cls, cell: CheckedCell, learned: Durations) -> Self:
-        time = cell_time_of(cell.parameters, cell.forecast)
+    def of(cls, cell: CheckedCell, time: CellTime, learned: Durations) -> Self:
         seconds, is_measured = learned.cell_s(time)
         forecast = replace(cell.forecast, duration_ns=round(seconds * 1e9))
+        return cls(forecast, learned.share_s(time), is_measured)
+
+
+@dataclass(frozen=True)
+class _LearnedRun:
+    """A run of a cell with what it will take, here and if it were in virtual time."""
+
+    cell: CheckedCell
+    key: str
+    time: _LearnedTime
+    if_virtual: _LearnedTime
+
+    @classmethod
+    def of(cls, cell: CheckedCell, learned: Durations) -> Self:
+        own = cell_time_of(cell.parameters, cell.forecast)
+        time = _LearnedTime.of(cell, own, learned)
         if cell.is_virtual:
-            return cls(cell, time.key, forecast, forecast, is_measured)
-        kind = time.kind.replace("real", "virtual", 1)
-        otherwise, _ = learned.cell_s(CellTime("", kind, virtual_wall_ns(cell.forecast) / 1e9))
-        return cls(cell, time.key, forecast, replace(cell.forecast, duration_ns=round(otherwise * 1e9)), is_measured)
+            return cls(cell, own.key, time, time)
+        kind = own.kind.replace("real", "virtual", 1)
+        virtual = CellTime("", kind, virtual_wall_ns(cell.forecast) / 1e9)
+        return cls(cell, own.key, time, _LearnedTime.of(cell, virtual, learned))
+
+
+def _session_s(learned: Durations, times: Sequence[_LearnedTime], *, virtual: bool) -> float:
+    """What a session with such runs will take in seconds: the sum of their shares, which are computed where unknown."""
+    known = [time.share_s for time in times if time.share_s is not None]
+    unknown = [time.forecast for time in times if time.share_s is None]
+    shares_s = sum(known) + side_by_side_ns(unknown, virtual=virtual) / 1e9
+    return learned.session_s("virtual" if virtual else "real", shares_s)
 
 
 def precision(study: Study) -> dict[str, Any] | None:

@@ -15,12 +15,12 @@ from crosswind.cell.binary import find_binary, used_placeholders
 from crosswind.cell.kernels import find_kernel
 from crosswind.cell.token import use_token
 from crosswind.errors import CrosswindError
-from crosswind.execution.durations import Timekeeper
 from crosswind.execution.growth import Growth, StoppingRules
 from crosswind.execution.observer import Observer
 from crosswind.execution.planning import planned_cells, precision, presentation, refuse_unknown_models
 from crosswind.execution.scheduler import Scheduler
 from crosswind.execution.stops import stopped_by_signals
+from crosswind.execution.timekeeper import Timekeeper
 from crosswind.store.directory import Store
 from crosswind.store.listing import fresh_directory, latest_run
 from crosswind.store.manifest import ClockJump, Manifest, Options, Session, Status
@@ -149,8 +149,8 @@ def execute(
         finally:
             note_end(store, scheduler.clock_jumps)
             # A number of cells at a time that was set by hand says nothing of what a plan forecasts.
-            says_something = status is Status.DONE and jobs is None
-            timekeeper.learn(time.monotonic() - began if says_something else None)
+            if jobs is None:
+                timekeeper.learn(time.monotonic() - began if status is Status.DONE else None)
     return Run(store)
 
 

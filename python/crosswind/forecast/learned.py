@@ -1,52 +1,76 @@
 """What runs on this machine really took, and forecasts corrected by it.
 
-Learned from every run is how long it took, which is what the same plan will take again; how long each cell took; for
-cells that were never run here, by which factor cells of their kind took longer than their parameters say; how much
-longer a session takes than its cells: the start, and what running them side by side does not save; and what a command
-takes around its session, with the report.
+Learned from every session is how long it took, which is what the same plan will take again; how long each cell took;
+for cells that were never run here, by which factor cells of their kind took longer than their parameters say. Of the
+session's time each repetition has a share: while several run side by side, each has its part of that time, and attempts
+that did not count are part of it. What a plan takes is the sum of these shares and what a session takes to start, and
+what a command takes around it, with the report.
+
+Other work on the machine makes everything longer and nothing shorter, and how much longer cannot be told from how busy
+the machine was. So of the last sessions with the same cell or plan not the mean counts but one of the shortest.
 
 Without anything learned every forecast stays as it was computed.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
-from typing import Any, Self
+from statistics import median_low
+from typing import Any, Self, TypeVar
 
 from crosswind.ends import peers_of
 
-SCHEMA = "crosswind.durations/1"
+SCHEMA = "crosswind.durations/2"
 
 MOST_CELLS = 10_000
-MOST_SESSIONS = 30
+MOST_STARTS = 30
 MOST_PLANS = 500
-REMEMBERED = 20
-"""A cell's mean is that of about its last so many repetitions, so that another machine load is learned soon."""
-REMEMBERED_PLANS = 3
-"""The same of a whole plan."""
-FORGETTING = 0.9
-"""By how much what a kind of cell took counts less after each further session with such cells."""
+REMEMBERED = 5
+"""Of a cell, a kind and a plan the figures of so many sessions are kept, the latest ones."""
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.05, 50.0
+T = TypeVar("T")
 _OF_ONE_RUN = ("schema", "id", "seed", "output", "deadline_ns")
+_DIGITS = 4
+"""Of a second, in the file."""
 
 
 @dataclass(frozen=True)
 class CellTime:
     """One run of a cell: which cell, of which kind, and what it takes in seconds of the machine's time.
 
-    Attributes: key, kind: as `key_of` and `kind_of` give them. predicted_s: computed from its parameters.
+    Attributes: key, kind: as `key_of` and `kind_of` give them. predicted_s: computed from its parameters. alone:
+        whether nothing may run beside it, by its parameters.
     """
 
     key: str
     kind: str
     predicted_s: float
+    alone: bool = False
 
     @property
     def clock(self) -> str:
         """`real` or `virtual`."""
         return self.kind.partition(" ")[0]
+
+    @property
+    def sort(self) -> str:
+        """All kinds on its clock that may have others beside them, or none."""
+        return f"{self.clock}, {'alone' if self.alone else 'beside others'}"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What the repetitions of a cell took in a session.
+
+    Attributes: seconds: their mean, each from its start to its end. share_s: their mean share of the session's time,
+        with the attempts that did not count. repetitions: how many.
+    """
+
+    cell: CellTime
+    seconds: float
+    share_s: float
+    repetitions: int = 1
 
 
 def key_of(parameters: Mapping[str, Any]) -> str:
@@ -73,19 +97,8 @@ def plan_key(cells: Iterable[str]) -> str:
     return hashlib.sha256(" ".join(sorted(cells)).encode()).hexdigest()[:16]
 
 
-@dataclass
-class _Ratio:
-    """How long some runs took in all, and what was predicted of them."""
-
-    measured_s: float = 0.0
-    predicted_s: float = 0.0
-
-    @property
-    def factor(self) -> float | None:
-        """Measured by predicted; None where nothing was predicted."""
-        if self.predicted_s <= 0:
-            return None
-        return min(LARGEST_FACTOR, max(SMALLEST_FACTOR, self.measured_s / self.predicted_s))
+Pairs = list[tuple[float, float]]
+"""Of the last sessions two figures each."""
 
 
 @dataclass
@@ -93,99 +106,97 @@ class Durations:
     """What was learned.
 
     Attributes:
-        runs: sessions in all. cells: of each cell's key, how many repetitions count and their mean in seconds.
-        kinds: of each kind of cell. sessions: by clock, of the latest ones [what their cells take side by side, by how
-            long these really took; what the session took], in seconds. around: of the latest commands, the seconds
-            before and after their sessions. plans: of each plan's key, how many sessions that ran all of it count, and
-            their mean in seconds. around_plans: the same of what their commands took around the sessions.
+        runs: sessions in all. cells: of each cell's key and the last sessions with it, a repetition's seconds and its
+            share of the session's. kinds: of each kind of cell, and of all together that may have others beside them or
+            none, by which factor cells took longer than predicted, and which part of that was their share. starts: by
+            clock, what the latest sessions took beside their repetitions' shares, in seconds. around: of the latest
+            commands, the seconds before and after their sessions. plans: of each plan's key, the seconds of the last
+            sessions that ran all of it. around_plans: the same of what their commands took around the sessions.
     """
 
     runs: int = 0
-    cells: dict[str, tuple[int, float]] = field(default_factory=dict)
-    kinds: dict[str, _Ratio] = field(default_factory=dict)
-    sessions: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    cells: dict[str, Pairs] = field(default_factory=dict)
+    kinds: dict[str, Pairs] = field(default_factory=dict)
+    starts: dict[str, list[float]] = field(default_factory=dict)
     around: list[float] = field(default_factory=list)
-    plans: dict[str, tuple[int, float]] = field(default_factory=dict)
-    around_plans: dict[str, tuple[int, float]] = field(default_factory=dict)
+    plans: dict[str, list[float]] = field(default_factory=dict)
+    around_plans: dict[str, list[float]] = field(default_factory=dict)
 
     def around_s(self, key: str) -> float:
         """What a command takes around its session, with the report, in seconds; 0 where nothing was learned.
 
         Args: key: of its plan.
         """
-        if key in self.around_plans:
-            return self.around_plans[key][1]
-        return median(self.around) if self.around else 0.0
+        return undisturbed(self.around_plans.get(key) or self.around or [0.0])
 
     def cell_s(self, cell: CellTime) -> tuple[float, bool]:
         """What a run of a cell will take in seconds, and whether this very cell was measured."""
         if cell.key in self.cells:
-            return self.cells[cell.key][1], True
-        factor = self._of_kind(cell.kind) or self._of_clock(cell.clock) or 1.0
-        return cell.predicted_s * factor, False
+            return undisturbed([seconds for seconds, _ in self.cells[cell.key]]), True
+        factors = [factor for factor, _ in self._of_kind(cell)]
+        return cell.predicted_s * (median_low(factors) if factors else 1.0), False
+
+    def share_s(self, cell: CellTime) -> float | None:
+        """How many seconds of a session a run of a cell will take for itself; None where nothing was learned."""
+        if cell.key in self.cells:
+            return undisturbed([share_s for _, share_s in self.cells[cell.key]])
+        shares = [share for _, share in self._of_kind(cell)]
+        return median_low(shares) * self.cell_s(cell)[0] if shares else None
 
     def plan_s(self, key: str) -> float | None:
         """What a plan will take in seconds that was run here before; None for another one."""
-        return self.plans[key][1] if key in self.plans else None
+        return undisturbed(self.plans[key]) if key in self.plans else None
 
-    def session_s(self, clock: str, cells_s: float) -> float:
-        """What a session will take in seconds whose cells take so long side by side."""
-        sessions = self.sessions.get(clock)
-        if not sessions or cells_s <= 0:
-            return cells_s
-        # The start shows best where there is little else; what is left is in proportion to the cells.
-        start_s = max(0.0, min(wall - cells for cells, wall in sessions))
-        stretch = median((wall - start_s) / cells for cells, wall in sessions)
-        return start_s + max(SMALLEST_FACTOR, stretch) * cells_s
+    def session_s(self, clock: str, shares_s: float) -> float:
+        """What a session will take in seconds. Args: shares_s: the sum of its repetitions' shares."""
+        return shares_s + undisturbed(self.starts.get(clock) or [0.0]) if shares_s > 0 else 0.0
 
-    def learn_cells(self, taken: Sequence[tuple[CellTime, float]]) -> None:
-        """Learns from the runs of one session: each cell, and the seconds that it took."""
+    def learn_cells(self, taken: Sequence[Taken]) -> None:
+        """Learns from one session: what the repetitions of each of its cells took."""
         if not taken:
             return
         self.runs += 1
-        for kind in {cell.kind for cell, _ in taken}:
-            earlier = self.kinds.get(kind, _Ratio())
-            self.kinds[kind] = _Ratio(earlier.measured_s * FORGETTING, earlier.predicted_s * FORGETTING)
-        for cell, measured_s in taken:
-            _add(self.cells, cell.key, measured_s, REMEMBERED)
-            self.kinds[cell.kind].measured_s += measured_s
-            self.kinds[cell.kind].predicted_s += cell.predicted_s
+        for one in taken:
+            _add(self.cells, one.cell.key, (one.seconds, one.share_s))
+        for name in {name for one in taken for name in (one.cell.kind, one.cell.sort)}:
+            own = [one for one in taken if name in (one.cell.kind, one.cell.sort)]
+            predicted_s = sum(one.repetitions * one.cell.predicted_s for one in own)
+            seconds = sum(one.repetitions * one.seconds for one in own)
+            shares_s = sum(one.repetitions * one.share_s for one in own)
+            if predicted_s > 0 and seconds > 0:
+                factor = min(LARGEST_FACTOR, max(SMALLEST_FACTOR, seconds / predicted_s))
+                _add(self.kinds, name, (factor, shares_s / seconds))
         _forget_oldest(self.cells, MOST_CELLS)
 
-    def learn_plan(self, key: str, wall_s: float) -> None:
-        """Learns what a session took that ran all of a plan, in seconds."""
-        _add(self.plans, key, wall_s, REMEMBERED_PLANS)
-        _forget_oldest(self.plans, MOST_PLANS)
+    def learn_session(self, clock: str, shares_s: float, wall_s: float) -> None:
+        """Learns how long a session took whose repetitions' shares add up to so much."""
+        self.starts[clock] = [*self.starts.get(clock, []), max(0.0, wall_s - shares_s)][-MOST_STARTS:]
 
-    def learn_session(self, clock: str, cells_s: float, wall_s: float) -> None:
-        """Learns how much longer a session took than its cells. All times in seconds."""
-        if cells_s > 0:
-            self.sessions[clock] = [*self.sessions.get(clock, ()), (cells_s, wall_s)][-MOST_SESSIONS:]
+    def learn_plan(self, key: str, seconds: float) -> None:
+        """Learns what a session took that ran a whole plan. Args: key: as `plan_key` gives it."""
+        _add(self.plans, key, seconds)
+        _forget_oldest(self.plans, MOST_PLANS)
 
     def learn_around(self, key: str, seconds: float) -> None:
         """Learns what a command took before and after its session. Args: key: of its plan."""
-        self.around = [*self.around, seconds][-MOST_SESSIONS:]
-        _add(self.around_plans, key, seconds, REMEMBERED_PLANS)
+        self.around = [*self.around, seconds][-MOST_STARTS:]
+        _add(self.around_plans, key, seconds)
         _forget_oldest(self.around_plans, MOST_PLANS)
 
-    def _of_kind(self, kind: str) -> float | None:
-        return self.kinds[kind].factor if kind in self.kinds else None
-
-    def _of_clock(self, clock: str) -> float | None:
-        ratios = [ratio for kind, ratio in self.kinds.items() if kind.partition(" ")[0] == clock]
-        return _Ratio(sum(one.measured_s for one in ratios), sum(one.predicted_s for one in ratios)).factor
+    def _of_kind(self, cell: CellTime) -> Pairs:
+        return self.kinds.get(cell.kind) or self.kinds.get(cell.sort) or []
 
     def as_json(self) -> dict[str, Any]:
         """The object as it is stored."""
         return {
             "schema": SCHEMA,
             "runs": self.runs,
-            "around": self.around,
-            "sessions": {clock: [list(one) for one in sessions] for clock, sessions in self.sessions.items()},
-            "kinds": {kind: [ratio.measured_s, ratio.predicted_s] for kind, ratio in self.kinds.items()},
-            "plans": {key: list(plan) for key, plan in self.plans.items()},
-            "around_plans": {key: list(plan) for key, plan in self.around_plans.items()},
-            "cells": {key: list(cell) for key, cell in self.cells.items()},
+            "around": _rounded(self.around),
+            "starts": {clock: _rounded(starts) for clock, starts in self.starts.items()},
+            "kinds": {kind: [_rounded(pair) for pair in pairs] for kind, pairs in self.kinds.items()},
+            "plans": {key: _rounded(plan) for key, plan in self.plans.items()},
+            "around_plans": {key: _rounded(plan) for key, plan in self.around_plans.items()},
+            "cells": {key: [_rounded(pair) for pair in pairs] for key, pairs in self.cells.items()},
         }
 
     @classmethod
@@ -195,29 +206,44 @@ class Durations:
             raise ValueError(f"it is not of schema {SCHEMA}")
         return cls(
             runs=int(data["runs"]),
-            plans=_means(data["plans"]),
-            around_plans=_means(data["around_plans"]),
-            cells=_means(data["cells"]),
-            kinds={str(kind): _Ratio(float(took), float(said)) for kind, (took, said) in data["kinds"].items()},
+            plans=_read(data["plans"], float),
+            around_plans=_read(data["around_plans"], float),
+            cells=_read(data["cells"], _pair),
+            kinds=_read(data["kinds"], _pair),
             around=[float(seconds) for seconds in data["around"]],
-            sessions={
-                str(clock): [(float(cells), float(wall)) for cells, wall in sessions]
-                for clock, sessions in data["sessions"].items()
-            },
+            starts=_read(data["starts"], float),
         )
 
 
-def _means(data: Mapping[str, Any]) -> dict[str, tuple[int, float]]:
-    return {str(key): (int(count), float(mean)) for key, (count, mean) in data.items()}
+def undisturbed(seconds: Sequence[float]) -> float:
+    """Of what the same thing has taken the shortest; of five and more the one that a quarter of them is not above.
+
+    Other work on the machine only makes it longer.
+    """
+    return sorted(seconds)[(len(seconds) - 1) // 4]
 
 
-def _add(known: dict[str, tuple[int, float]], key: str, seconds: float, most: int) -> None:
-    """Adds to a mean over about the last so many, and puts it last."""
-    count, mean_s = known.pop(key, (0, 0.0))
-    count = min(count + 1, most)
-    known[key] = (count, mean_s + (seconds - mean_s) / count)
+def _read(data: Mapping[str, Any], read: Callable[[Any], T]) -> dict[str, list[T]]:
+    found = {str(key): [read(value) for value in values] for key, values in data.items()}
+    if not all(found.values()):
+        raise ValueError("a list is empty")
+    return found
 
 
-def _forget_oldest(known: dict[str, tuple[int, float]], most: int) -> None:
+def _pair(data: Any) -> tuple[float, float]:
+    first, second = data
+    return float(first), float(second)
+
+
+def _rounded(values: Iterable[float]) -> list[float]:
+    return [round(value, _DIGITS) for value in values]
+
+
+def _add(known: dict[str, list[T]], key: str, value: T) -> None:
+    """Adds to what is remembered of the last sessions, and puts it last."""
+    known[key] = [*known.pop(key, []), value][-REMEMBERED:]
+
+
+def _forget_oldest(known: dict[str, Any], most: int) -> None:
     for key in list(known)[: max(0, len(known) - most)]:
         del known[key]
