@@ -32,9 +32,9 @@ _OF_NETWORK = (
     "loss. Cells run one after another. The server is not asked for a plan; a run begins by trying its transports."
 )
 _FOOTNOTE = (
-    "“Side by side” assumes, where nothing was learned, as many repetitions at a time as {capacity:g} of {processors} "
-    "processors can carry, at most {most}. One that keeps more than {heavy} of a processor busy, or whose path takes less than 1 ms there and "
-    "back, is run alone, after the others."
+    "Where nothing was learned, “side by side” assumes as many repetitions at a time as {capacity:g} of {processors} "
+    "processors can carry, at most {most}. One that keeps more than {heavy} of a processor busy, or whose path takes "
+    "less than 1 ms there and back, is run alone, after the others."
 )
 
 
