@@ -1,10 +1,22 @@
 """Which way probes of `crosswind live` were lost, by what the server's answers say."""
 
+import socket
+
 import pytest
 
+from crosswind.live.expectations import common_assumption, expectations_of
+from crosswind.live.lines import expectation_lines
 from crosswind.live.one_way import BACK, THERE, UNKNOWN, Arrivals
 from crosswind.live.probe import Reply
-from crosswind.live.watch import Watch
+from crosswind.live.report.account import Account
+from crosswind.live.report.history import History
+from crosswind.live.report.over_time import loss_over_time
+from crosswind.live.targets import Target
+from crosswind.live.views import Subject
+from crosswind.live.watch import Watch, WindowReport
+from crosswind.live.windows import Window
+from crosswind.models.cubic import cubic
+from crosswind.models.mathis import mathis
 
 MS = 10**6
 
@@ -86,6 +98,40 @@ def test_a_share_of_each_way_is_of_what_went_that_way() -> None:
     assert (total.loss_there.value, total.loss_there.n) == (5 / 21, 21)
     # Five of the sixteen that had arrived.
     assert (total.loss_back.value, total.loss_back.n) == (5 / 16, 16)
+
+
+def test_a_download_is_expected_to_lose_what_is_lost_on_the_way_back() -> None:
+    watch = watched("." + "t.b.." * 100)
+    part = watch.probes.between(0, watch.probes.sent)
+    found = {each.title: each for each in expectations_of(part, family="ipv4", tells_ways=True)}
+    rtt_s = 0.001
+    for direction, loss in (("download", 100 / 401), ("upload", 100 / 501)):
+        cubic_of = found[f"CUBIC, RFC 9438, {direction}"]
+        assert cubic_of.goodput.value == pytest.approx(float(cubic(1448, rtt_s, loss)))
+        assert cubic_of.as_dict()["direction"] == direction
+    assert len(found) == 8
+    either = expectations_of(part, family="ipv4")
+    assert [each.direction for each in either] == [""] * 4
+    assert either[0].goodput.value == pytest.approx(float(mathis(1448, rtt_s, 200 / 501)))
+    assert common_assumption(either).startswith("every lost probe counts as a loss of data, though it may have been ")
+    assert common_assumption(list(found.values())).startswith("data is lost as often as probes on the same way")
+    # Each model is explained once.
+    assert sum(" assumes " in line for line in expectation_lines(list(found.values()))) == 4
+
+
+def test_the_chart_of_loss_has_both_ways() -> None:
+    watch = watched("." + "t.b.." * 4)
+    history = History([WindowReport(Window(0, 210 * MS, 0, 21), watch.total())])
+    target = Target("example.org", socket.AF_INET, ("192.0.2.1", 0))
+    subject = Subject(target, "udp", "messages", 10 * MS, None)
+    account = Account(watch, subject, history, [], 210 * MS, {})
+    rows = {row["what"]: row for rows in loss_over_time(account).specification["datasets"].values() for row in rows}
+    assert (rows["lost"]["value"], rows["lost there"]["value"], rows["lost back"]["value"]) == (
+        pytest.approx(100 * 8 / 21, abs=1e-6),
+        pytest.approx(100 * 4 / 21, abs=1e-6),
+        pytest.approx(100 * 4 / 17, abs=1e-6),
+    )
+    assert rows["lost there"]["at"] < rows["lost"]["at"] < rows["lost back"]["at"]
 
 
 def test_what_nobody_knows_is_in_neither_share() -> None:

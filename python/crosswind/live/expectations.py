@@ -4,14 +4,17 @@ The models take a loss and a round trip, and both are known with an interval onl
 the level 1 - 0.05 / 2, so that both hold together at 95 % (Bonferroni), and every model falls with either of them: its
 own interval goes from its number at the upper limits to that at the lower ones. Where no loss was seen, its upper limit
 gives "at least".
+
+Where probes tell loss on the way there from loss on the way back, a download is expected to lose what is lost on the
+way back, and an upload what is lost on the way there.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crosswind.live.probes import Slice
-from crosswind.live.summary import estimate_as_dict, loss_of, quantile_of_times
+from crosswind.live.summary import estimate_as_dict, loss_of, losses_of_ways, quantile_of_times
 from crosswind.models.bbr import bbr
 from crosswind.models.cubic import cubic
 from crosswind.models.mathis import mathis
@@ -26,9 +29,10 @@ _MINIMUM_TIMEOUT_S = 0.2  # Linux's least retransmission timeout
 _MTU_BYTES = 1500
 _HEADERS_BYTES = {"ipv4": 20 + 20 + 12, "ipv6": 40 + 20 + 12}  # IP, TCP, timestamps
 
-COMMON_ASSUMPTION = (
-    "every lost probe counts as a loss of data, though it may have been the reply; TCP loses no more packets than "
-    "probes do, sends full packets of 1500 bytes, and neither end limits its window"
+_EITHER_WAY = "every lost probe counts as a loss of data, though it may have been the reply"
+_ONE_WAY = "data is lost as often as probes on the same way, and lost acknowledgements change nothing"
+_COMMON = (
+    "TCP loses no more packets than probes do, sends full packets of 1500 bytes, and neither end limits its window"
 )
 
 _Formula = Callable[[float, float, float], float]
@@ -49,18 +53,26 @@ class Expectation:
 
     Attributes:
         goodput: bit/s; for BBR without a link rate a share of the link's rate ("1"). note: what limits it, or why
-        there is no number; empty where there is nothing to say.
+        there is no number; empty where there is nothing to say. direction: "download" or "upload"; empty where probes
+        do not tell the two ways apart.
     """
 
     model: Model
     goodput: Estimate
     note: str = ""
+    direction: str = ""
+
+    @property
+    def title(self) -> str:
+        """The model's, and the direction."""
+        return ", ".join(filter(None, (self.model.title, self.direction)))
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""
         return {
             "model": self.model.name,
             "title": self.model.title,
+            "direction": self.direction or None,
             "source": self.model.source,
             "assumptions": self.model.assumptions,
             "valid_range": self.model.valid_range,
@@ -70,12 +82,29 @@ class Expectation:
         }
 
 
-def expectations_of(part: Slice, *, family: str, rate_bps: int | None = None) -> list[Expectation]:
+def common_assumption(expectations: Sequence[Expectation]) -> str:
+    """What all of them assume."""
+    return f"{_ONE_WAY if any(each.direction for each in expectations) else _EITHER_WAY}; {_COMMON}"
+
+
+def expectations_of(
+    part: Slice, *, family: str, rate_bps: int | None = None, tells_ways: bool = False
+) -> list[Expectation]:
     """What each model expects; nothing where no probe was answered.
 
-    Args: family: "ipv4" or "ipv6". rate_bps: of the slowest link; None where it is not known.
+    Args: family: "ipv4" or "ipv6". rate_bps: of the slowest link; None where it is not known. tells_ways: as of Probe.
     """
-    loss = loss_of(part, level=_LEVEL_OF_EACH)
+    if not tells_ways:
+        return _expectations(part, loss_of(part, level=_LEVEL_OF_EACH), family, rate_bps)
+    there, back = losses_of_ways(part, level=_LEVEL_OF_EACH)
+    return [
+        replace(each, direction=direction)
+        for direction, loss in (("download", back), ("upload", there))
+        for each in _expectations(part, loss, family, rate_bps)
+    ]
+
+
+def _expectations(part: Slice, loss: Estimate | None, family: str, rate_bps: int | None) -> list[Expectation]:
     rtt = quantile_of_times(part.answered, 0.5, level=_LEVEL_OF_EACH)
     if loss is None or rtt is None or rtt.value is None:
         return []

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from crosswind.live.events import Event
-from crosswind.live.expectations import COMMON_ASSUMPTION, Expectation
+from crosswind.live.expectations import Expectation, common_assumption
 from crosswind.live.goodput import Goodput
 from crosswind.live.summary import Summary
 from crosswind.live.watch import News, WindowReport
@@ -86,9 +86,10 @@ def expectation_lines(expectations: list[Expectation]) -> Iterator[str]:
     yield "TCP, one long flow, is expected to get:"
     for each in expectations:
         note = f" ({each.note})" if each.note else ""
-        yield f"  {each.model.title}: {goodput_text(each.goodput)}{note}"
-        yield f"    assumes {each.model.assumptions}; valid for {each.model.valid_range}"
-    yield f"  All assume that {COMMON_ASSUMPTION}."
+        yield f"  {each.title}: {goodput_text(each.goodput)}{note}"
+    for model in {each.model.name: each.model for each in expectations}.values():
+        yield f"  {model.title} assumes {model.assumptions}; valid for {model.valid_range}."
+    yield f"  All assume that {common_assumption(expectations)}."
 
 
 def goodput_line(measured: Goodput) -> str:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from crosswind.live.events import Event
-from crosswind.live.expectations import COMMON_ASSUMPTION, Expectation
+from crosswind.live.expectations import Expectation, common_assumption
 from crosswind.live.probes import Verdict
 from crosswind.live.summary import Summary
 from crosswind.live.watch import News, WindowReport
@@ -35,7 +35,7 @@ def end_line(
 ) -> str:
     """The last line: the whole time, what TCP can get, what it got, and what became of the thresholds."""
     models = [each.as_dict() for each in expectations]
-    tcp = {"assumption": COMMON_ASSUMPTION, "models": models, "measured": measured}
+    tcp = {"assumption": common_assumption(expectations), "models": models, "measured": measured}
     return line("end", {"time_ns": time_ns, **summary.as_dict(), "tcp": tcp, "thresholds": thresholds})
 
 

@@ -112,7 +112,7 @@ class Screen:
         yield from self._histogram()
         for each in self._expectations:
             note = f" ({each.note})" if each.note else ""
-            yield _cut(f"TCP by {each.model.title}: {goodput_text(each.goodput)}{note}")
+            yield _cut(f"TCP by {each.title}: {goodput_text(each.goodput)}{note}")
         yield from (_cut(goodput_line(each)) for each in self._subject.measured)
         yield from (_cut(event, style="yellow") for event in self._events)
         yield _cut(_KEYS, style="dim")

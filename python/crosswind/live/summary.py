@@ -68,7 +68,7 @@ _ESTIMATES = ("loss", "loss_there", "loss_back", "median", "p95", "variation_p95
 def summary_of(part: Slice, *, jitter_ns: float, keeps_order: bool, tells_ways: bool = False) -> Summary:
     """What is said of a part of the probes."""
     answered = part.answered
-    ways = _loss_of_ways(part) if tells_ways else (None, None)
+    ways = losses_of_ways(part) if tells_ways else (None, None)
     return Summary(
         sent=part.sent,
         lost=part.lost,
@@ -94,11 +94,11 @@ def loss_of(part: Slice, *, level: float = 0.95) -> Estimate | None:
     return _share_of(np.isnan(part.rtt_ns), level=level)
 
 
-def _loss_of_ways(part: Slice) -> tuple[Estimate | None, Estimate | None]:
+def losses_of_ways(part: Slice, *, level: float = 0.95) -> tuple[Estimate | None, Estimate | None]:
     """The share of probes lost on the way there, and that of answers lost on the way back."""
     is_there, is_back = part.way == THERE, part.way == BACK
     is_known = ~np.isnan(part.rtt_ns) | is_there | is_back
-    return _share_of(is_there[is_known]), _share_of(is_back[is_known & ~is_there])
+    return _share_of(is_there[is_known], level=level), _share_of(is_back[is_known & ~is_there], level=level)
 
 
 def quantile_of_times(times: Array, q: float, *, level: float = 0.95) -> Estimate | None:

@@ -116,4 +116,5 @@ class JsonLines:
 def expectations(watch: Watch, subject: Subject) -> list[Expectation]:
     """What TCP can get, by all probes so far."""
     part = watch.probes.between(0, watch.probes.sent)
-    return expectations_of(part, family=subject.target.family_name, rate_bps=subject.rate_bps)
+    family = subject.target.family_name
+    return expectations_of(part, family=family, rate_bps=subject.rate_bps, tells_ways=watch.tells_ways)

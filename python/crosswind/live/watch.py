@@ -35,7 +35,7 @@ class Watch:
         tells_ways: bool = False,
     ) -> None:
         self.start_ns = start_ns
-        self._shown = {"keeps_order": keeps_order, "tells_ways": tells_ways}
+        self.keeps_order, self.tells_ways = keeps_order, tells_ways
         self.probes = Probes(interval_ns=interval_ns, timeout_ns=timeout_ns, start_ns=start_ns)
         self.windows = Windows(length_ns=window_ns, start_ns=start_ns)
         self._outages, self._routes, self._steps = Outages(least=outage), Routes(), Steps()
@@ -84,7 +84,8 @@ class Watch:
 
     def summary(self, first: int, last: int, *, jitter_ns: float) -> Summary:
         """Some probes, `last` excluded. Args: jitter_ns: as it was at their end."""
-        return summary_of(self.probes.between(first, last), jitter_ns=jitter_ns, **self._shown)
+        part = self.probes.between(first, last)
+        return summary_of(part, jitter_ns=jitter_ns, keeps_order=self.keeps_order, tells_ways=self.tells_ways)
 
     def _of_window(self, window: Window | None) -> Iterator[News]:
         if window is None:

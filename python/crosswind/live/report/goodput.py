@@ -78,7 +78,7 @@ def _rates(account: Account) -> Iterator[_Rate]:
         goodput = each.goodput
         ends = (goodput.value, goodput.low, goodput.high)
         if goodput.unit == "bit/s" and any(end is not None for end in ends):
-            yield _Rate(each.model.title, _EXPECTED, ends, goodput_text(goodput), goodput.n)
+            yield _Rate(each.title, _EXPECTED, ends, goodput_text(goodput), goodput.n)
     for measured in account.subject.measured:
         rate = measured.goodput.value
         text = f"{quantity(rate, 'bit/s')}, one transfer"

@@ -23,7 +23,7 @@ from crosswind.report.text.format import count, count_of, scale_of
 from crosswind.stats.estimate import Estimate
 
 _HEIGHT = 250
-_LOST, _THERE, _BACK, _REORDERED = "lost", "lost on the way there", "lost on the way back", "reordered"
+_LOST, _THERE, _BACK, _REORDERED = "lost", "lost there", "lost back", "reordered"
 _MEDIAN, _P95 = "median", "p95"
 _VARIATION, _JITTER = "delay variation, p95", "jitter"
 _COLOURS = {

@@ -86,9 +86,9 @@ def _lines(account: Account) -> Iterator[str]:
         yield f"{text[0].upper()}{text[1:]}."
     for measured in account.subject.measured:
         yield f"{goodput_line(measured)}."
-    models = [_expected(each) for each in account.expectations]
-    if models:
-        yield f"One long TCP flow is expected to get {'; '.join(models)}."
+    for direction in dict.fromkeys(each.direction for each in account.expectations):
+        own = [_expected(each) for each in account.expectations if each.direction == direction]
+        yield f"One long {direction or 'flow'} by TCP is expected to get {'; '.join(own)}."
 
 
 def _expected(each: Expectation) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from crosswind.analysis.result import Interval
-from crosswind.live.expectations import COMMON_ASSUMPTION
+from crosswind.live.expectations import common_assumption
 from crosswind.live.lines import estimate_text, goodput_text
 from crosswind.live.report.account import Account
 from crosswind.live.report.history import Period
@@ -58,16 +58,15 @@ def expectation_tables(account: Account) -> list[Table]:
     found = account.expectations
     if not found:
         return []
-    rows = [
-        [each.model.title, goodput_text(each.goodput), count(each.goodput.n), each.note or NOTHING] for each in found
-    ]
+    rows = [[each.title, goodput_text(each.goodput), count(each.goodput.n), each.note or NOTHING] for each in found]
     columns = [*names("model"), *numbers("expected [95 %]", "n"), *sentences("note")]
     method = (
         "Interval: the model's numbers at the limits of loss and of the median round-trip time, each of which is made "
         "at 97.5 %, so that both hold together at 95 % (Bonferroni)."
     )
-    tables = [Table(EXPECTED, columns, rows, footnotes=[method, f"All assume that {COMMON_ASSUMPTION}."])]
-    assumed = [[each.model.title, each.model.assumptions, each.model.valid_range, each.model.source] for each in found]
+    tables = [Table(EXPECTED, columns, rows, footnotes=[method, f"All assume that {common_assumption(found)}."])]
+    models = {each.model.name: each.model for each in found}.values()
+    assumed = [[model.title, model.assumptions, model.valid_range, model.source] for model in models]
     says = [*names("model"), *sentences("assumes", "valid for", "source")]
     return [*tables, Table("What the models assume", says, assumed)]
 
