@@ -7,5 +7,6 @@
        |
     lines, record, screen, metrics, report: how it is shown
 
-Everything but `session`, the probes, `throughput`, `keys`, `metrics` and `report.surroundings` reads no clock and opens no socket.
+Everything but `session`, the probes, `throughput`, `keys`, `metrics` and `report.surroundings` reads no clock and
+opens no socket.
 """
