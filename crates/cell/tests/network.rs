@@ -304,7 +304,7 @@ fn a_cell_takes_no_more_than_it_may() {
     let large = json!({"kind": "transfer", "transport": "tcp", "size_bytes": 1_000_000});
     let words = "limit of bytes or connections";
     assert_eq!(outcome(&mut host, &large), (format!("{ended}{words}"), words.to_owned()));
-    let many = json!({"kind": "connect", "transport": "tcp", "count": 10});
+    let many = json!({"kind": "echo", "transport": "tcp", "messages": 10, "connection": "new"});
     assert_eq!(outcome(&mut host, &many), (format!("{ended}{words}"), words.to_owned()));
     let long = json!({"kind": "echo", "transport": "tcp", "mode": "open", "rate_per_s": 10, "messages": 1000});
     assert_eq!(outcome(&mut host, &long), (format!("{ended}limit of 1 s"), "limit of 1 s".to_owned()));

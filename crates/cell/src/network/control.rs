@@ -1,5 +1,6 @@
 //! The control connection between two machines: messages over TLS 1.3.
 
+use super::parts::{Parts, with_length};
 use super::token::Material;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, ConnectionCommon, ServerConnection, StreamOwned};
@@ -13,8 +14,9 @@ use std::time::{Duration, Instant};
 
 /// The protocol of control connections (ALPN).
 pub const PROTOCOL: &[u8] = b"crosswind-control/1";
-/// The largest part of a message, bytes.
+/// The largest part of a message, bytes; and of one of somebody who has not proven that it knows the token.
 const LARGEST: usize = 4 << 20;
+const LARGEST_OF_STRANGERS: usize = 4096;
 /// Bytes of one part of many.
 pub const PART: usize = 1 << 20;
 /// The label of the keying material (RFC 5705, section 4).
@@ -31,8 +33,7 @@ impl<T: Read + Write + Send> Stream for T {}
 pub struct Control {
     stream: Box<dyn Stream>,
     socket: TcpStream,
-    /// What was received of messages that are not whole yet.
-    inbox: Vec<u8>,
+    inbox: Parts,
 }
 
 impl Control {
@@ -60,7 +61,12 @@ impl Control {
     }
 
     fn new(stream: impl Stream + 'static, socket: TcpStream) -> Self {
-        Self { stream: Box::new(stream), socket, inbox: Vec::new() }
+        Self { stream: Box::new(stream), socket, inbox: Parts::new(LARGEST_OF_STRANGERS) }
+    }
+
+    /// The other end has proven that it knows the token.
+    pub fn trust(&mut self) {
+        self.inbox.allow(LARGEST);
     }
 
     /// This machine's address on the way to the other one.
@@ -76,8 +82,7 @@ impl Control {
     /// Sends bytes that are one part of a message.
     pub fn send_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.socket.set_write_timeout(Some(SILENCE))?;
-        self.stream.write_all(&(bytes.len() as u32).to_be_bytes())?;
-        self.stream.write_all(bytes)?;
+        self.stream.write_all(&with_length(bytes))?;
         self.stream.flush()
     }
 
@@ -93,7 +98,7 @@ impl Control {
         let mut buffer = [0; 16 * 1024];
         let mut has_read = false;
         loop {
-            if let Some(bytes) = self.take_part()? {
+            if let Some(bytes) = self.inbox.poll_part().map_err(io::Error::other)? {
                 return Ok(Some(bytes));
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -105,27 +110,13 @@ impl Control {
             self.socket.set_read_timeout(Some(left.max(SHORTEST_READ)))?;
             match self.stream.read(&mut buffer) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(count) => self.inbox.extend_from_slice(&buffer[..count]),
+                Ok(count) => self.inbox.handle_bytes(&buffer[..count]),
                 // The limit is over. TimedOut is something else: the kernel has given the connection up.
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }
         }
-    }
-
-    fn take_part(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let Some((length, rest)) = self.inbox.split_first_chunk::<4>() else { return Ok(None) };
-        let length = u32::from_be_bytes(*length) as usize;
-        if length > LARGEST {
-            return Err(io::Error::new(ErrorKind::InvalidData, format!("a message of {length} bytes")));
-        }
-        if rest.len() < length {
-            return Ok(None);
-        }
-        let part = rest[..length].to_vec();
-        self.inbox.drain(..4 + length);
-        Ok(Some(part))
     }
 }
 

@@ -10,6 +10,7 @@ mod clocks;
 mod control;
 mod listen;
 mod messages;
+mod parts;
 mod serve;
 mod token;
 mod watch;
@@ -17,6 +18,8 @@ mod watch;
 pub use capture::Capturing;
 pub use client::{Far, NetworkReport};
 pub use listen::listen;
+pub use messages::{FromClient, FromServer, ServedReport};
+pub use parts::{Parts, TooLarge};
 pub use watch::watch;
 
 use clocks::WallClock;
