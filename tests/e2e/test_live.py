@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e_cli import Cli
+from e2e_cli import Cli, wait_until
 from terminals import Terminal, Terminals
 
 SCREEN = {"TERM": "xterm", "COLUMNS": "110", "LINES": "45"}
@@ -63,7 +63,8 @@ def test_a_threshold_decides_the_status(live: Cli, port: int) -> None:
     assert threshold["reason"].startswith("an interval of p99 needs 2000 probes, there are ")
 
 
-def test_a_host_that_never_answers(live: Cli) -> None:
+def test_a_host_that_never_answers(live: Cli, tmp_path: Path) -> None:
+    page = tmp_path / "live.html"
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
@@ -73,17 +74,18 @@ def test_a_host_that_never_answers(live: Cli) -> None:
             queued.setblocking(False)
             queued.connect_ex(place)
             words = ("live", "127.0.0.1", "--tcp", str(place[1]), "--interval", "50ms", "--duration", "1s", "--json")
-            ended = live(*words, "--timeout", "200ms")
+            ended = live(*words, "--timeout", "200ms", "--html", str(page))
     assert ended.status == 1
-    assert ended.err.splitlines()[0] == "error: 127.0.0.1 never answered"
+    assert ended.err.splitlines()[:2] == [f"wrote {page}", "error: 127.0.0.1 never answered"]
     lines = [json.loads(line) for line in ended.out.splitlines()]
     assert [line["event"] for line in lines if line["type"] == "event"] == ["outage begins"]
+    assert "127.0.0.1 never answered" in page.read_text(encoding="utf-8")
     end = lines[-1]
     assert (end["answered"], end["median"], end["tcp"]["models"]) == (0, None, [])
     assert end["lost"] == end["sent"] == end["loss"]["n"] > 0
 
 
-def test_a_report_is_written_at_the_end_also_of_a_host_that_never_answers(live: Cli, port: int, tmp_path: Path) -> None:
+def test_a_report_is_written_at_the_end_also_after_ctrl_c(live: Cli, port: int, tmp_path: Path) -> None:
     page = tmp_path / "pages" / "live.html"
     watching = ("live", "127.0.0.1", "--interval", "20ms", "--duration", "300ms", "--html", str(page))
     ended = live(*watching, "--tcp", str(port), "--fail-if", "median(rtt) > 1ns")
@@ -92,11 +94,14 @@ def test_a_report_is_written_at_the_end_also_of_a_host_that_never_answers(live: 
     assert "A threshold is not kept." in text
     assert f"TCP connections to port {port}, from SYN to SYN-ACK" in text
     assert "<h2>Reordering</h2>" not in text
-    started = live.start("live", "127.0.0.1", "--tcp", str(port), "--interval", "10ms", "--html", str(page))
+    watching = ("live", "127.0.0.1", "--tcp", str(port), "--interval", "10ms", "--window", "100ms")
+    started = live.start(*watching, "--html", str(page))
     assert started.stdout is not None
     started.stdout.readline()
+    assert "lost" in started.stdout.readline()
     os.kill(started.pid, signal.SIGINT)
-    assert live.end(started).err == f"wrote {page}\n"
+    ended = live.end(started)
+    assert (ended.status, ended.err) == (0, f"wrote {page}\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -125,7 +130,7 @@ def test_the_display_has_keys_and_leaves_the_terminal_as_it_was(terminal: Termin
     terminal.see("paused")
     terminal.type("q")
     terminal.see(r"\x1b\[\?1049l")  # The screen that was there before.
-    assert terminal.echoes
+    wait_until(lambda: terminal.echoes)
     status, rest = terminal.end()
     assert status == 0
     assert "TCP, one long flow, is expected to get:" in rest

@@ -35,7 +35,8 @@ for line in sys.stdin:
         sys.exit(1)
     if number % 2 == 0:
         say(event="received", number=number, sent_ns=1000, received_ns=3_001_000, counted=count)
-say(event="ended", network={"kernel": "6.1"})
+server = {"server": "192.0.2.1:9470", "crosswind_cell": "0.1.0", "kernel": "6.1", "round_trip_ns": 20_000_000}
+say(event="ended", network=server)
 """
 
 
@@ -110,7 +111,10 @@ def test_an_answer_has_its_time_and_what_was_missing_at_the_server(make: Make, c
         Reply(4, start_ns + 4 * 10**7 + 3 * 10**6, None, Arrivals(0, 2)),
     ]
     probe.close()
-    assert probe.network == {"kernel": "6.1"}
+    assert list(probe.facts()) == [
+        ("Server", "Crosswind 0.1.0, Linux 6.1, at 192.0.2.1:9470"),
+        ("Control connection", "shortest round trip 20 ms, by TLS over TCP"),
+    ]
 
 
 def test_a_connection_that_ends_is_opened_anew_after_two_seconds(make: Make, clock: Clock, tmp_path: Path) -> None:
@@ -139,6 +143,7 @@ def test_a_connection_that_ends_is_opened_anew_after_two_seconds(make: Make, clo
     assert probe.send(14) == clock.now_ns
     assert replies(probe, 1)[0].arrivals == Arrivals(1, 0)
     assert len(started_with(tmp_path)) == 2
+    assert list(probe.facts()) == [("Connection", "opened anew 1 time after it had ended")]
 
 
 def test_what_keeps_the_first_connection_from_being_opened_is_an_error(make: Make) -> None:

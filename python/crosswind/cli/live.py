@@ -148,7 +148,7 @@ def command(
     judged = judge(thresholds, watch.probes.between(0, watch.probes.sent))
     view.end(ended_ns, judged)
     if report is not None:
-        report.write(judged, ended_ns)
+        report.write(judged, ended_ns, sending)
     verdicts = [each.verdict for each in judged]
     status = status_of(verdicts, require_answer=require_answer, valid=watch.has_answered)
     if status == 1:
@@ -255,14 +255,16 @@ class _Report:
         self._origin, self._history = origin_now(), History()
         session.inform(self._history.handle_news)
 
-    def write(self, judged: "list[Judged]", ended_ns: int) -> None:
-        """Raises: DiskError."""
+    def write(self, judged: "list[Judged]", ended_ns: int, probe: "Probe") -> None:
+        """Args: probe: closed. Raises: DiskError."""
         # Drawing takes more than a second to import.
         from crosswind.live.report.account import Account
         from crosswind.live.report.page import write_page
 
         time_ns = ended_ns - self._watch.start_ns
-        write_page(Account(self._watch, self._subject, self._history, judged, time_ns, self._origin), self._path)
+        facts = tuple(probe.facts())
+        account = Account(self._watch, self._subject, self._history, judged, time_ns, self._origin, facts)
+        write_page(account, self._path)
         click.echo(f"wrote {self._path}", err=True)
 
 

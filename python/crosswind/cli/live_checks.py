@@ -81,7 +81,10 @@ def read_amount(_context: click.Context, _option: click.Parameter, text: str | N
     if text is None:
         return None
     amount = None
+    # A number alone might be seconds, and would be bytes.
     for name, parse in (("duration_ns", parse_duration), ("size_bytes", parse_size)):
+        if text.strip().isdecimal():
+            break
         try:
             amount = Amount(**{"duration_ns": None, "size_bytes": None, name: parse(text)})
             break

@@ -129,6 +129,10 @@ class IcmpProbe:
         """The descriptor that becomes readable when a reply is there."""
         return self._socket.fileno()
 
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Nothing is known of a host that only answers."""
+        return iter(())
+
     def close(self) -> None:
         """Closes its socket."""
         self._socket.close()

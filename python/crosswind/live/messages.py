@@ -21,6 +21,7 @@ from typing import IO, Any
 from crosswind.errors import CrosswindError, EngineError
 from crosswind.live.one_way import Arrivals
 from crosswind.live.probe import Reply
+from crosswind.report.text.format import count_of, quantity
 
 SIZE_BYTES = 64
 _START_S = 60.0
@@ -66,7 +67,7 @@ class MessageProbe:
         self._binary, self._clock = binary, clock
         self._asked: OrderedDict[int, Asked] = OrderedDict()
         self._poll = select.epoll()
-        self._connection = -1
+        self._connection, self._reopened = -1, 0
         self._begin()
         self._wait_until_connected()
 
@@ -101,6 +102,16 @@ class MessageProbe:
     def file(self) -> int:
         """The descriptor that becomes readable when an answer is there."""
         return self._poll.fileno()
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """What the server has said of itself, and how often it was connected to anew."""
+        if self._reopened:
+            yield "Connection", f"opened anew {count_of(self._reopened, 'time')} after it had ended"
+        if self.network is not None:
+            known = self.network
+            yield "Server", f"Crosswind {known['crosswind_cell']}, Linux {known['kernel']}, at {known['server']}"
+            shortest = quantity(known["round_trip_ns"], "ns")
+            yield "Control connection", f"shortest round trip {shortest}, by TLS over TCP"
 
     def close(self) -> None:
         """Ends the connection, and reads what is known of the network then."""
@@ -177,6 +188,7 @@ class MessageProbe:
         kind = event.get("event")
         if kind == "connected":
             self._is_connected, self.refusal = True, None
+            self._reopened += self._connection > 0
         elif kind == "error":
             self._is_connected, self.refusal = False, str(event.get("message"))
             self._error = str(event.get("message")), event.get("hint")

@@ -37,6 +37,9 @@ class Probe(Protocol):
     tells_ways: bool
     refusal: str | None
 
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """What is known of the other end once the probe is closed: terms, and what each is."""
+
     def send(self, sequence: int) -> int | None:
         """Sends a probe. Returns: when it left, ns of the clock; None where the kernel refused to send it."""
 

@@ -86,6 +86,10 @@ class TcpProbe:
         """The descriptor that becomes readable when a reply is there."""
         return self._poll.fileno()
 
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Nothing is known of a host that only answers."""
+        return iter(())
+
     def close(self) -> None:
         """Closes all connections."""
         for connection, _, _ in self._open.values():

@@ -1,6 +1,6 @@
 """What a page is made from: the session as it ended, and the conditions under which it was."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,8 @@ class Account:
     """A session that is over.
 
     Attributes:
-        time_ns: how long it lasted. origin: where its numbers come from, as `surroundings` has it.
+        time_ns: how long it lasted. origin: where its numbers come from, as `surroundings` has it. facts: of the other
+            end, as `Probe.facts` has them.
     """
 
     watch: Watch
@@ -28,6 +29,7 @@ class Account:
     judged: list[Judged]
     time_ns: int
     origin: Mapping[str, Any]
+    facts: Sequence[tuple[str, str]] = ()
 
     @cached_property
     def total(self) -> Summary:

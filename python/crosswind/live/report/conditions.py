@@ -14,6 +14,7 @@ def condition_terms(account: Account) -> Iterator[tuple[str, str]]:
     family = {"ipv4": "IPv4", "ipv6": "IPv6"}[subject.target.family_name]
     yield "Host", f"{subject.target}, {family}"
     yield "Probes", subject.description
+    yield from account.facts
     yield "Sent", f"one every {format_duration(subject.interval_ns)}, {count(account.total.sent)} in all"
     yield "Counts as lost", f"a probe without an answer within {format_duration(watch.probes.timeout_ns)}"
     yield "Windows", _windows_text(account)
