@@ -53,7 +53,7 @@ def exported() -> bytes:
         from prometheus_client import generate_latest
     except ImportError:
         missing("prometheus-client is not installed: requirements-dev.lock has it")
-    metrics = Metrics("example.org", "icmp")
+    metrics = Metrics("example.org", "udp", tells_ways=True)
     for sequence, rtt_ns in enumerate((20 * MS, 25 * MS, None, 30 * MS)):
         metrics.handle_news(Verdict(sequence, sequence * 100 * MS, rtt_ns))
     return bytes(generate_latest(metrics.registry))
@@ -89,13 +89,15 @@ def test_every_query_gives_the_right_number(tmp_path: Path) -> None:
     given = [
         series("crosswind_live_probes_total", "0+60x10"),
         series("crosswind_live_lost_total", "0+6x10"),
+        series("crosswind_live_lost_by_way_total", "0+4x10", way="there"),
+        series("crosswind_live_lost_by_way_total", "0+2x10", way="back"),
         series("crosswind_live_outage", "1x10"),
         series("crosswind_live_rtt_seconds_bucket", "0x10", le="0.005"),
         series("crosswind_live_rtt_seconds_bucket", "0+27x10", le="0.01"),
         series("crosswind_live_rtt_seconds_bucket", "0+54x10", le="0.025"),
         series("crosswind_live_rtt_seconds_bucket", "0+54x10", le="+Inf"),
     ]
-    labels = '{host="a", probe="icmp"}'
+    labels, ways = '{host="a", probe="icmp"}', {"there": 4, "back": 2}
     # Quantiles are interpolated: 0.95 * 54 = 51.3 of 54 is 24.3 of the 27 between 10 and 25 ms.
     expected: dict[str, list[tuple[str, float]]] = {
         "Loss A": [(labels, 0.1)],
@@ -105,6 +107,7 @@ def test_every_query_gives_the_right_number(tmp_path: Path) -> None:
         "Round-trip times A": [('{le="0.005"}', 0), ('{le="0.01"}', 54), ('{le="0.025"}', 108), ('{le="+Inf"}', 108)],
         "Probes A": [(labels, 1)],
         "Outage A": [(labels, 1)],
+        "Loss there, loss back A": [(labels[:-1] + f', way="{way}"}}', lost / 60) for way, lost in ways.items()],
     }
     assert set(expected) == {name for name, _ in queries()}
     test: dict[str, Any] = {

@@ -117,7 +117,9 @@ def test_an_answer_has_its_time_and_what_was_missing_at_the_server(make: Make, c
     ]
 
 
-def test_a_connection_that_ends_is_opened_anew_after_two_seconds(make: Make, clock: Clock, tmp_path: Path) -> None:
+def test_a_connection_that_ends_is_opened_anew_at_most_every_two_seconds(
+    make: Make, clock: Clock, tmp_path: Path
+) -> None:
     probe = make()
     probe.send(0)
     assert replies(probe, 1)[0].sequence == 0

@@ -9,6 +9,7 @@ from crosswind.errors import CrosswindError, UsageError
 from crosswind.live import metrics
 from crosswind.live.events import Event
 from crosswind.live.metrics import BUCKETS_S, Metrics, parse_address
+from crosswind.live.one_way import BACK, THERE, Located
 from crosswind.live.probes import Verdict
 
 MS = 10**6
@@ -41,6 +42,15 @@ def test_probes_are_counted_and_their_times_are_seconds(counted: Metrics) -> Non
     # A bucket has what is at most its bound: 25 ms is in that of 25 ms.
     buckets = {bound: value(counted, "crosswind_live_rtt_seconds_bucket", le=str(bound)) for bound in BUCKETS_S}
     assert [buckets[bound] for bound in (0.01, 0.025, 0.05)] == [0, 2, 3]
+
+
+def test_lost_probes_are_counted_by_their_way_where_it_is_known(counted: Metrics) -> None:
+    assert value(counted, "crosswind_live_lost_by_way_total", way="there") is None
+    telling = Metrics("example.org", "icmp", tells_ways=True)
+    for way in (THERE, BACK, BACK):
+        telling.handle_news(Located(1, way))
+    counts = [value(telling, "crosswind_live_lost_by_way_total", way=way) for way in ("there", "back")]
+    assert counts == [1, 2]
 
 
 def test_an_outage_is_a_gauge(counted: Metrics) -> None:

@@ -81,6 +81,10 @@ def test_a_lost_probe_was_lost_there_or_back(fates: str, known: str) -> None:
 
 def test_a_late_answer_has_gone_both_ways() -> None:
     assert ways(".l.b.") == ".?.b."
+    watch = watched(".b.")
+    assert watch.probes.between(0, 3).way.tolist() == [UNKNOWN, BACK, UNKNOWN]
+    watch.probes.handle_reply(Reply(1, 500 * MS))
+    assert watch.probes.between(0, 3).way.tolist() == [UNKNOWN] * 3
     total = watched(".l.b.").total()
     assert (total.lost, total.late) == (2, 1)
 

@@ -90,6 +90,8 @@ def test_losses_there_and_back_are_those_that_the_path_dropped(
     assert (end["sent"], end["lost"]) == (400, there + back + at_the_end)
     assert {round(probe["rtt_ns"] / MS, 1) for probe in probes if probe["rtt_ns"] is not None} == {20.0}
     assert min(there, back) > 0
+    told = [line["lost"] for line in lines if line["type"] == "way"]
+    assert (told.count("there"), told.count("back")) == (there, back)
     dropped_there = dropped(run, "client", "udp.dstport == 9471")
     dropped_back = dropped(run, "server", "udp.srcport == 9471")
     assert there <= dropped_there

@@ -239,7 +239,7 @@ def _served(session: "Session", subject: "Subject", address: str) -> AbstractCon
     from crosswind.live.metrics import Metrics, parse_address
 
     served_at = parse_address(address)
-    metrics = Metrics(subject.target.name, subject.probe)
+    metrics = Metrics(subject.target.name, subject.probe, tells_ways=session.watch.tells_ways)
     session.inform(metrics.handle_news)
     return metrics.served(served_at)
 

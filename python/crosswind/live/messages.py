@@ -3,8 +3,8 @@
 `crosswind-cell --watch` has the connection. It is told a number for each message, and prints one line for each answer.
 Both times of an answer are its own, taken when it hands a message to the transport and when it has the answer.
 
-A connection that ends is opened anew, by a new process, every two seconds until that succeeds. Until then every probe
-is lost.
+A connection that ends is opened anew, by a new process: at once, and then every two seconds until that succeeds. Until
+then every probe is lost.
 """
 
 import json
@@ -73,7 +73,7 @@ class MessageProbe:
 
     def send(self, sequence: int) -> int | None:
         """Has a message sent. Returns: when; None where there is no connection."""
-        if self._process is None and self._clock() >= self._again_ns:
+        if self._process is None and self._clock() >= self._begun_ns + _AGAIN_NS:
             self._begin()
         if self._process is None or not self._is_connected:
             return None
@@ -130,6 +130,7 @@ class MessageProbe:
         """Starts a process, which says when it is connected. Raises: EngineError."""
         self._connection += 1
         self._place, self._buffer, self._is_connected = 0, b"", False
+        self._begun_ns = self._clock()
         try:
             # A group of its own, so that Ctrl-C on the terminal reaches it through us alone.
             process = subprocess.Popen(
@@ -179,7 +180,7 @@ class MessageProbe:
                 self._poll.unregister(output.fileno())
                 self._process.wait()
                 output.close()
-                self._process, self._again_ns = None, self._clock() + _AGAIN_NS
+                self._process = None
                 return
             *lines, self._buffer = (self._buffer + data).split(b"\n")
             yield from map(_read, lines)

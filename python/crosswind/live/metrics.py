@@ -10,6 +10,7 @@ from typing import Any
 
 from crosswind.errors import CrosswindError, UsageError
 from crosswind.live.events import Event
+from crosswind.live.one_way import WAYS, Located
 from crosswind.live.probes import Verdict
 from crosswind.live.watch import News
 
@@ -29,7 +30,7 @@ def parse_address(text: str) -> tuple[str, int]:
 class Metrics:
     """The metrics of one host. Args: host, probe: the labels. Raises: CrosswindError without the library."""
 
-    def __init__(self, host: str, probe: str) -> None:
+    def __init__(self, host: str, probe: str, *, tells_ways: bool = False) -> None:
         try:
             import prometheus_client as library
         except ImportError as error:
@@ -45,6 +46,13 @@ class Metrics:
         )
         probes = library.Counter("crosswind_live_probes_total", "Probes that were answered or lost.", **of_this)
         lost = library.Counter("crosswind_live_lost_total", "Probes that had no answer within the timeout.", **of_this)
+        ways = library.Counter(
+            "crosswind_live_lost_by_way_total",
+            "Lost probes of which a server of ours told whether they were lost there or back.",
+            labelnames=(*_LABELS, "way"),
+            registry=self.registry,
+        )
+        self._ways = {way: ways.labels(host, probe, name) for way, name in WAYS.items()} if tells_ways else {}
         outage = library.Gauge("crosswind_live_outage", "1 during an outage, else 0.", **of_this)
         self._rtt, self._probes = rtt.labels(host, probe), probes.labels(host, probe)
         self._lost, self._outage = lost.labels(host, probe), outage.labels(host, probe)
@@ -57,6 +65,8 @@ class Metrics:
                 self._lost.inc()
             else:
                 self._rtt.observe(news.rtt_ns / 1e9)
+        elif isinstance(news, Located):
+            self._ways[news.way].inc()
         elif isinstance(news, Event) and news.kind in ("outage begins", "outage ends"):
             self._outage.set(news.kind == "outage begins")
 

@@ -10,6 +10,16 @@ from dataclasses import dataclass
 
 UNKNOWN, THERE, BACK = 0, 1, 2
 """What is known of a lost probe: where it was lost. An answered one is unknown too."""
+WAYS = {THERE: "there", BACK: "back"}
+"""Their names."""
+
+
+@dataclass(frozen=True)
+class Located:
+    """Of a lost probe it is known now which way it was lost: THERE or BACK."""
+
+    sequence: int
+    way: int
 
 
 @dataclass(frozen=True)
@@ -36,8 +46,8 @@ class OneWay:
         """A probe is lost."""
         self._lost.append(sequence)
 
-    def handle_answered(self, arrivals: Arrivals | None) -> list[tuple[int, int]]:
-        """A probe was answered. Returns: (sequence, THERE or BACK) of the lost ones of which more is known now."""
+    def handle_answered(self, arrivals: Arrivals | None) -> list[Located]:
+        """A probe was answered. Returns: the lost ones of which more is known now."""
         lost, self._lost = self._lost, []
         before, self._last = self._last, arrivals
         if arrivals is None or not lost:
@@ -46,4 +56,4 @@ class OneWay:
             # Nobody knows how many of them the connection before had still carried.
             return []
         there = min(max(0, arrivals.missing - before.missing), len(lost))
-        return [(sequence, THERE if at < there else BACK) for at, sequence in enumerate(lost)]
+        return [Located(sequence, THERE if at < there else BACK) for at, sequence in enumerate(lost)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from crosswind.live.one_way import UNKNOWN, OneWay
+from crosswind.live.one_way import UNKNOWN, Located, OneWay
 from crosswind.live.probe import Reply
 from crosswind.stats.estimate import Array
 
@@ -95,6 +95,7 @@ class Probes:
         self._way = bytearray()
         self._replies: dict[int, Reply] = {}
         self._one_way = OneWay()
+        self._located: deque[Located] = deque()
         self._waiting: deque[int] = deque()
         self._expected = 0
         self._decided = 0
@@ -148,7 +149,7 @@ class Probes:
             return
         rtt_ns = max(0, reply.received_ns - self._sent_ns[sequence])
         if self._rtt_ns[sequence] == LOST or rtt_ns > self.timeout_ns:
-            self._late[sequence] = 1
+            self._late[sequence], self._way[sequence] = 1, UNKNOWN  # It has gone both ways.
             return
         self._rtt_ns[sequence] = rtt_ns
         self._replies[sequence] = reply
@@ -181,10 +182,15 @@ class Probes:
         if reply is None:
             self._one_way.handle_lost(number)
             return Verdict(number, self._sent_ns[number], None)
-        for lost, way in self._one_way.handle_answered(reply.arrivals):
-            # A late reply has gone both ways.
-            self._way[lost] = UNKNOWN if self._late[lost] else way
+        for lost in self._one_way.handle_answered(reply.arrivals):
+            if not self._late[lost.sequence]:
+                self._way[lost.sequence] = lost.way
+                self._located.append(lost)
         return Verdict(number, self._sent_ns[number], rtt_ns, reply.ttl)
+
+    def poll_located(self) -> Located | None:
+        """The next lost probe of which it is known which way it was lost."""
+        return self._located.popleft() if self._located else None
 
     def horizon(self, now_ns: int) -> int:
         """The earliest time at which a probe can have been sent whose verdict is still to come."""

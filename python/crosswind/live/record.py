@@ -5,7 +5,7 @@ from typing import Any
 
 from crosswind.live.events import Event
 from crosswind.live.expectations import Expectation, common_assumption
-from crosswind.live.probes import Verdict
+from crosswind.live.one_way import WAYS, Located
 from crosswind.live.summary import Summary
 from crosswind.live.watch import News, WindowReport
 
@@ -19,9 +19,10 @@ def json_line(news: News, start_ns: int, *, with_probes: bool) -> str | None:
         return line("window", {**times, **news.summary.as_dict()})
     if isinstance(news, Event):
         return line("event", {"event": news.kind, "at_ns": news.at_ns - start_ns, "text": news.text, **news.values})
-    assert isinstance(news, Verdict)
     if not with_probes:
         return None
+    if isinstance(news, Located):
+        return line("way", {"sequence": news.sequence, "lost": WAYS[news.way]})
     numbers = {"sequence": news.sequence, "sent_ns": news.sent_ns - start_ns, "rtt_ns": news.rtt_ns, "ttl": news.ttl}
     return line("probe", numbers)
 

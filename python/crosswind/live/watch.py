@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from crosswind.live.events import Event, Outages, Routes, Steps
+from crosswind.live.one_way import Located
 from crosswind.live.probes import Probes, Verdict
 from crosswind.live.summary import Summary, summary_of
 from crosswind.live.windows import Window, Windows
@@ -17,7 +18,7 @@ class WindowReport:
     summary: Summary
 
 
-News = Verdict | WindowReport | Event
+News = Verdict | WindowReport | Event | Located
 
 
 class Watch:
@@ -63,6 +64,8 @@ class Watch:
             yield from self._of_window(self.windows.handle_verdict(verdict))
             self._answered += verdict.rtt_ns is not None
             yield verdict
+            while (located := self.probes.poll_located()) is not None:
+                yield located
             yield from filter(None, (self._outages.handle_verdict(verdict), self._routes.handle_verdict(verdict)))
         yield from self._of_window(self.windows.poll_window(self.probes.horizon(now_ns)))
 

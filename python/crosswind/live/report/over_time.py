@@ -106,7 +106,7 @@ def _drawing(account: Account, marks: Sequence[Mark], title: str, *, from_zero: 
     colours = alt.Scale(domain=kinds, range=[_COLOURS[kind] for kind in kinds])
     legend = alt.Legend(title=None, orient="top", symbolOpacity=1) if len(kinds) > 1 else None
     base = alt.Chart(inline(marks)).encode(
-        x=alt.X("at:Q", title=f"time since the start, {unit}", scale=along),
+        x=alt.X("at:Q", title=f"time since the start, {unit}", scale=along, axis=axis(log=False)),
         color=alt.Color("what:N", scale=colours, legend=legend),
         tooltip=[alt.Tooltip(f"{field}:N") for field in ("what", "window", "estimate", "n")],
     )
