@@ -12,9 +12,8 @@ import click
 from crosswind.cli.live_checks import check_times, check_transport, check_writable, checked_timeout, read_amount
 from crosswind.cli.quantities import read_by
 from crosswind.cli.thresholds import require_answer_option, status_of
-from crosswind.cli.to import server_at, token_file_option
+from crosswind.cli.token_option import token_file_option
 from crosswind.errors import CrosswindError, UsageError
-from crosswind.study.server_address import host_of
 from crosswind.units import parse_duration, parse_rate
 
 if TYPE_CHECKING:
@@ -173,6 +172,8 @@ class _Ends:
                 raise UsageError("--token-file without a server", hint="add --transport NAME or --probe")
             return cls(find_target(host, family=family), None)
         from crosswind.cell.token import use_token
+        from crosswind.cli.to import server_at
+        from crosswind.study.server_address import host_of
 
         server = server_at(host, "HOST[:PORT]")
         target = find_target(host_of(server), family=family)

@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from crosswind.catalog import catalog
-from crosswind.cli.to import server_at, token_file_option
+from crosswind.cli.to import server_at
+from crosswind.cli.token_option import token_file_option
 from crosswind.errors import UsageError
 from crosswind.study.levels import did_you_mean
 

@@ -12,7 +12,8 @@ from crosswind.cli.left_out import with_what_is_here
 from crosswind.cli.settings import chosen, options, parse_set, setting_options
 from crosswind.cli.standard_output import readers_may_leave
 from crosswind.cli.thresholds import status_of, threshold_options
-from crosswind.cli.to import server_at, study_to, to_option, token_file_option
+from crosswind.cli.to import server_at, study_to, to_option
+from crosswind.cli.token_option import token_file_option
 from crosswind.errors import UsageError
 from crosswind.study.design import Study
 from crosswind.study.files import load_study

@@ -1,12 +1,10 @@
 """The options of commands that run over the network to another machine, and what they make of a study."""
 
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from crosswind.cell.token import VARIABLE
 from crosswind.cli.settings import options
 from crosswind.errors import UsageError
 from crosswind.study.design import Study
@@ -18,12 +16,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 to_option: Callable[[F], F] = click.option(
     "--to", metavar="HOST[:PORT]", help="Run over the network to the `crosswind serve` there; nothing is emulated."
-)
-token_file_option: Callable[[F], F] = click.option(
-    "--token-file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help=f"Where the token of that server is; without it, in the environment variable {VARIABLE}.",
 )
 
 
