@@ -271,6 +271,9 @@ class _Report:
 
 def _no_answer(target: "Target", probe: "Probe") -> CrosswindError:
     said = f": {probe.refusal}" if probe.refusal else ""
-    other = "--tcp PORT" if probe.name == "icmp" else "another port, or no --tcp"
-    hint = f"it may be down, or something on the way drops probes; {other} may get through"
+    if probe.tells_ways:
+        hint = "something on the way may drop them: `crosswind reach` tries every transport"
+    else:
+        other = "--tcp PORT" if probe.name == "icmp" else "another port, or no --tcp"
+        hint = f"it may be down, or something on the way drops probes; {other} may get through"
     return CrosswindError(f"{target} never answered{said}", hint=hint)
