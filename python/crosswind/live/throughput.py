@@ -1,6 +1,5 @@
 """What TCP gets to a `crosswind serve`: one download and one upload, each on a connection of its own, and no more."""
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from crosswind.errors import CrosswindError
 from crosswind.execution.running import followed
 from crosswind.live.goodput import Amount, Goodput
 from crosswind.stats.estimate import without_interval
+from crosswind.temporary import temporary_directory
 
 DIRECTIONS = ("download", "upload")
 _LONGEST_OF_A_SIZE_NS = 120 * 10**9
@@ -26,7 +26,7 @@ def measure(server: str, family: str, direction: str, amount: Amount, *, binary:
     Args:   server: HOST:PORT of control connections. direction: one of DIRECTIONS.
     Raises: CrosswindError when nothing could be transferred.
     """
-    with tempfile.TemporaryDirectory(prefix="crosswind-") as directory:
+    with temporary_directory() as directory:
         process = CellProcess(_cell(server, family, direction, amount, directory), binary=binary)
         try:
             end = followed(process)
@@ -35,10 +35,10 @@ def measure(server: str, family: str, direction: str, amount: Amount, *, binary:
         if end.failure is not None:
             raise CrosswindError(end.failure.message, hint=end.failure.hint)
         assert end.finished is not None
-        return _goodput(direction, end.finished, Path(directory))
+        return _goodput(direction, end.finished, directory)
 
 
-def _cell(server: str, family: str, direction: str, amount: Amount, directory: str) -> Mapping[str, Any]:
+def _cell(server: str, family: str, direction: str, amount: Amount, directory: Path) -> Mapping[str, Any]:
     bound_ns = amount.duration_ns if amount.duration_ns is not None else _LONGEST_OF_A_SIZE_NS
     return {
         "schema": SCHEMA,
@@ -51,7 +51,7 @@ def _cell(server: str, family: str, direction: str, amount: Amount, directory: s
             "timeout_ns": bound_ns + _SET_UP_NS // 2,
             **amount.setting,
         },
-        "output": {"directory": directory},
+        "output": {"directory": str(directory)},
         "deadline_ns": bound_ns + _SET_UP_NS,
     }
 
