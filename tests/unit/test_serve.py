@@ -95,7 +95,7 @@ def test_a_token_in_a_file_is_not_shown() -> None:
     ("event", "line"),
     [
         (
-            {"event": "refused", "peer": "10.0.0.2:51514", "reason": "it does not know the token"},
+            {"event": "refused", "peer": "[::ffff:10.0.0.2]:51514", "reason": "it does not know the token"},
             "12:00:00 10.0.0.2:51514: refused: it does not know the token",
         ),
         (

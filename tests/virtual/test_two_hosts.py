@@ -46,7 +46,6 @@ def run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Run:
 
     def to_server(*arguments: str, family: str = "ipv4") -> tuple[list[dict[str, Any]], dict[str, Any], str]:
         place = arguments.index("--")
-        address = "::" if family == "ipv6" else "0.0.0.0"
         # What a guest inherits of the environment names no crosswind-cell.
         with_cell = ["env", "CROSSWIND_CELL={cell}", "{python}"]
         server = [*with_cell, "-m", "crosswind", "serve", "--port", "{port}", "--token-file", str(token)]
@@ -54,7 +53,7 @@ def run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Run:
         wanted = [*with_cell, str(client), *arguments[place + 1 :], "--to", to, "--token-file", str(token)]
         ended = Cli(tmp_path, capfd)(
             "exec", "--clock", "virtual", "--family", family, "--port", "9470", "--json", *arguments[:place],
-            "--server", " ".join([*server, "--address", address]), "--", *wanted,
+            "--server", " ".join(server), "--", *wanted,
         )  # fmt: skip
         assert ended.status == 0, ended.err
         *said, summary = ended.err.splitlines()

@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from crosswind.errors import UsageError
 from crosswind.study.server_address import DEFAULT_PORT
 from crosswind.units import parse_size
 
-_EVERY_ADDRESS = "0.0.0.0"
 _OF_DOCUMENTATION = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 """Addresses to which nothing is sent: the kernel says from which of this machine's it would be."""
 
@@ -42,7 +41,7 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 it cannot listen, 2 usage.
     help="TCP port of control connections.",
 )
 @click.option("--data-port", type=click.IntRange(1, 65535), help="TCP and UDP port of what is measured; else the next.")
-@click.option("--address", default=_EVERY_ADDRESS, show_default=True, help="Where to listen; :: is every address too.")
+@click.option("--address", help="Where to listen; left out, at every address of IPv4 and IPv6.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
@@ -64,7 +63,7 @@ def command(
     *,
     port: int,
     data_port: int | None,
-    address: str,
+    address: str | None,
     token_file: Path | None,
     max_seconds: int,
     max_bytes: int,
@@ -72,7 +71,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Wait for cells of another machine (`crosswind run --to`), and be their server."""
-    host = _checked_address(address)
+    host = _every_address() if address is None else _checked_address(address)
     data_port = _data_port(port, data_port)
     # What serves takes a while to import, for which neither --help nor a mistake should wait.
     from crosswind.cell.binary import find_binary
@@ -130,6 +129,15 @@ def _checked_address(address: str) -> str:
     except ValueError:
         hint = "an address of this machine, as 192.0.2.7 or ::1; left out, all of them"
         raise UsageError(f"--address {address} is no address", hint=hint) from None
+
+
+def _every_address() -> str:
+    """All of this machine's: those of IPv6 take clients of IPv4 too, where there is IPv6 and the kernel is not told."""
+    with suppress(OSError, ValueError), socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as tried:
+        tried.bind(("::", 0))
+        if not tried.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY):
+            return "::"
+    return "0.0.0.0"
 
 
 def _data_port(port: int, data_port: int | None) -> int:

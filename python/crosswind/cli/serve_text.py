@@ -1,5 +1,6 @@
 """What `crosswind serve` prints: where it listens, what the other machine has to do, and a line for each event."""
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,6 +10,9 @@ from crosswind.cell.token import VARIABLE
 from crosswind.cli.text import seconds_text, size_text
 from crosswind.report.text.format import count_of, quantity
 from crosswind.study.server_address import DEFAULT_PORT
+
+_FROM_IPV4 = re.compile(r"\[::ffff:([0-9.]+)\]")
+"""A client of IPv4, as a socket of IPv6 has it."""
 
 
 def opening_lines(
@@ -38,7 +42,7 @@ def opening_lines(
 
 def event_line(event: Mapping[str, Any], time: str) -> str | None:
     """The line of one event; None for one of a kind that this version does not know. Args: time: of day."""
-    peer = event.get("peer")
+    peer = _FROM_IPV4.sub(r"\1", str(event.get("peer")))
     match event.get("event"):
         case "refused":
             return f"{time} {peer}: refused: {event.get('reason')}"

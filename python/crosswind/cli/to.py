@@ -1,16 +1,17 @@
 """The options of commands that run over the network to another machine, and what they make of a study."""
 
 from collections.abc import Callable, Collection
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from crosswind.cli.settings import options
 from crosswind.errors import UsageError
-from crosswind.study.design import Study
-from crosswind.study.real_network import KEPT_OF_HOSTS, over_network
 from crosswind.study.server_address import server_address
 from crosswind.units import UnitError
+
+if TYPE_CHECKING:
+    from crosswind.study.design import Study
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,13 +28,16 @@ def server_at(text: str, option: str = "--to") -> str:
         raise UsageError(f"{option}: {error.message}", hint=error.hint) from None
 
 
-def study_to(study: Study, server: str, settings: Collection[str], *, family: str | None = None) -> Study:
+def study_to(study: "Study", server: str, settings: Collection[str], *, family: str | None = None) -> "Study":
     """A study as it is run over the network to a server; what is left out is said on standard error.
 
     Args: settings: dotted keys that the command line sets. family: of them, `path.family`.
     Raises: UsageError for settings of an emulated path; StudyError when nothing of the study is left.
     """
-    refused = [key for key in settings if _is_emulated(key)]
+    # What reads studies takes a while to import, for which no command should wait that has none.
+    from crosswind.study.real_network import KEPT_OF_HOSTS, over_network
+
+    refused = [key for key in settings if _is_emulated(key, KEPT_OF_HOSTS)]
     if refused:
         names = options()
         listed = ", ".join(names.get(key, f"--set {key}") for key in refused)
@@ -47,10 +51,10 @@ def study_to(study: Study, server: str, settings: Collection[str], *, family: st
     return design
 
 
-def _is_emulated(key: str) -> bool:
+def _is_emulated(key: str, kept_of_hosts: Collection[str]) -> bool:
     """Whether a dotted key, which may be that of one part, sets what `over_network` takes away."""
     words = key.split(".")
     section, name = (words[2], words[-1]) if words[0] == "part" and len(words) > 3 else (words[0], words[-1])
     if section == "host":
-        return name not in KEPT_OF_HOSTS
+        return name not in kept_of_hosts
     return section == "budget" or (section == "path" and key != "path.family")
