@@ -16,6 +16,7 @@ from crosswind.report.html import render
 from crosswind.report.tables import tables_of
 from crosswind.report.text.conditions import condition_lines
 from crosswind.report.text.headline import verdict
+from crosswind.report.text.inferred import inferred_sentences
 from crosswind.stats import Tail
 from records import MS, echoes, record, runs, transfers
 
@@ -106,6 +107,16 @@ def test_what_a_real_network_delays_is_taken_to_be_skewed() -> None:
     cell = CellSettings.of(parameters(UPLOAD))
     assert design_of(METRICS["goodput"], cell).tail is Tail.SKEWED
     assert design_of(METRICS["goodput"], CellSettings.of({"workload": UPLOAD})).tail is not Tail.SKEWED
+
+
+def test_what_models_expect_is_said_as_inferred() -> None:
+    result = analyse(uploads(models=("mathis",)))
+    # 8 * 1448 / 0.02 * sqrt(3/2) / 0.1 bit/s, as above.
+    assert inferred_sentences(result) == [
+        "Of 1 % loss and 20 ms there and back, both inferred from TCP, Mathis expects 7.09 Mbit/s; "
+        "measured are 5.8 Mbit/s."
+    ]
+    assert inferred_sentences(analyse(uploads(models=()))) == []
 
 
 def test_a_download_is_sent_by_the_server() -> None:

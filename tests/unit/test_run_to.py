@@ -1,6 +1,7 @@
 """`crosswind run --to`, `plan --to` and `reach`, with a program that plays crosswind-cell and the network."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,7 @@ transport = workload["transport"]
 seen = pathlib.Path("seen")
 seen.mkdir(exist_ok=True)
 (seen / cell["id"]).write_text(os.environ.get("{VARIABLE}", ""))
+processors = sorted(os.sched_getaffinity(0))
 def fail(message):
     say(event="error", kind="network", message=message, hint="a hint")
     sys.exit(1)
@@ -65,10 +67,10 @@ def test_cells_of_a_transport_that_is_blocked_are_not_run(crosswind: Crosswind, 
     play("end('timeout' if transport == 'http3' else 'refused' if transport == 'http2' else 'ok')")
     status, _, err = crosswind(*echo("--transport", "tcp,http2,http3"))
     assert status == 0
-    assert "  http2  blocked: TCP is refused" in err.splitlines()
-    assert "  http3  blocked: UDP gets no answer" in err.splitlines()
+    assert "  http2  blocked: TCP 9471 is refused" in err.splitlines()
+    assert "  http3  blocked: UDP 9471 gets no answer" in err.splitlines()
     notes = json.loads(Path("out/manifest.json").read_text())["presentation"]["notes"]
-    assert "Cells over http3 are left out, because it is blocked: UDP gets no answer." in notes
+    assert "Cells over http3 are left out, because it is blocked: UDP 9471 gets no answer." in notes
     assert [name for name in notes if name.startswith("Tried before the run: tcp reachable, 20.3 ms; http2 blocked")]
     assert len(Path("out/plan.jsonl").read_text().splitlines()) == 1
 
@@ -77,7 +79,7 @@ def test_where_every_transport_is_blocked_nothing_is_run(crosswind: Crosswind, p
     play("end('error')")
     status, _, err = crosswind(*echo("--transport", "udp"))
     assert status == 2
-    assert "no transport of it reaches the server (udp: UDP: it is unreachable)" in err
+    assert "no transport of it reaches the server (udp: UDP 9471: it is unreachable)" in err
     assert not Path("out").exists()
 
 
@@ -129,10 +131,11 @@ def test_the_token_is_in_no_file_of_the_run(
 
 
 def test_cells_run_one_after_another_wherever_they_like(crosswind: Crosswind, play: Callable[[str], None]) -> None:
-    play("end()")
+    play("pathlib.Path('processors').write_text(str(processors))\nend()")
     assert crosswind(*echo("--jobs", "4", "--size", "1,2,3"))[0] == 0
     stored = [json.loads(path.read_text()) for path in Path("out/cells").glob("*/result.json")]
     assert [(each["beside"], each["placement"]) for each in stored] == [(0, {})] * 3
+    assert Path("processors").read_text() == str(sorted(os.sched_getaffinity(0)))
     assert "virtual" not in {each["parameters"]["host"].get("clock") for each in stored}
 
 
@@ -173,7 +176,7 @@ def test_a_plan_says_what_is_left_out_and_that_it_is_rough(crosswind: Crosswind,
 def test_reach_tries_all_transports(crosswind: Crosswind, play: Callable[[str], None]) -> None:
     play("end('timeout' if transport == 'quic' else 'ok')")
     status, out, _ = crosswind("reach", "192.0.2.7", "--transport", "tcp,quic")
-    assert (status, out.splitlines()) == (1, ["  tcp   reachable, 20.3 ms", "  quic  blocked: UDP gets no answer"])
+    assert (status, out.splitlines()) == (1, ["  tcp   reachable, 20.3 ms", "  quic  blocked: UDP 9471 gets no answer"])
     status, out, _ = crosswind("reach", "192.0.2.7:80", "--transport", "tcp", "--json")
     assert (status, json.loads(out)) == (
         0,

@@ -29,7 +29,7 @@ def conditions_of(record: RunRecord, data: Sequence[CellData]) -> Conditions | N
     finished = [run.finished for cell in data for run in cell.runs if run.finished is not None]
     kernels = (end.versions.kernel for end in finished)
     repetitions = [len(cell.runs) for cell in data]
-    network = network_of(finished)
+    network = network_of(finished, captured=any((own.get("output") or {}).get("capture") for own in parameters))
     return Conditions(
         path=[] if network is not None else _path([own.get("path") or {} for own in parameters]),
         hosts=_hosts([own.get("host") or {} for own in parameters]),

@@ -22,8 +22,8 @@ INFERRED = (
 )
 
 
-def network_of(finished: Iterable[Finished]) -> NetworkConditions | None:
-    """What the repetitions of a run say of their server; None where there was none."""
+def network_of(finished: Iterable[Finished], *, captured: bool = False) -> NetworkConditions | None:
+    """What the repetitions of a run say of their server; None where there was none. Args: captured: by both ends."""
     ends = [(end, end.network) for end in finished if end.network is not None]
     if not ends:
         return None
@@ -43,6 +43,7 @@ def network_of(finished: Iterable[Finished]) -> NetworkConditions | None:
             one_way=sum(network.clocks.one_way for network in networks),
             repetitions=len(networks),
         ),
+        captured=captured,
     )
 
 

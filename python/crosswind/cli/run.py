@@ -105,15 +105,7 @@ def command(
         )
     wanted = study_from(study, given, overrides, quick=quick, precision=precision, to=to)
     wanted = wanted.with_thresholds(fail_if) if wanted is not None and fail_if else wanted
-    judged = bool(fail_if or require_answer or junit)
-    if no_report and judged:
-        raise UsageError(
-            "--no-report judges nothing", hint="leave it away, or judge later: crosswind report DIR --fail-if ..."
-        )
-    if wanted is None and fail_if:
-        raise UsageError(
-            "--resume takes no --fail-if", hint="judge the run when it is done: crosswind report DIR --fail-if ..."
-        )
+    _refuse_judging_nothing(no_report and bool(fail_if or require_answer or junit), wanted is None and bool(fail_if))
     asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
     if to and (packets or cpu_profile):
         raise UsageError(
@@ -158,6 +150,18 @@ def command(
         click.echo(f"run: {run.directory}", err=True)
         return 0 if run.valid else 1
     return _report(run, as_json=as_json, everything=everything, require_answer=require_answer, junit=junit)
+
+
+def _refuse_judging_nothing(without_report: bool, without_study: bool) -> None:
+    """Raises: UsageError for thresholds beside --no-report, or beside --resume without a study."""
+    if without_report:
+        raise UsageError(
+            "--no-report judges nothing", hint="leave it away, or judge later: crosswind report DIR --fail-if ..."
+        )
+    if without_study:
+        raise UsageError(
+            "--resume takes no --fail-if", hint="judge the run when it is done: crosswind report DIR --fail-if ..."
+        )
 
 
 def study_from(

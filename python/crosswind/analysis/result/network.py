@@ -20,7 +20,8 @@ class NetworkConditions(ResultModel):
     """The network between this machine and a server, to which cells were run.
 
     `round_trip_ns`: the shortest and the longest of the repetitions, each the shortest of its control connection.
-    `client_versions` and `server_versions` are those of crosswind-cell, `server_kernels` of Linux there.
+    `client_versions` and `server_versions` are those of crosswind-cell, `server_kernels` of Linux there. `captured`:
+    whether both ends kept what they sent and received.
     """
 
     server: str
@@ -29,6 +30,7 @@ class NetworkConditions(ResultModel):
     server_versions: list[str]
     server_kernels: list[str]
     clock: ServerClock
+    captured: bool = False
 
 
 class Retransmitted(ResultModel):

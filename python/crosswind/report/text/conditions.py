@@ -50,6 +50,7 @@ def network_lines(network: NetworkConditions) -> list[Line]:
         Line("Server", f"{there}; the client is crosswind-cell {_listed(network.client_versions)}"),
         Line("Clocks", clocks_text(network.clock)),
         Line("Drops", "inferred from TCP's retransmissions; not known of UDP and QUIC"),
+        *([Line("Captures", "client.pcapng and server.pcapng of each repetition")] if network.captured else []),
     ]
 
 
