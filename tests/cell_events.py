@@ -94,6 +94,7 @@ def network(*, sent: int = 1000, again: int = 10, **changes: Any) -> dict[str, A
     return {
         "server": "192.0.2.7:9470",
         "client": "192.0.2.2",
+        "data_port": 9471,
         "crosswind_cell": "0.1.1",
         "kernel": "6.8.0",
         "round_trip_ns": 20_000_000,

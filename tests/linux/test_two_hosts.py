@@ -64,7 +64,7 @@ def child_of(process: "subprocess.Popen[str]") -> int:
 
 @pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 def test_every_transport_runs_between_two_machines(pair: Machines, family: str) -> None:
-    server = pair.serve("--address", "::" if family == "ipv6" else "0.0.0.0")
+    server = pair.serve()
     address = f"[{SERVER['ipv6']}]:9470" if family == "ipv6" else SERVER["ipv4"]
     done = pair.crosswind("reach", address, "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -94,6 +94,33 @@ def test_a_run_leaves_what_its_ends_know(pair: Machines) -> None:
     assert not [
         path for path in (pair.cwd / "out").rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()
     ]
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        ("transfer", "--transport", "tcp,http3", "--size", "100kB", "--direction", "upload,download"),
+        ("connect", "--transport", "tls,quic", "--count", "5", "--resumption", "session"),
+        ("multiplex", "--transport", "websocket,webtransport", "--messages", "40", "--message-rate", "200"),
+        ("page", "--transport", "https1,http2,http3", "--count", "2"),
+    ],
+    ids=lambda workload: workload[0],
+)
+def test_every_workload_runs_between_two_machines(pair: Machines, workload: tuple[str, ...]) -> None:
+    pair.serve()
+    done = pair.crosswind("run", *workload, "--to", SERVER["ipv4"], "--output", "out", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["valid"]
+    assert sum(cell["lost"] for cell in result["cells"]) == 0
+
+
+def test_both_ends_keep_what_they_sent_and_received(pair: Machines) -> None:
+    pair.serve()
+    done = pair.crosswind(*echo("--transport", "tcp", "--capture"))
+    assert done.returncode == 0, done.stderr
+    kept = {path.name for path in (pair.cwd / "out" / "cells" / "c000-r00").iterdir()}
+    assert {"client.pcapng", "server.pcapng"} <= kept
 
 
 def test_a_link_that_is_too_short_for_tcp_shows_as_inferred_loss(pair: Machines) -> None:
@@ -152,11 +179,11 @@ def test_a_firewall_that_drops_udp_blocks_transports_over_it(pair: Machines) -> 
     done = pair.crosswind(*echo("--transport", "tcp,udp,http3"))
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
-    assert "  udp    blocked: UDP gets no answer" in lines
-    assert "  http3  blocked: UDP gets no answer" in lines
+    assert "  udp    blocked: UDP 9471 gets no answer" in lines
+    assert "  http3  blocked: UDP 9471 gets no answer" in lines
     assert len(results(pair)) == 1
     notes = json.loads((pair.cwd / "out/manifest.json").read_text())["presentation"]["notes"]
-    assert "Cells over http3 are left out, because it is blocked: UDP gets no answer." in notes
+    assert "Cells over http3 are left out, because it is blocked: UDP 9471 gets no answer." in notes
 
 
 @pytest.mark.parametrize(
@@ -185,7 +212,7 @@ def test_a_wrong_token_is_refused_on_both_sides(pair: Machines) -> None:
     assert hint.startswith("hint: ")
     (refused,) = [event for event in events_of(pair, server) if event["event"] == "refused"]
     assert "token" in refused["reason"]
-    assert refused["peer"].startswith("10.9.1.2:")
+    assert "10.9.1.2" in refused["peer"]
 
 
 def test_another_version_is_refused(pair: Machines) -> None:

@@ -230,11 +230,12 @@ class Network(ProtocolRecord):
     """The network that is really there: who the server was, and what both ends know of what lies between.
 
     `server` is the address of its control connection, `client` the client's on it, `round_trip_ns` the shortest round
-    trip there. `tcp` is null for a cell without TCP connections.
+    trip there, `data_port` the server's port of what is measured. `tcp` is null for a cell without TCP connections.
     """
 
     server: str
     client: str
+    data_port: int
     crosswind_cell: str
     kernel: str
     round_trip_ns: int

@@ -20,6 +20,7 @@ TIMEOUT_NS = 3_000_000_000
 """How long an answer is waited for."""
 
 _MESSAGES = 3
+_RATE_PER_S = 20.0
 _DEADLINE_NS = 60_000_000_000
 _HEARTBEAT_NS = 10_000_000
 
@@ -98,6 +99,9 @@ def _cell(server: str, transport: str) -> dict[str, Any]:
             "transport": transport,
             "size_bytes": 1,
             "messages": _MESSAGES,
+            # At a rate, so that the timeouts of what is blocked run together.
+            "mode": "open",
+            "rate_per_s": _RATE_PER_S,
             "timeout_ns": TIMEOUT_NS,
         },
         "deadline_ns": _DEADLINE_NS,
@@ -108,7 +112,7 @@ def _cell(server: str, transport: str) -> dict[str, Any]:
 def _obstacle(transport: str, finished: Finished) -> str:
     """Why no exchange succeeded, by the first of its outcomes."""
     carrier = "TCP" if catalog().transports[transport].carrier is Carrier.TCP else "UDP"
-    where = carrier
+    where = carrier if finished.network is None else f"{carrier} {finished.network.data_port}"
     outcome = finished.samples.outcomes[0]
     if outcome.outcome == "timeout":
         return f"{where} gets no answer"

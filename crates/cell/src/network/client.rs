@@ -36,6 +36,8 @@ pub struct NetworkReport {
     pub server: SocketAddr,
     /// The client's address on it.
     pub client: IpAddr,
+    /// The server's port of the measured transports.
+    pub data_port: u16,
     /// Of the server's crosswind-cell.
     pub crosswind_cell: String,
     /// Of the server's running kernel.
@@ -197,6 +199,7 @@ impl Far {
         let report = NetworkReport {
             server: self.server.control_address,
             client: self.own_address,
+            data_port: self.address.port(),
             crosswind_cell: self.server.version.clone(),
             kernel: self.server.kernel.clone(),
             round_trip_ns: ended.comparison.round_trip_ns(),
