@@ -216,6 +216,9 @@ def test_a_cell_is_known_again_whatever_its_run(tmp_path: Path) -> None:
     assert kind_of(parameters) == "real echo - clean"
     virtual = {**parameters, "host": {"clock": "virtual"}, "path": {"reverse": {"loss": 0.1}}}
     assert kind_of(virtual) == "virtual echo - loss"
+    # What a network that is really there takes says nothing of emulated paths.
+    network = {**parameters, "path": {"backend": "network", "server": "192.0.2.7:9470"}}
+    assert kind_of(network) == "real echo - network"
 
 
 @pytest.fixture

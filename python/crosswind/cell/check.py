@@ -7,7 +7,7 @@ the levels that it takes, and the hint of crosswind-cell.
 import json
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -108,7 +108,7 @@ class CheckedCell:
     @cached_property
     def forecast(self) -> Forecast:
         """What one run of it will cost."""
-        return forecast(self.demand, self.surroundings)
+        return replace(forecast(self.demand, self.surroundings), alone=self.is_over_network)
 
     @property
     def is_over_network(self) -> bool:

@@ -79,7 +79,12 @@ def cell_time(planned: PlannedCell) -> CellTime:
 def forecast_of(planned: PlannedCell) -> Forecast:
     """What a repetition was forecast to take when it was planned."""
     return Forecast(
-        planned.expected_ns, planned.expected_packets, planned.expected_bytes, planned.expected_load, planned.undelayed
+        planned.expected_ns,
+        planned.expected_packets,
+        planned.expected_bytes,
+        planned.expected_load,
+        planned.undelayed,
+        alone=planned.is_over_network,
     )
 
 

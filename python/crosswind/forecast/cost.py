@@ -64,7 +64,7 @@ class Forecast:
     Attributes: duration_ns: wall time, set-up included. packets: entering the path, both directions; 0 of a program,
         which may send any number. bytes: IP bytes of those. load: processors kept busy while it runs.
         undelayed: whether processors and not the path decide how long its exchanges take, so that whatever runs beside
-        it makes them longer.
+        it makes them longer. alone: whether it runs alone whatever it takes, as over a real network.
     """
 
     duration_ns: int
@@ -72,11 +72,12 @@ class Forecast:
     bytes: int
     load: float
     undelayed: bool = False
+    alone: bool = False
 
     @property
     def runs_alone(self) -> bool:
         """Whether it would disturb others, or they it."""
-        return self.undelayed or self.load > HEAVY
+        return self.alone or self.undelayed or self.load > HEAVY
 
 
 def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:

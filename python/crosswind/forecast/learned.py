@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Any, Self, TypeVar
 
-from crosswind.ends import peers_of
+from crosswind.ends import NETWORK, peers_of
 
 SCHEMA = "crosswind.durations/2"
 
@@ -83,13 +83,15 @@ def key_of(parameters: Mapping[str, Any]) -> str:
 def kind_of(parameters: Mapping[str, Any]) -> str:
     """The kind of a cell: its clock, workload, transport and whether its path loses packets: "real echo tcp loss".
 
-    And the names of its peers, if it has any: "real echo tcp loss chromium node".
+    And the names of its peers, if it has any: "real echo tcp loss chromium node". A network that is really there is
+    another kind, of which nothing else is known: "real echo tcp network".
     """
     workload, path = parameters.get("workload", {}), parameters.get("path", {})
     clock = "virtual" if parameters.get("host", {}).get("clock") == "virtual" else "real"
     lossy = any((path.get(way) or {}).get("loss") for way in ("forward", "reverse"))
+    between = NETWORK if path.get("backend") == NETWORK else "loss" if lossy else "clean"
     peers = "".join(f" {name}" for name in peers_of(parameters).values())
-    return f"{clock} {workload.get('kind')} {workload.get('transport') or '-'} {'loss' if lossy else 'clean'}{peers}"
+    return f"{clock} {workload.get('kind')} {workload.get('transport') or '-'} {between}{peers}"
 
 
 def plan_key(cells: Iterable[str]) -> str:
