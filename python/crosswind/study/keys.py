@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from crosswind.catalog import Key, KeyType, catalog
-from crosswind.study.kinds import Kind, choice, kind_of
+from crosswind.study.kind import Kind
+from crosswind.study.kinds import choice, kind_of
 from crosswind.study.networks import NETWORKS
 from crosswind.study.server_address import SERVER
 
