@@ -96,6 +96,9 @@ def test_a_kind_takes_the_median_of_what_it_took_in_sessions_with_different_cell
     for factor in (1.0, 50.0, 3.0, 2.0):
         durations.learn_cells([took(A, factor, 0.5 * factor)])
     assert (durations.cell_s(B), durations.share_s(B)) == ((4.0, False), 2.0)
+    # A session with more of them says more than all of the others.
+    durations.learn_cells([took(A, 4.0, 4.0, repetitions=5)])
+    assert (durations.cell_s(B), durations.share_s(B)) == ((8.0, False), 8.0)
 
 
 def test_the_oldest_cells_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,6 +291,22 @@ def test_a_plan_takes_what_was_measured() -> None:
     again = plan_costs(plan, cells, packets=False, capture=False, learned=durations)
     assert again.is_measured_plan
     assert (again.parallel_ns, again.wall_ns) == (44 * 10**9, 44 * 10**9)
+
+
+def test_repetitions_that_had_to_run_alone_are_forecast_to_do_so_again() -> None:
+    # As computed, all run at a time.
+    made = study(ECHO + '[path]\ndelay = ["10ms", "20ms"]\n[host]\nclock = "real"\n[study]\nrepetitions = 3\n')
+    plan, cells = Plan.of(made), checked(made)
+    first, second = (cell_time_of(cell.parameters, cell.forecast) for cell in cells)
+    computed = plan_costs(plan, cells, packets=False, capture=False)
+    assert computed.parallel_ns == pytest.approx(second.predicted_s * 1e9, rel=1e-6)
+    # They disturbed each other, and each was run again alone.
+    durations = Durations()
+    durations.learn_cells([took(first, first.predicted_s, 1.25 * first.predicted_s, repetitions=3)])
+    durations.learn_session("real", 10.0, 10.5)
+    learned = plan_costs(plan, cells, packets=False, capture=False, learned=durations)
+    expected_s = 0.5 + 3 * 1.25 * (first.predicted_s + second.predicted_s)
+    assert learned.parallel_ns == pytest.approx(expected_s * 1e9, rel=1e-6)
 
 
 def test_the_cell_of_a_plan_is_that_of_its_run() -> None:

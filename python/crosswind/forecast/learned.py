@@ -7,7 +7,9 @@ that did not count are part of it. What a plan takes is the sum of these shares 
 what a command takes around it, with the report.
 
 Other work on the machine makes everything longer and nothing shorter, and how much longer cannot be told from how busy
-the machine was. So of the last sessions with the same cell or plan not the mean counts but one of the shortest.
+the machine was. So of the last sessions with the same cell or plan not the mean counts but one of the shortest. Of a
+kind, whose cells differ from session to session, the median counts, each session by how long its cells were predicted
+to take.
 
 Without anything learned every forecast stays as it was computed.
 """
@@ -15,8 +17,8 @@ Without anything learned every forecast stays as it was computed.
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import median_low
+from dataclasses import astuple, dataclass, field
+from itertools import accumulate
 from typing import Any, Self, TypeVar
 
 from crosswind.ends import NETWORK, peers_of
@@ -99,8 +101,17 @@ def plan_key(cells: Iterable[str]) -> str:
     return hashlib.sha256(" ".join(sorted(cells)).encode()).hexdigest()[:16]
 
 
-Pairs = list[tuple[float, float]]
-"""Of the last sessions two figures each."""
+@dataclass(frozen=True)
+class OfKind:
+    """What a session's cells of one kind took.
+
+    Attributes: factor: by which they took longer than predicted. share: which part of that was their share of the
+        session's time. predicted_s: of all its repetitions together.
+    """
+
+    factor: float
+    share: float
+    predicted_s: float
 
 
 @dataclass
@@ -110,15 +121,15 @@ class Durations:
     Attributes:
         runs: sessions in all. cells: of each cell's key and the last sessions with it, a repetition's seconds and its
             share of the session's. kinds: of each kind of cell, and of all together that may have others beside them or
-            none, by which factor cells took longer than predicted, and which part of that was their share. starts: by
-            clock, what the latest sessions took beside their repetitions' shares, in seconds. around: of the latest
-            commands, the seconds before and after their sessions. plans: of each plan's key, the seconds of the last
-            sessions that ran all of it. around_plans: the same of what their commands took around the sessions.
+            none, what they took in the last sessions. starts: by clock, what the latest sessions took beside their
+            repetitions' shares, in seconds. around: of the latest commands, the seconds before and after their
+            sessions. plans: of each plan's key, the seconds of the last sessions that ran all of it. around_plans: the
+            same of what their commands took around the sessions.
     """
 
     runs: int = 0
-    cells: dict[str, Pairs] = field(default_factory=dict)
-    kinds: dict[str, Pairs] = field(default_factory=dict)
+    cells: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    kinds: dict[str, list[OfKind]] = field(default_factory=dict)
     starts: dict[str, list[float]] = field(default_factory=dict)
     around: list[float] = field(default_factory=list)
     plans: dict[str, list[float]] = field(default_factory=dict)
@@ -135,15 +146,15 @@ class Durations:
         """What a run of a cell will take in seconds, and whether this very cell was measured."""
         if cell.key in self.cells:
             return undisturbed([seconds for seconds, _ in self.cells[cell.key]]), True
-        factors = [factor for factor, _ in self._of_kind(cell)]
-        return cell.predicted_s * (median_low(factors) if factors else 1.0), False
+        factors = [(one.factor, one.predicted_s) for one in self._of_kind(cell)]
+        return cell.predicted_s * (_weighted_median(factors) if factors else 1.0), False
 
     def share_s(self, cell: CellTime) -> float | None:
         """How many seconds of a session a run of a cell will take for itself; None where nothing was learned."""
         if cell.key in self.cells:
             return undisturbed([share_s for _, share_s in self.cells[cell.key]])
-        shares = [share for _, share in self._of_kind(cell)]
-        return median_low(shares) * self.cell_s(cell)[0] if shares else None
+        shares = [(one.share, one.predicted_s) for one in self._of_kind(cell)]
+        return _weighted_median(shares) * self.cell_s(cell)[0] if shares else None
 
     def plan_s(self, key: str) -> float | None:
         """What a plan will take in seconds that was run here before; None for another one."""
@@ -167,7 +178,7 @@ class Durations:
             shares_s = sum(one.repetitions * one.share_s for one in own)
             if predicted_s > 0 and seconds > 0:
                 factor = min(LARGEST_FACTOR, max(SMALLEST_FACTOR, seconds / predicted_s))
-                _add(self.kinds, name, (factor, shares_s / seconds))
+                _add(self.kinds, name, OfKind(factor, shares_s / seconds, predicted_s))
         _forget_oldest(self.cells, MOST_CELLS)
 
     def learn_session(self, clock: str, shares_s: float, wall_s: float) -> None:
@@ -185,7 +196,7 @@ class Durations:
         _add(self.around_plans, key, seconds)
         _forget_oldest(self.around_plans, MOST_PLANS)
 
-    def _of_kind(self, cell: CellTime) -> Pairs:
+    def _of_kind(self, cell: CellTime) -> list[OfKind]:
         return self.kinds.get(cell.kind) or self.kinds.get(cell.sort) or []
 
     def as_json(self) -> dict[str, Any]:
@@ -195,7 +206,7 @@ class Durations:
             "runs": self.runs,
             "around": _rounded(self.around),
             "starts": {clock: _rounded(starts) for clock, starts in self.starts.items()},
-            "kinds": {kind: [_rounded(pair) for pair in pairs] for kind, pairs in self.kinds.items()},
+            "kinds": {kind: [_rounded(astuple(one)) for one in sessions] for kind, sessions in self.kinds.items()},
             "plans": {key: _rounded(plan) for key, plan in self.plans.items()},
             "around_plans": {key: _rounded(plan) for key, plan in self.around_plans.items()},
             "cells": {key: [_rounded(pair) for pair in pairs] for key, pairs in self.cells.items()},
@@ -211,7 +222,7 @@ class Durations:
             plans=_read(data["plans"], float),
             around_plans=_read(data["around_plans"], float),
             cells=_read(data["cells"], _pair),
-            kinds=_read(data["kinds"], _pair),
+            kinds=_read(data["kinds"], lambda one: OfKind(*map(float, one))),
             around=[float(seconds) for seconds in data["around"]],
             starts=_read(data["starts"], float),
         )
@@ -223,6 +234,14 @@ def undisturbed(seconds: Sequence[float]) -> float:
     Other work on the machine only makes it longer.
     """
     return sorted(seconds)[(len(seconds) - 1) // 4]
+
+
+def _weighted_median(values: Iterable[tuple[float, float]]) -> float:
+    """The smallest value that has half of all weight at or below it. Args: values: with their weights."""
+    ranked = sorted(values)
+    half = sum(weight for _, weight in ranked) / 2
+    below = accumulate(weight for _, weight in ranked)
+    return next(value for (value, _), weight in zip(ranked, below, strict=True) if weight >= half)
 
 
 def _read(data: Mapping[str, Any], read: Callable[[Any], T]) -> dict[str, list[T]]:
