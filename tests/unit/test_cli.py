@@ -653,7 +653,7 @@ def test_a_run_teaches_the_next_plan(
     stored = json.loads(Path("learned/durations.json").read_text(encoding="utf-8"))
     assert [stored[name] for name in ("schema", "runs")] == ["crosswind.durations/2", 1]
     assert (len(stored["cells"]), len(stored["plans"]), len(stored["around"])) == (2, 1, 1)
-    # A number of cells at a time that was set by hand says nothing of other runs, nor does one that ended with an error.
+    # A number of cells at a time that was set by hand says nothing of others, nor does a run that ended with an error.
     assert crosswind(*ECHO, "--jobs", "1")[0] == 0
     again = json.loads(Path("learned/durations.json").read_text(encoding="utf-8"))
     assert {**again, "around": [], "around_plans": {}} == {**stored, "around": [], "around_plans": {}}

@@ -46,32 +46,35 @@ def took(cell: CellTime, seconds: float, share_s: float | None = None, repetitio
 def test_a_cell_that_was_run_takes_as_long_again() -> None:
     durations = Durations()
     durations.learn_cells([took(A, 3.0, 1.5), took(B, 7.0)])
-    assert (durations.cell_s(A), durations.share_s(A)) == ((3.0, True), 1.5)
+    assert (durations.cell_s(A), durations.share_s(A, 2)) == ((3.0, True), 1.5)
     assert durations.runs == 1
 
 
 def test_another_cell_is_corrected_by_its_kind_and_else_by_its_sort() -> None:
     durations = Durations()
     durations.learn_cells([took(A, 3.0, 1.5), took(LOSSY, 9.0, 1.5)])
-    assert (durations.cell_s(B), durations.share_s(B)) == ((6.0, False), 3.0)
+    assert (durations.cell_s(B), durations.share_s(B, 2)) == ((6.0, False), 3.0)
     other = CellTime("x", LOSSY.kind, 2.0)
-    assert (durations.cell_s(other), durations.share_s(other)) == ((18.0, False), 3.0)
+    assert (durations.cell_s(other), durations.share_s(other, 2)) == ((18.0, False), 3.0)
     # Both kinds together: 12 s of 2 s, of which 3 s are their shares.
     page = CellTime("x", "virtual page http2 clean", 1.0)
-    assert (durations.cell_s(page), durations.share_s(page)) == ((6.0, False), 1.5)
+    assert (durations.cell_s(page), durations.share_s(page, 2)) == ((6.0, False), 1.5)
     for unknown in (REAL, ALONE):
-        assert (durations.cell_s(unknown), durations.share_s(unknown)) == ((1.0, False), None)
+        assert (durations.cell_s(unknown), durations.share_s(unknown, 2)) == ((1.0, False), None)
     durations.learn_cells([took(REAL, 2.0, 0.5), took(ALONE, 4.0, 5.0)])
     alone = CellTime("x", "real connect tcp clean", 1.0, alone=True)
     beside = CellTime("x", "real connect tcp clean", 1.0)
-    assert [durations.share_s(one) for one in (alone, beside)] == [5.0, 0.5]
+    assert [durations.share_s(one, 2) for one in (alone, beside)] == [5.0, 0.5]
 
 
 def test_repetitions_weigh_what_a_kind_took() -> None:
     durations = Durations()
     durations.learn_cells([took(A, 3.0, 3.0, repetitions=3), took(B, 1.0, 0.5)])
     # 10 s of 5 s; shares of 9.5 s.
-    assert (durations.cell_s(CellTime("x", A.kind, 1.0))[0], durations.share_s(CellTime("x", A.kind, 1.0))) == (2, 1.9)
+    assert (durations.cell_s(CellTime("x", A.kind, 1.0))[0], durations.share_s(CellTime("x", A.kind, 1.0), 2)) == (
+        2,
+        1.9,
+    )
 
 
 def test_what_other_work_has_made_longer_is_not_believed() -> None:
@@ -95,10 +98,18 @@ def test_a_kind_takes_the_median_of_what_it_took_in_sessions_with_different_cell
     durations = Durations()
     for factor in (1.0, 50.0, 3.0, 2.0):
         durations.learn_cells([took(A, factor, 0.5 * factor)])
-    assert (durations.cell_s(B), durations.share_s(B)) == ((4.0, False), 2.0)
-    # A session with more of them says more than all of the others.
-    durations.learn_cells([took(A, 4.0, 4.0, repetitions=5)])
-    assert (durations.cell_s(B), durations.share_s(B)) == ((8.0, False), 8.0)
+    assert (durations.cell_s(B), durations.share_s(B, 1)) == ((4.0, False), 2.0)
+    # A session with 25 times as many repetitions counts five times as much: more than the others together.
+    durations.learn_cells([took(A, 4.0, 4.0, repetitions=25)])
+    assert (durations.cell_s(B), durations.share_s(B, 25)) == ((8.0, False), 8.0)
+
+
+def test_shares_are_those_of_sessions_that_were_about_as_long() -> None:
+    durations = Durations()
+    durations.learn_cells([took(A, 1.0, 0.9, repetitions=10)])
+    durations.learn_cells([took(A, 1.0, 0.2, repetitions=1000)])
+    # sqrt(10) against sqrt(1000) / 100; sqrt(10) / 100 against sqrt(1000).
+    assert [durations.share_s(B, session) for session in (10, 1000)] == [1.8, 0.4]
 
 
 def test_the_oldest_cells_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +191,7 @@ def test_a_session_is_learned_with_the_attempts_that_did_not_count(place: Path) 
     durations = read_durations()
     time = cell_time(first)
     # Shares: 2 s and 3 s of the first, 2 s of the second; they took 3 s and 4 s.
-    assert (durations.cell_s(time), durations.share_s(time)) == ((3.5, True), 3.5)
+    assert (durations.cell_s(time), durations.share_s(time, 2)) == ((3.5, True), 3.5)
     assert durations.starts == {"real": [2.5]}
     assert durations.plan_s(key_of_plan(plan)) == 9.5
     assert durations.session_s("real", 2 * 3.5) == 9.5

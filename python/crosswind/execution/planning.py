@@ -117,7 +117,7 @@ def plan_costs(
     learned = learned or Durations()
     processors = len(os.sched_getaffinity(0))
     planned = [item.cell.index for item in runs_of(plan, checked)]
-    by_cell = {index: _LearnedRun.of(checked[index], learned) for index in set(planned)}
+    by_cell = {index: _LearnedRun.of(checked[index], learned, session=len(planned)) for index in set(planned)}
     cells = [checked[index] for index in planned]
     runs = [by_cell[index] for index in planned]
     real = [run.time for run in runs if not run.cell.is_virtual]
@@ -161,10 +161,10 @@ class _LearnedTime:
     is_measured: bool
 
     @classmethod
-    def of(cls, cell: CheckedCell, time: CellTime, learned: Durations) -> Self:
+    def of(cls, cell: CheckedCell, time: CellTime, learned: Durations, *, session: int) -> Self:
         seconds, is_measured = learned.cell_s(time)
         forecast = replace(cell.forecast, duration_ns=round(seconds * 1e9))
-        return cls(forecast, learned.share_s(time), is_measured)
+        return cls(forecast, learned.share_s(time, session), is_measured)
 
 
 @dataclass(frozen=True)
@@ -177,14 +177,14 @@ class _LearnedRun:
     if_virtual: _LearnedTime
 
     @classmethod
-    def of(cls, cell: CheckedCell, learned: Durations) -> Self:
+    def of(cls, cell: CheckedCell, learned: Durations, *, session: int) -> Self:
         own = cell_time_of(cell.parameters, cell.forecast)
-        time = _LearnedTime.of(cell, own, learned)
+        time = _LearnedTime.of(cell, own, learned, session=session)
         if cell.is_virtual:
             return cls(cell, own.key, time, time)
         kind = own.kind.replace("real", "virtual", 1)
         virtual = CellTime("", kind, virtual_wall_ns(cell.forecast) / 1e9)
-        return cls(cell, own.key, time, _LearnedTime.of(cell, virtual, learned))
+        return cls(cell, own.key, time, _LearnedTime.of(cell, virtual, learned, session=session))
 
 
 def _session_s(learned: Durations, times: Sequence[_LearnedTime], *, virtual: bool) -> float:

@@ -148,8 +148,8 @@ def execute(
             raise
         finally:
             note_end(store, scheduler.clock_jumps)
-            # A number of cells at a time that was set by hand says nothing of what a plan forecasts, nor does a run that
-            # ended with an error, as on a machine too busy for it.
+            # Nothing is said of other runs by a number of cells at a time that was set by hand, nor by a run that ended
+            # with an error, as on a machine too busy for it.
             if jobs is None and status is not Status.STOPPED:
                 timekeeper.learn(time.monotonic() - began if status is Status.DONE else None)
     return Run(store)

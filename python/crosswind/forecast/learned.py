@@ -8,14 +8,14 @@ what a command takes around it, with the report.
 
 Other work on the machine makes everything longer and nothing shorter, and how much longer cannot be told from how busy
 the machine was. So of the last sessions with the same cell or plan not the mean counts but one of the shortest. Of a
-kind, whose cells differ from session to session, the median counts, each session by how long its cells were predicted
-to take.
+kind, whose cells differ from session to session, the median counts, each session by how many repetitions it had.
 
 Without anything learned every forecast stays as it was computed.
 """
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import accumulate
@@ -28,8 +28,8 @@ SCHEMA = "crosswind.durations/2"
 MOST_CELLS = 10_000
 MOST_STARTS = 30
 MOST_PLANS = 500
-REMEMBERED = 5
-"""Of a cell, a kind and a plan the figures of so many sessions are kept, the latest ones."""
+REMEMBERED, REMEMBERED_OF_KINDS = 5, 20
+"""Of a cell and a plan, and of a kind of cells, the figures of so many sessions are kept, the latest ones."""
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.05, 50.0
 T = TypeVar("T")
 _OF_ONE_RUN = ("schema", "id", "seed", "output", "deadline_ns")
@@ -106,12 +106,18 @@ class OfKind:
     """What a session's cells of one kind took.
 
     Attributes: factor: by which they took longer than predicted. share: which part of that was their share of the
-        session's time. predicted_s: of all its repetitions together.
+        session's time. repetitions: of this kind. session: repetitions of all kinds.
     """
 
     factor: float
     share: float
-    predicted_s: float
+    repetitions: float
+    session: float
+
+    @property
+    def weight(self) -> float:
+        """How much is known by it: the error of a mean falls with the root of its number."""
+        return math.sqrt(self.repetitions)
 
 
 @dataclass
@@ -146,14 +152,20 @@ class Durations:
         """What a run of a cell will take in seconds, and whether this very cell was measured."""
         if cell.key in self.cells:
             return undisturbed([seconds for seconds, _ in self.cells[cell.key]]), True
-        factors = [(one.factor, one.predicted_s) for one in self._of_kind(cell)]
+        factors = [(one.factor, one.weight) for one in self._of_kind(cell)]
         return cell.predicted_s * (_weighted_median(factors) if factors else 1.0), False
 
-    def share_s(self, cell: CellTime) -> float | None:
-        """How many seconds of a session a run of a cell will take for itself; None where nothing was learned."""
+    def share_s(self, cell: CellTime, session: int) -> float | None:
+        """How many seconds of a session a run of a cell will take for itself; None where nothing was learned.
+
+        Args: session: repetitions in it. The first ones find out how many may run at a time, so that those of short
+            sessions have larger shares: the sessions that were about as long count most.
+        """
         if cell.key in self.cells:
             return undisturbed([share_s for _, share_s in self.cells[cell.key]])
-        shares = [(one.share, one.predicted_s) for one in self._of_kind(cell)]
+        shares = [
+            (one.share, one.weight * min(session / one.session, one.session / session)) for one in self._of_kind(cell)
+        ]
         return _weighted_median(shares) * self.cell_s(cell)[0] if shares else None
 
     def plan_s(self, key: str) -> float | None:
@@ -171,6 +183,7 @@ class Durations:
         self.runs += 1
         for one in taken:
             _add(self.cells, one.cell.key, (one.seconds, one.share_s))
+        session = sum(one.repetitions for one in taken)
         for name in {name for one in taken for name in (one.cell.kind, one.cell.sort)}:
             own = [one for one in taken if name in (one.cell.kind, one.cell.sort)]
             predicted_s = sum(one.repetitions * one.cell.predicted_s for one in own)
@@ -178,7 +191,8 @@ class Durations:
             shares_s = sum(one.repetitions * one.share_s for one in own)
             if predicted_s > 0 and seconds > 0:
                 factor = min(LARGEST_FACTOR, max(SMALLEST_FACTOR, seconds / predicted_s))
-                _add(self.kinds, name, OfKind(factor, shares_s / seconds, predicted_s))
+                of_kind = OfKind(factor, shares_s / seconds, sum(one.repetitions for one in own), session)
+                _add(self.kinds, name, of_kind, most=REMEMBERED_OF_KINDS)
         _forget_oldest(self.cells, MOST_CELLS)
 
     def learn_session(self, clock: str, shares_s: float, wall_s: float) -> None:
@@ -260,9 +274,9 @@ def _rounded(values: Iterable[float]) -> list[float]:
     return [round(value, _DIGITS) for value in values]
 
 
-def _add(known: dict[str, list[T]], key: str, value: T) -> None:
+def _add(known: dict[str, list[T]], key: str, value: T, *, most: int = REMEMBERED) -> None:
     """Adds to what is remembered of the last sessions, and puts it last."""
-    known[key] = [*known.pop(key, []), value][-REMEMBERED:]
+    known[key] = [*known.pop(key, []), value][-most:]
 
 
 def _forget_oldest(known: dict[str, Any], most: int) -> None:
