@@ -3,7 +3,7 @@
 import ipaddress
 import re
 
-from crosswind.study.kinds import Kind
+from crosswind.study.kind import Kind
 from crosswind.units import UnitError, shown
 
 DEFAULT_PORT = 9470
