@@ -88,7 +88,7 @@ NETWORK_CLOCKS = {
 
 
 def network(*, sent: int = 1000, again: int = 10, **changes: Any) -> dict[str, Any]:
-    """What a cell says of its network: as many segments sent, and sent again, to the server, none the other way."""
+    """What a cell says of its network: as many segments sent, and retransmitted, to the server, none the other way."""
     own = {"connections": 1, "segments_sent": sent, "retransmitted": again, "shortest_round_trip_ns": 20_000_000}
     other = {**own, "segments_sent": 500, "retransmitted": 0}
     return {

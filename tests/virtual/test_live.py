@@ -112,7 +112,7 @@ def test_over_a_stream_nothing_is_lost_and_what_was_dropped_takes_longer(
     end = lines[-1]
     assert (end["sent"], end["lost"], end["reordered"]) == (400, 0, None)
     assert end["smallest_ns"] == pytest.approx(20 * MS, abs=0.1 * MS)
-    # A segment that was dropped is sent again after a retransmission timeout, or once later segments were acknowledged.
+    # A segment that was dropped is retransmitted after a timeout, or once later segments were acknowledged.
     assert end["largest_ns"] > 60 * MS
 
 

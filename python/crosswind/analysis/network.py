@@ -1,7 +1,8 @@
 """What both ends know of a network that is really there, where no emulator counts packets.
 
-A segment that TCP sends again is taken for one that was lost. Some were only late (RFC 3522 calls them spurious), and
-a lost acknowledgement may have none sent again: the share of retransmitted segments is not the loss, it stands for it.
+A segment that TCP retransmits is taken for one that was lost. Some were only late (RFC 3522 calls them spurious), and
+a lost acknowledgement may cause no retransmission: the share of retransmitted segments is not the loss, it stands for
+it.
 """
 
 from collections.abc import Iterable, Sequence

@@ -98,7 +98,7 @@ def goodput_line(measured: Goodput) -> str:
     if measured.congestion_control:
         how.append(measured.congestion_control)
     if measured.segments is not None:
-        how.append(f"{count(measured.retransmitted or 0)} of {count_of(measured.segments, 'segment')} sent again")
+        how.append(f"{count(measured.retransmitted or 0)} of {count_of(measured.segments, 'segment')} retransmitted")
     rate = quantity(measured.goodput.value, "bit/s")
     return f"TCP got {rate}: one {measured.direction}, {', '.join(how)} (no interval)"
 

@@ -132,7 +132,7 @@ class CellResult(ResultModel):
     is the release of the one that it ran on. What virtual time does not measure is null. `exact`: nothing in it was
     left to chance, so that it ran once and its estimates have no interval. `packet_loss`: by direction, `forward` and
     `reverse`, the share of the packets that entered the path which it dropped for any cause. `ends`: who they were,
-    where one of them was a peer. `retransmitted`: by direction, what TCP sent again over a network that is there.
+    where one of them was a peer. `retransmitted`: by direction, what TCP retransmitted over a network that is there.
     """
 
     cell: int

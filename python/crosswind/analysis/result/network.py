@@ -36,7 +36,7 @@ class NetworkConditions(ResultModel):
 class Retransmitted(ResultModel):
     """TCP segments that one end sent in all repetitions, and those of them that it had sent before.
 
-    `share` is what stands for the loss of that direction: more, where a segment was sent again without need.
+    `share` is what stands for the loss of that direction: more, where a segment was retransmitted without need.
     `shortest_round_trip_ns`: that the end's kernel saw.
     """
 

@@ -88,7 +88,7 @@ def measured_table(account: Account) -> Table | None:
     ]
     columns = [
         *names("transfer"), *numbers("goodput", "n", "received", "time"), *words("congestion control"),
-        *numbers("segments sent", "sent again"),
+        *numbers("segments sent", "retransmitted"),
     ]  # fmt: skip
     how = (
         "One TCP flow each way, before the first probe. A rate is that of the application's bytes, from the request to "

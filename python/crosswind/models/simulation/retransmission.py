@@ -1,4 +1,4 @@
-"""How long a simulated sender waits for an acknowledgement before it sends again: RFC 6298, as Linux has it."""
+"""How long a simulated sender waits for an acknowledgement before it retransmits: RFC 6298, as Linux has it."""
 
 _LONGEST_S = 120.0
 

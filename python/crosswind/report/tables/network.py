@@ -6,9 +6,9 @@ from crosswind.report.text.format import NOTHING, count, levels, percent_interva
 
 _TITLE = "Loss inferred from TCP's retransmissions"
 _HELP = (
-    "Of the TCP segments that each end sent, those that its kernel sent again, with 95 % intervals over repetitions "
+    "Of the TCP segments that each end sent, those that its kernel retransmitted, with 95 % intervals over repetitions "
     "(Clopper-Pearson, of the effective number of segments). It is no count of drops: a segment that was only late is "
-    "sent again too, and TCP needs no retransmission for a lost acknowledgement. Round trip: the shortest that the "
+    "retransmitted too, and TCP needs no retransmission for a lost acknowledgement. Round trip: the shortest that the "
     "end's kernel saw."
 )
 
