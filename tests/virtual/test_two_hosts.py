@@ -98,7 +98,7 @@ def test_what_tcp_retransmits_stands_for_what_the_path_dropped(run: Run) -> None
     # All of the client's TCP connections are those of the cell and the few of its control.
     others = path["tcp_retransmits"]["client"] - client["retransmitted"]
     assert others >= 0
-    # What was lost is retransmitted at least once; the path has dropped segments of the others and acknowledgements too.
+    # What was lost is retransmitted at least once; the path has dropped segments of the others, and acknowledgements.
     assert dropped - 2 * max(others, 1) <= client["retransmitted"]
     # Few were retransmitted without need: the share stands for the loss of 2 %, of at least 2763 segments.
     assert 0.01 < client["retransmitted"] / client["segments_sent"] < 0.04
