@@ -23,7 +23,7 @@ END_S = 5.0
 
 @dataclass(frozen=True)
 class Limits:
-    """What one client may use: seconds and bytes of a cell, and connections at a time."""
+    """What one cell may take: seconds, bytes of both directions together, and connections."""
 
     seconds: int
     bytes: int

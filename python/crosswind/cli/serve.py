@@ -57,7 +57,7 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 it cannot listen, 2 usage.
     show_default=True,
     help="Of one cell, both directions together.",
 )
-@click.option("--max-connections", type=click.IntRange(1), default=1000, show_default=True, help="Of one cell.")
+@click.option("--max-connections", type=click.IntRange(1), default=100_000, show_default=True, help="Of one cell.")
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines, the token in none of them.")
 def command(
     *,
