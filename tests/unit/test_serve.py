@@ -158,7 +158,7 @@ def test_it_asks_crosswind_cell_to_listen(crosswind: Crosswind, listener: Callab
     assert json.loads(arguments[1]) == {
         "address": "192.0.2.7:9470",
         "data_port": 9471,
-        "limits": {"seconds": 3600, "bytes": 10**9, "connections": 1000},
+        "limits": {"seconds": 3600, "bytes": 10**9, "connections": 100_000},
     }
 
 
