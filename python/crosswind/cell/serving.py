@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from crosswind.cell.binary import REINSTALL
+from crosswind.cell.mode_events import mode_event
 from crosswind.cell.token import VARIABLE
 from crosswind.errors import EngineError
 
@@ -69,7 +70,7 @@ class Serving:
         output = self._process.stdout
         assert output is not None
         for line in output:
-            event = _read(line)
+            event = mode_event(line, "--listen")
             if event.get("event") == "error":
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(timeout=END_S)
@@ -90,13 +91,3 @@ class Serving:
             self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
-
-
-def _read(line: bytes) -> dict[str, Any]:
-    try:
-        event = json.loads(line)
-    except ValueError:
-        event = None
-    if not isinstance(event, dict):
-        raise EngineError(f"crosswind-cell --listen printed what is no event: {line[:80]!r}", hint=REINSTALL)
-    return event

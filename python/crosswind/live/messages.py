@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from crosswind.cell.binary import REINSTALL
+from crosswind.cell.mode_events import mode_event
 from crosswind.errors import CrosswindError, EngineError
 from crosswind.live.one_way import Arrivals
 from crosswind.live.probe import Reply
@@ -141,9 +143,7 @@ class MessageProbe:
                 process_group=0,
             )
         except OSError as error:
-            raise EngineError(
-                f"cannot start {self._binary}: {error.strerror}", hint="install crosswind anew"
-            ) from error
+            raise EngineError(f"cannot start {self._binary}: {error.strerror}", hint=REINSTALL) from error
         output = _output(process)
         os.set_blocking(output.fileno(), False)
         self._poll.register(output.fileno(), select.EPOLLIN)
@@ -183,7 +183,7 @@ class MessageProbe:
                 self._process = None
                 return
             *lines, self._buffer = (self._buffer + data).split(b"\n")
-            yield from map(_read, lines)
+            yield from (mode_event(line, "--watch") for line in lines)
 
     def _reply(self, event: dict[str, Any]) -> Reply | None:
         kind = event.get("event")
@@ -210,16 +210,3 @@ class MessageProbe:
 def _output(process: subprocess.Popen[bytes]) -> IO[bytes]:
     assert process.stdout is not None
     return process.stdout
-
-
-def _read(line: bytes) -> dict[str, Any]:
-    """An event. Raises: EngineError for what is none."""
-    try:
-        event = json.loads(line)
-    except ValueError:
-        event = None
-    if not isinstance(event, dict):
-        raise EngineError(
-            f"crosswind-cell --watch printed what is no event: {line[:80]!r}", hint="install crosswind anew"
-        )
-    return event
