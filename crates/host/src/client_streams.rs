@@ -2,10 +2,8 @@
 
 use crate::error::{HostError, Result};
 use crate::program::Streams;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
-use nix::unistd::{Pid, getpid, isatty, setpgid, tcsetpgrp};
 use std::io;
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::process::Stdio;
 
 /// Numbers of descriptors that this process was started with.
@@ -58,23 +56,4 @@ fn duplicate(number: u16) -> Result<Stdio> {
     }
     // SAFETY: the kernel has just opened it, and nothing else has its number.
     Ok(Stdio::from(unsafe { OwnedFd::from_raw_fd(copy) }))
-}
-
-/// Gives the calling process a process group of its own, and the terminal that is one of its standard streams.
-///
-/// Of async-signal-safe calls alone: it runs between fork and exec.
-pub fn take_terminal() -> io::Result<()> {
-    setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
-    // A process of the background that takes the terminal is stopped by this signal, unless it has blocked it.
-    let mut stop = SigSet::empty();
-    stop.add(Signal::SIGTTOU);
-    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&stop), None)?;
-    for number in 0..=libc::STDERR_FILENO {
-        // SAFETY: the standard streams stay open until exec.
-        let stream = unsafe { BorrowedFd::borrow_raw(number) };
-        if isatty(stream).unwrap_or(false) && tcsetpgrp(stream, getpid()).is_ok() {
-            break;
-        }
-    }
-    Ok(())
 }

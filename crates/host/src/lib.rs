@@ -25,6 +25,7 @@ mod sockets;
 mod starvation;
 pub mod sysctl;
 mod tcp_info;
+mod terminal;
 mod testbed;
 mod timer;
 mod tun;

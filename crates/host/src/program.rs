@@ -1,10 +1,10 @@
 //! Users' programs inside a namespace. They end with the process that started them, whatever ends it.
 
-use crate::client_streams::take_terminal;
 use crate::error::{HostError, Result};
 use crate::guest::in_virtual_time;
 use crate::host_names::name_hosts;
 use crate::namespace::Namespace;
+use crate::terminal::take_terminal;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns, unshare};

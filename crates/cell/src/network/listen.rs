@@ -1,16 +1,16 @@
 //! The server's machine: it listens for clients that know the token, and serves one of them at a time.
 
 use super::control::{Control, PROTOCOL, notice_silence};
+use super::events::{Events, ListenEvent};
 use super::messages::{FromClient, FromServer};
 use super::serve::{Limits, Session};
 use super::token::{End, Token};
 use super::{BUSY_LIMIT, boot_id};
-use crate::event::write_line;
 use crate::{CellError, ErrorKind};
 use crosswind_host::sysctl;
 use crosswind_transport::Resumption;
 use crosswind_transport::security::Security;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,38 +34,16 @@ struct Wanted {
     limits: Limits,
 }
 
-/// What is printed, one JSON object a line.
-#[derive(Debug, Serialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-pub enum ListenEvent {
-    /// Clients can connect.
-    Listening { address: SocketAddr, data_port: u16 },
-    /// Somebody was turned away.
-    Refused { peer: SocketAddr, reason: String },
-    /// A client's cell has begun.
-    CellStarted { peer: SocketAddr, id: String, workload: String, transport: String },
-    /// It has ended.
-    CellEnded {
-        peer: SocketAddr,
-        id: String,
-        outcome: String,
-        seconds: f64,
-        connections: u64,
-        received_bytes: u64,
-        sent_bytes: u64,
-    },
-}
-
 /// What every client's thread shares.
-pub struct Host {
+struct Host {
     token: Token,
     tls: Arc<rustls::ServerConfig>,
-    pub limits: Limits,
-    pub data_port: u16,
+    limits: Limits,
+    data_port: u16,
     /// Held by the client that is being served.
     turn: Mutex<()>,
     trying: AtomicUsize,
-    output: Mutex<io::Stdout>,
+    events: Events,
 }
 
 /// Listens until a signal ends the process, or nobody reads its events any more.
@@ -83,12 +61,12 @@ pub fn listen(text: &str) -> Result<(), CellError> {
         data_port: wanted.data_port,
         turn: Mutex::default(),
         trying: AtomicUsize::new(0),
-        output: Mutex::new(io::stdout()),
+        events: Events::default(),
     });
     let listener = bind(wanted.address)?;
     try_data_port(wanted.address, wanted.data_port)?;
     let address = listener.local_addr().map_err(|e| cannot_listen(wanted.address, &e))?;
-    host.say(&ListenEvent::Listening { address, data_port: wanted.data_port });
+    host.events.say(&ListenEvent::Listening { address, data_port: wanted.data_port });
     loop {
         // A client that is gone already, or no descriptors: the next one may fare better.
         let Ok((socket, peer)) = listener.accept() else {
@@ -97,7 +75,7 @@ pub fn listen(text: &str) -> Result<(), CellError> {
         };
         let host = Arc::clone(&host);
         if host.trying.load(Ordering::Relaxed) >= TRYING {
-            host.say(&ListenEvent::Refused { peer, reason: format!("{TRYING} others are connecting") });
+            host.events.say(&ListenEvent::Refused { peer, reason: format!("{TRYING} others are connecting") });
             continue;
         }
         host.trying.fetch_add(1, Ordering::Relaxed);
@@ -125,24 +103,17 @@ fn cannot_listen(address: SocketAddr, cause: &io::Error) -> CellError {
 }
 
 impl Host {
-    /// Prints an event. Where that fails there is nobody left to read it.
-    pub fn say(&self, event: &ListenEvent) {
-        if let Ok(mut output) = self.output.lock() {
-            let _ = write_line(&mut *output, event);
-        }
-    }
-
     /// From the first byte of a client to its last.
     fn receive_client(&self, socket: TcpStream, peer: SocketAddr) {
         let proven = self.prove(socket);
         self.trying.fetch_sub(1, Ordering::Relaxed);
         let (mut control, proof) = match proven {
             Ok(proven) => proven,
-            Err(reason) => return self.say(&ListenEvent::Refused { peer, reason }),
+            Err(reason) => return self.events.say(&ListenEvent::Refused { peer, reason }),
         };
         let Some(_turn) = self.wait_for_turn() else {
             let message = "the server measures for another client, and still did after 30 s".to_owned();
-            self.say(&ListenEvent::Refused { peer, reason: "the server was busy".into() });
+            self.events.say(&ListenEvent::Refused { peer, reason: "the server was busy".into() });
             let hint = Some("try again later".into());
             let _ = control.send(&FromServer::Refused { kind: ErrorKind::Network, message, hint });
             return;
@@ -154,7 +125,8 @@ impl Host {
             boot_id: boot_id(),
         };
         if control.send(&hello).is_ok() {
-            Session { host: self, peer, control }.run();
+            let Self { events, limits, data_port, .. } = self;
+            Session { events, limits: *limits, data_port: *data_port, peer, control }.run();
         }
     }
 

@@ -8,6 +8,7 @@ mod capture;
 mod client;
 mod clocks;
 mod control;
+mod events;
 mod listen;
 mod messages;
 mod parts;

@@ -2,7 +2,7 @@
 
 use super::capture::{Captured, Filter, Running};
 use super::control::{Control, PART};
-use super::listen::{Host, ListenEvent};
+use super::events::{Events, ListenEvent};
 use super::messages::{FromClient, FromServer, ServedReport};
 use super::{own_clock, own_wall_clock};
 use crate::{Cell, CellError, ErrorKind};
@@ -45,7 +45,10 @@ impl Default for Limits {
 
 /// One client, from its proof until it goes.
 pub struct Session<'a> {
-    pub host: &'a Host,
+    pub events: &'a Events,
+    pub limits: Limits,
+    /// Of the measured transports.
+    pub data_port: u16,
     pub peer: SocketAddr,
     pub control: Control,
 }
@@ -100,9 +103,9 @@ impl Session<'_> {
         let name =
             |key: &str| cell.workload.settings_for_peers().get(key).and_then(Value::as_str).unwrap_or("").to_owned();
         let (peer, workload, transport) = (self.peer, name("kind"), name("transport"));
-        self.host.say(&ListenEvent::CellStarted { peer, id: id.clone(), workload, transport });
+        self.events.say(&ListenEvent::CellStarted { peer, id: id.clone(), workload, transport });
         let started = Instant::now();
-        let allowance = Allowance::new(self.host.limits.connections, self.host.limits.bytes);
+        let allowance = Allowance::new(self.limits.connections, self.limits.bytes);
         let allowance = Arc::new(if numbered { allowance.numbering_answers() } else { allowance });
         let (ended, result) = self.serve_workload(&cell, &allowance, capture);
         let outcome = match (&ended, &result) {
@@ -111,7 +114,7 @@ impl Session<'_> {
             (Ended::ClientGone, Ok(_)) => "the client went away".to_owned(),
             (Ended::Limit(limit), Ok(_)) => limit.clone(),
         };
-        self.host.say(&ListenEvent::CellEnded {
+        self.events.say(&ListenEvent::CellEnded {
             peer,
             id,
             outcome: outcome.clone(),
@@ -140,7 +143,7 @@ impl Session<'_> {
         capture: bool,
     ) -> (Ended, Result<Done, CellError>) {
         let mut ended = Ended::Done;
-        let filter = Filter { other: self.peer.ip(), port: self.host.data_port };
+        let filter = Filter { other: self.peer.ip(), port: self.data_port };
         let result = capture.then(|| Running::start(nameless_file()?, filter, "server")).transpose();
         let result = result.and_then(|running| {
             let done = self.try_serve(cell, allowance, &mut ended)?;
@@ -155,9 +158,9 @@ impl Session<'_> {
         let (settings, certificate_pem) = self.settings(cell)?;
         let tcp = settings.tcp_totals.clone().unwrap_or_default();
         let (progress, threads) = (Progress::default(), Threads::sampled_by(None));
-        let port = self.host.data_port;
+        let port = self.data_port;
         let context = Context::new(&testbed, settings, &progress, &threads).with_allowance(Arc::clone(allowance), port);
-        let limit = Duration::from_secs_f64(self.host.limits.seconds.min(cell.deadline_ns as f64 / 1e9));
+        let limit = Duration::from_secs_f64(self.limits.seconds.min(cell.deadline_ns as f64 / 1e9));
         let control = &mut self.control;
         let served = cell.workload.serve(&context, &mut || {
             let listening = FromServer::Listening { port, certificate_pem: certificate_pem.clone() };
