@@ -1,7 +1,8 @@
 //! What every workload is given: the hosts, the connections' settings, the clock, and where progress is reported.
 
 use crate::WorkloadError;
-use crate::far::{Allowance, FarServer};
+use crate::allowance::Allowance;
+use crate::far::FarServer;
 use crate::peer::Peers;
 use crate::progress::Progress;
 use crate::registry::WorkloadConfig;

@@ -10,6 +10,7 @@
 //! - `program`, `program_ends`: programs that are the workload. `log`, `kept_output`, `last_words`: what programs write.
 //! - `closed_loop`, `open_loop`, `schedule`, `flow`: how messages are sent, and when. `answers`: how they are answered.
 
+mod allowance;
 mod answers;
 mod closed_loop;
 mod connect;
@@ -44,10 +45,11 @@ mod session;
 mod transfer;
 mod workload;
 
+pub use allowance::{Allowance, NUMBERED_BYTES};
 pub use context::Context;
 pub use demand::TrafficPattern;
 pub use error::WorkloadError;
-pub use far::{Allowance, Clocks, FarServed, FarServer, NUMBERED_BYTES, SEEN_BYTES};
+pub use far::{Clocks, FarServed, FarServer};
 pub use measured::{Measured, OutcomeCount, ProgramEnd};
 pub use peer::{
     ClientFollower, ClientReport, EndReport, Expected, Notice, Peer, PeerClock, PeerClockEvent, Peers, PeersReport,
@@ -56,6 +58,6 @@ pub use peer::{
 pub use progress::{Fault, Progress, Snapshot};
 pub use registry::{Kind, WorkloadConfig, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};
-pub use seen::Seen;
+pub use seen::{SEEN_BYTES, Seen};
 pub use server::Served;
 pub use workload::{ConnectionNeeds, PathFacts, Workload, WorkloadSettings};

@@ -21,6 +21,42 @@ pub struct Seen {
     pub bytes: u64,
 }
 
+/// Bytes of one [`Seen`] on the way from machine to machine.
+pub const SEEN_BYTES: usize = 6 * 8;
+
+impl Seen {
+    /// As bytes: six numbers, the smallest byte first; times are nanoseconds since `origin_ns`, of the server's clock.
+    pub fn to_bytes(self, origin_ns: u64) -> [u8; SEEN_BYTES] {
+        let time = |instant: Instant| instant.as_nanos() + origin_ns;
+        let numbers =
+            [self.client_port.into(), self.tag, time(self.first), time(self.received), time(self.sent), self.bytes];
+        let mut bytes = [0; SEEN_BYTES];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reads them; `to_client` is what a time of the server's clock is at the client.
+    pub fn from_bytes(bytes: &[u8; SEEN_BYTES], to_client: impl Fn(u64) -> Instant) -> Self {
+        let mut numbers = [0_u64; 6];
+        for (number, place) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
+            let mut eight = [0; 8];
+            eight.copy_from_slice(place);
+            *number = u64::from_le_bytes(eight);
+        }
+        let [client_port, tag, first, received, sent, bytes] = numbers;
+        Self {
+            client_port: client_port as u16,
+            tag,
+            first: to_client(first),
+            received: to_client(received),
+            sent: to_client(sent),
+            bytes,
+        }
+    }
+}
+
 /// What the server saw, by the port of the client.
 pub struct SeenByPort {
     by_port: HashMap<u16, Vec<Seen>>,
@@ -69,5 +105,15 @@ mod tests {
         assert_eq!(find(1, 11, None), Some((20, 8)));
         assert_eq!(find(1, 31, None), None);
         assert_eq!(find(3, 0, None), None);
+    }
+
+    #[test]
+    fn what_was_seen_arrives_as_it_left() {
+        let at = Instant::from_nanos;
+        let seen =
+            Seen { client_port: 65_535, tag: u64::MAX, first: at(1), received: at(2), sent: at(3), bytes: 1 << 40 };
+        let back = Seen::from_bytes(&seen.to_bytes(1000), |ns| at(ns - 990));
+        assert_eq!((back.client_port, back.tag, back.bytes), (65_535, u64::MAX, 1 << 40));
+        assert_eq!((back.first, back.received, back.sent), (at(11), at(12), at(13)));
     }
 }
