@@ -13,7 +13,7 @@ use crosswind_host::{
     Backend, EmulatorReport, HostClock, Sampler, Testbed, TestbedReport, TestbedSettings, Threads, realtime,
 };
 use crosswind_ledger::{Cpus, ExchangeDelay, HostStarvation, Observed, Recorder, SinkReport};
-use crosswind_transport::security::{KeyLogFile, Security, Trust};
+use crosswind_transport::security::{KeyLogFile, Security};
 use crosswind_transport::{Payload, Resumption, Settings, SocketSettings, TcpTotals, TransportError};
 use crosswind_units::{Instant, Seed};
 use crosswind_workload::{Context, Measured};
@@ -271,8 +271,7 @@ impl Run<'_> {
             return Ok(None);
         }
         if let Some(far) = self.far {
-            let trusted = far.certificate_pem.clone().unwrap_or_default();
-            return Security::new()?.expecting("localhost", Trust::Roots(trusted)).map(Some);
+            return far.security().map(Some);
         }
         let (_, server) = cell.path.family.addresses();
         let addresses = if cell.workload.peers().any() { &[server][..] } else { &[] };

@@ -81,9 +81,9 @@ pub struct SocketReadback {
 }
 
 impl Settings {
-    /// Whether a server answers `client`. An IPv4 address may come in the form of IPv6 (RFC 4291, section 2.5.5.2).
+    /// Whether a server answers `client`.
     pub(crate) fn answers(&self, client: IpAddr) -> bool {
-        self.only_from.is_none_or(|only| only.to_canonical() == client.to_canonical())
+        is_answered(self.only_from, client)
     }
 
     /// Certificate, keys and trust, which every secure transport needs.
@@ -92,6 +92,12 @@ impl Settings {
             .as_deref()
             .ok_or_else(|| TransportError::unsupported("cannot secure a connection without a certificate"))
     }
+}
+
+/// Whether a server answers `client` that answers one address alone, if one is given. An IPv4 address may come in the form of IPv6
+/// (RFC 4291, section 2.5.5.2).
+pub(crate) fn is_answered(only_from: Option<IpAddr>, client: IpAddr) -> bool {
+    only_from.is_none_or(|only| only.to_canonical() == client.to_canonical())
 }
 
 impl SocketSettings {

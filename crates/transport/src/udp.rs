@@ -2,6 +2,7 @@
 //! the last message.
 
 use crate::error::failed;
+use crate::settings::is_answered;
 use crate::{
     Call, Carrier, Connection, Features, Listener, Purpose, Receiver, Sender, Settings, SocketReadback, SocketSettings,
     Stream, Transport, TransportError,
@@ -202,7 +203,7 @@ impl UdpServerReceiver {
         if from == self.own {
             return Err(TransportError::closed("cannot receive")); // see `wake`
         }
-        if self.only_from.is_some_and(|only| only.to_canonical() != from.ip().to_canonical()) {
+        if !is_answered(self.only_from, from.ip()) {
             return Err(TransportError::new("cannot receive", &ErrorKind::TimedOut.into()));
         }
         if let Ok(mut last) = self.last.lock() {

@@ -9,7 +9,7 @@ use crate::table::UnfinishedFile;
 use crate::{Cell, CellError, ErrorKind};
 use crosswind_host::Readback;
 use crosswind_transport::security::{Security, Trust};
-use crosswind_transport::{Resumption, TcpReport};
+use crosswind_transport::{Resumption, TcpReport, TransportError};
 use crosswind_units::Duration as Span;
 use crosswind_workload::{Clocks, FarServed, FarServer, SEEN_BYTES, Seen, Served, WorkloadError};
 use schemars::JsonSchema;
@@ -74,7 +74,7 @@ pub struct Far {
     /// Of the client, on the way there.
     pub own_address: IpAddr,
     /// Which certificate to trust.
-    pub certificate_pem: Option<String>,
+    certificate_pem: Option<String>,
     origin_ns: u64,
     server: Peer,
     before: Reading,
@@ -172,6 +172,12 @@ impl Far {
             directory: cell.output.directory.clone(),
             ended: Mutex::default(),
         })
+    }
+
+    /// What secure connections to the server trust: the certificate that it has named.
+    pub fn security(&self) -> Result<Security, TransportError> {
+        let trusted = self.certificate_pem.clone().unwrap_or_default();
+        Security::new()?.expecting("localhost", Trust::Roots(trusted))
     }
 
     /// With the clock of the cell, which reads zero at `origin_ns`.

@@ -8,7 +8,6 @@ use super::client::{Far, NetworkReport};
 use super::own_clock;
 use crate::event::{write_last_event, write_line};
 use crate::{Cell, CellError, ErrorKind, Event};
-use crosswind_transport::security::{Security, Trust};
 use crosswind_transport::{Driver, Features, Outcome, Purpose, Receiver, Sender, Settings, Streams, TransportError};
 use crosswind_workload::NUMBERED_BYTES;
 use crosswind_workload::serving::FOREVER;
@@ -164,10 +163,7 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     fn new(wanted: &Wanted, cell: &'a Cell, features: Features, far: &'a Far) -> Result<Self, CellError> {
-        let security = features.secure.then(|| {
-            let trusted = far.certificate_pem.clone().unwrap_or_default();
-            Security::new().and_then(|own| own.expecting("localhost", Trust::Roots(trusted)))
-        });
+        let security = features.secure.then(|| far.security());
         let security = security.transpose().map_err(|e| CellError::internal(e.to_string()))?.map(Arc::new);
         let mut token = [0; 8];
         ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut token)
