@@ -7,12 +7,10 @@ from typing import Any
 
 from crosswind.catalog import Carrier, catalog
 from crosswind.cell.events import Event, Progress
-from crosswind.cell.process import CellProcess
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import SCHEMA
 from crosswind.ends import NETWORK
-from crosswind.errors import EngineError
-from crosswind.execution.running import followed
+from crosswind.execution.running import run_alone
 from crosswind.study.design import Study
 from crosswind.units import format_duration
 
@@ -76,17 +74,10 @@ def _try(server: str, transport: str, binary: Path) -> Reached:
         if isinstance(event, Progress) and event.median_ns is not None:
             medians.append(event.median_ns)
 
-    process = CellProcess(_cell(server, transport), binary=binary, on_event=handle_event)
-    try:
-        end = followed(process)
-    finally:
-        process.kill()
-    if end.failure is not None:
-        raise EngineError(end.failure.message, hint=end.failure.hint)
-    assert end.finished is not None
-    if end.finished.samples.ok:
+    finished = run_alone(_cell(server, transport), binary=binary, on_event=handle_event)
+    if finished.samples.ok:
         return Reached(transport, medians[-1] if medians else None)
-    return Reached(transport, None, _obstacle(transport, end.finished))
+    return Reached(transport, None, _obstacle(transport, finished))
 
 
 def _cell(server: str, transport: str) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from typing import IO, Any
 from crosswind.cell.events import Event
 from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd, CellProcess
+from crosswind.cell.result import Finished
+from crosswind.errors import EngineError
 from crosswind.execution.guests import Seat
 from crosswind.execution.stops import StopRequests
 from crosswind.store.plan import PlannedCell
@@ -102,6 +104,21 @@ def cell_as_sent(planned: PlannedCell, directory: Path, placement: Placement, *,
         return {**planned.parameters, "output": output, "heartbeat_ns": VIRTUAL_HEARTBEAT_NS}
     heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if beside else {}
     return {**planned.parameters, "output": output, "placement": placement.as_json(), **heartbeat}
+
+
+def run_alone(
+    cell: Mapping[str, Any], *, binary: Path, on_event: Callable[[Event], None] = lambda _event: None
+) -> Finished:
+    """Runs a cell that belongs to no run, to its end. Raises: EngineError when it has no result."""
+    process = CellProcess(cell, binary=binary, on_event=on_event)
+    try:
+        end = followed(process)
+    finally:
+        process.kill()
+    if end.failure is not None:
+        raise EngineError(end.failure.message, hint=end.failure.hint)
+    assert end.finished is not None
+    return end.finished
 
 
 def followed(process: CellProcess, stops: StopRequests | None = None) -> CellEnd:

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosswind.cell.process import CellProcess
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import SCHEMA
 from crosswind.ends import NETWORK
 from crosswind.errors import CrosswindError
-from crosswind.execution.running import followed
+from crosswind.execution.running import run_alone
 from crosswind.live.goodput import Amount, Goodput
 from crosswind.stats.estimate import without_interval
 from crosswind.temporary import temporary_directory
@@ -27,15 +26,8 @@ def measure(server: str, family: str, direction: str, amount: Amount, *, binary:
     Raises: CrosswindError when nothing could be transferred.
     """
     with temporary_directory() as directory:
-        process = CellProcess(_cell(server, family, direction, amount, directory), binary=binary)
-        try:
-            end = followed(process)
-        finally:
-            process.kill()
-        if end.failure is not None:
-            raise CrosswindError(end.failure.message, hint=end.failure.hint)
-        assert end.finished is not None
-        return _goodput(direction, end.finished, directory)
+        finished = run_alone(_cell(server, family, direction, amount, directory), binary=binary)
+        return _goodput(direction, finished, directory)
 
 
 def _cell(server: str, family: str, direction: str, amount: Amount, directory: Path) -> Mapping[str, Any]:
