@@ -15,7 +15,7 @@ from conftest import GOOD_END
 from crosswind.cell.events import Event, Progress, Ready
 from crosswind.cell.process import CellEnd
 from crosswind.errors import DiskError, EngineError
-from crosswind.execution.concurrency import Concurrency
+from crosswind.execution.concurrency import FIRST_PER_PROCESSOR, Concurrency
 from crosswind.execution.observer import Observer
 from crosswind.execution.processors import Processors
 from crosswind.execution.scheduler import Scheduler
@@ -32,6 +32,9 @@ from runs import echo_samples, new_run, planned_cell
 FakeCell = Callable[[str], Path]
 AFFINITY = os.sched_getaffinity(0)
 """Before any test."""
+
+FIRST = min(10, FIRST_PER_PROCESSOR * len(AFFINITY))
+"""Light cells that run at a time before anything is known."""
 
 
 class Log(Observer):
@@ -342,14 +345,14 @@ def test_no_more_than_so_many_run_at_a_time(fake_cell: FakeCell, tmp_path: Path)
 
 
 def test_waiting_cells_run_together_and_heavy_ones_afterwards_alone(fake_cell: FakeCell, tmp_path: Path) -> None:
-    # Ten of 0.01 fit into half of one processor; sixteen may run before anything is known.
+    # Ten of 0.01 fit into half of one processor; so many may run before anything is known.
     body = GATED + "note('began'); begin(); wait_for('together'); note('ends'); finish()"
-    log = Crowd(tmp_path, together=10)
-    store = new_run(tmp_path / "run", plan=light(12, heavy=2))
+    log = Crowd(tmp_path, together=FIRST)
+    store = new_run(tmp_path / "run", plan=light(FIRST + 2, heavy=2))
     assert Scheduler(store, fake_cell(body), log, jobs=None).run() is Status.DONE
-    heavy, waiting = ["c000-r00", "c001-r00"], [f"c{number:03d}-r00" for number in range(2, 12)]
-    assert at_once(tmp_path / "run", waiting) == 10
-    assert {result(tmp_path / "run", key)["beside"] for key in waiting} == {9}
+    heavy, waiting = ["c000-r00", "c001-r00"], [f"c{number:03d}-r00" for number in range(2, FIRST + 2)]
+    assert at_once(tmp_path / "run", waiting) == FIRST
+    assert {result(tmp_path / "run", key)["beside"] for key in waiting} == {FIRST - 1}
     starts = [line for line in log.lines if line.startswith("start")]
     assert starts == [f"start {key}" for key in waiting + heavy]
     assert log.lines[-5:] == ["start c000-r00", "end c000-r00 ok", "start c001-r00", "end c001-r00 ok", "over"]
@@ -533,16 +536,16 @@ def test_a_budget_that_nothing_keeps_ends_the_run_with_the_figures(fake_cell: Fa
 
 
 def test_without_hope_side_by_side_three_are_tried_alone(fake_cell: FakeCell, tmp_path: Path) -> None:
-    log = Crowd(tmp_path, together=5)
+    log = Crowd(tmp_path, together=FIRST)
     body = GATED + LATE_END + "begin(); wait_for('together'); end(False)"
     with pytest.raises(EngineError, match="not even alone"):
-        Scheduler(new_run(tmp_path / "run", plan=light(5)), fake_cell(body), log).run()
+        Scheduler(new_run(tmp_path / "run", plan=light(FIRST)), fake_cell(body), log).run()
     store = Store.read(tmp_path / "run")
     results = store.results()
     assert len(results) == 3
     assert {(stored.attempt, stored.beside) for stored in results.values()} == {(2, 0)}
-    first = [result(tmp_path / "run", f"c{number:03d}-r00.missed-1") for number in range(5)]
-    assert {(stored["attempt"], stored["beside"]) for stored in first} == {(1, 4)}
+    first = [result(tmp_path / "run", f"c{number:03d}-r00.missed-1") for number in range(FIRST)]
+    assert {(stored["attempt"], stored["beside"]) for stored in first} == {(1, FIRST - 1)}
 
 
 def test_one_cell_that_kept_it_in_an_earlier_session_is_hope_enough(fake_cell: FakeCell, tmp_path: Path) -> None:

@@ -31,10 +31,7 @@ pub fn run_cell(cell: &Cell, on_event: &mut OnEvent<'_>) -> Result<CellResult, C
     let virtual_time = if far.is_some() { in_virtual_time() } else { check_clock(cell.host.clock)? };
     // In virtual time nothing is late, and locking takes a tenth of a second that only the machine's clock sees.
     let memory_locked = !virtual_time && far.is_none() && realtime::lock_memory();
-    // Beside others there is enough to do; processors that poll instead of sleeping use up a virtual machine's share of its
-    // host, which then stops them all for milliseconds.
-    let alone = cell.placement.watch.is_none() && !virtual_time && far.is_none();
-    let awake = if alone { realtime::keep_processors_awake() } else { None };
+    let awake = if virtual_time || far.is_some() { None } else { realtime::keep_processors_awake() };
     let wants_own_drops = cell.workload.wants_own_drops();
     let (recorder, sink) = Recorder::new(cell.output.packets || wants_own_drops, cell.output.capture);
     let started = std::time::Instant::now();

@@ -44,7 +44,8 @@ pub fn sharpen_timers() -> bool {
 }
 
 /// Keeps processors from falling asleep, where allowed, for as long as the returned file is held: waking one up costs tens
-/// of microseconds, more in a virtual machine (the kernel's PM quality of service: a tolerated latency of zero).
+/// of microseconds, and milliseconds in a virtual machine whose host has given its processor to others
+/// (docs/decisions/0007; the kernel's PM quality of service: a tolerated latency of zero).
 pub fn keep_processors_awake() -> Option<File> {
     let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
     file.write_all(&0_i32.to_ne_bytes()).ok()?;

@@ -16,13 +16,12 @@ from crosswind.cell.events import ProgressFidelity
 WINDOW_S = 0.5
 """How long fidelity is watched for one decision."""
 
-FIRST_LIMIT = 16
-"""Cells at a time before anything is known."""
+FIRST_PER_PROCESSOR = 2
+"""Cells at a time for each processor, before anything is known; after the first trouble, one for each is a step."""
 
 MAX_LIMIT = 1000
 
 SHRINK_FACTOR = 0.7
-GROWTH_STEP = 4
 CALM, STRAINED = 0.25, 0.5
 """Shares of the budget: below CALM the limit grows, from STRAINED on it shrinks. The budget is each cell's, and what is
 watched is all cells together: where they use all of it together, half of the cells have used more than theirs."""
@@ -95,7 +94,8 @@ class Window:
 
     Attributes: released, late: packets; fractions of them where windows are remembered. starvation, probe_starvation:
         mean share of time that the emulators, and the hosts' slowest threads, waited for a processor. exchange_delay:
-        mean share of each cell's budget for how much longer its exchanges may be than alone.
+        mean share of each cell's budget for how much longer its exchanges may be than alone. reports: cells that said
+        how they are going.
     """
 
     released: float = 0
@@ -103,6 +103,7 @@ class Window:
     starvation: float = 0.0
     probe_starvation: float = 0.0
     exchange_delay: float = 0.0
+    reports: int = 0
 
     @property
     def late_share(self) -> float:
@@ -154,6 +155,7 @@ class Meter:
             starvation=sum(now.wait_ns - before.wait_ns for now, before in steps) / elapsed_ns,
             probe_starvation=sum(now.probe_wait_ns - before.probe_wait_ns for now, before in steps) / elapsed_ns,
             exchange_delay=fmean(now.exchange_delay for now, _ in steps) if steps else 0.0,
+            reports=len(steps),
         )
 
 
@@ -163,13 +165,15 @@ class Limit:
     Windows are remembered with a half-life of HALF_LIFE_WINDOWS: the budget is that of whole cells, and a processor
     that the hypervisor takes away for a moment says nothing about how many cells it can carry.
 
-    Args: budget: of the cells. first: to begin with. largest: never more.
+    Args: budget: of the cells. first: to begin with. step: by how many it grows after the first trouble. largest: never
+        more.
     """
 
-    def __init__(self, budget: Budget | None = None, *, first: int = FIRST_LIMIT, largest: int = MAX_LIMIT) -> None:
+    def __init__(self, budget: Budget | None = None, *, first: int, step: int, largest: int = MAX_LIMIT) -> None:
         self.budget = budget or Budget()
         self.largest = max(1, largest)
         self.value = min(first, self.largest)
+        self._step = step
         self.pressure = 0.0
         self._memory = Window()
         self._weight = 0.0
@@ -195,9 +199,9 @@ class Limit:
             self._forget()
             return
         self._missed = 0
-        if self.pressure < CALM and running >= self.value:
-            # A limit that was not reached was not tested (RFC 7661).
-            self.value = min(self.largest, 2 * self.value if self._doubling else self.value + GROWTH_STEP)
+        # A limit that was not reached was not tested (RFC 7661), nor is one while most cells have yet to report.
+        if self.pressure < CALM and running >= self.value and 2 * window.reports >= running:
+            self.value = min(self.largest, 2 * self.value if self._doubling else self.value + self._step)
             self._rest = 1
 
     def _remember(self, window: Window) -> None:
@@ -236,13 +240,14 @@ class Concurrency:
 class ConcurrencyControl:
     """Turns what cells report of their fidelity into the number that may run at a time, window by window.
 
-    Args: budget: of the cells. cells: how many there are. jobs: cells at a time, fixed by hand; None for as many as the
-        budget allows.
+    Args: budget: of the cells. processors: of the machine. cells: how many there are. jobs: cells at a time, fixed by
+        hand; None for as many as the budget allows.
     """
 
-    def __init__(self, budget: Budget, *, cells: int, jobs: int | None) -> None:
+    def __init__(self, budget: Budget, *, processors: int, cells: int, jobs: int | None) -> None:
         self._meter = Meter()
-        self._limit = Limit(budget, largest=jobs or cells)
+        first = FIRST_PER_PROCESSOR * processors
+        self._limit = Limit(budget, first=first, step=processors, largest=jobs or cells)
         self._is_fixed = jobs is not None
         self._missed = 0
 

@@ -83,10 +83,11 @@ class Scheduler:
             binary=binary,
             jobs=jobs,
         )
-        self._admission = Admission(real, processors=len(self._processors.usable), jobs=jobs)
+        processors = len(self._processors.usable)
+        self._admission = Admission(real, processors=processors, jobs=jobs)
         note_earlier_sessions(self._admission, real, store)
         budget = Budget.strictest(planned.budget for planned in store.plan if not planned.is_virtual)
-        self._concurrency = ConcurrencyControl(budget, cells=len(real), jobs=jobs)
+        self._concurrency = ConcurrencyControl(budget, processors=processors, cells=len(real), jobs=jobs)
         self._next_start = self._next_window = 0.0
 
     def run(self) -> Status:
