@@ -109,10 +109,13 @@ def test_left_to_itself_it_says_which_kept_the_budget_and_repeats_the_others(cro
     bulk = ("run", "transfer", "--transport", "tcp", "--size", "2MB", "--rate", "50mbit", "--delay", "1ms")
     ended = crosswind(*bulk, "--repetitions", "12", "--output", "calm", "--no-report")
     counted = results(crosswind, "calm")
-    assert len(counted) == 12
+    # A machine on which nothing keeps it, because of other work, is not asked twelve times.
+    gave_up = "no cell of this run keeps the fidelity budget, not even alone" in ended.err
+    assert (len(counted) < 12) is gave_up
     kept = [result["finished"]["fidelity"]["within_budget"] for result in counted]
     assert [result["finished"]["valid"] for result in counted] == kept
     assert ended.status == (0 if all(kept) else 1), ended.err
+    assert not (gave_up and any(kept))
     # None was given up before its third attempt, and that one was alone.
     given_up = [result for result, good in zip(counted, kept, strict=True) if not good]
     assert all((result["attempt"], result["beside"]) == (3, 0) for result in given_up)
