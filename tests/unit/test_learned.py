@@ -67,6 +67,25 @@ def test_another_cell_is_corrected_by_its_kind_and_else_by_its_sort() -> None:
     assert [durations.share_s(one, 2) for one in (alone, beside)] == [5.0, 0.5]
 
 
+def test_cells_without_a_browser_say_nothing_of_one_with_a_browser() -> None:
+    durations = Durations()
+    durations.learn_cells([took(A, 3.0), took(LOSSY, 9.0)])
+    browser = CellTime("x", "virtual echo wss clean chromium deno", 10.0)
+    assert (durations.cell_s(browser), durations.share_s(browser, 2)) == ((10.0, False), None)
+    durations.learn_cells([took(CellTime("y", "virtual page http2 loss chromium deno", 10.0), 15.0)])
+    assert (durations.cell_s(browser), durations.share_s(browser, 2)) == ((15.0, False), 15.0)
+
+
+def test_a_browser_in_virtual_time_is_taken_to_start_for_as_long_as_it_was_measured() -> None:
+    chromium, deno = ({"name": name, "command": ["peer"]} for name in ("chromium", "deno"))
+    times = []
+    for ends in ({}, {"client": chromium}, {"client": chromium, "server": deno}):
+        parameters = {"workload": {"kind": "echo", "transport": "wss", **ends}, "host": {"clock": "virtual"}}
+        times.append(cell_time(planned_cell(0, parameters=parameters, expected_packets=1000)).predicted_s)
+    # 0.1 s, 0.11 ms for each packet, 13 s for the browser and 3 s for any other peer.
+    assert times == pytest.approx([0.21, 13.21, 16.21], rel=1e-9)
+
+
 def test_repetitions_weigh_what_a_kind_took() -> None:
     durations = Durations()
     durations.learn_cells([took(A, 3.0, 3.0, repetitions=3), took(B, 1.0, 0.5)])

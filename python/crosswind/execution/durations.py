@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.cache import cache_directory
+from crosswind.ends import peers_of
 from crosswind.execution.admission import CAPACITY
 from crosswind.forecast.cost import Forecast, makespan_ns, virtual_wall_ns
 from crosswind.forecast.learned import CellTime, Durations, key_of, kind_of, plan_key
@@ -92,7 +93,7 @@ def cell_time_of(parameters: Mapping[str, Any], forecast: Forecast) -> CellTime:
     """The same of a cell as crosswind-cell takes it."""
     kind = kind_of(parameters)
     is_virtual = kind.startswith("virtual ")
-    predicted_ns = virtual_wall_ns(forecast) if is_virtual else forecast.duration_ns
+    predicted_ns = virtual_wall_ns(forecast, peers_of(parameters).values()) if is_virtual else forecast.duration_ns
     return CellTime(key_of(parameters), kind, predicted_ns / 1e9, alone=forecast.runs_alone and not is_virtual)
 
 

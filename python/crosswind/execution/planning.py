@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from crosswind.cell.check import CheckedCell, check_study
+from crosswind.ends import peers_of
 from crosswind.errors import StudyError
 from crosswind.execution.admission import CAPACITY
 from crosswind.execution.durations import MAX_AT_A_TIME, cell_time_of, side_by_side_ns
@@ -183,7 +184,8 @@ class _LearnedRun:
         if cell.is_virtual:
             return cls(cell, own.key, time, time)
         kind = own.kind.replace("real", "virtual", 1)
-        virtual = CellTime("", kind, virtual_wall_ns(cell.forecast) / 1e9)
+        peers = peers_of(cell.parameters).values()
+        virtual = CellTime("", kind, virtual_wall_ns(cell.forecast, peers) / 1e9)
         return cls(cell, own.key, time, _LearnedTime.of(cell, virtual, learned, session=session))
 
 

@@ -6,7 +6,7 @@ runs cells corrects them by what it measures.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from crosswind.forecast.demand import (
@@ -37,6 +37,9 @@ LARGEST_LOAD = 2.0
 VIRTUAL_START_NS = 100_000_000
 VIRTUAL_PACKET_NS = 110_000
 """Of the machine's time, for a guest and its cell, and for each packet: measured on a quiet processor."""
+VIRTUAL_PEER_START_NS = {"chromium": 13_000_000_000}
+VIRTUAL_OTHER_START_NS = 3_000_000_000
+"""Of the machine's time, for the start of a peer in a guest, and of one that is not listed."""
 
 PEER_START_NS = 1_500_000_000
 PEER_CPU_NS = 1_000_000_000
@@ -182,9 +185,13 @@ def _waits(demand: Demand) -> int | None:
     return None
 
 
-def virtual_wall_ns(run: Forecast) -> int:
-    """The machine's time that one run takes in virtual time: what is computed, whatever it waits for."""
-    return VIRTUAL_START_NS + VIRTUAL_PACKET_NS * run.packets
+def virtual_wall_ns(run: Forecast, peers: Iterable[str] = ()) -> int:
+    """The machine's time that one run takes in virtual time: what is computed, whatever it waits for.
+
+    Args: peers: the names of those in the place of its client and its server.
+    """
+    starts_ns = sum(VIRTUAL_PEER_START_NS.get(name, VIRTUAL_OTHER_START_NS) for name in peers)
+    return VIRTUAL_START_NS + VIRTUAL_PACKET_NS * run.packets + starts_ns
 
 
 def makespan_ns(forecasts: Sequence[Forecast], *, capacity: float, most: int) -> int:

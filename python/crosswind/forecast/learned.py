@@ -33,6 +33,8 @@ REMEMBERED, REMEMBERED_OF_KINDS = 5, 20
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.05, 50.0
 T = TypeVar("T")
 _OF_ONE_RUN = ("schema", "id", "seed", "output", "deadline_ns")
+_WORDS_BEFORE_PEERS = 4
+"""Of a kind: its clock, workload, transport and what is between the hosts."""
 _DIGITS = 4
 """Of a second, in the file."""
 
@@ -57,8 +59,12 @@ class CellTime:
 
     @property
     def sort(self) -> str:
-        """All kinds on its clock that may have others beside them, or none."""
-        return f"{self.clock}, {'alone' if self.alone else 'beside others'}"
+        """All kinds on its clock with its peers that may have others beside them, or none.
+
+        A browser's start takes many times what a cell of Crosswind's own ends does.
+        """
+        peers = self.kind.split(" ")[_WORDS_BEFORE_PEERS:]
+        return " ".join([f"{self.clock}, {'alone' if self.alone else 'beside others'}", *peers])
 
 
 @dataclass(frozen=True)
@@ -126,11 +132,11 @@ class Durations:
 
     Attributes:
         runs: sessions in all. cells: of each cell's key and the last sessions with it, a repetition's seconds and its
-            share of the session's. kinds: of each kind of cell, and of all together that may have others beside them or
-            none, what they took in the last sessions. starts: by clock, what the latest sessions took beside their
-            repetitions' shares, in seconds. around: of the latest commands, the seconds before and after their
-            sessions. plans: of each plan's key, the seconds of the last sessions that ran all of it. around_plans: the
-            same of what their commands took around the sessions.
+            share of the session's. kinds: of each kind of cell, and of all with the same peers that may have others
+            beside them or none, what they took in the last sessions. starts: by clock, what the latest sessions took
+            beside their repetitions' shares, in seconds. around: of the latest commands, the seconds before and after
+            their sessions. plans: of each plan's key, the seconds of the last sessions that ran all of it.
+            around_plans: the same of what their commands took around the sessions.
     """
 
     runs: int = 0
