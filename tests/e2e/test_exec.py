@@ -1,6 +1,7 @@
 """`crosswind exec` on the machine's clock: a user's command on a path, as if it had been called without Crosswind."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -188,6 +189,20 @@ def test_a_capture_has_the_clients_packets(crosswind: Cli) -> None:
     text = (crosswind.cwd / "here.pcapng").read_bytes()
     assert text[:4] == b"\x0a\x0d\x0d\x0a"  # A section header block (pcapng, section 4.1).
     assert text.count(bytes([198, 18, 0, 1, 198, 18, 0, 2])) == 1  # The request.
+
+
+def test_a_capture_goes_into_a_pipe_and_not_to_standard_output(crosswind: Cli, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Read and written to, so that neither end waits for the other.
+    ends = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    ended = crosswind("exec", "--capture", str(pipe), "--", "ping", "-c", "1", "server")
+    read = os.read(ends, 65536)
+    os.close(ends)
+    assert (ended.status, pipe.is_fifo()) == (0, True), ended.err
+    assert read[:4] == bytes.fromhex("0a0d0d0a")
+    ended = crosswind("exec", "--capture", "-", "--", "true")
+    assert (ended.status, ended.err.splitlines()[0]) == (2, "error: --capture -: standard output is the command's own")
 
 
 @pytest.mark.parametrize("place", [".", "no/such/place.pcapng"])

@@ -37,6 +37,23 @@ def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
         assert (tmp_path / target).read_text(encoding="utf-8") == "new"
 
 
+def test_a_link_to_standard_output_is_written_to(tmp_path: Path) -> None:
+    """What was printed into that file before and after stays: a new file in its place would not have it."""
+    link = tmp_path / "link"
+    (tmp_path / "fd").symlink_to("/proc/self/fd")
+    link.symlink_to("fd/1")
+    write = "import sys; from pathlib import Path; from crosswind.report.files import write_text\n"
+    write += "print('before', flush=True); write_text(Path(sys.argv[1]), 'text\\n'); print('after', flush=True)"
+    printed = tmp_path / "printed"
+    for name in ("/dev/stdout", "/proc/thread-self/fd/1", str(link)):
+        with printed.open("ab") as stream:
+            stream.truncate(0)
+            environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+            subprocess.run([sys.executable, "-c", write, name], stdout=stream, env=environment, timeout=60, check=True)
+        assert printed.read_text(encoding="utf-8") == "before\ntext\nafter\n"
+    assert link.is_symlink()
+
+
 def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
@@ -115,7 +132,7 @@ def test_an_output_that_has_no_room_is_said(tmp_path: Path, how: str) -> None:
         status, _, err = command_line("report", str(directory), how, stdout=full.fileno())
     assert status == 1
     assert "cannot write" in err
-    assert "No space left on device" in err
+    assert "standard output: No space left on device" in err
     assert "bug" not in err
 
 

@@ -122,6 +122,8 @@ def _temporary() -> Iterator[Path]:
 
 def _check_writable(capture: Path) -> None:
     """Raises: UsageError before anything runs."""
+    if capture == Path("-"):
+        raise UsageError("--capture -: standard output is the command's own", hint="give the name of a file")
     folder = capture.parent
     if capture.is_dir() or not os.access(capture if capture.exists() else folder, os.W_OK):
         raise UsageError(
@@ -131,12 +133,13 @@ def _check_writable(capture: Path) -> None:
 
 def _copy(written: Path, capture: Path) -> None:
     """Raises: DiskError."""
+    from crosswind.report.files import whole
+
     try:
-        shutil.copyfile(written, capture)
-    except OSError as error:
-        raise DiskError(
-            f"cannot write {capture}: {error.strerror}", hint="--output DIR keeps the captures, too"
-        ) from None
+        with whole(capture) as part:
+            shutil.copyfile(written, part)
+    except DiskError as error:
+        raise DiskError(error.message, hint="--output DIR keeps the captures, too") from None
 
 
 def split_server(server: str | None) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 import stat
 import sys
@@ -14,6 +15,9 @@ from typing import BinaryIO
 from crosswind.errors import DiskError
 
 STANDARD_OUTPUT = Path("-")
+_OPEN_FILES = re.compile(r"/dev|/proc/\d+(/task/\d+)?/fd")
+"""Where the names of what a process has open are, which may be links to regular files that hold something already."""
+_MOST_LINKS = 40
 
 
 @contextmanager
@@ -86,8 +90,8 @@ def _followed(path: Path) -> Path:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether a path is written to where it is: it is no regular file, or it names what this process has open."""
-    if path == STANDARD_OUTPUT or path.parent in (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd")):
+    """Whether a path is written to where it is: it is no regular file, or leads to what this process has open."""
+    if path == STANDARD_OUTPUT or any(_OPEN_FILES.fullmatch(os.path.realpath(place.parent)) for place in _chain(path)):
         return True
     try:
         return not stat.S_ISREG(path.stat().st_mode)
@@ -95,5 +99,16 @@ def _is_stream(path: Path) -> bool:
         return False
 
 
+def _chain(path: Path) -> Iterator[Path]:
+    """A path, and what each link from there on names. A circle of links ends after as many as the kernel follows."""
+    for _ in range(_MOST_LINKS):
+        yield path
+        try:
+            path = path.parent / path.readlink()
+        except OSError:
+            return
+
+
 def _refused(path: Path, why: str) -> DiskError:
-    return DiskError(f"cannot write {path}: {why}", hint="make room or choose another place for the report")
+    name = "standard output" if path == STANDARD_OUTPUT else path
+    return DiskError(f"cannot write {name}: {why}", hint="make room or choose another place for the report")
