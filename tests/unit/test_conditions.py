@@ -4,6 +4,7 @@ from crosswind.analysis import analyse
 from crosswind.analysis.result import Condition
 from crosswind.report.html import render
 from crosswind.report.text.conditions import condition_lines, values_text
+from crosswind.report.text.terminal import render as render_text
 from records import MS, echoes, path, record, runs
 
 ECHO = {"kind": "echo", "transport": "tcp", "size_bytes": 1, "messages": 100, "connection": "kept"}
@@ -47,6 +48,14 @@ def test_every_line_is_words() -> None:
         "Clock": "the machine's clock, Linux 6.1.0",
         "Extent": "2 repetitions of each cell",
     }
+
+
+def test_the_terminal_cuts_no_condition_short() -> None:
+    made = measured([path(loss=loss, delay_ns=10 * MS, rate_bps=20_000_000) for loss in (0.0, 0.05)])
+    words = " ".join(render_text(analyse(made), width=60).split())
+    for about, text in lines(made).items():
+        if about not in ("Clock", "Workload"):
+            assert f"{about}: {text}" in words
 
 
 def test_directions_that_differ_have_a_line_each() -> None:

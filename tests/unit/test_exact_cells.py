@@ -72,6 +72,11 @@ def test_the_numbers_of_an_exact_cell_have_no_interval() -> None:
     assert (cell.loss.value, cell.loss.low, cell.loss.method) == (0, None, EXACT)
 
 
+def test_a_sentence_says_exactly_before_the_number() -> None:
+    said = sentences(analyse(record(exact(0, [20 * MS, 21 * MS, 25 * MS]))))
+    assert said[0] == "Median round-trip time: exactly 21 ms."
+
+
 def test_a_cell_of_one_sample_is_exact_too() -> None:
     moved = replace(run(0, timed([MS]), parameters={"workload": {"kind": "transfer"}}, end=VIRTUAL_END), exact=True)
     (cell,) = analyse(record(moved)).cells

@@ -10,8 +10,9 @@ from crosswind.report.html import render as render_page
 from crosswind.report.tables.outcomes import outcome_tables
 from crosswind.report.tables.trust import trust_tables
 from crosswind.report.text.headline import Trust, sentences, verdict
+from crosswind.report.text.scales import scale_of_metric
 from crosswind.report.text.terminal import render as render_text
-from records import MS, finished, record, run, table
+from records import MS, echoes, finished, record, run, table
 
 EXPIRED = "cannot connect: the certificate has expired"
 ALL_FAILED = f"no exchange succeeded: 30 x certificate ({EXPIRED})"
@@ -150,3 +151,23 @@ def test_a_run_without_failures_has_no_such_table() -> None:
     assert outcome_tables(result) == []
     assert sentences(result)[1:] == ["1 cell, 1 repetition, 2 exchanges, none of them failed.", "Clock: real."]
     assert verdict(result).trust is Trust.GOOD
+
+
+def test_many_failures_are_said_first() -> None:
+    many = [repetition("ok", "timeout", "timeout", cell=0)]
+    assert verdict(analyse(record(*many))).sentence.startswith("2 of 3 exchanges failed. Every packet is accounted for")
+    two = verdict(analyse(record(*many, repetition("ok", cell=1))))
+    assert two.trust is Trust.DOUBTFUL
+    assert two.sentence.startswith("More than half of all exchanges failed in 1 of 2 cells. ")
+    assert verdict(analyse(record(repetition("ok", "timeout")))).sentence.startswith("Every packet")
+
+
+def test_where_most_timed_out_the_unit_is_that_of_the_timeout() -> None:
+    """The mean of those that succeeded is 0 ns on a path without delay: a timeout of 1 s is not 1 000 000 000."""
+    made = record(run(0, echoes([0, None, None])))
+    assert scale_of_metric("rtt", analyse(made).cells) == (1e9, "s")
+
+
+def test_a_run_in_which_nothing_was_tried_counts_no_exchange() -> None:
+    said = sentences(analyse(record(run(0, None))))
+    assert "1 cell, 1 repetition, no exchange: repetitions that failed as a whole have none." in said

@@ -14,6 +14,7 @@ from crosswind.report.text.effects import named_level, number_of_ratio
 from crosswind.report.text.format import (
     count,
     count_of,
+    exact_number,
     factor_name,
     interval,
     number,
@@ -77,6 +78,8 @@ def _only(made: Interval, divisor: float, unit: str) -> str:
         return f"{low} to {high} {unit} in {count_of(made.units, 'repetition')}"
     if made.value is not None and made.low is None and made.high is None and not made.is_exact:
         return f"{number(made.value, divisor)} {unit} in {count_of(made.units, 'repetition')}"
+    if made.is_exact:
+        return f"exactly {exact_number(made.value or 0.0, divisor)} {unit}".rstrip()
     return f"{interval(made, divisor)} {unit}".rstrip()
 
 

@@ -23,7 +23,7 @@ _OUTCOMES = {
     "certificate": "with a certificate that is not trusted",
     "protocol": "against the protocol",
     "too_large": "too large",
-    "error": "with another error",
+    "error": "with an error",
 }
 _THIN_SPACE = "\u202f"
 SMALL_RATIO = 0.1

@@ -54,12 +54,23 @@ def _of_valid_cells(result: Result) -> Verdict:
     """The verdict of a complete run whose cells are all valid."""
     warned = any(cell.warnings for cell in result.cells)
     trust = Trust.DOUBTFUL if warned else Trust.GOOD
+    failures = _many_failures(result)
     if result.conditions is not None and result.conditions.network is not None:
         network = "The network was as it was: nothing is emulated, and packets are not counted."
-        return Verdict(trust, f"Every cell is valid{', with warnings' if warned else ''}. {network}")
+        return Verdict(trust, f"{failures}Every cell is valid{', with warnings' if warned else ''}. {network}")
     if warned:
-        return Verdict(trust, "Every packet is accounted for and emulation kept its budget, with warnings.")
+        return Verdict(trust, f"{failures}Every packet is accounted for and emulation kept its budget, with warnings.")
     return Verdict(trust, "Every packet is accounted for, and emulation kept its budget in every cell.")
+
+
+def _many_failures(result: Result) -> str:
+    """A sentence where more than half of what a cell tried failed, with a space after it; empty otherwise."""
+    many = [cell for cell in result.cells if 2 * cell.lost > cell.n]
+    if not many:
+        return ""
+    if len(result.cells) == 1:
+        return f"{count(many[0].lost)} of {count_of(many[0].n, 'exchange')} failed. "
+    return f"More than half of all exchanges failed in {count(len(many))} of {count_of(len(result.cells), 'cell')}. "
 
 
 def sentences(result: Result) -> list[str]:
@@ -115,9 +126,12 @@ def _extent(result: Result) -> str:
     named = ", ".join(outcome_text(outcome, number_of) for outcome, number_of in causes.most_common())
     failed = sum(cell.lost for cell in result.cells)
     without = any(_WITHOUT_RESULT in (cell.reason or "") for cell in result.cells)
+    extent = f"{count_of(len(result.cells), 'cell')}, {count_of(result.executed, 'repetition')}"
+    exchanges = sum(cell.n for cell in result.cells)
+    if not exchanges:
+        return f"{extent}, no exchange{': repetitions that failed as a whole have none' if without else ''}."
     return (
-        f"{count_of(len(result.cells), 'cell')}, {count_of(result.executed, 'repetition')}, "
-        f"{count_of(sum(cell.n for cell in result.cells), 'exchange')}, "
+        f"{extent}, {count_of(exchanges, 'exchange')}, "
         f"{count(failed) if failed else 'none'} of them failed{f': {named}' if named else ''}"
         f"{'; repetitions that failed as a whole have none' if without else ''}."
     )

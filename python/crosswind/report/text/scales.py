@@ -15,7 +15,9 @@ def scale_of_metric(name: str, cells: Iterable[CellResult]) -> tuple[float, str]
     Returns: as `scale_of`. At least one cell has the metric.
     """
     found = [cell.estimates[name] for cell in cells if name in cell.estimates]
-    middles = [part.value for one in found for part in (one.median, one.mean) if part.value is not None]
+    middles = [part.value for one in found for part in (one.median, one.mean) if part.value]
+    # Where most exchanges timed out, there is no median, and the timeout is the smallest number that is known.
+    middles = middles or [one.median.low for one in found if one.median.low]
     return scale_of(middles or [one.smallest for one in found], found[0].unit)
 
 

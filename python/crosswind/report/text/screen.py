@@ -32,6 +32,7 @@ _ANSWER_LINES = 14
 _QUESTION_LINES = 18
 """Lines of the questions and answers. None is left out: where there are many, the last are a verdict alone."""
 _DOUBT_LINES = 8
+_CONDITION_LINES = 2
 _FEWEST_ROWS = 4
 _COLOURS = {Trust.GOOD: "green", Trust.DOUBTFUL: "yellow", Trust.BAD: "bold red"}
 _THRESHOLD_COLOURS = {"pass": "green", "fail": "bold red", "cannot tell": "yellow"}
@@ -103,12 +104,22 @@ def _answers(result: Result, width: int, most: int | None) -> list[Text]:
 
 
 def _conditions(result: Result, width: int) -> list[Text]:
-    """Path, hosts and extent, a line each. The clock is among the sentences, the workload in the tables."""
+    """Path, hosts and extent, two lines each at most. The clock is among the sentences, the workload in the tables."""
     if result.conditions is None:
         return []
     lines = [line for line in condition_lines(result.conditions) if line.about not in ("Clock", "Workload")]
-    texts = [textwrap.shorten(f"{line.about}: {line.text}", width - 2, placeholder=" …") for line in lines]
-    return [Text(f"  {text}", style="dim") for text in texts]
+    return [
+        Text(text, style="dim")
+        for line in lines
+        for text in textwrap.wrap(
+            f"{line.about}: {line.text}",
+            width - 2,
+            initial_indent="  ",
+            subsequent_indent="    ",
+            max_lines=_CONDITION_LINES,
+            placeholder=" …",
+        )
+    ]
 
 
 def _questions(answers: Sequence[Answer], width: int, most: int | None) -> list[Text]:
