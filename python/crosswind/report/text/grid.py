@@ -7,6 +7,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from crosswind.report.tables.table import Kind, Table
+from crosswind.report.text.format import without_middle
 
 _LEFT = (Kind.NAME, Kind.SENTENCE)
 _GAP = "  "
@@ -79,12 +80,12 @@ def paragraph_lines(
 
 
 def _cut(name: str, room: int) -> str:
-    """Levels side by side in so much room, the longest of them cut first."""
+    """Levels side by side in so much room, the longest of them cut first, in its middle: names differ at their ends."""
     parts = name.split(_BETWEEN_LEVELS)
-    while cell_len(_BETWEEN_LEVELS.join(parts)) > room and max(map(len, parts)) > _SHORTEST_LEVEL:
-        longest = max(range(len(parts)), key=lambda part: len(parts[part]))
-        parts[longest] = f"{parts[longest].removesuffix('…')[:-1]}…"
-    return _BETWEEN_LEVELS.join(parts)
+    lengths = [len(part) for part in parts]
+    while sum(lengths) + len(_BETWEEN_LEVELS) * (len(parts) - 1) > room and max(lengths) > _SHORTEST_LEVEL:
+        lengths[lengths.index(max(lengths))] -= 1
+    return _BETWEEN_LEVELS.join(map(without_middle, parts, lengths))
 
 
 def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
