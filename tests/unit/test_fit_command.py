@@ -49,10 +49,23 @@ def test_every_coefficient_has_its_interval_and_every_model_its_held_out_error(f
     assert {made["model"] for made in plain["fits"]} == {"power-law", "pftk-kappa"}
     for made in plain["fits"]:
         assert made["held_out_median"] > 0
-        assert all(part["low"] <= part["value"] <= part["high"] for part in made["coefficients"])
+        told = [part for part in made["coefficients"] if part["value"] is not None]
+        assert all(part["low"] <= part["value"] <= part["high"] for part in told)
     text = fitted(found, "--model", "power-law")
     assert "a-study: 9 cells with loss" in text
     assert "held out" in text and "size" in text
+
+
+def test_a_coefficient_of_what_does_not_vary_has_no_number(fitted) -> None:
+    """All cells have one rate and one round trip, whose exponents could be anything."""
+    found = record(*(lossy(index, *level) for index, level in enumerate(LEVELS)))
+    (made,) = json.loads(fitted(found, "--model", "power-law", "--json"))["fits"]
+    parts = {part["name"]: (part["value"], part["low"], part["high"]) for part in made["coefficients"]}
+    told = {name for name, numbers in parts.items() if None not in numbers}
+    assert told == {"segments", "loss"}
+    assert all(parts[name] == (None, None, None) for name in ("ln k", "serialisation", "round_trip"))
+    text = fitted(found, "--model", "power-law")
+    assert "round_trip             –  these cells do not tell it" in text
 
 
 def test_an_unknown_model_is_refused(fitted) -> None:

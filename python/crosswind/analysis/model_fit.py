@@ -29,12 +29,15 @@ class FitError(ValueError):
 
 
 class FittedCoefficient(ResultModel):
-    """A coefficient with its 95 % interval. at_bound: it ended at a bound of its search, so that it is a bound."""
+    """A coefficient with its 95 % interval. at_bound: it ended at a bound of its search, so that it is a bound.
+
+    None where these cells do not tell it, as the exponent of the round trip where all of them have the same.
+    """
 
     name: str
-    value: float
-    low: float
-    high: float
+    value: float | None
+    low: float | None
+    high: float | None
     at_bound: bool
 
 
@@ -174,20 +177,15 @@ def _model_fit(made: Comparison, cells: Sequence[CellData]) -> ModelFit:
     fitted, held_out = made.fitted, np.abs(made.held_out)
     assert fitted.limits is not None
     rows = zip(fitted.form.coefficients, fitted.values, *fitted.limits, strict=True)
+    parts = [(one.name, *(None if one.name in fitted.untold else float(of) for of in own)) for one, *own in rows]
     worst = int(np.argmax(held_out))
     return ModelFit(
         model=fitted.form.name,
         title=fitted.form.title,
         formula=fitted.form.formula,
         coefficients=[
-            FittedCoefficient(
-                name=coefficient.name,
-                value=float(value),
-                low=float(low),
-                high=float(high),
-                at_bound=coefficient.name in fitted.at_bound,
-            )
-            for coefficient, value, low, high in rows
+            FittedCoefficient(name=name, value=value, low=low, high=high, at_bound=name in fitted.at_bound)
+            for name, value, low, high in parts
         ],
         fitted_median=float(np.median(np.abs(made.errors))),
         held_out_median=float(np.median(held_out)),

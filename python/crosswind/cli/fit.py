@@ -8,7 +8,7 @@ import click
 from crosswind.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
-    from crosswind.analysis.model_fit import FitResult, FittedLevel, ModelFit
+    from crosswind.analysis.model_fit import FitResult, FittedCoefficient, FittedLevel, ModelFit
 
 
 @click.command()
@@ -64,9 +64,7 @@ def _print(found: "FitResult") -> None:
 def _print_model(made: "ModelFit") -> None:
     click.echo(f"\n{made.model}: {made.title}\n  {made.formula}")
     for coefficient in made.coefficients:
-        bound = "  (at a bound of the search)" if coefficient.at_bound else ""
-        limits = f"[{coefficient.low:.3g}, {coefficient.high:.3g}]"
-        click.echo(f"  {coefficient.name:<15} {coefficient.value:>8.3g}  {limits}{bound}")
+        click.echo(f"  {coefficient.name:<15} {_coefficient(coefficient)}")
     click.echo("  median error by level, fitted to all and fitted without it")
     by_factor: dict[str, list[FittedLevel]] = {}
     for level in made.levels:
@@ -74,6 +72,14 @@ def _print_model(made: "ModelFit") -> None:
     for factor, levels in by_factor.items():
         shown = (f"{level.level} {_percent(level.fitted)} {_held_out(level)}" for level in levels)
         click.echo(f"  {factor:<19} {', '.join(shown)}")
+
+
+def _coefficient(part: "FittedCoefficient") -> str:
+    """Its value with its interval, or that there is none."""
+    if part.value is None:
+        return f"{'–':>8}  these cells do not tell it: what it stands for varies too little in them"
+    bound = "  (at a bound of the search)" if part.at_bound else ""
+    return f"{part.value:>8.3g}  [{part.low:.3g}, {part.high:.3g}]{bound}"
 
 
 def _held_out(level: "FittedLevel") -> str:

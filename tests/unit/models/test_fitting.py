@@ -49,6 +49,15 @@ def test_without_scatter_the_truth_is_found(name: str) -> None:
     found = fit(FORMS[name], measured(name, 0.0), intervals=False)
     assert found.values.tolist() == pytest.approx(TRUTH[name], rel=1e-3, abs=1e-3)
     assert found.at_bound == ()
+    assert found.untold == ()
+
+
+def test_coefficients_that_the_cells_do_not_tell_are_named() -> None:
+    """Of cells of one size an exponential has two coefficients alone: b and c, each a sum of two."""
+    whole = measured("exponential", 0.0)
+    same = whole.chosen(np.flatnonzero(whole.cells.size == 256_000))
+    assert fit(FORMS["exponential"], same, intervals=False).untold == ("b0", "b1", "c0", "c1")
+    assert fit(FORMS["transfer"], same, intervals=False).untold == ()
 
 
 @pytest.mark.parametrize("name", ["exponential", "power-law"])
@@ -109,7 +118,9 @@ def test_a_run_is_fitted_and_the_best_model_comes_first() -> None:
     best, other = found.fits
     assert best.model == "power-law"
     assert best.held_out_median < 0.02 < other.held_out_median
-    assert all(part.low <= part.value <= part.high for made in found.fits for part in made.coefficients)
+    told = [part for made in found.fits for part in made.coefficients if part.value is not None]
+    assert {part.name for part in told} >= {"segments", "loss"}
+    assert all(part.low <= part.value <= part.high for part in told)
     assert {level.factor for level in best.levels} == {"size", "loss"}
 
 

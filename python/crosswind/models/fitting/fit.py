@@ -19,6 +19,11 @@ RESAMPLES = 199
 _COARSE, _FEW_STEPS = 1e-4, 50  # of fits to resampled cells, which scatter by far more than that
 _SMALLEST_ERROR = 1e-3
 _FEWEST_FOR_USUAL = 20  # cells
+_STEP, _NO_CHANGE, _NO_PART = (
+    1e-4,
+    1e-6,
+    1e-2,
+)  # of a derivative; what rounding leaves of one that is 0, and of a part in it
 _SHORTEST_S = 1e-9  # in place of a time below 0, which some coefficients within their bounds would give
 METHOD = (
     "Bounded fits to the logarithm of the cells' mean times, by squares of small residuals and the size of large ones "
@@ -78,13 +83,15 @@ class Measured:
 class Fitted:
     """A form with its coefficients, shape (k,), and their limits, shape (2, k): None where they were not asked for.
 
-    at_bound: names of coefficients that ended at a bound of their search.
+    at_bound: names of coefficients that ended at a bound of their search. untold: of those that the cells say nothing
+        of, since others can make up for any change of them: the exponent of a rate that is the same in all cells.
     """
 
     form: Form
     values: Array
     limits: Array | None
     at_bound: tuple[str, ...]
+    untold: tuple[str, ...] = ()
 
     def times(self, cells: Cells) -> Array:
         """Predicted mean times of cells, s, shape (n,)."""
@@ -103,10 +110,28 @@ def fit(form: Form, measured: Measured, *, seed: int = 1, intervals: bool = True
     weights = 1 / np.hypot(measured.usual_errors, SCATTER)
     start = np.array([coefficient.start for coefficient in form.coefficients])
     values = _solve(form, measured.cells, logs, weights, start)
+    untold = _untold(form, measured.cells, values)
     limits = _limits(form, measured, weights, values, seed) if intervals else None
     bounds = zip(form.coefficients, values, strict=True)
     at_bound = [c.name for c, value in bounds if min(value - c.low, c.high - value) < 1e-6 * (c.high - c.low)]
-    return Fitted(form, values, limits, tuple(at_bound))
+    return Fitted(form, values, limits, tuple(at_bound), untold)
+
+
+def _untold(form: Form, cells: Cells, values: Array) -> tuple[str, ...]:
+    """The coefficients that can change without a change of any cell's predicted time, alone or together with others.
+
+    They are the directions in which the logarithms of the times have no derivative.
+    """
+    low, high = (np.array([getattr(c, end) for c in form.coefficients]) for end in ("low", "high"))
+    steps = np.diag(_STEP * np.maximum(np.abs(values), [abs(c.start) for c in form.coefficients]))
+
+    def logs(at: Array) -> Array:
+        return np.log(np.maximum(form.times(cells, np.clip(at, low, high)), _SHORTEST_S))
+
+    changes = np.column_stack([logs(values + step) - logs(values - step) for step in steps])
+    _, sizes, directions = np.linalg.svd(changes, full_matrices=False)
+    free = np.abs(directions[sizes <= _NO_CHANGE * sizes.max()]).max(axis=0, initial=0.0)
+    return tuple(c.name for c, part in zip(form.coefficients, free, strict=True) if part > _NO_PART)
 
 
 def _solve(form: Form, cells: Cells, logs: Array, weights: Array, start: Array, *, quick: bool = False) -> Array:
