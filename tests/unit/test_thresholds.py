@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from crosswind.analysis import analyse
+from crosswind.analysis.asked import asked_of
+from crosswind.analysis.cells import collect
 from crosswind.analysis.result import ThresholdResult
+from crosswind.analysis.thresholds import thresholds_of
 from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
 from crosswind.report.html import render as render_html
@@ -116,7 +119,8 @@ def cell(index: int, mean_ms: float, *, spread: float = 1.0, lost: int = 0) -> l
 
 def verdict_of(text: str, *cells: list[Any]) -> ThresholdResult:
     limit = asked(text) | {"cells": list(range(len(cells)))}
-    (judged,) = analyse(record(*(one for own in cells for one in own), thresholds=[limit])).thresholds
+    kept = record(*(one for own in cells for one in own), thresholds=[limit])
+    (judged,) = thresholds_of(asked_of(kept).thresholds, collect(kept))
     return judged
 
 

@@ -26,7 +26,7 @@ from crosswind.stats.effect import statistic_of
 
 def estimates_of(data: CellData, *, level: float) -> dict[str, MetricEstimates]:
     """The estimates of every metric that a cell has samples of."""
-    return {name: _of_metric(data, METRICS[name], units, level) for name, units in data.samples.items()}
+    return {name: _of_metric(data, METRICS[name], level) for name in data.samples}
 
 
 def estimate_of_cell(data: CellData, name: str, statistic: str, *, level: float) -> Interval:
@@ -35,23 +35,26 @@ def estimate_of_cell(data: CellData, name: str, statistic: str, *, level: float)
         metric = metric_named(name)
         assert metric is not None  # The study was checked.
         return Interval.of(refused("no exchange succeeded", n=0, level=level, unit=metric.unit.name))
-    alone = replace(data, samples={name: data.samples[name]})
-    return estimates_of(alone, level=level)[name].statistic(statistic)
+    return one_estimate(data, METRICS[name], STATISTICS[statistic], level=level)
 
 
-def _of_metric(data: CellData, metric: Metric, units: Units, level: float) -> MetricEstimates:
-    def estimate(statistic: Statistic) -> Interval:
-        try:
-            made = _estimate(data, metric, units, statistic, level)
-        except TooFewSamples as error:
-            made = refused(error.message, n=units.n, level=level, unit=metric.unit.name, units=units.count)
-        return Interval.of(made)
+def one_estimate(data: CellData, metric: Metric, statistic: Statistic, *, level: float) -> Interval:
+    """One statistic of a metric that a cell has samples of, or why the repetitions do not support it."""
+    units = data.samples[metric.name]
+    try:
+        made = _estimate(data, metric, units, statistic, level)
+    except TooFewSamples as error:
+        made = refused(error.message, n=units.n, level=level, unit=metric.unit.name, units=units.count)
+    return Interval.of(made)
 
+
+def _of_metric(data: CellData, metric: Metric, level: float) -> MetricEstimates:
+    units = data.samples[metric.name]
     failed = sum(data.outcomes.values()) - data.outcomes.get("ok", 0)
     return MetricEstimates.of(
         metric.unit,
         (float(units.values.min()), float(units.values.max())),
-        {statistic.name: estimate(statistic) for statistic in STATISTICS.values()},
+        {statistic.name: one_estimate(data, metric, statistic, level=level) for statistic in STATISTICS.values()},
         failed=failed if metric.per is Per.EXCHANGE else 0,
         diagnostics=None if data.is_exact else Diagnostics(**asdict(diagnostics_of(units))),
     )

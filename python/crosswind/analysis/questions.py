@@ -5,16 +5,15 @@ Each case is two cells that differ in the question's factor alone, compared as c
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from crosswind.analysis.asked import AskedQuestion
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic, other_levels
 from crosswind.analysis.decisions import LEVEL, Case, decided
-from crosswind.analysis.estimates import estimates_of, within_nature
+from crosswind.analysis.estimates import one_estimate, within_nature
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, AnswerVerdict, CaseVerdict, Interval
 from crosswind.analysis.trust import reason_of
-from crosswind.metrics import LOST, METRICS, Metric, metric_named
+from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
 from crosswind.stats import TooFewSamples, difference, estimate_of, ratio, refused, share_interval
 from crosswind.stats.beyond import is_constant, share_limit, without_rounding
 from crosswind.stats.effect import Effect
@@ -108,8 +107,7 @@ def _value(cell: CellData, metric: Metric, statistic: str) -> Interval:
         raise TooFewSamples("it has no value" if cell.outcomes.get("ok") else "no exchange succeeded")
     compared = compared_statistic(statistic)
     if isinstance(compared, str) or cell.is_exact:
-        alone = replace(cell, samples={metric.name: cell.samples[metric.name]})
-        return estimates_of(alone, level=LEVEL)[metric.name].statistic(statistic)
+        return one_estimate(cell, metric, STATISTICS[statistic], level=LEVEL)
     side = cell.side(metric.name)
     made = repetition_quantile_interval(side.units, compared, unit=metric.unit.name, design=side.design)
     return Interval.of(within_nature(made, metric))
