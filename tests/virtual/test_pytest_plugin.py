@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 PEERS = """
-import asyncio, socket, time
+import socket, time
 
 def serve(address, port):
     with socket.create_server((address, port)) as listener:
@@ -36,6 +36,7 @@ def send_datagrams(address, port):
             sender.sendto(b"x", (address, port))
 
 async def wait(address, port):
+    import asyncio
     await asyncio.sleep(100)
     return [address, port]
 
