@@ -19,11 +19,8 @@ RESAMPLES = 199
 _COARSE, _FEW_STEPS = 1e-4, 50  # of fits to resampled cells, which scatter by far more than that
 _SMALLEST_ERROR = 1e-3
 _FEWEST_FOR_USUAL = 20  # cells
-_STEP, _NO_CHANGE, _NO_PART = (
-    1e-4,
-    1e-6,
-    1e-2,
-)  # of a derivative; what rounding leaves of one that is 0, and of a part in it
+_STEP = 1e-4  # of a coefficient, for a derivative
+_NO_CHANGE, _NO_PART = 1e-6, 1e-2  # what rounding leaves of a derivative that is 0, and of a coefficient's part in it
 _SHORTEST_S = 1e-9  # in place of a time below 0, which some coefficients within their bounds would give
 METHOD = (
     "Bounded fits to the logarithm of the cells' mean times, by squares of small residuals and the size of large ones "
