@@ -1,7 +1,11 @@
 """What charts draw: colours, labels, axes, lines and what a reader sees beside a mark."""
 
+import json
+import subprocess
+
 import pytest
 
+from conftest import ROOT, requires
 from crosswind.analysis import analyse, collect
 from crosswind.analysis.axes import axis_of
 from crosswind.report.charts.colours import Colours
@@ -130,6 +134,34 @@ def test_a_chart_has_room_for_the_lines_of_its_labels() -> None:
     assert rows_height(["a", "b"], frame_px=50) == 50 + 2 * 22
     assert rows_height(["a\nb", "c"], frame_px=50) == 50 + 2 * 36
     assert rows_height([], frame_px=50) == 50
+
+
+_NODE = """
+global.document = {
+  getElementById: () => ({ textContent: "{}" }), body: { clientWidth: 420 },
+  createElement: () => ({ getContext: () => ({ measureText: (text) => ({ width: 7 * text.length }) }) }),
+};
+global.window = { matchMedia: () => ({}) };
+global.getComputedStyle = () => ({ fontFamily: "sans-serif" });
+const [source, spec] = JSON.parse(require("fs").readFileSync(0, "utf8"));
+console.log(eval(`${source}; height(spec, 380)`));
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "lines"), [(["tcp", "udp"], 1), (["socketio-websocket", "socketio-webtransport"], 2)]
+)
+@pytest.mark.parametrize(("axis", "free"), [({"labelExpr": "datum.label"}, 1), ({}, 2)])
+def test_a_legend_takes_no_room_from_the_names_of_rows(names: list[str], lines: int, axis: dict, free: int) -> None:
+    """At 420 px a legend of two lines pushed two rows onto each other."""
+    source = (ROOT / "python/crosswind/report/draw.js").read_text(encoding="utf-8").partition("// Numbers as")[0]
+    source += "const isNarrow = (width) => width < 560 && document.body.clientWidth < 600;"
+    encoding = {"y": {"field": "row", "axis": axis}, "color": {"field": "row", "scale": {"domain": names}}}
+    spec = {"height": 126, "encoding": encoding, "datasets": {"d": [{"row": name} for name in names]}}
+    given = json.dumps([source, spec])
+    node = [requires("node"), "-e", _NODE]
+    done = subprocess.run(node, input=given, capture_output=True, text=True, timeout=60, check=True)
+    assert int(done.stdout) == 126 + 17 * max(0, lines - free)
 
 
 def test_cells_whose_bars_would_vanish_beside_others_have_panels_of_their_own() -> None:

@@ -49,3 +49,12 @@ def test_the_page_has_the_table_below_the_chart() -> None:
     made = record(*runs(0, [echoes([(10 + at) * MS for at in range(40)])] * 5, {"path.loss": "0%"}))
     page = render(made, analyse(made))
     assert "<summary>Quantiles of the curves, ms [95 %]</summary>" in page
+
+
+def test_a_range_that_is_finer_than_what_is_shown_is_no_range() -> None:
+    """20.00 (20.00 to 20.00) said nothing."""
+    close = record(*runs(0, [echoes([20 * MS + at] * 40) for at in (0, 100)]))
+    apart = record(*runs(0, [echoes([20 * MS + at] * 40) for at in (0, MS)]))
+    (row,), (other,) = of_rtt(close).rows, of_rtt(apart).rows
+    assert row[3] == "20.00 (in all 2 repetitions)"
+    assert other[2] == "20.00 (20.00 to 21.00)"

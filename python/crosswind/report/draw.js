@@ -13,8 +13,9 @@ function textWidth(text) {
   return context.measureText(text).width;
 }
 // The pixels beside the drawing: those of the rows' names, where each row has one, else of an axis with numbers.
+const rowsOf = (spec) => [spec, ...(spec.layer ?? [])].map((view) => view.encoding?.y).find((of) => of?.axis?.labelExpr);
 function beside(spec) {
-  const y = [spec, ...(spec.layer ?? [])].map((view) => view.encoding?.y).find((of) => of?.axis?.labelExpr);
+  const y = rowsOf(spec);
   if (!y) return 70;
   const names = Object.values(spec.datasets).flat().map((row) => row[y.field]).filter((name) => typeof name === "string");
   return 20 + Math.max(0, ...[...new Set(names.flatMap((name) => name.split("\n")))].map(textWidth));
@@ -32,11 +33,11 @@ function columns(spec, width, narrow) {
   };
   return [4, 3, 2].find(fits) ?? 1;
 }
-// Legends of more than two lines stand above the drawing, not in its place.
+// Legends of more than two lines stand above the drawing, not in its place; of more than one where each row has a name.
 function height(spec, width) {
   const narrow = isNarrow(width), lines = legends(spec).map((names) => Math.ceil(names.length / columns(spec, width, narrow)));
   const most = narrow ? lines.reduce((total, number) => total + number, 0) : Math.max(0, ...lines);
-  return spec.height + 17 * Math.max(0, most - 2);
+  return spec.height + 17 * Math.max(0, most - (rowsOf(spec) ? 1 : 2));
 }
 // Numbers as the page's tables have them.
 const LOCALE = { decimal: ".", thousands: "\u202f", grouping: [3], currency: ["", ""] };

@@ -11,7 +11,7 @@ LINE = 30
 _SEPARATOR = " · "
 _LINE_PX = 14
 _BETWEEN_PX = 8
-_FRAME_PX = 70
+_FRAME_PX = 82
 """Height of what is above and below the rows: legend and axis."""
 
 

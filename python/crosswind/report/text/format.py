@@ -110,7 +110,9 @@ def _instead(estimate: "Interval", divisor: float, finest: int) -> str:
         return "no interval"
     if ends[0] == ends[1]:
         return f"in all {estimate.units} repetitions"
-    return f"{number(ends[0], divisor, finest=finest)} to {number(ends[1], divisor, finest=finest)}"
+    low, high = (number(end, divisor, finest=finest) for end in ends)
+    # "20.00 (20.00 to 20.00)" would tell nothing of repetitions that differ by less than what is shown.
+    return f"{low} to {high}" if low != high else f"in all {estimate.units} repetitions"
 
 
 def bound(estimate: "Interval", divisor: float = 1.0, *, finest: int = MOST_DECIMALS) -> str:
