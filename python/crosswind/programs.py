@@ -4,7 +4,6 @@ study, is_virtual = study_of(Programs(client=["curl", "http://server:{port}/"], 
 """
 
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from crosswind.cell.binary import find_binary, misspelt_placeholder
 from crosswind.cell.clocks import clock_for
+from crosswind.cell.others import unrunnable
 from crosswind.errors import CrosswindError, UsageError
 from crosswind.study.design import Study
 
@@ -54,15 +54,9 @@ class Programs:
 
 def _check_program(program: str) -> None:
     """Raises: NotRunError where it cannot be run. A placeholder is filled in later."""
-    if "{" in program or shutil.which(program):
-        return
-    if os.sep in program and Path(program).exists():
-        raise NotRunError(
-            f"cannot run {program}: it is no program that this user may run",
-            "`chmod +x` it, or name another one",
-            NOT_A_PROGRAM,
-        )
-    raise NotRunError(f"cannot find the program {program}", "is it installed, and on the PATH?", NOT_FOUND)
+    if (found := unrunnable(program)) is not None:
+        status = NOT_A_PROGRAM if os.sep in program and Path(program).exists() else NOT_FOUND
+        raise NotRunError(found.problem, found.hint, status)
 
 
 class NotRunError(CrosswindError):

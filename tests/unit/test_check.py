@@ -95,6 +95,28 @@ def test_a_word_that_is_nearly_a_placeholder_is_refused_with_the_one_that_is_mea
     assert error.hint.startswith("did you mean {server}?")
 
 
+def test_a_program_that_is_not_here_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    """`plan` said "checked" of it, and `run` failed."""
+    plain = tmp_path / "plain"
+    plain.write_text("no program", encoding="utf-8")
+    for client, server, said in (
+        (
+            "no-such-program",
+            "true",
+            "my.toml:3: workload.client (no-such-program): cannot find the program no-such-program",
+        ),
+        (
+            "true",
+            "no-such-program",
+            "my.toml:4: workload.server (no-such-program): cannot find the program no-such-program",
+        ),
+        (str(plain), "true", f"my.toml:3: workload.client ({plain}): cannot run {plain}: it is no program"),
+    ):
+        error = refused(study(f'[workload]\nkind = "program"\nclient = ["{client}"]\nserver = ["{server}"]\n'))
+        assert error.message.startswith(said)
+        assert error.hint
+
+
 @pytest.mark.parametrize(
     "argument",
     [
@@ -110,7 +132,7 @@ def test_a_word_that_is_nearly_a_placeholder_is_refused_with_the_one_that_is_mea
     ],
 )
 def test_other_braces_in_the_arguments_of_programs_stay(argument: str) -> None:
-    assert only_cell("program", client=f"run '{argument}'")
+    assert only_cell("program", client=f"true '{argument}'")
 
 
 def test_a_congestion_control_that_the_kernel_of_virtual_time_lacks_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

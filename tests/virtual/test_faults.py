@@ -336,10 +336,10 @@ def test_what_the_guests_kernel_does_not_have_is_named() -> None:
 
 def test_a_program_that_is_not_there_is_named() -> None:
     requires_kernel()
-    with pytest.raises(EngineError, match="cannot start /no/such/program") as error:
+    with pytest.raises(StudyError, match="cannot find the program /no/such/program") as error:
         crosswind.virtual({}, ["/no/such/program"])
     assert "installed" in (error.value.hint or "")
-    with pytest.raises(EngineError, match="no-such-program"):
+    with pytest.raises(StudyError, match="no-such-program"):
         crosswind.virtual({}, ["true"], ["no-such-program"])
 
 

@@ -1,5 +1,7 @@
 """Whether the programs of a cell that are not Crosswind's own can be: peers, and those of the workload `program`."""
 
+import os
+import shutil
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -19,7 +21,7 @@ def refusal_of_programs(binary: Path) -> Callable[[Mapping[str, Any]], Refusal |
     missing = cache(lambda name: PEERS[name].missing())
 
     def refusal(cell: Mapping[str, Any]) -> Refusal | None:
-        return _misspelt(cell, binary) or _refused_peer(cell, missing)
+        return _misspelt(cell, binary) or _not_found(cell) or _refused_peer(cell, missing)
 
     return refusal
 
@@ -34,6 +36,26 @@ def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
             hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"
             return Refusal(f"workload.{end}", f"workload.{end} has {word}, which is no placeholder", hint)
     return None
+
+
+def _not_found(cell: Mapping[str, Any]) -> Refusal | None:
+    """Why a cell of the workload `program` is refused: one of its programs is not on this machine."""
+    if not runs_programs(cell):
+        return None
+    for end, command in commands_of(cell).items():
+        if (found := unrunnable(command[0])) is not None:
+            return Refusal(f"workload.{end}", found.problem, found.hint)
+    return None
+
+
+def unrunnable(program: str) -> Obstacle | None:
+    """Why a program cannot be run on this machine, if so. One with a placeholder is not judged."""
+    if "{" in program or shutil.which(program):
+        return None
+    if os.sep in program and Path(program).exists():
+        problem = f"cannot run {program}: it is no program that this user may run"
+        return Obstacle(problem, "`chmod +x` it, or name another one")
+    return Obstacle(f"cannot find the program {program}", "is it installed, and on the PATH?")
 
 
 def _refused_peer(cell: Mapping[str, Any], missing: Callable[[str], Obstacle | None]) -> Refusal | None:
