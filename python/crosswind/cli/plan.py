@@ -14,8 +14,8 @@ from crosswind.cli.plan_precision import as_json as precision_as_json
 from crosswind.cli.plan_precision import needed_for, print_needed, seconds_of_a_repetition
 from crosswind.cli.plan_text import print_order, print_plan
 from crosswind.cli.planned import PlannedRuns, as_dict
-from crosswind.cli.run import study_from
-from crosswind.cli.settings import chosen, parse_set, setting_options
+from crosswind.cli.run import Overrides, study_from
+from crosswind.cli.settings import chosen, setting_options
 from crosswind.cli.to import to_option
 from crosswind.errors import EngineError, UsageError
 from crosswind.execution.durations import read_durations
@@ -73,8 +73,7 @@ def command(
     A dry run: it needs no privilege and leaves nothing behind. It checks what a run needs, and crosswind-cell checks
     every cell as at a real start; where there is none, the plan has no forecasts.
     """
-    design = {"study.repetitions": repetitions, "study.repetitions_max": repetitions_max, "study.seed": seed}
-    overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
+    overrides = Overrides.of(assignments, repetitions=repetitions, repetitions_max=repetitions_max, seed=seed)
     wanted = study_from(study, chosen(settings), overrides, quick=quick, precision=precision, to=to)
     if wanted is None:
         raise UsageError("nothing to plan", hint="name a study: `crosswind studies` lists them")

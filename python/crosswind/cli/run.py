@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,9 +97,8 @@ def command(
     transfer, connect, multiplex, page, program.
     """
     given = chosen(settings)
-    design = {"study.repetitions": repetitions, "study.repetitions_max": repetitions_max, "study.seed": seed}
-    overrides = {**parse_set(assignments), **{key: value for key, value in design.items() if value is not None}}
-    if resume is not None and study is None and (given or overrides or quick or precision or to):
+    overrides = Overrides.of(assignments, repetitions=repetitions, repetitions_max=repetitions_max, seed=seed)
+    if resume is not None and study is None and (given or overrides.values or quick or precision or to):
         raise UsageError(
             "--resume continues a run as it was planned, and takes no settings",
             hint="leave the settings out, or run the study anew without --resume",
@@ -164,10 +164,25 @@ def _refuse_judging_nothing(without_report: bool, without_study: bool) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Overrides:
+    """What `--set` and the options of the design set. Attributes: values: by dotted key. flags: the option of a key."""
+
+    values: dict[str, Any]
+    flags: dict[str, str]
+
+    @classmethod
+    def of(cls, assignments: tuple[str, ...], **design: int | None) -> "Overrides":
+        """Args: assignments: of `--set`. design: options by the name of their key in [study]; None was not given."""
+        given = {f"study.{name}": value for name, value in design.items() if value is not None}
+        flags = {key: "--" + key.removeprefix("study.").replace("_", "-") for key in given}
+        return cls({**parse_set(assignments), **given}, flags)
+
+
 def study_from(
     name: str | None,
     given: dict[str, str],
-    overrides: dict[str, Any],
+    overrides: Overrides,
     *,
     quick: bool,
     precision: str | None = None,
@@ -180,7 +195,7 @@ def study_from(
     Raises: UsageError, StudyError when the command line or the study is wrong.
     """
     if name is None:
-        if given or overrides or quick or precision or to:
+        if given or overrides.values or quick or precision or to:
             raise UsageError(
                 "settings without a study", hint=f"name a study, or one of {', '.join(WORKLOAD_KINDS)}, before them"
             )
@@ -189,12 +204,10 @@ def study_from(
     design = _design(name, given, overrides, quick=quick, precision=precision)
     if server is None:
         return design
-    return study_to(design, server, [*given, *overrides], family=given.get("path.family"))
+    return study_to(design, server, [*given, *overrides.values], family=given.get("path.family"))
 
 
-def _design(
-    name: str, given: dict[str, str], overrides: dict[str, Any], *, quick: bool, precision: str | None
-) -> Study:
+def _design(name: str, given: dict[str, str], overrides: Overrides, *, quick: bool, precision: str | None) -> Study:
     """The same, as it is run on emulated paths."""
     # A file or directory of that name is meant only when it is written as a path.
     if name in WORKLOAD_KINDS:
@@ -212,11 +225,12 @@ def _design(
         study = with_what_is_here(study.quick() if quick else study)
     # Before the overrides, one of which may say how often a cell is run at most for its precision.
     study = study.with_precision(precision) if precision is not None else study
-    twice = sorted(set(given) & set(overrides))
+    twice = sorted(set(given) & set(overrides.values))
     if twice:
         raise UsageError(f"{twice[0]} is set by {options()[twice[0]]} and by --set", hint="leave one of them away")
-    both = {**given, **overrides}
-    return study.with_overrides(both, flags={key: options()[key] for key in given}) if both else study
+    both = {**given, **overrides.values}
+    flags = {key: options()[key] for key in given} | overrides.flags
+    return study.with_overrides(both, flags=flags) if both else study
 
 
 def _directory_to_resume(place: str, output: Path | None, asked: Mapping[str, bool]) -> Path | None:
