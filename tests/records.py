@@ -1,6 +1,7 @@
 """Run records made by hand, whose every number a test can work out."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -108,7 +109,16 @@ def path(*, loss: float = 0.0, delay_ns: int = 0, rate_bps: int | None = None) -
 def table(count: int, **columns: list[Any]) -> pl.DataFrame:
     """A samples table; columns not given are null."""
     columns["exchange"] = list(range(count))
-    return pl.DataFrame({key: columns.get(key, [None] * count) for key in SAMPLE_SCHEMA}, schema=SAMPLE_SCHEMA)
+    return pl.DataFrame([
+        pl.Series(key, columns[key], dtype) if key in columns else nulls(key, count)
+        for key, dtype in SAMPLE_SCHEMA.items()
+    ])  # fmt: skip
+
+
+@cache
+def nulls(key: str, count: int) -> pl.Series:
+    """A column that is null. Made once for all tables: simulated studies have thousands."""
+    return pl.Series(key, [None] * count, SAMPLE_SCHEMA[key])
 
 
 def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None = None, **changes: Any) -> CellRun:

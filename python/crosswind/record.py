@@ -6,6 +6,7 @@ below this module knows where it came from, so a report renders on any machine.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 import polars as pl
@@ -57,8 +58,9 @@ def whole_table(found: pl.DataFrame, schema: Mapping[str, type[pl.DataType]]) ->
     return found.with_columns(absent).select(list(schema))
 
 
+@cache
 def empty_objects() -> pl.DataFrame:
-    """An objects table without rows."""
+    """An objects table without rows. Every repetition without objects has it, so that it is made once."""
     return pl.DataFrame(schema=OBJECT_SCHEMA)
 
 
