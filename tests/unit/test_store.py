@@ -68,6 +68,7 @@ def test_what_clients_of_programs_wrote_is_read_back_within_bounds(tmp_path: Pat
             part = CellsFolder(store.directory).begin(planned_cell(number).key)
             if out is not None:
                 (part / "client.out").write_bytes(out)
+            SAMPLES.write_parquet(part / "samples.parquet")
             CellsFolder(store.directory).commit(part, result(number))
         first, large, none = record_of(store).cells
     assert (first.client_out, none.client_out) == ("{}\ufffd", "")
@@ -364,6 +365,20 @@ def test_a_damaged_table_says_which_and_what_to_do(tmp_path: Path) -> None:
         caught.value.hint
         == f"remove {table.parent} and run the cell again with `crosswind run --resume {tmp_path / 'run'}`"
     )
+
+
+@pytest.mark.parametrize(("rows", "what"), [(None, "there is no such file"), (0, "it has no rows")])
+def test_samples_that_were_counted_and_are_gone_are_an_error_and_not_a_clean_cell(
+    tmp_path: Path, rows: int | None, what: str
+) -> None:
+    with new_run(tmp_path / "run", 1) as store:
+        part = CellsFolder(store.directory).begin("c000-r00")
+        if rows is not None:
+            SAMPLES.clear().write_parquet(part / "samples.parquet")
+        CellsFolder(store.directory).commit(part, result(0))
+        with pytest.raises(StoreError, match=rf"samples\.parquet: {what}, and the cell counted 60 samples") as caught:
+            record_of(store)
+    assert "--resume" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
