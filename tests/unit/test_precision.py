@@ -250,6 +250,23 @@ def test_a_plan_that_grew_before_its_manifest_did_is_whole_when_the_run_goes_on(
     assert Store.read(place).manifest.planned == 2
 
 
+def test_repetitions_that_are_all_the_same_have_no_interval_until_a_sign_test_says_so_of_most() -> None:
+    """The first look at 5 of at most 40 has a tail of more than 0.5^10, and of less than 0.5^8."""
+    state = only(rule_after([20.0] * 5, asked()))
+    assert (state.value, state.low, state.high, state.ended, state.likely) == (20 * MS, None, None, None, 10)
+    assert precision_text(state) == (
+        "mean(rtt) 20 ms: the same in all 5 repetitions, which says little below 10 (asked: ± 5 %), probably 10 in all"
+    )
+    done = only(rule_after([20.0] * 10, asked()))
+    assert (done.low, done.high, done.ended) == (20 * MS, 20 * MS, Ended.PRECISION)
+    assert precision_text(done) == "mean(rtt) 20 ms in all of 10 repetitions (asked: ± 5 %), precision reached"
+
+
+def test_repetitions_that_are_all_the_same_end_at_a_cap_without_an_interval() -> None:
+    state = only(rule_after([20.0] * 6, asked(looks=(5, 6))))
+    assert (state.half_width, state.likely, state.ended) == (None, None, Ended.CAP)
+
+
 CELL = """
 import shutil
 start()

@@ -22,7 +22,10 @@ from crosswind.precision import CellPrecision, Ended
 from crosswind.record import CellRun, RunRecord
 from crosswind.stats.design import Shortage, mean_shortage
 from crosswind.stats.estimate import TooFewSamples
-from crosswind.stats.sequential import look_at_which, repeated_interval
+from crosswind.stats.sequential import look_at_which, repeated_interval, repetitions_alike
+
+_ROUNDING = 1e-12
+"""Of a number that is the same every time: what rounding leaves of its spread."""
 
 
 class _Asked(BaseModel):
@@ -161,8 +164,9 @@ class PrecisionRule:
         wanted = target.bound * (abs(found.value) if target.is_relative else 1.0)
         at = look_at_which(found.spread, wanted, looks, mean=found.value, is_positive=is_positive)
         likely = None if at is None else next(n for n in looks if n >= max(looks[at], repetitions, least))
-        ends = {"value": found.value, "low": found.low, "high": found.high, "wanted": wanted}
-        return CellPrecision(**given | nothing | ends, least=least, likely=likely)
+        ends: dict[str, Any] = {"value": found.value, "low": found.low, "high": found.high, "wanted": wanted}
+        state = CellPrecision(**given | nothing | ends, least=least, likely=likely)
+        return _of_alike(state, looks) if found.spread <= _ROUNDING * abs(found.value) else state
 
     def _with_end(self, cell: int, states: Sequence[CellPrecision]) -> list[CellPrecision]:
         """What ended a cell, if anything: a cell goes on until all its precisions are reached."""
@@ -172,6 +176,16 @@ class PrecisionRule:
         if open_states and not at_cap:
             return list(states)
         return [state if state.ended else _ended(state) for state in states]
+
+
+def _of_alike(state: CellPrecision, looks: Sequence[int]) -> CellPrecision:
+    """Where all repetitions are the same: without an interval until a sign test says that most of them are so."""
+    alike = repetitions_alike(looks)
+    if alike is not None and state.units >= alike:
+        return state
+    reason = f"the same in all {state.units} repetitions, which says little below {alike or looks[-1] + 1}"
+    likely = None if alike is None else next((n for n in looks if n >= max(alike, state.least)), None)
+    return replace(state, low=None, high=None, reason=reason, likely=likely)
 
 
 def _ended(state: CellPrecision) -> CellPrecision:

@@ -94,6 +94,16 @@ def width_factor(units: int, look: int, looks: Sequence[int], *, level: float = 
     return float(special.stdtrit(units - 1, 1 - tail)) / math.sqrt(units)
 
 
+def repetitions_alike(looks: Sequence[int], *, level: float = 0.95) -> int | None:
+    """The first look at which repetitions that are all the same say so of most: a sign test with the tail of that look.
+
+    They show no spread, so that the interval of a mean would have no width. None where there are too few looks.
+    """
+    return next(
+        (units for units, tail in zip(looks, tails(looks, level=level), strict=True) if 0.5**units <= tail), None
+    )
+
+
 def look_at_which(
     spread: float, half_width: float, looks: Sequence[int], *, mean: float, is_positive: bool = False
 ) -> int | None:

@@ -2,6 +2,7 @@
 
 from crosswind.analysis.result import Result
 from crosswind.metrics import METRICS
+from crosswind.precision import Ended
 from crosswind.report.tables.table import Table, names, numbers, words
 from crosswind.report.text.format import EXACT, NOTHING, count, levels, number, scale_of
 from crosswind.report.text.precision import ENDED, asked_text, half_width_text
@@ -26,10 +27,11 @@ def _table(result: Result, metric: str, statistic: str) -> Table:
     shown = []
     for row in rows:
         half = row.half_width
-        is_exact = row.value is not None and half is None
-        reached = EXACT if is_exact else NOTHING if half is None else f"± {half_width_text(row)}"
+        reached = EXACT if row.ended is Ended.EXACT else NOTHING if half is None else f"± {half_width_text(row)}"
+        if half == 0:
+            reached = "the same in all"
         ended = "goes on" if row.ended is None else row.reason or ENDED[row.ended]
-        value = number(row.value, divisor, resolution=half)
+        value = number(row.value, divisor, resolution=half or None)
         asked = f"± {asked_text(row) if row.wanted is not None else row.target}"
         shown.append([of_cell.get(row.cell, str(row.cell)), value, reached, asked, count(row.units), ended])
     columns = [*names("cell"), *numbers(f"{statistic}, {unit}", "reached", "asked", "repetitions"), *words("ended by")]

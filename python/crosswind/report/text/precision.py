@@ -21,7 +21,13 @@ def precision_text(state: CellPrecision) -> str:
     value = f"{name} {quantity(state.value, state.unit)}"
     if state.ended is Ended.EXACT:
         return f"{value}, exact"
-    parts = [f"{value} ± {half_width_text(state)} (asked: ± {asked_text(state)})", repetitions]
+    asked = f"(asked: ± {asked_text(state)})"
+    if state.half_width is None:
+        parts = [f"{value}: {state.reason} {asked}"]
+    elif state.half_width == 0:
+        parts = [f"{value} in all of {repetitions} {asked}"]
+    else:
+        parts = [f"{value} ± {half_width_text(state)} {asked}", repetitions]
     if state.ended is not None:
         parts.append(ENDED[state.ended])
     elif state.units < state.least:
