@@ -58,6 +58,11 @@ def test_its_range_is_that_of_the_spread() -> None:
     assert found.high is None or found.high < found.needed * high**2 * 2
 
 
+def test_repetitions_that_are_all_the_same_take_those_of_a_sign_test() -> None:
+    found = needed(repetitions([20.0] * 6))
+    assert (found.spread, found.low, found.needed, found.high) == (0, 10, 10, 10)
+
+
 def test_beyond_the_most_there_is_no_number() -> None:
     found = needed(repetitions(BASE_MS), bound=0.001)
     assert (found.needed, found.low, found.high) == (None, None, None)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.analysis.cells import CellData, collect
-from crosswind.analysis.precision import AskedPrecision, AskedTarget, shortage_of
+from crosswind.analysis.precision import AskedPrecision, AskedTarget, is_alike, shortage_of
 from crosswind.analysis.summaries import Summaries, summaries_of
 from crosswind.analysis.two_runs.matching import match_cells
 from crosswind.metrics import METRICS, metric_named
 from crosswind.record import CellRun, RunRecord
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.sample_size import FEWEST, repetitions_for_width, spread_limits
-from crosswind.stats.sequential import look_at_which
+from crosswind.stats.sequential import look_at_which, repetitions_alike
 
 LEVEL = 0.8
 """Of the range of the number of repetitions, which follows from that of the spread."""
@@ -107,10 +107,13 @@ def _from_pilot(
     spread = float(pilot.values.std(ddof=1))
     wanted = target.bound * (abs(value) if target.is_relative else 1.0)
     fixed = repetitions_for_width(spread, wanted)
+    fixed = None if fixed is None else max(fixed, least)
     low, middle, high = (
         look_at_which(size, wanted, looks, mean=value, is_positive=METRICS[target.metric].is_positive)
         for size in sorted((spread, *spread_limits(spread, units, level=LEVEL)))
     )
+    if is_alike(spread, value):
+        least = max(least, repetitions_alike(looks) or looks[-1] + 1)
     return NeededRepetitions(
         **given,
         spread=spread,
@@ -118,9 +121,9 @@ def _from_pilot(
         needed=_at(looks, middle, least),
         low=_at(looks, low, least),
         high=_at(looks, high, least),
-        fixed=None if fixed is None else max(fixed, least),
+        fixed=fixed,
     )
 
 
 def _at(looks: Sequence[int], look: int | None, least: int) -> int | None:
-    return None if look is None else next(n for n in looks if n >= max(looks[look], least))
+    return None if look is None else next((n for n in looks if n >= max(looks[look], least)), None)

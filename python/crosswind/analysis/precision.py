@@ -166,7 +166,7 @@ class PrecisionRule:
         likely = None if at is None else next(n for n in looks if n >= max(looks[at], repetitions, least))
         ends: dict[str, Any] = {"value": found.value, "low": found.low, "high": found.high, "wanted": wanted}
         state = CellPrecision(**given | nothing | ends, least=least, likely=likely)
-        return _of_alike(state, looks) if found.spread <= _ROUNDING * abs(found.value) else state
+        return _of_alike(state, looks) if is_alike(found.spread, found.value) else state
 
     def _with_end(self, cell: int, states: Sequence[CellPrecision]) -> list[CellPrecision]:
         """What ended a cell, if anything: a cell goes on until all its precisions are reached."""
@@ -176,6 +176,11 @@ class PrecisionRule:
         if open_states and not at_cap:
             return list(states)
         return [state if state.ended else _ended(state) for state in states]
+
+
+def is_alike(spread: float, value: float) -> bool:
+    """Whether repetitions with this standard deviation and this mean are all the same, but for rounding."""
+    return spread <= _ROUNDING * abs(value)
 
 
 def _of_alike(state: CellPrecision, looks: Sequence[int]) -> CellPrecision:
