@@ -80,13 +80,15 @@ def _of_exchanges(
     for metric in wanted:
         values = rows[metric.name].to_numpy()
         known = np.isfinite(values)
+        # Nearly always all are: copies of so many would take longer than what is computed with them.
+        here = slice(None) if known.all() else known
         held = timed_out if metric.is_whole else np.zeros_like(timed_out)
-        used_here = np.bincount(run_of[known], minlength=len(used)) + held > 0
+        used_here = np.bincount(run_of[here], minlength=len(used)) + held > 0
         found[metric.name] = Units.of(
-            values[known],
-            repetitions[known],
-            connections=connections[known],
-            keys=[key for key, here in zip(keys, used_here, strict=True) if here],
+            values[here],
+            repetitions[here],
+            connections=connections[here],
+            keys=[key for key, is_used in zip(keys, used_here, strict=True) if is_used],
             censored=held[used_here].tolist(),
             limit=settings.timeout_ns,
         )

@@ -63,12 +63,13 @@ class Units:
         lines = numbers if connections is None else np.asarray(connections, dtype=np.int64).ravel()
         if not given.shape == numbers.shape == lines.shape:
             raise ValueError("every value needs one repetition and one connection")
-        if np.any(np.diff(numbers) < 0):
+        if np.any(numbers[1:] < numbers[:-1]):
             order = np.argsort(numbers, kind="stable")
             given, numbers, lines = given[order], numbers[order], lines[order]
-        names = tuple(keys) if keys is not None else tuple((int(number), None) for number in np.unique(numbers))
+        distinct = np.append(numbers[:1], numbers[1:][numbers[1:] != numbers[:-1]])
+        names = tuple(keys) if keys is not None else tuple((int(number), None) for number in distinct)
         known = np.array([repetition for repetition, _ in names], dtype=np.int64)
-        if keys is not None and not np.isin(numbers, known).all():
+        if not np.isin(distinct, known).all():
             raise ValueError("a value is of a repetition that has no key")
         held = np.zeros(known.size, dtype=np.int64) if censored is None else np.asarray(censored, dtype=np.int64)
         return cls(given, np.searchsorted(known, numbers), lines, names, held, limit)
@@ -128,10 +129,9 @@ class Units:
     def quantiles(self, q: float) -> Array:
         """The q-quantile of each unit (Hyndman & Fan type 7), of all its exchanges; infinite where it is censored."""
         if q not in self._quantiles:
-            starts = np.searchsorted(self.member, np.arange(self.count + 1))
             self._quantiles[q] = np.array([
                 _quantile(self.values[start:end], int(held), q)
-                for start, end, held in zip(starts, starts[1:], self.censored, strict=False)
+                for start, end, held in zip(self._starts, self._starts[1:], self.censored, strict=False)
                 if end > start or held
             ])  # fmt: skip
         return self._quantiles[q]
@@ -150,21 +150,23 @@ class Units:
         """Some of the units, in the order of `keys`; with the values of each in their order."""
         if tuple(keys) == self.keys:
             return self
-        place = {key: index for index, key in enumerate(keys)}
-        new = np.array([place.get(key, -1) for key in self.keys], dtype=np.int64)
-        member = new[self.member]
-        order = np.argsort(member, kind="stable")
-        order = order[np.searchsorted(member[order], 0) :]
-        old = {key: index for index, key in enumerate(self.keys)}
-        held = self.censored[[old[key] for key in keys]]
+        place = {key: index for index, key in enumerate(self.keys)}
+        units = [place[key] for key in keys]
+        parts = [slice(self._starts[unit], self._starts[unit + 1]) for unit in units]
+        none = slice(0, 0)
         return replace(
             self,
-            values=self.values[order],
-            member=member[order],
-            connections=self.connections[order],
+            values=np.concatenate([self.values[part] for part in parts or [none]]),
+            member=np.repeat(np.arange(len(parts)), [part.stop - part.start for part in parts]),
+            connections=np.concatenate([self.connections[part] for part in parts or [none]]),
             keys=tuple(keys),
-            censored=held,
+            censored=self.censored[units],
         )
+
+    @cached_property
+    def _starts(self) -> Integers:
+        """Where the values of each unit begin, and where the last ones end, shape (units + 1,)."""
+        return np.searchsorted(self.member, np.arange(self.count + 1))
 
 
 def _quantile(values: Array, censored: int, q: float) -> float:
