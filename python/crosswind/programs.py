@@ -3,15 +3,13 @@
 study, is_virtual = study_of(Programs(client=["curl", "http://server:{port}/"], server=[...]), {"path.loss": "2%"})
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from crosswind.cell.binary import find_binary, misspelt_placeholder
 from crosswind.cell.clocks import clock_for
-from crosswind.cell.others import unrunnable
+from crosswind.cell.others import is_other_file, unrunnable
 from crosswind.errors import CrosswindError, UsageError
 from crosswind.study.design import Study
 
@@ -55,7 +53,7 @@ class Programs:
 def _check_program(program: str) -> None:
     """Raises: NotRunError where it cannot be run. A placeholder is filled in later."""
     if (found := unrunnable(program)) is not None:
-        status = NOT_A_PROGRAM if os.sep in program and Path(program).exists() else NOT_FOUND
+        status = NOT_A_PROGRAM if is_other_file(program) else NOT_FOUND
         raise NotRunError(found.problem, found.hint, status)
 
 

@@ -29,9 +29,10 @@ class FitError(ValueError):
 
 
 class FittedCoefficient(ResultModel):
-    """A coefficient with its 95 % interval. at_bound: it ended at a bound of its search, so that it is a bound.
+    """A coefficient with its 95 % interval.
 
-    None where these cells do not tell it, as the exponent of the round trip where all of them have the same.
+    Attributes: value, low, high: None where these cells do not tell it, as the exponent of the round trip where all of
+        them have the same. at_bound: whether the search ended at one of its bounds, beyond which it did not look.
     """
 
     name: str

@@ -52,10 +52,15 @@ def unrunnable(program: str) -> Obstacle | None:
     """Why a program cannot be run on this machine, if so. One with a placeholder is not judged."""
     if "{" in program or shutil.which(program):
         return None
-    if os.sep in program and Path(program).exists():
+    if is_other_file(program):
         problem = f"cannot run {program}: it is no program that this user may run"
         return Obstacle(problem, "`chmod +x` it, or name another one")
     return Obstacle(f"cannot find the program {program}", "is it installed, and on the PATH?")
+
+
+def is_other_file(program: str) -> bool:
+    """Whether what cannot be run was named by its path, and is there."""
+    return os.sep in program and Path(program).exists()
 
 
 def _refused_peer(cell: Mapping[str, Any], missing: Callable[[str], Obstacle | None]) -> Refusal | None:

@@ -93,8 +93,13 @@ def cell_time_of(parameters: Mapping[str, Any], forecast: Forecast) -> CellTime:
     """The same of a cell as crosswind-cell takes it."""
     kind = kind_of(parameters)
     is_virtual = kind.startswith("virtual ")
-    predicted_ns = virtual_wall_ns(forecast, peers_of(parameters).values()) if is_virtual else forecast.duration_ns
-    return CellTime(key_of(parameters), kind, predicted_ns / 1e9, alone=forecast.runs_alone and not is_virtual)
+    predicted_s = virtual_s(parameters, forecast) if is_virtual else forecast.duration_ns / 1e9
+    return CellTime(key_of(parameters), kind, predicted_s, alone=forecast.runs_alone and not is_virtual)
+
+
+def virtual_s(parameters: Mapping[str, Any], forecast: Forecast) -> float:
+    """What a cell is computed to take of the machine's time in virtual time, in seconds."""
+    return virtual_wall_ns(forecast, peers_of(parameters).values()) / 1e9
 
 
 def learned_s(repetitions: Iterable[PlannedCell]) -> dict[int, float]:

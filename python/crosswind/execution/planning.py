@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from crosswind.cell.check import CheckedCell, check_study
-from crosswind.ends import peers_of
 from crosswind.errors import StudyError
 from crosswind.execution.admission import CAPACITY
-from crosswind.execution.durations import MAX_AT_A_TIME, cell_time_of, side_by_side_ns
+from crosswind.execution.durations import MAX_AT_A_TIME, cell_time_of, side_by_side_ns, virtual_s
 from crosswind.execution.unmeasured import refuse_unmeasured
-from crosswind.forecast.cost import Forecast, virtual_wall_ns
+from crosswind.forecast.cost import Forecast
 from crosswind.forecast.learned import CellTime, Durations, plan_key
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
@@ -184,8 +183,7 @@ class _LearnedRun:
         if cell.is_virtual:
             return cls(cell, own.key, time, time)
         kind = own.kind.replace("real", "virtual", 1)
-        peers = peers_of(cell.parameters).values()
-        virtual = CellTime("", kind, virtual_wall_ns(cell.forecast, peers) / 1e9)
+        virtual = CellTime("", kind, virtual_s(cell.parameters, cell.forecast))
         return cls(cell, own.key, time, _LearnedTime.of(cell, virtual, learned, session=session))
 
 

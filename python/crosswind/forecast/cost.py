@@ -185,7 +185,7 @@ def _waits(demand: Demand) -> int | None:
     return None
 
 
-def virtual_wall_ns(run: Forecast, peers: Iterable[str] = ()) -> int:
+def virtual_wall_ns(run: Forecast, peers: Iterable[str]) -> int:
     """The machine's time that one run takes in virtual time: what is computed, whatever it waits for.
 
     Args: peers: the names of those in the place of its client and its server.

@@ -153,12 +153,11 @@ class Units:
         place = {key: index for index, key in enumerate(self.keys)}
         units = [place[key] for key in keys]
         parts = [slice(self._starts[unit], self._starts[unit + 1]) for unit in units]
-        none = slice(0, 0)
         return replace(
             self,
-            values=np.concatenate([self.values[part] for part in parts or [none]]),
+            values=np.concatenate([self.values[:0], *(self.values[part] for part in parts)]),
             member=np.repeat(np.arange(len(parts)), [part.stop - part.start for part in parts]),
-            connections=np.concatenate([self.connections[part] for part in parts or [none]]),
+            connections=np.concatenate([self.connections[:0], *(self.connections[part] for part in parts)]),
             keys=tuple(keys),
             censored=self.censored[units],
         )

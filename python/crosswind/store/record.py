@@ -4,11 +4,10 @@ from pathlib import Path
 
 import polars as pl
 
-from crosswind.errors import StoreError
 from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, CellRun, RunRecord, empty_objects, empty_samples
 from crosswind.store.directory import Store
 from crosswind.store.result import CellResult
-from crosswind.store.tables import read_table
+from crosswind.store.tables import read_table, unreadable
 
 _SAMPLES = "samples.parquet"
 _OBJECTS = "objects.parquet"
@@ -59,21 +58,19 @@ def cell_run(store: Store, result: CellResult) -> CellRun:
         attempts=result.attempt,
         exact=planned.exact and result.finished is not None and result.finished.virtual_time,
         beside=result.beside,
-        samples=_samples(store, result) if whole else empty_samples(),
+        samples=_samples(place / _SAMPLES, result) if whole else empty_samples(),
         objects=read_table(place / _OBJECTS, OBJECT_SCHEMA) if whole else empty_objects(),
         client_out=_end_of_text(place / "client.out") if whole else "",
     )
 
 
-def _samples(store: Store, result: CellResult) -> pl.DataFrame:
+def _samples(path: Path, result: CellResult) -> pl.DataFrame:
     """The samples of a repetition that finished. Raises: StoreError where those that it counted are gone."""
-    path = store.directory / "cells" / result.key / _SAMPLES
     samples = read_table(path, SAMPLE_SCHEMA)
     counted = 0 if result.finished is None else result.finished.samples.rows
     if counted and samples.is_empty():
         what = "it has no rows" if path.exists() else "there is no such file"
-        hint = f"remove {path.parent} and run the cell again with `crosswind run --resume {store.directory}`"
-        raise StoreError(f"cannot read {path}: {what}, and the cell counted {counted} samples", hint=hint)
+        raise unreadable(path, f"{what}, and the cell counted {counted} samples")
     return samples
 
 

@@ -45,8 +45,13 @@ def read_table(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFr
         return whole_table(pl.read_parquet(io.BytesIO(path.read_bytes()), parallel="none"), schema)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
-        hint = f"remove {path.parent} and run the cell again with `crosswind run --resume {path.parent.parent.parent}`"
-        raise StoreError(f"cannot read {path}: {reason}", hint=hint) from error
+        raise unreadable(path, reason) from error
+
+
+def unreadable(path: Path, why: str) -> StoreError:
+    """The error of a table of a cell that has to be run again."""
+    hint = f"remove {path.parent} and run the cell again with `crosswind run --resume {path.parent.parent.parent}`"
+    return StoreError(f"cannot read {path}: {why}", hint=hint)
 
 
 @functools.cache
