@@ -23,7 +23,7 @@ from typing import Any, Self, TypeVar
 
 from crosswind.ends import NETWORK, peers_of
 
-SCHEMA = "crosswind.durations/2"
+SCHEMA = "crosswind.durations/3"
 
 MOST_CELLS = 10_000
 MOST_STARTS = 30
