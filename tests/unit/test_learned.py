@@ -26,7 +26,17 @@ from crosswind.execution.durations import (
 from crosswind.execution.observer import Observer
 from crosswind.execution.planning import plan_costs
 from crosswind.execution.timekeeper import Shares, Timekeeper
-from crosswind.forecast.learned import SCHEMA, CellTime, Durations, Taken, key_of, kind_of, plan_key
+from crosswind.forecast.learned import (
+    AROUND_S,
+    SCHEMA,
+    CellTime,
+    Durations,
+    Taken,
+    company,
+    key_of,
+    kind_of,
+    plan_key,
+)
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
 from runs import planned_cell
@@ -46,34 +56,34 @@ def took(cell: CellTime, seconds: float, share_s: float | None = None, repetitio
 def test_a_cell_that_was_run_takes_as_long_again() -> None:
     durations = Durations()
     durations.learn_cells([took(A, 3.0, 1.5), took(B, 7.0)])
-    assert (durations.cell_s(A), durations.share_s(A, 2)) == ((3.0, True), 1.5)
+    assert (durations.cell_s(A), durations.share_s(A)) == ((3.0, True), 1.5)
     assert durations.runs == 1
 
 
 def test_another_cell_is_corrected_by_its_kind_and_else_by_its_sort() -> None:
     durations = Durations()
     durations.learn_cells([took(A, 3.0, 1.5), took(LOSSY, 9.0, 1.5)])
-    assert (durations.cell_s(B), durations.share_s(B, 2)) == ((6.0, False), 3.0)
-    other = CellTime("x", LOSSY.kind, 2.0)
-    assert (durations.cell_s(other), durations.share_s(other, 2)) == ((18.0, False), 3.0)
-    # Both kinds together: 12 s of 2 s, of which 3 s are their shares.
-    page = CellTime("x", "virtual page http2 clean", 1.0)
-    assert (durations.cell_s(page), durations.share_s(page, 2)) == ((6.0, False), 1.5)
+    assert durations.cell_s(B) == (6.0, False)
+    assert durations.cell_s(CellTime("x", LOSSY.kind, 2.0)) == (18.0, False)
+    # Both kinds together: 12 s of 2 s.
+    assert durations.cell_s(CellTime("x", "virtual page http2 clean", 1.0)) == (6.0, False)
     for unknown in (REAL, ALONE):
-        assert (durations.cell_s(unknown), durations.share_s(unknown, 2)) == ((1.0, False), None)
+        assert durations.cell_s(unknown) == (1.0, False)
     durations.learn_cells([took(REAL, 2.0, 0.5), took(ALONE, 4.0, 5.0)])
     alone = CellTime("x", "real connect tcp clean", 1.0, alone=True)
     beside = CellTime("x", "real connect tcp clean", 1.0)
-    assert [durations.share_s(one, 2) for one in (alone, beside)] == [5.0, 0.5]
+    assert [durations.cell_s(one)[0] for one in (alone, beside)] == [4.0, 2.0]
+    # How much of a session it takes depends on what runs beside it: nobody knows before it was run.
+    assert durations.share_s(B) is None
 
 
 def test_cells_without_a_browser_say_nothing_of_one_with_a_browser() -> None:
     durations = Durations()
     durations.learn_cells([took(A, 3.0), took(LOSSY, 9.0)])
     browser = CellTime("x", "virtual echo wss clean chromium deno", 10.0)
-    assert (durations.cell_s(browser), durations.share_s(browser, 2)) == ((10.0, False), None)
+    assert durations.cell_s(browser) == (10.0, False)
     durations.learn_cells([took(CellTime("y", "virtual page http2 loss chromium deno", 10.0), 15.0)])
-    assert (durations.cell_s(browser), durations.share_s(browser, 2)) == ((15.0, False), 15.0)
+    assert durations.cell_s(browser) == (15.0, False)
 
 
 def test_a_browser_in_virtual_time_is_taken_to_start_for_as_long_as_it_was_measured() -> None:
@@ -89,11 +99,8 @@ def test_a_browser_in_virtual_time_is_taken_to_start_for_as_long_as_it_was_measu
 def test_repetitions_weigh_what_a_kind_took() -> None:
     durations = Durations()
     durations.learn_cells([took(A, 3.0, 3.0, repetitions=3), took(B, 1.0, 0.5)])
-    # 10 s of 5 s; shares of 9.5 s.
-    assert (durations.cell_s(CellTime("x", A.kind, 1.0))[0], durations.share_s(CellTime("x", A.kind, 1.0), 2)) == (
-        2,
-        1.9,
-    )
+    # 10 s of 5 s.
+    assert durations.cell_s(CellTime("x", A.kind, 1.0)) == (2.0, False)
 
 
 def test_what_other_work_has_made_longer_is_not_believed() -> None:
@@ -117,18 +124,10 @@ def test_a_kind_takes_the_median_of_what_it_took_in_sessions_with_different_cell
     durations = Durations()
     for factor in (1.0, 50.0, 3.0, 2.0):
         durations.learn_cells([took(A, factor, 0.5 * factor)])
-    assert (durations.cell_s(B), durations.share_s(B, 1)) == ((4.0, False), 2.0)
+    assert durations.cell_s(B) == (4.0, False)
     # A session with 25 times as many repetitions counts five times as much: more than the others together.
     durations.learn_cells([took(A, 4.0, 4.0, repetitions=25)])
-    assert (durations.cell_s(B), durations.share_s(B, 25)) == ((8.0, False), 8.0)
-
-
-def test_shares_are_those_of_sessions_that_were_about_as_long() -> None:
-    durations = Durations()
-    durations.learn_cells([took(A, 1.0, 0.9, repetitions=10)])
-    durations.learn_cells([took(A, 1.0, 0.2, repetitions=1000)])
-    # sqrt(10) against sqrt(1000) / 100; sqrt(10) / 100 against sqrt(1000).
-    assert [durations.share_s(B, session) for session in (10, 1000)] == [1.8, 0.4]
+    assert durations.cell_s(B) == (8.0, False)
 
 
 def test_the_oldest_cells_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,6 +150,16 @@ def test_a_session_takes_its_start_and_the_shares_of_its_repetitions() -> None:
     assert durations.session_s("real", 10.0) == 10.0
 
 
+def test_repetitions_are_under_way_together_for_longer_or_shorter_than_computed() -> None:
+    durations = Durations()
+    beside, alone = (company("real", alone=alone) for alone in (False, True))
+    assert durations.company_factor(beside) == 1.0
+    for shares_s in (3.0, 50.0, 4.0):
+        durations.learn_company(beside, shares_s, 2.0)
+    durations.learn_company(alone, 0.0, 0.0)  # There were none.
+    assert [durations.company_factor(name) for name in (beside, alone)] == [2.0, 1.0]
+
+
 def test_a_plan_that_was_run_takes_as_long_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crosswind.forecast.learned.MOST_PLANS", 1)
     durations = Durations()
@@ -164,7 +173,7 @@ def test_a_plan_that_was_run_takes_as_long_again(monkeypatch: pytest.MonkeyPatch
 
 def test_a_command_takes_what_others_took_around_their_sessions() -> None:
     durations = Durations()
-    assert durations.around_s("p") == 0.0
+    assert durations.around_s("p") == AROUND_S
     for key, seconds in (("p", 3.0), ("q", 9.0), ("r", 2.0), ("s", 4.0), ("t", 5.0)):
         durations.learn_around(key, seconds)
     assert durations.around_s("another") == 3.0
@@ -190,9 +199,8 @@ def ended(seconds: float, *, well: bool = True) -> CellEnd:
 
 def test_a_session_is_learned_with_the_attempts_that_did_not_count(place: Path) -> None:
     (cell,) = checked(adhoc("echo", size=7))
-    plan = [
-        planned_cell(number, parameters=cell.for_run(next(iter(Plan.of(adhoc("echo", size=7)))))) for number in (0, 1)
-    ]
+    parameters = cell.for_run(next(iter(Plan.of(adhoc("echo", size=7)))))
+    plan = [planned_cell(number, parameters=parameters, expected_load=0.1) for number in (0, 1)]
     first, second = plan
     now = 0.0
     keeper = Timekeeper(Observer(), lambda: now)
@@ -210,8 +218,10 @@ def test_a_session_is_learned_with_the_attempts_that_did_not_count(place: Path) 
     durations = read_durations()
     time = cell_time(first)
     # Shares: 2 s and 3 s of the first, 2 s of the second; they took 3 s and 4 s.
-    assert (durations.cell_s(time), durations.share_s(time, 2)) == ((3.5, True), 3.5)
+    assert (durations.cell_s(time), durations.share_s(time)) == ((3.5, True), 3.5)
     assert durations.starts == {"real": [2.5]}
+    # They might have run side by side, for 4 s.
+    assert durations.company_factor(company("real", alone=False)) == 7.0 / 4.0
     assert durations.plan_s(key_of_plan(plan)) == 9.5
     assert durations.session_s("real", 2 * 3.5) == 9.5
 
@@ -276,8 +286,9 @@ def test_what_is_learned_is_kept(place: Path) -> None:
     ["", "{", "[]", "null", '{"schema": "crosswind.durations/9"}', f'{{"schema": "{SCHEMA}"}}',
      f'{{"schema": "{SCHEMA}", "runs": "x", "cells": {{}}, "kinds": {{}}, "starts": {{}}, "plans": {{}}}}',
      '{"schema": "crosswind.durations/1", "runs": 1, "cells": {"a": [1, 3.0]}, "around": [], "plans": {}}',
-     *(f'{{"schema": "{SCHEMA}", "runs": 1, "cells": {{}}, "kinds": {kinds}, "starts": {{}}, "plans": {plans},'
-       f' "around": [], "around_plans": {{}}}}' for kinds, plans in (('{"a": []}', "{}"), ("{}", '{"p": [[1]]}')))],
+     *(f'{{"schema": "{SCHEMA}", "runs": 1, "cells": {{}}, "kinds": {kinds}, "companies": {{}}, "starts": {{}},'
+       f' "plans": {plans}, "around": [], "around_plans": {{}}}}'
+       for kinds, plans in (('{"a": []}', "{}"), ("{}", '{"p": [[1]]}')))],
 )  # fmt: skip
 def test_a_damaged_file_is_as_none_and_is_replaced(place: Path, text: str) -> None:
     place.parent.mkdir()
@@ -320,7 +331,7 @@ def test_a_plan_takes_what_was_measured() -> None:
     durations.learn_plan(plan_key(3 * keys), 44.0)
     again = plan_costs(plan, cells, packets=False, capture=False, learned=durations)
     assert again.is_measured_plan
-    assert (again.parallel_ns, again.wall_ns) == (44 * 10**9, 44 * 10**9)
+    assert (again.parallel_ns, again.wall_ns) == (44 * 10**9, round((44 + AROUND_S) * 1e9))
 
 
 def test_repetitions_that_had_to_run_alone_are_forecast_to_do_so_again() -> None:
@@ -330,12 +341,13 @@ def test_repetitions_that_had_to_run_alone_are_forecast_to_do_so_again() -> None
     first, second = (cell_time_of(cell.parameters, cell.forecast) for cell in cells)
     computed = plan_costs(plan, cells, packets=False, capture=False)
     assert computed.parallel_ns == pytest.approx(second.predicted_s * 1e9, rel=1e-6)
-    # They disturbed each other, and each was run again alone.
+    # They disturbed each other, and each was run again alone. What another cell takes was learned from the session.
     durations = Durations()
     durations.learn_cells([took(first, first.predicted_s, 1.25 * first.predicted_s, repetitions=3)])
     durations.learn_session("real", 10.0, 10.5)
+    durations.learn_company(company("real", alone=False), 10.0, 4.0)
     learned = plan_costs(plan, cells, packets=False, capture=False, learned=durations)
-    expected_s = 0.5 + 3 * 1.25 * (first.predicted_s + second.predicted_s)
+    expected_s = 0.5 + 3 * 1.25 * first.predicted_s + 2.5 * second.predicted_s
     assert learned.parallel_ns == pytest.approx(expected_s * 1e9, rel=1e-6)
 
 

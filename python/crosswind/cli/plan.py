@@ -32,7 +32,9 @@ from crosswind.study.plan import Plan
 @click.option("--quick", is_flag=True, help="The study's variant for a first look.")
 @click.option("--repetitions", type=click.IntRange(1), help="How often every cell is run.")
 @click.option("--precision", metavar="TARGET", help="Run until intervals are this narrow: 5%, of the mean; or 2ms.")
-@click.option("--repetitions-max", type=click.IntRange(1), help="How often a cell is run at most for its precision.")
+@click.option(
+    "--repetitions-max", type=click.IntRange(1), help="How often a cell is run at most for its precision: 5 or more."
+)
 @click.option(
     "--from",
     "pilot",

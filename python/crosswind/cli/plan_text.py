@@ -10,7 +10,7 @@ from crosswind.cli.plan_precision import precision_facts
 from crosswind.cli.planned import PlannedRuns
 from crosswind.cli.text import levels_text, seconds_text, size_text
 from crosswind.execution.planning import PlanCosts
-from crosswind.forecast.cost import HEAVY, Forecast
+from crosswind.forecast.cost import HEAVY, PROGRAM_NS, Forecast
 from crosswind.report.text.format import count, count_of, quantity
 from crosswind.study.cells import Cell
 
@@ -109,9 +109,8 @@ def _totals(costs: PlanCosts, *, network: bool) -> list[tuple[str, str]]:
     ]
     if costs.unknown_runs:
         unknown = count_of(costs.unknown_runs, "repetition")
-        totals.append(("programs", f"{unknown}, taken as 10 s each; what they send is not counted"))
-    if costs.learned_from:
-        totals.append(("in all", f"about {_time(costs.wall_ns)}, with start and report"))
+        totals.append(("programs", f"{unknown}, taken as {PROGRAM_NS / 1e9:g} s each; what they send is not counted"))
+    totals.append(("in all", f"about {_time(costs.wall_ns)}, with start and report"))
     totals.append(("forecast", _where_from(costs)))
     return totals
 

@@ -42,7 +42,9 @@ it cannot be told whether one is, 130 interrupted (what was finished is kept).
 @click.option("--quick", is_flag=True, help="The study's variant for a first look.")
 @click.option("--repetitions", type=click.IntRange(1), help="How often every cell is run.")
 @click.option("--precision", metavar="TARGET", help="Run until intervals are this narrow: 5%, of the mean; or 2ms.")
-@click.option("--repetitions-max", type=click.IntRange(1), help="How often a cell is run at most for its precision.")
+@click.option(
+    "--repetitions-max", type=click.IntRange(1), help="How often a cell is run at most for its precision: 5 or more."
+)
 @click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where the run is kept.")
 @click.option(

@@ -12,10 +12,10 @@ from typing import Any, Self
 from crosswind.cell.check import CheckedCell, check_study
 from crosswind.errors import StudyError
 from crosswind.execution.admission import CAPACITY
-from crosswind.execution.durations import MAX_AT_A_TIME, cell_time_of, side_by_side_ns, virtual_s
+from crosswind.execution.durations import AT_A_TIME, cell_time_of, side_by_side_ns, virtual_s
 from crosswind.execution.unmeasured import refuse_unmeasured
 from crosswind.forecast.cost import Forecast
-from crosswind.forecast.learned import CellTime, Durations, plan_key
+from crosswind.forecast.learned import CellTime, Durations, company, plan_key
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -117,7 +117,7 @@ def plan_costs(
     learned = learned or Durations()
     processors = len(os.sched_getaffinity(0))
     planned = [item.cell.index for item in runs_of(plan, checked)]
-    by_cell = {index: _LearnedRun.of(checked[index], learned, session=len(planned)) for index in set(planned)}
+    by_cell = {index: _LearnedRun.of(checked[index], learned) for index in set(planned)}
     cells = [checked[index] for index in planned]
     runs = [by_cell[index] for index in planned]
     real = [run.time for run in runs if not run.cell.is_virtual]
@@ -143,7 +143,7 @@ def plan_costs(
         disk_bytes=sum(cell.disk_bytes(packets=packets, capture=capture) for cell in cells),
         processors=processors,
         capacity=CAPACITY * processors,
-        most=MAX_AT_A_TIME,
+        most=AT_A_TIME * processors,
         learned_from=learned.runs,
         measured_runs=sum(run.time.is_measured for run in runs),
         runs=len(runs),
@@ -161,10 +161,10 @@ class _LearnedTime:
     is_measured: bool
 
     @classmethod
-    def of(cls, cell: CheckedCell, time: CellTime, learned: Durations, *, session: int) -> Self:
+    def of(cls, cell: CheckedCell, time: CellTime, learned: Durations) -> Self:
         seconds, is_measured = learned.cell_s(time)
         forecast = replace(cell.forecast, duration_ns=round(seconds * 1e9))
-        return cls(forecast, learned.share_s(time, session), is_measured)
+        return cls(forecast, learned.share_s(time), is_measured)
 
 
 @dataclass(frozen=True)
@@ -177,22 +177,26 @@ class _LearnedRun:
     if_virtual: _LearnedTime
 
     @classmethod
-    def of(cls, cell: CheckedCell, learned: Durations, *, session: int) -> Self:
+    def of(cls, cell: CheckedCell, learned: Durations) -> Self:
         own = cell_time_of(cell.parameters, cell.forecast)
-        time = _LearnedTime.of(cell, own, learned, session=session)
+        time = _LearnedTime.of(cell, own, learned)
         if cell.is_virtual:
             return cls(cell, own.key, time, time)
         kind = own.kind.replace("real", "virtual", 1)
         virtual = CellTime("", kind, virtual_s(cell.parameters, cell.forecast))
-        return cls(cell, own.key, time, _LearnedTime.of(cell, virtual, learned, session=session))
+        return cls(cell, own.key, time, _LearnedTime.of(cell, virtual, learned))
 
 
 def _session_s(learned: Durations, times: Sequence[_LearnedTime], *, virtual: bool) -> float:
     """What a session with such runs will take in seconds: the sum of their shares, which are computed where unknown."""
-    known = [time.share_s for time in times if time.share_s is not None]
+    clock = "virtual" if virtual else "real"
+    shares_s = sum(time.share_s for time in times if time.share_s is not None)
     unknown = [time.forecast for time in times if time.share_s is None]
-    shares_s = sum(known) + side_by_side_ns(unknown, virtual=virtual) / 1e9
-    return learned.session_s("virtual" if virtual else "real", shares_s)
+    for alone in (False, True):
+        own = [run for run in unknown if (run.runs_alone and not virtual) == alone]
+        computed_s = side_by_side_ns(own, virtual=virtual) / 1e9
+        shares_s += learned.company_factor(company(clock, alone=alone)) * computed_s
+    return learned.session_s(clock, shares_s)
 
 
 def precision(study: Study) -> dict[str, Any] | None:

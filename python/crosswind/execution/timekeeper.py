@@ -3,12 +3,14 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from crosswind.cell.process import CellEnd
-from crosswind.execution.durations import cell_time, key_of_plan, learn, one_of_each
+from crosswind.execution.durations import cell_time, forecast_of, key_of_plan, learn, one_of_each, side_by_side_ns
 from crosswind.execution.observer import Forwarding, Observer
-from crosswind.forecast.learned import CellTime, Durations, Taken
+from crosswind.forecast.cost import Forecast
+from crosswind.forecast.learned import CellTime, Durations, Taken, company
 from crosswind.store.plan import PlannedCell
 
 
@@ -99,10 +101,23 @@ class Timekeeper(Forwarding):
                 durations.learn_plan(self._plan, wall_s)
             clocks = {one.cell.clock for one in taken}
             if len(clocks) == 1:
-                shares_s = sum(self._shares.of(key) for key in self._taken)
-                durations.learn_session(clocks.pop(), shares_s, wall_s)
+                clock = clocks.pop()
+                durations.learn_session(clock, sum(self._shares.of(key) for key in self._taken), wall_s)
+                self._learn_companies(durations, clock)
 
         learn(change)
+
+    def _learn_companies(self, durations: Durations, clock: str) -> None:
+        shares_s: defaultdict[bool, float] = defaultdict(float)
+        runs: defaultdict[bool, list[Forecast]] = defaultdict(list)
+        for key, (planned, seconds) in self._taken.items():
+            run = replace(forecast_of(planned), duration_ns=round(1e9 * seconds))
+            alone = run.runs_alone and not planned.is_virtual
+            shares_s[alone] += self._shares.of(key)
+            runs[alone].append(run)
+        for alone, own in runs.items():
+            computed_s = side_by_side_ns(own, virtual=clock == "virtual") / 1e9
+            durations.learn_company(company(clock, alone=alone), shares_s[alone], computed_s)
 
     def _means(self) -> list[Taken]:
         """What the repetitions of each cell took. Cells of a study may be the same."""

@@ -4,11 +4,14 @@ Learned from every session is how long it took, which is what the same plan will
 for cells that were never run here, by which factor cells of their kind took longer than their parameters say. Of the
 session's time each repetition has a share: while several run side by side, each has its part of that time, and attempts
 that did not count are part of it. What a plan takes is the sum of these shares and what a session takes to start, and
-what a command takes around it, with the report.
+what a command takes around it, with the report. The shares of cells that were never run are computed, and corrected by
+how much longer or shorter sessions took than so computed: by how many cells this machine runs at a time, and how many
+attempts they need.
 
 Other work on the machine makes everything longer and nothing shorter, and how much longer cannot be told from how busy
 the machine was. So of the last sessions with the same cell or plan not the mean counts but one of the shortest. Of a
-kind, whose cells differ from session to session, the median counts, each session by how many repetitions it had.
+kind, whose cells differ from session to session, the median counts, each session by how many repetitions it had; of how
+long cells are under way together that of all sessions.
 
 Without anything learned every forecast stays as it was computed.
 """
@@ -19,17 +22,20 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import accumulate
+from statistics import median
 from typing import Any, Self, TypeVar
 
 from crosswind.ends import NETWORK, peers_of
 
-SCHEMA = "crosswind.durations/3"
+SCHEMA = "crosswind.durations/4"
 
 MOST_CELLS = 10_000
 MOST_STARTS = 30
 MOST_PLANS = 500
-REMEMBERED, REMEMBERED_OF_KINDS = 5, 20
-"""Of a cell and a plan, and of a kind of cells, the figures of so many sessions are kept, the latest ones."""
+REMEMBERED, REMEMBERED_FACTORS = 5, 20
+"""Of a cell and a plan, and of each factor, the figures of so many sessions are kept, the latest ones."""
+AROUND_S = 3.0
+"""What a command takes around its session where nothing was learned: 2.5 to 4.5 s on a virtual machine."""
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.05, 50.0
 T = TypeVar("T")
 _OF_ONE_RUN = ("schema", "id", "seed", "output", "deadline_ns")
@@ -64,7 +70,7 @@ class CellTime:
         A browser's start takes many times what a cell of Crosswind's own ends does.
         """
         peers = self.kind.split(" ")[_WORDS_BEFORE_PEERS:]
-        return " ".join([f"{self.clock}, {'alone' if self.alone else 'beside others'}", *peers])
+        return " ".join([company(self.clock, alone=self.alone), *peers])
 
 
 @dataclass(frozen=True)
@@ -102,23 +108,22 @@ def kind_of(parameters: Mapping[str, Any]) -> str:
     return f"{clock} {workload.get('kind')} {workload.get('transport') or '-'} {between}{peers}"
 
 
+def company(clock: str, *, alone: bool) -> str:
+    """The repetitions of a session on a clock that run side by side, or one by one. Args: clock: `real`, `virtual`."""
+    return f"{clock}, {'alone' if alone else 'beside others'}"
+
+
 def plan_key(cells: Iterable[str]) -> str:
     """What tells a plan from others: which cells it runs and how often. Args: cells: the key of each of its runs."""
     return hashlib.sha256(" ".join(sorted(cells)).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
-class OfKind:
-    """What a session's cells of one kind took.
-
-    Attributes: factor: by which they took longer than predicted. share: which part of that was their share of the
-        session's time. repetitions: of this kind. session: repetitions of all kinds.
-    """
+class Factor:
+    """By which factor the cells of a kind took longer in a session than predicted. repetitions: how many."""
 
     factor: float
-    share: float
     repetitions: float
-    session: float
 
     @property
     def weight(self) -> float:
@@ -133,46 +138,44 @@ class Durations:
     Attributes:
         runs: sessions in all. cells: of each cell's key and the last sessions with it, a repetition's seconds and its
             share of the session's. kinds: of each kind of cell, and of all with the same peers that may have others
-            beside them or none, what they took in the last sessions. starts: by clock, what the latest sessions took
-            beside their repetitions' shares, in seconds. around: of the latest commands, the seconds before and after
-            their sessions. plans: of each plan's key, the seconds of the last sessions that ran all of it.
-            around_plans: the same of what their commands took around the sessions.
+            beside them or none, what they took in the last sessions. companies: by how many times longer repetitions
+            were under way together in the last sessions than computed, as `company` names them. starts: by clock, what
+            the latest sessions took beside their repetitions' shares, in seconds. around: of the latest commands, the
+            seconds before and after their sessions. plans: of each plan's key, the seconds of the last sessions that
+            ran all of it. around_plans: the same of what their commands took around the sessions.
     """
 
     runs: int = 0
     cells: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    kinds: dict[str, list[OfKind]] = field(default_factory=dict)
+    kinds: dict[str, list[Factor]] = field(default_factory=dict)
+    companies: dict[str, list[float]] = field(default_factory=dict)
     starts: dict[str, list[float]] = field(default_factory=dict)
     around: list[float] = field(default_factory=list)
     plans: dict[str, list[float]] = field(default_factory=dict)
     around_plans: dict[str, list[float]] = field(default_factory=dict)
 
     def around_s(self, key: str) -> float:
-        """What a command takes around its session, with the report, in seconds; 0 where nothing was learned.
+        """What a command takes around its session, with the report, in seconds.
 
         Args: key: of its plan.
         """
-        return undisturbed(self.around_plans.get(key) or self.around or [0.0])
+        return undisturbed(self.around_plans.get(key) or self.around or [AROUND_S])
 
     def cell_s(self, cell: CellTime) -> tuple[float, bool]:
         """What a run of a cell will take in seconds, and whether this very cell was measured."""
         if cell.key in self.cells:
             return undisturbed([seconds for seconds, _ in self.cells[cell.key]]), True
-        factors = [(one.factor, one.weight) for one in self._of_kind(cell)]
-        return cell.predicted_s * (_weighted_median(factors) if factors else 1.0), False
+        return cell.predicted_s * _typical(self.kinds.get(cell.kind) or self.kinds.get(cell.sort) or []), False
 
-    def share_s(self, cell: CellTime, session: int) -> float | None:
-        """How many seconds of a session a run of a cell will take for itself; None where nothing was learned.
+    def share_s(self, cell: CellTime) -> float | None:
+        """How many seconds of a session a run of a cell will take for itself; None for a cell that was never run."""
+        if cell.key not in self.cells:
+            return None
+        return undisturbed([share_s for _, share_s in self.cells[cell.key]])
 
-        Args: session: repetitions in it. The first ones find out how many may run at a time, so that those of short
-            sessions have larger shares: the sessions that were about as long count most.
-        """
-        if cell.key in self.cells:
-            return undisturbed([share_s for _, share_s in self.cells[cell.key]])
-        shares = [
-            (one.share, one.weight * min(session / one.session, one.session / session)) for one in self._of_kind(cell)
-        ]
-        return _weighted_median(shares) * self.cell_s(cell)[0] if shares else None
+    def company_factor(self, name: str) -> float:
+        """By which factor repetitions that were never run will be longer under way together than computed."""
+        return median(self.companies.get(name, [1.0]))
 
     def plan_s(self, key: str) -> float | None:
         """What a plan will take in seconds that was run here before; None for another one."""
@@ -189,21 +192,26 @@ class Durations:
         self.runs += 1
         for one in taken:
             _add(self.cells, one.cell.key, (one.seconds, one.share_s))
-        session = sum(one.repetitions for one in taken)
         for name in {name for one in taken for name in (one.cell.kind, one.cell.sort)}:
             own = [one for one in taken if name in (one.cell.kind, one.cell.sort)]
             predicted_s = sum(one.repetitions * one.cell.predicted_s for one in own)
             seconds = sum(one.repetitions * one.seconds for one in own)
-            shares_s = sum(one.repetitions * one.share_s for one in own)
             if predicted_s > 0 and seconds > 0:
-                factor = min(LARGEST_FACTOR, max(SMALLEST_FACTOR, seconds / predicted_s))
-                of_kind = OfKind(factor, shares_s / seconds, sum(one.repetitions for one in own), session)
-                _add(self.kinds, name, of_kind, most=REMEMBERED_OF_KINDS)
+                factor = Factor(_factor(seconds, predicted_s), sum(one.repetitions for one in own))
+                _add(self.kinds, name, factor, most=REMEMBERED_FACTORS)
         _forget_oldest(self.cells, MOST_CELLS)
 
     def learn_session(self, clock: str, shares_s: float, wall_s: float) -> None:
         """Learns how long a session took whose repetitions' shares add up to so much."""
         self.starts[clock] = [*self.starts.get(clock, []), max(0.0, wall_s - shares_s)][-MOST_STARTS:]
+
+    def learn_company(self, name: str, shares_s: float, computed_s: float) -> None:
+        """Learns how long repetitions of a session were under way together: the sum of their shares of its time.
+
+        Args: name: as `company` gives it. computed_s: what they take side by side as computed.
+        """
+        if shares_s > 0 and computed_s > 0:
+            _add(self.companies, name, _factor(shares_s, computed_s), most=REMEMBERED_FACTORS)
 
     def learn_plan(self, key: str, seconds: float) -> None:
         """Learns what a session took that ran a whole plan. Args: key: as `plan_key` gives it."""
@@ -216,9 +224,6 @@ class Durations:
         _add(self.around_plans, key, seconds)
         _forget_oldest(self.around_plans, MOST_PLANS)
 
-    def _of_kind(self, cell: CellTime) -> list[OfKind]:
-        return self.kinds.get(cell.kind) or self.kinds.get(cell.sort) or []
-
     def as_json(self) -> dict[str, Any]:
         """The object as it is stored."""
         return {
@@ -226,7 +231,8 @@ class Durations:
             "runs": self.runs,
             "around": _rounded(self.around),
             "starts": {clock: _rounded(starts) for clock, starts in self.starts.items()},
-            "kinds": {kind: [_rounded(astuple(one)) for one in sessions] for kind, sessions in self.kinds.items()},
+            "kinds": {kind: [_rounded(astuple(one)) for one in factors] for kind, factors in self.kinds.items()},
+            "companies": {name: _rounded(factors) for name, factors in self.companies.items()},
             "plans": {key: _rounded(plan) for key, plan in self.plans.items()},
             "around_plans": {key: _rounded(plan) for key, plan in self.around_plans.items()},
             "cells": {key: [_rounded(pair) for pair in pairs] for key, pairs in self.cells.items()},
@@ -242,7 +248,8 @@ class Durations:
             plans=_read(data["plans"], float),
             around_plans=_read(data["around_plans"], float),
             cells=_read(data["cells"], _pair),
-            kinds=_read(data["kinds"], lambda one: OfKind(*map(float, one))),
+            kinds=_read(data["kinds"], lambda one: Factor(*map(float, one))),
+            companies=_read(data["companies"], float),
             around=[float(seconds) for seconds in data["around"]],
             starts=_read(data["starts"], float),
         )
@@ -254,6 +261,10 @@ def undisturbed(seconds: Sequence[float]) -> float:
     Other work on the machine only makes it longer.
     """
     return sorted(seconds)[(len(seconds) - 1) // 4]
+
+
+def _typical(factors: Sequence[Factor]) -> float:
+    return _weighted_median((one.factor, one.weight) for one in factors) if factors else 1.0
 
 
 def _weighted_median(values: Iterable[tuple[float, float]]) -> float:
@@ -283,6 +294,10 @@ def _rounded(values: Iterable[float]) -> list[float]:
 def _add(known: dict[str, list[T]], key: str, value: T, *, most: int = REMEMBERED) -> None:
     """Adds to what is remembered of the last sessions, and puts it last."""
     known[key] = [*known.pop(key, []), value][-most:]
+
+
+def _factor(seconds: float, computed_s: float) -> float:
+    return min(LARGEST_FACTOR, max(SMALLEST_FACTOR, seconds / computed_s))
 
 
 def _forget_oldest(known: dict[str, Any], most: int) -> None:
