@@ -184,6 +184,9 @@ def test_the_page_says_once_that_a_run_is_incomplete() -> None:
 def test_the_unit_of_an_exact_number_stands_before_the_word() -> None:
     assert with_unit("20 exact", "ms") == "20 ms exact"
     assert with_unit("20.1 [20.0, 20.2]", "ms") == "20.1 [20.0, 20.2] ms"
+    assert with_unit("20.1 (no interval)", "ms") == "20.1 ms (no interval)"
+    assert with_unit("20.1 (in all 2 repetitions)", "ms") == "20.1 ms (in all 2 repetitions)"
+    assert with_unit("20.1 (19.9 to 20.3)", "ms") == "20.1 (19.9 to 20.3) ms"
 
 
 def test_limits_of_numbers_are_soft_and_words_in_parentheses_are_not() -> None:

@@ -52,6 +52,7 @@ function config(spec, width, colour = pageColours) {
   const aligned = narrow && beside(spec) > 100 ? { titleAnchor: "end", titleAlign: "right" } : {};
   return {
     background: "transparent", font: getComputedStyle(document.body).fontFamily,
+    padding: { left: 5, top: 5, right: 10, bottom: 5 }, // The last label of an axis may end 10 px beyond it (labelBound).
     view: { stroke: null }, mark: { color: colour("--accent") },
     axisX: aligned,
     axis: { ...words, gridColor: colour("--line"), domainColor: colour("--line"), tickColor: colour("--line") },
@@ -75,9 +76,9 @@ async function asView(spec) {
   const options = { config: config(spec, FILE_WIDTH, (name) => FILE_COLOURS[name]), actions: false, renderer: "svg", ast: false, formatLocale: LOCALE };
   return (await vegaEmbed(place, { ...own, autosize: { type: "fit", contains: "padding" } }, options)).view;
 }
-// What each column of a chart's rows is, with its unit, where an axis says so.
+// What each column of a chart's rows is, with its unit, where an axis says so. Limits keep their names: low, high.
 function titles(spec) {
-  const channels = [spec, ...(spec.layer ?? [])].flatMap((view) => Object.values(view.encoding ?? {}));
+  const channels = [spec, ...(spec.layer ?? [])].flatMap((view) => Object.values(view.encoding ?? {})).filter(({ field }) => !["low", "high"].includes(field));
   return Object.fromEntries(channels.filter(({ field, title }) => field && title).map(({ field, title }) => [field, title.replace(/, log scale$/, "")]));
 }
 // The rows that a chart draws. Those without any name only draw lines and margins.
@@ -96,8 +97,8 @@ const FORMATS = {
   CSV: async (spec) => new Blob([asTable(spec)], { type: "text/csv" }),
 };
 function fileName(figure, format) {
-  const words = [document.querySelector("h1").textContent, figure.closest("section")?.querySelector("h2")?.textContent, figure.querySelector("figcaption")?.textContent];
-  const text = words.filter(Boolean).join(" ").replace(/[^\p{L}\p{N}.%]+/gu, "-").slice(0, 120).replace(/^-+|-+$/g, "");
+  const words = [document.querySelector("h1").textContent.split(":")[0], figure.closest("section")?.querySelector("h2")?.textContent, figure.querySelector("figcaption")?.textContent];
+  const text = words.filter(Boolean).join(" ").replace(/[^\p{L}\p{N}.%]+/gu, "-").slice(0, 160).replace(/^-+|-+$/g, "");
   return `${text || "chart"}.${format.toLowerCase()}`;
 }
 async function save(figure, spec, format) {

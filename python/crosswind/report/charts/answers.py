@@ -13,7 +13,7 @@ from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import axis, inline, is_log, scale_type, specification
 from crosswind.report.text.answers import place_name
 from crosswind.report.text.effects import metric_of_answer, value_text, what_of
-from crosswind.report.text.format import interval
+from crosswind.report.text.format import interval, with_unit
 
 MAX_CASES = 12
 """Cases that are drawn; the table has all."""
@@ -82,7 +82,7 @@ def _marks(answer: Answer, sides: Sequence[tuple[AnswerCase, AnswerSide]], divis
         if side.value.spread is not None and not side.value.is_whole:
             low, high = side.value.spread
         value, least, most = (float(f"{(end or 0.0) / divisor:.6g}") for end in (side.value.value, low, high))
-        text = f"{interval(side.value, divisor)} {unit}" if side.value.is_whole else value_text(answer, side)
+        text = with_unit(interval(side.value, divisor), unit) if side.value.is_whole else value_text(answer, side)
         row = " · ".join(filter(None, (side.level, place_name(answer, case))))
         marks.append(_Mark(row, side.level, value, least, most, text, side.value.units))
     labels = row_labels(mark.row for mark in marks)

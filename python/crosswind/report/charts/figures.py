@@ -11,7 +11,7 @@ from crosswind.metrics import METRICS
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import Chart
 from crosswind.report.charts.style import GREY, axis, dash_by_model, inline, scale_type, specification
-from crosswind.report.text.format import count_of, interval, observed, quantity, scale_of
+from crosswind.report.text.format import count_of, interval, observed, quantity, scale_of, with_unit
 from crosswind.report.text.sentences import sentence
 
 _MAX_TICKS = 9  # up to so many places along the axis each has its tick
@@ -134,11 +134,11 @@ def _marks(figure: Figure, point: FigurePoint, divisor: float, unit: str, invali
     marks = []
     limits = estimate.limits
     if estimate.value is not None and limits is not None:
-        bare = mark("estimate", estimate.value, f"{point.statistic} {interval(estimate, divisor)} {unit}")
+        bare = mark("estimate", estimate.value, f"{point.statistic} {with_unit(interval(estimate, divisor), unit)}")
         limited = replace(bare, low=limits[0] / divisor, high=limits[1] / divisor)
         marks.append(replace(limited, n=estimate.n, method=estimate.method, doubtful=point.cell in invalid))
     else:
-        text = f"{observed(point.observed, divisor)} {unit}"
+        text = with_unit(observed(point.observed, divisor), unit)
         marks += [
             replace(mark("sample", end, text), n=estimate.n, method=estimate.reason or "")
             for end in dict.fromkeys(point.observed)

@@ -16,7 +16,7 @@ from crosswind.metrics import METRICS
 from crosswind.report.charts.panels import MAX_PANELS, Chart, Panels
 from crosswind.report.charts.style import GREY, PALETTE, Specification, inline, specification
 from crosswind.report.tables.comparisons import largest
-from crosswind.report.text.format import factor_and_level, interval, level_text, levels, scale_of
+from crosswind.report.text.format import factor_and_level, interval, level_text, levels, scale_of, with_unit
 from crosswind.stats import TooFewSamples, difference, estimate_of
 
 QUANTILES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -112,7 +112,7 @@ def _within(mark: _Shift, floor: float, ceiling: float) -> _Shift:
 
 def _mark(quantile: float, made: Interval, divisor: float, unit: str) -> _Shift:
     low, high = (None if end is None else end / divisor for end in (made.low, made.high))
-    return _Shift(100 * quantile, (made.value or 0.0) / divisor, low, high, f"{interval(made, divisor)} {unit}")
+    return _Shift(100 * quantile, (made.value or 0.0) / divisor, low, high, with_unit(interval(made, divisor), unit))
 
 
 def _drawing(marks: Sequence[_Shift], unit: str) -> Specification:

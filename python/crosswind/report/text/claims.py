@@ -18,6 +18,7 @@ from crosswind.report.text.format import (
     scale_of,
     three_digits,
     times,
+    with_unit,
 )
 
 VERDICTS = {"holds": "Holds", "does not hold": "Does not hold", "cannot tell": "Cannot tell"}
@@ -61,7 +62,7 @@ def effect_text(claim: ClaimResult, part: ClaimPart) -> str:
     if part.effect.value is None and part.effect.low is None:
         return NOTHING
     divisor, unit = _scale(claim, part)
-    return f"{interval(part.effect, divisor)} {unit}".rstrip()
+    return with_unit(interval(part.effect, divisor), unit)
 
 
 def needed(claim: ClaimResult) -> str:

@@ -18,6 +18,7 @@ from crosswind.report.text.format import (
     quantity,
     scale_of,
     three_digits,
+    with_unit,
 )
 
 FEW = 3
@@ -71,7 +72,7 @@ def effect_text(answer: Answer, effect: Interval) -> str:
     if answer.scale == "ratio":
         return interval(effect)
     divisor, unit = effect_scale(answer, effect)
-    return f"{interval(effect, divisor)} {unit}".rstrip()
+    return with_unit(interval(effect, divisor), unit)
 
 
 def value_text(answer: Answer, side: AnswerSide, beside: AnswerSide | None = None) -> str:

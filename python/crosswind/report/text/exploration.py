@@ -20,6 +20,7 @@ from crosswind.report.text.format import (
     number,
     scale_of,
     times,
+    with_unit,
 )
 
 MOST_COMPARED = 4
@@ -80,7 +81,7 @@ def _only(made: Interval, divisor: float, unit: str) -> str:
         return f"{number(made.value, divisor)} {unit} in {count_of(made.units, 'repetition')}"
     if made.is_exact:
         return f"exactly {exact_number(made.value or 0.0, divisor)} {unit}".rstrip()
-    return f"{interval(made, divisor)} {unit}".rstrip()
+    return with_unit(interval(made, divisor), unit)
 
 
 def _named(of_cell: Mapping[str, str], keys: Iterable[str]) -> str:

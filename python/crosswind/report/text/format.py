@@ -1,6 +1,7 @@
 """Numbers, levels and cells as people read them: one unit for a row, as many digits as the interval supports."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ MINUS = "−"
 NOTHING = "–"
 EXACT = "exact"
 """What stands in the place of an interval where nothing is left to chance."""
+_WORDS_AFTER_NUMBER = re.compile(rf" ({EXACT}|\(no interval\)|\(in all \d+ repetitions\))$")
 NOT_MEASURED = "not measured"
 """What stands in the place of a number that has no meaning in virtual time."""
 _OUTCOMES = {
@@ -123,10 +125,13 @@ def bound(estimate: "Interval", divisor: float = 1.0, *, finest: int = MOST_DECI
 
 
 def with_unit(text: str, unit: str) -> str:
-    """A number and its unit, which stands before the word for an exact one; where there is no number a dash alone."""
+    """A number and its unit: "20.1 ms exact", "20.1 ms (no interval)", "20.1 [19.9, 20.3] ms".
+
+    It stands after limits, which it belongs to as well, but before words. Where there is no number a dash alone.
+    """
     if text == NOTHING:
         return text
-    bare = text.removesuffix(f" {EXACT}")
+    bare = _WORDS_AFTER_NUMBER.sub("", text)
     return f"{bare} {unit}".rstrip() + text[len(bare) :]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from crosswind.analysis.result import Interval, ThresholdCell, ThresholdResult, ThresholdVerdict
 from crosswind.metrics import STATISTICS, metric_named
-from crosswind.report.text.format import EXACT, NOTHING, count, count_of, interval, named_levels, scale_of
+from crosswind.report.text.format import EXACT, NOTHING, count, count_of, interval, named_levels, scale_of, with_unit
 
 _MOST_SENTENCES = 5
 VERDICTS = {"pass": "Pass", "fail": "Fail", "cannot tell": "Cannot tell"}
@@ -62,7 +62,7 @@ def value_text(value: Interval, unit: str) -> str:
     if middle is None:
         return NOTHING
     divisor, shown = scale_of([middle], unit)
-    return f"{interval(value, divisor)} {shown}"
+    return with_unit(interval(value, divisor), shown)
 
 
 def _size(cell: ThresholdCell) -> str:
