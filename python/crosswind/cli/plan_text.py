@@ -22,8 +22,8 @@ _COMPUTED = (
     "the cells alone: from round trips, the rate of the link, TCP's slow start, what loss costs TCP, and 0.06 s of "
     "set-up for each repetition; one in virtual time takes 0.1 s and 0.11 ms for each packet, 13 s more for a "
     "browser and 3 s for another peer, whatever it waits for. Not counted is what is run again: where processors are "
-    "few, repetitions side by side miss their fidelity budget, and a run can take several times as long. The first runs on "
-    "a machine teach that."
+    "few, repetitions side by side miss their fidelity budget, and a run can take several times as long. The first "
+    "runs on a machine teach that."
 )
 _LEARNED = (
     "The totals are learned from what runs took on this machine: what was run before takes as long again as it did "
