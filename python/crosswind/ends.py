@@ -1,4 +1,4 @@
-"""Which programs are the client and the server of a cell, read from its JSON (docs/cell-protocol.md)."""
+"""Which programs are the client and the server of a cell, and on which clock, by its JSON (docs/cell-protocol.md)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +12,11 @@ _ENDS = ("client", "server")
 def runs_programs(cell: Mapping[str, Any]) -> bool:
     """Whether a cell has the workload `program`, whose client and server do not follow the peer protocol."""
     return bool(_workload(cell).get("kind") == "program")
+
+
+def is_virtual(cell: Mapping[str, Any]) -> bool:
+    """Whether a cell runs in virtual time."""
+    return bool(cell.get("host", {}).get("clock") == "virtual")
 
 
 def peers_of(cell: Mapping[str, Any]) -> dict[str, str]:

@@ -13,6 +13,7 @@ import polars as pl
 
 from crosswind.cell.failure import Failure
 from crosswind.cell.result import Finished
+from crosswind.ends import is_virtual
 
 SAMPLE_SCHEMA: dict[str, type[pl.DataType]] = {
     "exchange": pl.UInt64,
@@ -111,8 +112,8 @@ class CellRun:
     @property
     def clock(self) -> Literal["real", "virtual"]:
         """The clock that it ran on; of a repetition without a result, the one that it was to run on."""
-        asked = self.parameters.get("host", {}).get("clock") == "virtual"
-        return "virtual" if (asked if self.finished is None else self.finished.virtual_time) else "real"
+        virtual = is_virtual(self.parameters) if self.finished is None else self.finished.virtual_time
+        return "virtual" if virtual else "real"
 
 
 @dataclass(frozen=True)

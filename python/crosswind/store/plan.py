@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from crosswind.ends import NETWORK, peers_of, runs_programs
+from crosswind.ends import NETWORK, is_virtual, peers_of, runs_programs
 from crosswind.errors import StoreError
 from crosswind.store.files import write_json_lines
 
@@ -72,7 +72,7 @@ class PlannedCell:
     @property
     def is_virtual(self) -> bool:
         """Whether it runs in virtual time."""
-        return bool(self.parameters.get("host", {}).get("clock") == "virtual")
+        return is_virtual(self.parameters)
 
     @property
     def kernel(self) -> str | None:
