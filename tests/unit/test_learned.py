@@ -26,27 +26,18 @@ from crosswind.execution.durations import (
 from crosswind.execution.observer import Observer
 from crosswind.execution.planning import plan_costs
 from crosswind.execution.timekeeper import Shares, Timekeeper
-from crosswind.forecast.learned import (
-    AROUND_S,
-    SCHEMA,
-    CellTime,
-    Durations,
-    Taken,
-    company,
-    key_of,
-    kind_of,
-    plan_key,
-)
+from crosswind.forecast.kinds import CellTime, Kind, company, key_of, plan_key
+from crosswind.forecast.learned import AROUND_S, SCHEMA, Durations, Taken
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
 from runs import planned_cell
 from study_texts import ECHO, study
 
-A = CellTime("a", "virtual echo tcp clean", 1.0)
-B = CellTime("b", "virtual echo tcp clean", 2.0)
-LOSSY = CellTime("c", "virtual echo tcp loss", 1.0)
-REAL = CellTime("d", "real echo tcp clean", 1.0)
-ALONE = CellTime("e", "real echo udp clean", 1.0, alone=True)
+A = CellTime("a", Kind("virtual", "echo", "tcp", "clean"), 1.0)
+B = CellTime("b", Kind("virtual", "echo", "tcp", "clean"), 2.0)
+LOSSY = CellTime("c", Kind("virtual", "echo", "tcp", "loss"), 1.0)
+REAL = CellTime("d", Kind("real", "echo", "tcp", "clean"), 1.0)
+ALONE = CellTime("e", Kind("real", "echo", "udp", "clean"), 1.0, alone=True)
 
 
 def took(cell: CellTime, seconds: float, share_s: float | None = None, repetitions: int = 1) -> Taken:
@@ -66,12 +57,12 @@ def test_another_cell_is_corrected_by_its_kind_and_else_by_its_sort() -> None:
     assert durations.cell_s(B) == (6.0, False)
     assert durations.cell_s(CellTime("x", LOSSY.kind, 2.0)) == (18.0, False)
     # Both kinds together: 12 s of 2 s.
-    assert durations.cell_s(CellTime("x", "virtual page http2 clean", 1.0)) == (6.0, False)
+    assert durations.cell_s(CellTime("x", Kind("virtual", "page", "http2", "clean"), 1.0)) == (6.0, False)
     for unknown in (REAL, ALONE):
         assert durations.cell_s(unknown) == (1.0, False)
     durations.learn_cells([took(REAL, 2.0, 0.5), took(ALONE, 4.0, 5.0)])
-    alone = CellTime("x", "real connect tcp clean", 1.0, alone=True)
-    beside = CellTime("x", "real connect tcp clean", 1.0)
+    alone = CellTime("x", Kind("real", "connect", "tcp", "clean"), 1.0, alone=True)
+    beside = CellTime("x", Kind("real", "connect", "tcp", "clean"), 1.0)
     assert [durations.cell_s(one)[0] for one in (alone, beside)] == [4.0, 2.0]
     # How much of a session it takes depends on what runs beside it: nobody knows before it was run.
     assert durations.share_s(B) is None
@@ -80,9 +71,11 @@ def test_another_cell_is_corrected_by_its_kind_and_else_by_its_sort() -> None:
 def test_cells_without_a_browser_say_nothing_of_one_with_a_browser() -> None:
     durations = Durations()
     durations.learn_cells([took(A, 3.0), took(LOSSY, 9.0)])
-    browser = CellTime("x", "virtual echo wss clean chromium deno", 10.0)
+    browser = CellTime("x", Kind("virtual", "echo", "wss", "clean", ("chromium", "deno")), 10.0)
     assert durations.cell_s(browser) == (10.0, False)
-    durations.learn_cells([took(CellTime("y", "virtual page http2 loss chromium deno", 10.0), 15.0)])
+    durations.learn_cells(
+        [took(CellTime("y", Kind("virtual", "page", "http2", "loss", ("chromium", "deno")), 10.0), 15.0)]
+    )
     assert durations.cell_s(browser) == (15.0, False)
 
 
@@ -256,12 +249,12 @@ def test_a_cell_is_known_again_whatever_its_run(tmp_path: Path) -> None:
     run = {"id": "c000-r01", "seed": 7, "output": {"directory": str(tmp_path)}, "deadline_ns": 5, "schema": "x"}
     assert key_of(parameters) == key_of({**parameters, **run})
     assert key_of(parameters) != key_of({**parameters, "path": {"mtu_bytes": 1400}})
-    assert kind_of(parameters) == "real echo - clean"
+    assert Kind.of(parameters).name == "real echo - clean"
     virtual = {**parameters, "host": {"clock": "virtual"}, "path": {"reverse": {"loss": 0.1}}}
-    assert kind_of(virtual) == "virtual echo - loss"
+    assert Kind.of(virtual).name == "virtual echo - loss"
     # What a network that is really there takes says nothing of emulated paths.
     network = {**parameters, "path": {"backend": "network", "server": "192.0.2.7:9470"}}
-    assert kind_of(network) == "real echo - network"
+    assert Kind.of(network).name == "real echo - network"
 
 
 @pytest.fixture

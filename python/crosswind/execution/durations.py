@@ -20,7 +20,8 @@ from crosswind.cache import cache_directory
 from crosswind.ends import peers_of
 from crosswind.execution.admission import CAPACITY
 from crosswind.forecast.cost import Forecast, makespan_ns, virtual_wall_ns
-from crosswind.forecast.learned import CellTime, Durations, key_of, kind_of, plan_key
+from crosswind.forecast.kinds import CellTime, Kind, key_of, plan_key
+from crosswind.forecast.learned import Durations
 from crosswind.store.manifest import Session
 from crosswind.store.plan import PlannedCell
 
@@ -92,8 +93,8 @@ def forecast_of(planned: PlannedCell) -> Forecast:
 
 def cell_time_of(parameters: Mapping[str, Any], forecast: Forecast) -> CellTime:
     """The same of a cell as crosswind-cell takes it."""
-    kind = kind_of(parameters)
-    is_virtual = kind.startswith("virtual ")
+    kind = Kind.of(parameters)
+    is_virtual = kind.clock == "virtual"
     predicted_s = virtual_s(parameters, forecast) if is_virtual else forecast.duration_ns / 1e9
     return CellTime(key_of(parameters), kind, predicted_s, alone=forecast.runs_alone and not is_virtual)
 

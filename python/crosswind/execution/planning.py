@@ -15,7 +15,8 @@ from crosswind.execution.admission import CAPACITY
 from crosswind.execution.durations import AT_A_TIME, cell_time_of, side_by_side_ns, virtual_s
 from crosswind.execution.unmeasured import refuse_unmeasured
 from crosswind.forecast.cost import Forecast
-from crosswind.forecast.learned import CellTime, Durations, company, plan_key
+from crosswind.forecast.kinds import CellTime, company, plan_key
+from crosswind.forecast.learned import Durations
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -182,7 +183,7 @@ class _LearnedRun:
         time = _LearnedTime.of(cell, own, learned)
         if cell.is_virtual:
             return cls(cell, own.key, time, time)
-        kind = own.kind.replace("real", "virtual", 1)
+        kind = replace(own.kind, clock="virtual")
         virtual = CellTime("", kind, virtual_s(cell.parameters, cell.forecast))
         return cls(cell, own.key, time, _LearnedTime.of(cell, virtual, learned))
 

@@ -10,7 +10,8 @@ from crosswind.cell.process import CellEnd
 from crosswind.execution.durations import cell_time, forecast_of, key_of_plan, learn, one_of_each, side_by_side_ns
 from crosswind.execution.observer import Forwarding, Observer
 from crosswind.forecast.cost import Forecast
-from crosswind.forecast.learned import CellTime, Durations, Taken, company
+from crosswind.forecast.kinds import CellTime, company
+from crosswind.forecast.learned import Durations, Taken
 from crosswind.store.plan import PlannedCell
 
 

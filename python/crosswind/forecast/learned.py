@@ -16,8 +16,6 @@ long cells are under way together that of all sessions.
 Without anything learned every forecast stays as it was computed.
 """
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
@@ -25,7 +23,7 @@ from itertools import accumulate
 from statistics import median
 from typing import Any, Self, TypeVar
 
-from crosswind.ends import NETWORK, peers_of
+from crosswind.forecast.kinds import CellTime
 
 SCHEMA = "crosswind.durations/4"
 
@@ -38,39 +36,8 @@ AROUND_S = 3.0
 """What a command takes around its session where nothing was learned: 2.5 to 4.5 s on a virtual machine."""
 SMALLEST_FACTOR, LARGEST_FACTOR = 0.05, 50.0
 T = TypeVar("T")
-_OF_ONE_RUN = ("schema", "id", "seed", "output", "deadline_ns")
-_WORDS_BEFORE_PEERS = 4
-"""Of a kind: its clock, workload, transport and what is between the hosts."""
 _DIGITS = 4
 """Of a second, in the file."""
-
-
-@dataclass(frozen=True)
-class CellTime:
-    """One run of a cell: which cell, of which kind, and what it takes in seconds of the machine's time.
-
-    Attributes: key, kind: as `key_of` and `kind_of` give them. predicted_s: computed from its parameters. alone:
-        whether nothing may run beside it, by its parameters.
-    """
-
-    key: str
-    kind: str
-    predicted_s: float
-    alone: bool = False
-
-    @property
-    def clock(self) -> str:
-        """`real` or `virtual`."""
-        return self.kind.partition(" ")[0]
-
-    @property
-    def sort(self) -> str:
-        """All kinds on its clock with its peers that may have others beside them, or none.
-
-        A browser's start takes many times what a cell of Crosswind's own ends does.
-        """
-        peers = self.kind.split(" ")[_WORDS_BEFORE_PEERS:]
-        return " ".join([company(self.clock, alone=self.alone), *peers])
 
 
 @dataclass(frozen=True)
@@ -85,37 +52,6 @@ class Taken:
     seconds: float
     share_s: float
     repetitions: int = 1
-
-
-def key_of(parameters: Mapping[str, Any]) -> str:
-    """What tells a cell from every other, whatever its study, repetition and seed."""
-    kept = {name: value for name, value in parameters.items() if name not in _OF_ONE_RUN}
-    text = json.dumps(kept, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def kind_of(parameters: Mapping[str, Any]) -> str:
-    """The kind of a cell: its clock, workload, transport and whether its path loses packets: "real echo tcp loss".
-
-    And the names of its peers, if it has any: "real echo tcp loss chromium node". A network that is really there is
-    another kind, of which nothing else is known: "real echo tcp network".
-    """
-    workload, path = parameters.get("workload", {}), parameters.get("path", {})
-    clock = "virtual" if parameters.get("host", {}).get("clock") == "virtual" else "real"
-    lossy = any((path.get(way) or {}).get("loss") for way in ("forward", "reverse"))
-    between = NETWORK if path.get("backend") == NETWORK else "loss" if lossy else "clean"
-    peers = "".join(f" {name}" for name in peers_of(parameters).values())
-    return f"{clock} {workload.get('kind')} {workload.get('transport') or '-'} {between}{peers}"
-
-
-def company(clock: str, *, alone: bool) -> str:
-    """The repetitions of a session on a clock that run side by side, or one by one. Args: clock: `real`, `virtual`."""
-    return f"{clock}, {'alone' if alone else 'beside others'}"
-
-
-def plan_key(cells: Iterable[str]) -> str:
-    """What tells a plan from others: which cells it runs and how often. Args: cells: the key of each of its runs."""
-    return hashlib.sha256(" ".join(sorted(cells)).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -165,7 +101,8 @@ class Durations:
         """What a run of a cell will take in seconds, and whether this very cell was measured."""
         if cell.key in self.cells:
             return undisturbed([seconds for seconds, _ in self.cells[cell.key]]), True
-        return cell.predicted_s * _typical(self.kinds.get(cell.kind) or self.kinds.get(cell.sort) or []), False
+        factors = self.kinds.get(cell.kind.name) or self.kinds.get(cell.sort) or []
+        return cell.predicted_s * _typical(factors), False
 
     def share_s(self, cell: CellTime) -> float | None:
         """How many seconds of a session a run of a cell will take for itself; None for a cell that was never run."""
@@ -192,8 +129,8 @@ class Durations:
         self.runs += 1
         for one in taken:
             _add(self.cells, one.cell.key, (one.seconds, one.share_s))
-        for name in {name for one in taken for name in (one.cell.kind, one.cell.sort)}:
-            own = [one for one in taken if name in (one.cell.kind, one.cell.sort)]
+        for name in {name for one in taken for name in (one.cell.kind.name, one.cell.sort)}:
+            own = [one for one in taken if name in (one.cell.kind.name, one.cell.sort)]
             predicted_s = sum(one.repetitions * one.cell.predicted_s for one in own)
             seconds = sum(one.repetitions * one.seconds for one in own)
             if predicted_s > 0 and seconds > 0:
