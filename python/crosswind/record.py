@@ -59,15 +59,24 @@ def whole_table(found: pl.DataFrame, schema: Mapping[str, type[pl.DataType]]) ->
     return found.with_columns(absent).select(list(schema))
 
 
+def empty_table(schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    """A table in a schema's shape without rows. Thousands of repetitions may have it, so it is made once."""
+    return _empty(tuple(schema.items()))
+
+
 @cache
-def empty_objects() -> pl.DataFrame:
-    """An objects table without rows. Every repetition without objects has it, so that it is made once."""
-    return pl.DataFrame(schema=OBJECT_SCHEMA)
+def _empty(schema: tuple[tuple[str, type[pl.DataType]], ...]) -> pl.DataFrame:
+    return pl.DataFrame(schema=dict(schema))
 
 
 def empty_samples() -> pl.DataFrame:
     """A samples table without rows, for a failed repetition or a program workload."""
-    return pl.DataFrame(schema=SAMPLE_SCHEMA)
+    return empty_table(SAMPLE_SCHEMA)
+
+
+def empty_objects() -> pl.DataFrame:
+    """An objects table without rows, for all but pages."""
+    return empty_table(OBJECT_SCHEMA)
 
 
 def output_of_program(key: str, name: str = "client.err") -> str:

@@ -1,7 +1,6 @@
 """The tables of a cell: written by the cell as Arrow IPC, kept as Parquet."""
 
 import errno
-import functools
 import io
 import os
 import re
@@ -11,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from crosswind.errors import EngineError, StoreError
-from crosswind.record import whole_table
+from crosswind.record import empty_table, whole_table
 
 
 def to_parquet(arrow: Path) -> None:
@@ -39,7 +38,7 @@ def read_table(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFr
     Raises: StoreError when the file is no whole table.
     """
     if not path.exists():
-        return _empty(tuple(schema.items()))
+        return empty_table(schema)
     try:
         # A run has thousands of small tables: reading one from memory, in one piece, takes the least time.
         return whole_table(pl.read_parquet(io.BytesIO(path.read_bytes()), parallel="none"), schema)
@@ -52,11 +51,6 @@ def unreadable(path: Path, why: str) -> StoreError:
     """The error of a table of a cell that has to be run again."""
     hint = f"remove {path.parent} and run the cell again with `crosswind run --resume {path.parent.parent.parent}`"
     return StoreError(f"cannot read {path}: {why}", hint=hint)
-
-
-@functools.cache
-def _empty(schema: tuple[tuple[str, type[pl.DataType]], ...]) -> pl.DataFrame:
-    return pl.DataFrame(schema=dict(schema))
 
 
 def _not_a_table(arrow: Path, why: str) -> EngineError:
