@@ -17,8 +17,8 @@ from crosswind.cell.events import Event, Started
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.errors import EngineError
+from fixture_types import FakeCell
 
-FakeCell = Callable[[str], Path]
 CELL = {"schema": "crosswind.cell/1", "id": "a", "workload": {"kind": "echo"}}
 
 
