@@ -1,7 +1,6 @@
 """`[[exclude]]`: combinations that are no cells, in the design, the plan and the report."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
+from fixture_types import Crosswind
 from study_texts import ECHO, LIMITS, PARTS, study
 
 GRID = '[path]\nloss = ["0%", "5%"]\ndelay = ["1ms", "5ms", "9ms"]\n' + ECHO
@@ -102,9 +102,6 @@ def test_a_table_for_what_was_set_away_is_ignored() -> None:
     assert len(quick) == 3
     with pytest.raises(StudyError, match="the one combination is excluded"):
         study(GRID + ONE).with_overrides({"path.delay": "9ms", "path.loss": "5%"})
-
-
-Crosswind = Callable[..., tuple[int, str, str]]
 
 
 def test_the_plan_and_the_report_say_what_was_excluded(crosswind: Crosswind) -> None:

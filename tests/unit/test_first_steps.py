@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from crosswind.study.precision import FIRST_LOOK
+from fixture_types import Crosswind
 from study_texts import ECHO, study
-
-Crosswind = Callable[..., tuple[int, str, str]]
 
 
 class Input(io.TextIOWrapper):

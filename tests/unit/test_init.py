@@ -1,7 +1,6 @@
 """`crosswind init`: what it writes can be planned and run; four questions, or four options; nothing is overwritten."""
 
 import sys
-from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from crosswind.study.answers import STARTERS, Answers, Factor, factor_of, networ
 from crosswind.study.design import Study
 from crosswind.study.networks import NETWORKS
 from crosswind.study.starter import starter, sureness_of
+from fixture_types import Crosswind
 
 PAGE = """\
 # A study: what is measured, over which network, what is compared, and how sure the answer is to be.
@@ -58,7 +58,6 @@ compare = ["http2", "http3"]
 target = "5%"
 """
 
-Crosswind = Callable[..., tuple[int, str, str]]
 FOUR = ("--what", "page", "--network", "4g,wifi", "--compare", "http2,http3", "--sure", "5%")
 
 

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,6 +29,7 @@ from crosswind.forecast.kinds import CellTime, Kind, company, key_of, plan_key
 from crosswind.forecast.learned import AROUND_S, SCHEMA, Durations, Taken
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan
+from fixture_types import Crosswind
 from runs import planned_cell
 from study_texts import ECHO, study
 
@@ -352,9 +352,6 @@ def test_the_cell_of_a_plan_is_that_of_its_run() -> None:
 
 def words(text: str) -> str:
     return " ".join(text.split())
-
-
-Crosswind = Callable[..., tuple[int, str, str]]
 
 
 def test_the_plan_says_whether_its_forecast_is_learned(crosswind: Crosswind, place: Path) -> None:

@@ -1,7 +1,6 @@
 """Networks with a name: what each sets, what a study says of it, and how they are listed."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from crosswind.study.design import Study
 from crosswind.study.files import load_study
 from crosswind.study.networks import NETWORKS
 from crosswind.study.networks.network import ROUND_QUEUE
+from fixture_types import Crosswind
 from study_texts import ECHO, study
 
 NETWORK = '[path]\nnetwork = {}\n{}\n[workload]\nkind = "echo"\n'
@@ -209,9 +209,6 @@ def test_a_key_outside_its_table_is_told_where_it_belongs() -> None:
     with pytest.raises(StudyError) as caught:
         study('[[part]]\nname = "x"\nsize = 1\n')
     assert caught.value.hint == "size belongs under [part.workload]"
-
-
-Crosswind = Callable[..., tuple[int, str, str]]
 
 
 def test_the_old_option_names_the_new_one(crosswind: Crosswind) -> None:

@@ -10,8 +10,8 @@ import pytest
 from cell_events import PROGRESS, network
 from conftest import GOOD_END
 from crosswind.cell.token import VARIABLE
+from fixture_types import Crosswind
 
-Crosswind = Callable[..., tuple[int, str, str]]
 TOKEN = "0123456789abcdef0123456789abcdef"
 
 NETWORK_CELL = f"""

@@ -12,8 +12,8 @@ import pytest
 from crosswind.cell.token import VARIABLE, check_token, make_or_read_token, new_token, read_token, use_token
 from crosswind.cli.serve_text import event_line, opening_lines
 from crosswind.errors import UsageError
+from fixture_types import Crosswind
 
-Crosswind = Callable[..., tuple[int, str, str]]
 LISTENING = {"event": "listening", "address": "0.0.0.0:9470", "data_port": 9471}
 TOKEN = "0123456789abcdef0123456789abcdef"
 
