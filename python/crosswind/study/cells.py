@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crosswind.catalog import catalog
-from crosswind.study.errors import CellError
+from crosswind.study.errors import CellError, DesignError
 from crosswind.study.format import StudyDocument
 from crosswind.study.keys import KINDS, renamed
 from crosswind.study.levels import Level, Value, did_you_mean, text_of
@@ -59,6 +59,18 @@ class Where:
             cell.part == value if key == "part" else key in cell.settings and cell.settings[key].value == value
             for key, value in self._values.items()
         )
+
+    def among(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Those of them that are among some cells, in their order."""
+        return [cell for cell in cells if self.matches(cell)]
+
+    def required(self, cells: Iterable[Cell], place: Location) -> list[Cell]:
+        """The same. Raises: DesignError where there are none."""
+        own = self.among(cells)
+        if not own:
+            named = ", ".join(f"{key} = {text}" for key, text in self.texts.items())
+            raise DesignError(place, f"no cell has {named}", "write levels of this study")
+        return own
 
 
 @dataclass(frozen=True)

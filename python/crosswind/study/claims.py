@@ -107,7 +107,7 @@ class Claim:
 
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`, and of those of each compared level."""
-        own = [cell for cell in cells if self.where.matches(cell)]
+        own = self.where.among(cells)
         plain = self._table.model_dump(exclude_none=True, exclude={"compare", "at_least", "at_most"})
         compare = [
             {"level": next(iter(level.texts.values())), "cells": indices_of(own, level)} for level in self.compare

@@ -80,13 +80,7 @@ class Figure:
 
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`. It is drawn where `x` varies in those."""
-        own = [cell for cell in cells if self.where.matches(cell)]
-        return {
-            **self._table.model_dump(exclude_none=True),
-            "title": filled_in(self._table.title, own),
-            "where": dict(self.where.texts),
-            "cells": [cell.index for cell in own],
-        }
+        return _about(self._table, self.where, self.where.among(cells))
 
 
 @dataclass(frozen=True)
@@ -105,19 +99,13 @@ class Fit:
 
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`, and of each published level's among those."""
-        own = [cell for cell in cells if self.where.matches(cell)]
-        plain = self._table.model_dump(exclude_none=True)
+        own = self.where.among(cells)
+        plain = _about(self._table, self.where, own)
         published = [
             {**entry, "level": level.texts[self.by], "cells": indices_of(own, level)}
             for entry, level in zip(plain["published"], self.levels, strict=True)
         ]
-        return {
-            **plain,
-            "title": filled_in(self._table.title, own),
-            "where": dict(self.where.texts),
-            "cells": [cell.index for cell in own],
-            "published": published,
-        }
+        return {**plain, "published": published}
 
 
 @dataclass(frozen=True)
@@ -135,15 +123,18 @@ class Equivalence:
 
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`; `margin` is as written, `bound` its number."""
-        own = [cell for cell in cells if self.where.matches(cell)]
-        return {
-            **self._table.model_dump(exclude_none=True),
-            "title": filled_in(self._table.title, own),
-            "is_ratio": self.is_ratio,
-            "bound": self.margin,
-            "where": dict(self.where.texts),
-            "cells": [cell.index for cell in own],
-        }
+        plain = _about(self._table, self.where, self.where.among(cells))
+        return {**plain, "is_ratio": self.is_ratio, "bound": self.margin}
+
+
+def _about(table: FigureTable | FitTable | EquivalenceTable, where: Where, cells: Sequence[Cell]) -> dict[str, Any]:
+    """A table of a study as plain data, its title filled in from its cells."""
+    return {
+        **table.model_dump(exclude_none=True),
+        "title": filled_in(table.title, cells),
+        "where": dict(where.texts),
+        "cells": [cell.index for cell in cells],
+    }
 
 
 def published_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Published, ...]:
@@ -283,4 +274,4 @@ def check_factors(keys: Mapping[str, str], place: Location, parts: Sequence[Part
 
 def indices_of(cells: Iterable[Cell], where: Where) -> list[int]:
     """The indices of some cells among others."""
-    return [cell.index for cell in cells if where.matches(cell)]
+    return [cell.index for cell in where.among(cells)]

@@ -54,7 +54,7 @@ class Question:
 
         `margin` is as written, `bound` its number.
         """
-        own = [cell for cell in cells if self.where.matches(cell)]
+        own = self.where.among(cells)
         plain = self._table.model_dump(exclude_none=True, exclude={"compare", "scale"})
         statistic = "mean" if self._table.statistic == SHARE_STATISTIC else self._table.statistic
         compare = [
@@ -75,10 +75,7 @@ def check_cells(questions: Sequence[Question], cells: Sequence[Cell]) -> None:
     """Refuses a question that no run of these cells could answer. Raises: DesignError."""
     for number, question in enumerate(questions):
         place: Location = ("question", number)
-        own = [cell for cell in cells if question.where.matches(cell)]
-        if not own:
-            named = ", ".join(f"{key} = {text}" for key, text in question.where.texts.items())
-            raise DesignError((*place, "where"), f"no cell has {named}", "write levels of this study")
+        own = question.where.required(cells, (*place, "where"))
         for at, level in enumerate(question.compare):
             if not any(level.matches(cell) for cell in own):
                 (factor, text), *_ = level.texts.items()

@@ -83,10 +83,7 @@ def check_cells(thresholds: Sequence[Threshold], cells: Iterable[Cell], options:
         if options and ("threshold", number) not in asked:
             continue
         place: Location = ("threshold", number, "fail_if")
-        own = [cell for cell in every if threshold.where.matches(cell)]
-        if not own:
-            named = ", ".join(f"{key} = {text}" for key, text in threshold.where.texts.items())
-            raise DesignError(place, f"no cell has {named}", "write levels of this study")
+        own = threshold.where.required(every, place)
         if not any(threshold.metric.applies(cell.workload) for cell in own):
             message = (
                 f"no cell of it has the metric {threshold.metric.name}: it is that of {threshold.metric.of_workloads}"
