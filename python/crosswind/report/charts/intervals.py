@@ -22,7 +22,7 @@ from crosswind.report.charts.panels import (
     roles_of,
     row_levels,
 )
-from crosswind.report.charts.rows import row_axis, row_labels, rows_height
+from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
 from crosswind.report.charts.style import (
     axis,
     axis_title,
@@ -33,7 +33,6 @@ from crosswind.report.charts.style import (
     scale_type,
     specification,
 )
-from crosswind.report.text.format import levels
 from crosswind.report.text.scales import scale_of_metric
 from crosswind.stats.estimate import Array
 
@@ -66,7 +65,7 @@ def intervals(name: str, result: Result, data: Sequence[CellData], most: int = M
     charts: list[Chart] = []
     for caption, members in panels[:MAX_PANELS]:
         own = row_levels(members, factors)
-        names = {cell.cell: levels(own[cell.cell]) + ("" if cell.valid else " ✗") for cell in members}
+        names = {cell.cell: row_name(cell, own[cell.cell]) for cell in members}
         labels = row_labels(names.values())
         marks = []
         for cell in members:

@@ -19,9 +19,9 @@ from crosswind.report.charts.panels import (
     row_levels,
     separating,
 )
-from crosswind.report.charts.rows import row_axis, row_labels, rows_height
+from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
 from crosswind.report.charts.style import LOG_SPREAD, PALETTE, Specification, inline, specification
-from crosswind.report.text.format import NOTHING, count_range, interval, levels
+from crosswind.report.text.format import NOTHING, count_range, interval
 
 _EXCHANGE = "Exchange"
 
@@ -68,7 +68,7 @@ def _chart(
 ) -> Chart:
     """One panel. Args: own: the levels that name each cell. end_ns: where its axis ends."""
     divisor, unit = TIME.scale_for([end_ns])
-    names = {cell.cell: levels(own[cell.cell]) + ("" if cell.valid else " ✗") for cell in cells}
+    names = {cell.cell: row_name(cell, own[cell.cell]) for cell in cells}
     labels = row_labels(names.values())
     bars = [bar for cell in cells for bar in _bars(cell, labels[names[cell.cell]], phases[cell.cell], divisor)]
     scale = alt.Scale(domain=[0, end_ns / divisor], nice=True)

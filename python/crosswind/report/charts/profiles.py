@@ -19,10 +19,10 @@ from crosswind.report.charts.panels import (
     panel_factors,
     row_levels,
 )
-from crosswind.report.charts.rows import row_axis, row_labels, rows_height
+from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
 from crosswind.report.charts.style import PALETTE, Specification, inline, specification
 from crosswind.report.tables.profiles import hosts_of, parts_of
-from crosswind.report.text.format import count_range, levels, percent
+from crosswind.report.text.format import count_range, percent
 
 
 def profile_charts(result: Result, data: Sequence[CellData]) -> Panels:
@@ -60,8 +60,7 @@ class _Bar:
 
 def _bar_names(cell: CellResult, own: Mapping[str, str]) -> dict[str, str]:
     """The name of the bar of each host. Args: own: the levels that name the cell."""
-    mark = "" if cell.valid else " ✗"
-    return {host: f"{levels(own)} · {host}{mark}" for host in hosts_of(cell)}
+    return {host: row_name(cell, own, host) for host in hosts_of(cell)}
 
 
 def _bars(cell: CellResult, own: Mapping[str, str], parts: Sequence[str], divisor: float) -> list[_Bar]:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import altair as alt
 
-from crosswind.report.text.format import without_middle
+from crosswind.analysis.result import CellResult
+from crosswind.report.text.format import levels, without_middle
 
 LINE = 30
 """Characters of a line of a label."""
@@ -13,6 +14,14 @@ _LINE_PX = 14
 _BETWEEN_PX = 8
 _FRAME_PX = 82
 """Height of what is above and below the rows: legend and axis."""
+
+
+def row_name(cell: CellResult, own: Mapping[str, str], *more: str) -> str:
+    """What a cell's row is called before it is broken into lines; one that is not valid is marked.
+
+    Args: own: the levels that name the cell. more: what names the row beside them.
+    """
+    return _SEPARATOR.join([levels(own), *more]) + ("" if cell.valid else " ✗")
 
 
 def row_labels(texts: Iterable[str]) -> Mapping[str, str]:
