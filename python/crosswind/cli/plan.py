@@ -15,7 +15,7 @@ from crosswind.cli.plan_precision import needed_for, print_needed, seconds_of_a_
 from crosswind.cli.plan_text import print_order, print_plan
 from crosswind.cli.planned import PlannedRuns, as_dict
 from crosswind.cli.run import Overrides, study_from
-from crosswind.cli.settings import chosen, setting_options
+from crosswind.cli.settings import chosen, setting_options, variant_options
 from crosswind.cli.to import to_option
 from crosswind.errors import EngineError, UsageError
 from crosswind.execution.durations import read_durations
@@ -28,13 +28,7 @@ from crosswind.study.plan import Plan
 
 @click.command()
 @click.argument("study", metavar="STUDY|FILE|KIND")
-@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, dotted.")
-@click.option("--quick", is_flag=True, help="The study's variant for a first look.")
-@click.option("--repetitions", type=click.IntRange(1), help="How often every cell is run.")
-@click.option("--precision", metavar="TARGET", help="Run until intervals are this narrow: 5%, of the mean; or 2ms.")
-@click.option(
-    "--repetitions-max", type=click.IntRange(1), help="How often a cell is run at most for its precision: 5 or more."
-)
+@variant_options
 @click.option(
     "--from",
     "pilot",

@@ -10,7 +10,7 @@ import click
 
 from crosswind.cell.token import use_token
 from crosswind.cli.left_out import with_what_is_here
-from crosswind.cli.settings import chosen, options, parse_set, setting_options
+from crosswind.cli.settings import chosen, options, parse_set, setting_options, variant_options
 from crosswind.cli.standard_output import readers_may_leave
 from crosswind.cli.thresholds import status_of, threshold_options
 from crosswind.cli.to import server_at, study_to, to_option
@@ -38,13 +38,7 @@ it cannot be told whether one is, 130 interrupted (what was finished is kept).
 
 @click.command(epilog=_EPILOG)
 @click.argument("study", required=False, metavar="[STUDY|FILE|KIND]")
-@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, dotted.")
-@click.option("--quick", is_flag=True, help="The study's variant for a first look.")
-@click.option("--repetitions", type=click.IntRange(1), help="How often every cell is run.")
-@click.option("--precision", metavar="TARGET", help="Run until intervals are this narrow: 5%, of the mean; or 2ms.")
-@click.option(
-    "--repetitions-max", type=click.IntRange(1), help="How often a cell is run at most for its precision: 5 or more."
-)
+@variant_options
 @click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where the run is kept.")
 @click.option(

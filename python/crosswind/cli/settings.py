@@ -19,6 +19,18 @@ _NAMES = {"path.count": "link-count", "workload.rate": "message-rate"}
 _NOT_OPTIONS = {"workload.kind", "path.server"}
 """`crosswind run KIND` names the one, `--to` the other."""
 
+_OF_VARIANTS = (
+    click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, dotted."),
+    click.option("--quick", is_flag=True, help="The study's variant for a first look."),
+    click.option("--repetitions", type=click.IntRange(1), help="How often every cell is run."),
+    click.option("--precision", metavar="TARGET", help="Run until intervals are this narrow: 5%, of the mean; or 2ms."),
+    click.option(
+        "--repetitions-max",
+        type=click.IntRange(1),
+        help="How often a cell is run at most for its precision: 5 or more.",
+    ),
+)
+
 
 def option_name(key: str) -> str:
     """The option of a dotted key: `--loss` of `path.loss`, `--forward-loss` of `path.forward.loss`."""
@@ -34,6 +46,13 @@ def options() -> dict[str, str]:
 def setting_options(function: F) -> F:
     """Gives a command all the options of `options`; it receives them by `chosen`."""
     return options_of(options())(function)
+
+
+def variant_options(function: F) -> F:
+    """Gives a command the options by which it takes a study as another than it is written."""
+    for option in reversed(_OF_VARIANTS):
+        option(function)
+    return function
 
 
 def options_of(keys: Iterable[str]) -> Callable[[F], F]:
