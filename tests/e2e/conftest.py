@@ -10,9 +10,15 @@ from e2e_cli import Cli
 
 
 @pytest.fixture
-def crosswind(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Cli]:
-    """The command line in an empty directory. Needs a machine that can run cells."""
-    requires_cell()
+def live(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Cli]:
+    """The command line in an empty directory, for what runs no cells."""
     cli = Cli(tmp_path, capfd)
     yield cli
     cli.stop()
+
+
+@pytest.fixture
+def crosswind(live: Cli) -> Cli:
+    """The same, on a machine that can run cells."""
+    requires_cell()
+    return live

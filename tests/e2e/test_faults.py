@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from e2e_cli import ANY_FIDELITY, Cli, cell_of, wait_until
+from small_disks import mounted_disk
 
 # Four cells: the first to run ends at once, and every other one waits until there is a file `go`.
 WAITING = """
@@ -105,15 +106,8 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(crosswind: Cli) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of a megabyte, at the place where the run is to be kept."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"cannot mount a tmpfs: {mounted.stderr.decode().strip()}")
-    yield place
-    subprocess.run(["umount", place], check=True)
+    with mounted_disk(tmp_path / "disk", "1m") as place:
+        yield place
 
 
 def test_a_full_disk_ends_the_run_and_room_lets_it_go_on(crosswind: Cli, small_disk: Path) -> None:

@@ -16,14 +16,6 @@ SCREEN = {"TERM": "xterm", "COLUMNS": "110", "LINES": "45"}
 
 
 @pytest.fixture
-def live(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Cli]:
-    """The command line."""
-    cli = Cli(tmp_path, capfd)
-    yield cli
-    cli.stop()
-
-
-@pytest.fixture
 def port() -> Iterator[int]:
     """A TCP port of this machine where nobody listens, so that the kernel answers with RST."""
     with socket.socket() as bound:

@@ -4,7 +4,6 @@ import json
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +58,6 @@ class Server:
     def words(self) -> tuple[str, ...]:
         """Arguments of `live`."""
         return (f"127.0.0.1:{self.port}", "--token-file", str(self.token))
-
-
-@pytest.fixture
-def live(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Cli]:
-    cli = Cli(tmp_path, capfd)
-    yield cli
-    cli.stop()
 
 
 @pytest.fixture

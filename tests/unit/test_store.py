@@ -24,6 +24,7 @@ from crosswind.store.result import CellResult
 from crosswind.store.run import load
 from crosswind.store.tables import to_parquet
 from runs import cell_result, new_run, plan_of, planned_cell
+from small_disks import mounted_disk
 
 SAMPLES = pl.DataFrame({"exchange": [0, 1], "outcome": ["ok", "timeout"]}, schema_overrides={"exchange": pl.UInt64})
 
@@ -235,17 +236,8 @@ def test_json_is_replaced_whole(tmp_path: Path) -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 256 kB."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root to mount a small tmpfs")
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", place], capture_output=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"cannot mount a tmpfs: {mounted.stderr.decode().strip()}")
-    yield place
-    subprocess.run(["umount", place], check=True)
+    with mounted_disk(tmp_path / "disk", "256k") as place:
+        yield place
 
 
 def fill(disk: Path, leave_bytes: int) -> None:
