@@ -1,14 +1,11 @@
 //! What a path is asked to be, as it stands in a cell, checked.
 //!
-//! In a cell the settings of all elements of a direction stand side by side in one JSON object. Which elements there are,
-//! only `registry.rs` says; everything here goes through its list.
+//! Which elements there are, only `registry.rs` says; everything here goes through its list.
 
 use crate::registry::DirectionConfig;
-use crate::{Cause, Effect, Element, ElementSettings};
-use crosswind_settings::{Group, SettingError};
+use crate::{Cause, Effect, Element};
+use crosswind_settings::SettingError;
 use crosswind_units::{Duration, Seed};
-use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -21,55 +18,6 @@ pub struct PathConfig {
     /// Server to client.
     pub reverse: DirectionConfig,
 }
-
-/// One kind of element, as the catalogue lists it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ElementGroup {
-    /// Its name.
-    pub name: &'static str,
-    /// Its help and its keys.
-    #[serde(flatten)]
-    pub group: &'static Group,
-}
-
-/// Makes [`DirectionConfig`] from a list of `name: Settings`. The name of an element is also the name of its random stream.
-macro_rules! elements {
-    ($($name:ident: $settings:ty),* $(,)?) => {
-        /// One direction of a path: the settings of every kind of element.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[serde(try_from = "serde_json::Map<String, serde_json::Value>")]
-        pub struct DirectionConfig {
-            $(
-                #[doc = concat!("The settings of the element `", stringify!($name), "`.")]
-                #[serde(flatten)]
-                pub $name: $settings,
-            )*
-        }
-
-        impl DirectionConfig {
-            /// Every kind of element with its help and its keys, in the order in which a packet meets them.
-            pub fn describe() -> Vec<crate::ElementGroup> {
-                vec![$(crate::ElementGroup {
-                    name: stringify!($name),
-                    group: crosswind_settings::describe::<$settings>(),
-                }),*]
-            }
-
-            /// The settings of every kind of element, by its name.
-            pub(crate) fn each(&self) -> Vec<(&'static str, &dyn crate::ElementSettings)> {
-                vec![$((stringify!($name), &self.$name)),*]
-            }
-
-            /// Reads the settings of every kind of element; each takes its own keys from `object`.
-            pub(crate) fn read_each(
-                object: &serde_json::Map<String, serde_json::Value>,
-            ) -> Result<Self, crosswind_settings::SettingError> {
-                Ok(Self { $($name: crate::config::read_settings(object)?),* })
-            }
-        }
-    };
-}
-pub(crate) use elements;
 
 impl DirectionConfig {
     /// The settings in `object`, checked, with every default filled in.
@@ -111,20 +59,4 @@ impl TryFrom<Map<String, Value>> for DirectionConfig {
     fn try_from(object: Map<String, Value>) -> Result<Self, SettingError> {
         Self::from_object(&object)
     }
-}
-
-/// The settings of one kind of element among the keys of all.
-pub(crate) fn read_settings<T>(object: &Map<String, Value>) -> Result<T, SettingError>
-where
-    T: ElementSettings + JsonSchema + DeserializeOwned + 'static,
-{
-    let keys = &crosswind_settings::describe::<T>().keys;
-    let own: Map<String, Value> = object
-        .iter()
-        .filter(|(name, _)| keys.iter().any(|key| key.name == **name))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    let mut settings: T = crosswind_settings::read(&own)?;
-    settings.complete()?;
-    Ok(settings)
 }

@@ -1,6 +1,6 @@
 //! Every kind of element there is: one line each, in the order in which a packet meets them.
 
-use crate::config::elements;
+use crate::group::elements;
 
 elements! {
     loss: crate::loss::LossSettings,
