@@ -1,13 +1,11 @@
 //! The document of a page, for browsers: HTML that names scripts, `/bytes/N` each, and images, `/image/N` each.
 
-use super::request::{File, number};
+use super::file::{File, MAX_BYTES, number};
 use hyper::header::HeaderValue;
 use std::fmt::Write;
 
 /// Where documents are, followed by their size and the numbers and sizes of what they name.
 const PAGE: &str = "/page/";
-/// The largest file, bytes: it is held in memory.
-pub(super) const MAX_BYTES: usize = 64 << 20;
 /// The most files of a kind.
 const MAX_FILES: u64 = 1000;
 

@@ -1,7 +1,6 @@
 //! Images of any size in bytes, for browsers: a browser that has asked for an image stops reading once the bytes turn out to be none.
 
-use super::document::MAX_BYTES;
-use super::request::{File, number};
+use super::file::{File, MAX_BYTES, number};
 use hyper::header::HeaderValue;
 
 /// Where images are, followed by their size in bytes.

@@ -5,6 +5,7 @@
 
 mod body;
 mod document;
+mod file;
 mod h3;
 mod image;
 mod request;

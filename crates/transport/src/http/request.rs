@@ -1,6 +1,7 @@
 //! The requests that a client sends, and how a server answers them.
 
 use super::document::document;
+use super::file::{File, number};
 use super::image::image;
 use crate::{Outcome, Settings, TransportError};
 use bytes::Bytes;
@@ -169,14 +170,6 @@ pub(super) enum Route {
     File(File),
 }
 
-/// What a browser gets whole.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct File {
-    /// Its media type.
-    pub(super) kind: HeaderValue,
-    pub(super) bytes: Vec<u8>,
-}
-
 /// How the server answers a request for `path`.
 pub(super) fn route(method: &Method, path: &str) -> Route {
     let asked = path.strip_prefix(BYTES).and_then(number);
@@ -191,11 +184,6 @@ pub(super) fn route(method: &Method, path: &str) -> Route {
         (&Method::HEAD, None) => Route::Answer(StatusCode::NOT_FOUND, None),
         _ => Route::Answer(StatusCode::METHOD_NOT_ALLOWED, None),
     }
-}
-
-/// A number in a path: digits and nothing else, as in a length (RFC 9110, section 8.6).
-pub(super) fn number(text: &str) -> Option<u64> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 /// The methods that a server allows, which it names in answer to any other.
