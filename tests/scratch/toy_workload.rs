@@ -1,14 +1,16 @@
 //! A toy: connections are set up one after the other, and each is closed at once.
 
 use crate::answers::Answers;
+use crate::client_server::ClientServer;
 use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
 use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::Messages;
-use crate::session::{self, ClientServer};
-use crate::workload::{ConnectionNeeds, PathFacts, Workload, WorkloadSettings, default_timeout_ns, number};
+use crate::needs::ConnectionNeeds;
+use crate::session;
+use crate::workload::{PathFacts, Workload, WorkloadSettings, default_timeout_ns, number};
 use crate::{Sample, WorkloadError};
 use crosswind_host::Clock;
 use crosswind_transport::{Features, Payload, TransportRef};

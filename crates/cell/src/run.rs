@@ -204,10 +204,12 @@ impl Run<'_> {
     /// exchanges were than alone.
     fn measure(&self, on_event: &mut OnEvent<'_>) -> Result<(Measured, Option<ExchangeDelay>), CellError> {
         let progress = crosswind_workload::Progress::default();
+        let workload = &self.cell.workload;
+        let (peers, told) = (workload.peers().clone(), workload.settings_for_peers());
         let context = Context::new(self.testbed, self.settings()?, &progress, self.threads)
             .with_output(self.cell.output.directory.as_deref())
             .with_client_streams(self.cell.output.client_streams(), self.cell.output.client_whole)
-            .with_peers_of(&self.cell.workload, self.virtual_time, self.deadline);
+            .with_peers(peers, told, self.virtual_time, self.deadline);
         let context = match self.far {
             Some(far) => context.with_far_server(Some(far), far.address.port()),
             None => context,

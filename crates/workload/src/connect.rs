@@ -1,6 +1,7 @@
 //! Connect: connections are set up, and each is closed at once.
 
 use crate::answers::Answers;
+use crate::client_server::ClientServer;
 use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
@@ -8,11 +9,12 @@ use crate::far;
 use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::Messages;
-use crate::server::Served;
-use crate::session::{self, ClientServer};
+use crate::needs::ConnectionNeeds;
+use crate::served::Served;
+use crate::session;
 use crate::workload::{
-    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload,
-    WorkloadSettings, default_timeout_ns, number, small,
+    MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
+    default_timeout_ns, number, small,
 };
 use crate::{Sample, WorkloadError};
 use crosswind_host::Clock;

@@ -2,10 +2,9 @@
 
 use crate::WorkloadError;
 use crate::allowance::Allowance;
-use crate::far::FarServer;
 use crate::peer::Peers;
 use crate::progress::Progress;
-use crate::registry::WorkloadConfig;
+use crate::served::FarServer;
 use crosswind_host::{ClientStreams, Clock, HostError, Testbed, Threads, Traffic, realtime, thread_cpu_ns};
 use crosswind_path::Side;
 use crosswind_transport::{Phases, Resumption, Settings};
@@ -90,11 +89,17 @@ impl<'a> Context<'a> {
         self
     }
 
-    /// With the peers of `workload`, in virtual time or not, and the `deadline` of the cell.
+    /// With `peers` and the workload as they are told it, in virtual time or not, and the `deadline` of the cell.
     #[must_use]
-    pub fn with_peers_of(mut self, workload: &WorkloadConfig, virtual_time: bool, deadline: Instant) -> Self {
-        self.peers = workload.peers().clone();
-        self.workload = workload.settings_for_peers();
+    pub fn with_peers(
+        mut self,
+        peers: Peers,
+        workload: Map<String, Value>,
+        virtual_time: bool,
+        deadline: Instant,
+    ) -> Self {
+        self.peers = peers;
+        self.workload = workload;
         self.virtual_time = virtual_time;
         self.deadline = Some(deadline);
         self

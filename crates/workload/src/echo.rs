@@ -1,20 +1,23 @@
 //! Echo: messages that are answered, one after another (`closed_loop`) or at a rate (`open_loop`).
 
 use crate::answers::Answers;
+use crate::client_server::ClientServer;
 use crate::closed_loop::{self, Reuse};
 use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
-use crate::far::{self, Clocks};
+use crate::far;
 use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::{Messages, Sizes};
+use crate::needs::ConnectionNeeds;
 use crate::seen::Seen;
-use crate::server::Served;
-use crate::session::{self, ClientServer};
+use crate::served::Clocks;
+use crate::served::Served;
+use crate::session;
 use crate::workload::{
-    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload,
-    WorkloadSettings, default_timeout_ns, number, small,
+    MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
+    default_timeout_ns, number, small,
 };
 use crate::{Sample, WorkloadError, open_loop};
 use crosswind_host::Clock;

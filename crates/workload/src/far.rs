@@ -1,39 +1,13 @@
 //! A client and a server on two machines: what the two halves of a workload are to each other then.
 
 use crate::WorkloadError;
+use crate::client_server::{ClientServer, add_server_side, check_settings, measured_of, run_clients};
 use crate::context::Context;
 use crate::measured::Measured;
 use crate::seen::SeenByPort;
-use crate::server::{Served, Server};
-use crate::session::{ClientServer, add_server_side, check_settings, measured_of, run_clients};
+use crate::served::{FarServed, FarServer, Served};
+use crate::server::Server;
 use std::sync::OnceLock;
-
-/// How the times of a client and of its server go together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clocks {
-    /// They have one clock.
-    Same,
-    /// They have two, whose offset is known well enough for one-way delays.
-    Compared,
-    /// They have two, and only times of the same end can be compared.
-    Apart,
-}
-
-/// What a server on another machine leaves behind.
-pub struct FarServed {
-    /// What it leaves behind; the times in it are those of the client's clock as well as they can be.
-    pub served: Served,
-    /// How its times go together with the client's.
-    pub clocks: Clocks,
-    /// By how much its times may be wrong.
-    pub uncertainty: crosswind_units::Duration,
-}
-
-/// The server of a cell, on another machine. It listens already.
-pub trait FarServer: Sync {
-    /// Ends it, and returns what it leaves behind.
-    fn stop(&self) -> Result<FarServed, WorkloadError>;
-}
 
 /// Runs the clients against a server on another machine.
 pub fn run_clients_alone<W: ClientServer>(

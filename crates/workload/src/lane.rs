@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::message::{Messages, Sizes};
-use crate::workload::ConnectionNeeds;
+use crate::needs::ConnectionNeeds;
 use crate::{Sample, SetupTimes};
 use crosswind_transport::{
     Connection, Driver, Features, Phases, Purpose, Resumption, SocketReadback, Stream, Streams, TransportError,

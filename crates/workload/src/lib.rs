@@ -4,14 +4,15 @@
 //! returns one [`Sample`] for each exchange. Whatever happens to an exchange is data; only a workload that cannot run is an error.
 //!
 //! - `workload`: what a workload says of itself ([`WorkloadSettings`]) and does ([`Workload`]).
-//! - `session`: the frame of those that use a transport: clients on lanes side by side, a server with its streams.
-//! - `far`: the same, with the server on another machine.
+//! - `client_server`: the frame of those that use a transport: clients on lanes side by side, a server with its streams.
+//!   `session` runs both here, `far` one of them with the other on another machine.
 //! - `peer`: programs that take the place of the client or the server.
 //! - `program`, `program_ends`: programs that are the workload. `log`, `kept_output`, `last_words`: what programs write.
 //! - `closed_loop`, `open_loop`, `schedule`, `flow`: how messages are sent, and when. `answers`: how they are answered.
 
 mod allowance;
 mod answers;
+mod client_server;
 mod closed_loop;
 mod connect;
 mod context;
@@ -28,6 +29,7 @@ mod log;
 mod measured;
 mod message;
 mod multiplex;
+mod needs;
 mod open_loop;
 mod pace;
 mod page;
@@ -39,6 +41,7 @@ mod registry;
 mod sample;
 mod schedule;
 mod seen;
+mod served;
 mod server;
 pub mod serving;
 mod session;
@@ -49,8 +52,8 @@ pub use allowance::{Allowance, NUMBERED_BYTES};
 pub use context::Context;
 pub use demand::TrafficPattern;
 pub use error::WorkloadError;
-pub use far::{Clocks, FarServed, FarServer};
 pub use measured::{Measured, OutcomeCount, ProgramEnd};
+pub use needs::ConnectionNeeds;
 pub use peer::{
     ClientFollower, ClientReport, EndReport, Expected, Notice, Peer, PeerClock, PeerClockEvent, Peers, PeersReport,
     ServerFollower, Violation,
@@ -59,5 +62,5 @@ pub use progress::{Fault, Progress, Snapshot};
 pub use registry::{Kind, WorkloadConfig, kinds};
 pub use sample::{PageObject, Sample, SetupTimes};
 pub use seen::{SEEN_BYTES, Seen};
-pub use server::Served;
-pub use workload::{ConnectionNeeds, PathFacts, Workload, WorkloadSettings};
+pub use served::{Clocks, FarServed, FarServer, Served};
+pub use workload::{PathFacts, Workload, WorkloadSettings};

@@ -5,24 +5,27 @@
 
 use crate::WorkloadError;
 use crate::answers::Answers;
+use crate::client_server::ClientServer;
 use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::echo::add_times;
 use crate::exchange::Exchange;
-use crate::far::{self, Clocks};
+use crate::far;
 use crate::flow::{self, Flow};
 use crate::lane::{Lane, Opened};
 use crate::measured::Measured;
 use crate::message::{Messages, Sizes};
+use crate::needs::ConnectionNeeds;
 use crate::open_loop::requests;
 use crate::sample::Sample;
 use crate::schedule::{Due, Schedule};
 use crate::seen::Seen;
-use crate::server::Served;
-use crate::session::{self, ClientServer};
+use crate::served::Clocks;
+use crate::served::Served;
+use crate::session;
 use crate::workload::{
-    ConnectionNeeds, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
-    default_timeout_ns, number, small,
+    MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings, default_timeout_ns,
+    number, small,
 };
 use crosswind_host::Clock;
 use crosswind_transport::{Connection, Features, Payload, Purpose, Streams, TransportError, TransportRef};

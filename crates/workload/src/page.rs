@@ -1,6 +1,7 @@
 //! Page: a document and what belongs to it, loaded as a browser does. The document first; when it is whole, everything that it
 //! names at once, as far as the protocol lets it: one request after another on each connection (HTTP/1.1), or all on one.
 
+use crate::client_server::ClientServer;
 use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::Exchange;
@@ -8,11 +9,13 @@ use crate::far;
 use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::Messages;
-use crate::server::{ServeStream, Served, ServerStream};
-use crate::session::{self, ClientServer};
+use crate::needs::ConnectionNeeds;
+use crate::served::Served;
+use crate::server::{ServeStream, ServerStream};
+use crate::session;
 use crate::workload::{
-    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload,
-    WorkloadSettings, default_timeout_ns, number, small,
+    MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
+    default_timeout_ns, number, small,
 };
 use crate::{PageObject, Sample, WorkloadError};
 use crosswind_host::Clock;

@@ -1,7 +1,8 @@
 //! Every workload there is: one line each. And the workload of a cell, read and checked.
 
+use crate::needs::ConnectionNeeds;
 use crate::peer::Peers;
-use crate::workload::{ConnectionNeeds, PathFacts, Workload, WorkloadSettings};
+use crate::workload::{PathFacts, Workload, WorkloadSettings};
 use crosswind_settings::{Group, KeyType, SettingError, check, describe, describe_with, read};
 use crosswind_transport::{Features, Payload, Resumption, TransportRef, all, find};
 use serde::{Serialize, Serializer};

@@ -4,9 +4,10 @@
 
 use crate::WorkloadError;
 use crate::context::{Context, join};
+use crate::needs::ConnectionNeeds;
 use crate::seen::Seen;
+use crate::served::Served;
 use crate::serving::{serve_connections, serve_streams};
-use crate::workload::ConnectionNeeds;
 use crosswind_host::thread_cpu_ns;
 use crosswind_path::Side;
 use crosswind_transport::{Connection, Driver, Features, Listener, Outcome, SocketReadback, Stream};
@@ -65,16 +66,6 @@ impl Drop for ServerStream<'_> {
             all.append(&mut self.seen);
         }
     }
-}
-
-/// What a server leaves behind.
-pub struct Served {
-    /// What it saw.
-    pub seen: Vec<Seen>,
-    /// Settings of the socket of its first connection.
-    pub readback: Option<SocketReadback>,
-    /// CPU time of its threads.
-    pub cpu_ns: u64,
 }
 
 /// Ends every wait on a connection, from another thread.

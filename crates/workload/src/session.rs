@@ -1,52 +1,16 @@
-//! Clients run against a server: the frame of every workload that uses a transport.
+//! Clients run against a server: here, with a peer in the place of either, or with the server on another machine.
 
-use crate::context::{Context, join};
-use crate::exchange::{Exchange, first_errors};
-use crate::far::{Clocks, run_clients_alone};
-use crate::lane::Lane;
+use crate::WorkloadError;
+use crate::client_server::{ClientServer, add_server_side, check_settings, measured_of, run_clients};
+use crate::context::Context;
+use crate::far::run_clients_alone;
 use crate::measured::Measured;
-use crate::message::Sizes;
 use crate::peer;
-use crate::seen::{Seen, SeenByPort};
-use crate::server::{ServeStream, Server};
-use crate::workload::{ConnectionNeeds, Workload};
-use crate::{Sample, WorkloadError};
-use crosswind_host::Clock;
-use crosswind_path::Side;
-use crosswind_transport::{Driver, SocketReadback, TransportError};
+use crate::seen::SeenByPort;
+use crate::served::Clocks;
+use crate::server::Server;
 use crosswind_units::Duration;
-use futures_util::future::join_all;
 use std::sync::OnceLock;
-
-/// A workload whose clients and server talk over connections. [`run`] runs it.
-pub trait ClientServer: Workload {
-    /// What serves each stream that a client opens.
-    type Server: ServeStream;
-
-    /// What it needs of its connections.
-    fn needs(&self) -> ConnectionNeeds;
-
-    /// How many clients run side by side.
-    fn lanes(&self) -> u32 {
-        1
-    }
-
-    /// Sizes of its messages, where they are answered.
-    fn sizes(&self) -> Sizes {
-        Sizes::both(1)
-    }
-
-    /// The server's work.
-    fn server(&self, clock: Clock) -> Self::Server;
-
-    /// The work of one client.
-    async fn client(&self, lane: &Lane<'_>) -> Result<Vec<Exchange>, WorkloadError>;
-
-    /// Adds to a sample what the server saw of its exchange. An error says why the exchange failed after all.
-    fn add_server_side(&self, _sample: &mut Sample, _seen: &Seen, _clocks: Clocks) -> Result<(), TransportError> {
-        Ok(())
-    }
-}
 
 /// Starts the server, runs the clients side by side, stops the server, and puts together what both saw.
 pub fn run<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measured, WorkloadError> {
@@ -71,86 +35,4 @@ pub fn run<W: ClientServer>(workload: &W, context: &Context<'_>) -> Result<Measu
     let sockets = [readback.into_inner(), served.readback];
     check_settings(context, &sockets)?;
     Ok(Measured { sockets, cpu_ns: [client_cpu_ns, served.cpu_ns], ..measured_of(context, exchanges) })
-}
-
-/// What clients of our own have measured, less what is known of their sockets and threads.
-pub fn measured_of(context: &Context<'_>, mut exchanges: Vec<Exchange>) -> Measured {
-    exchanges.sort_by_key(|exchange| exchange.sample.exchange);
-    let first_errors = first_errors(&exchanges);
-    let (mut samples, mut objects) = (Vec::with_capacity(exchanges.len()), Vec::new());
-    for mut exchange in exchanges {
-        samples.push(exchange.sample);
-        objects.append(&mut exchange.objects);
-    }
-    Measured {
-        samples,
-        first_errors,
-        objects,
-        setup: context.setup(),
-        warnings: context.resumptions.warning().into_iter().collect(),
-        ..Measured::default()
-    }
-}
-
-/// Runs every client to its end. Returns their exchanges and the CPU time of their threads.
-pub fn run_clients<W: ClientServer>(
-    workload: &W,
-    context: &Context<'_>,
-    readback: &OnceLock<SocketReadback>,
-) -> Result<(Vec<Exchange>, u64), WorkloadError> {
-    let needs = workload.needs();
-    let client = async |number: u32| {
-        let lane = Lane { context, needs, number, sizes: workload.sizes(), readback };
-        lane.prime().await;
-        workload.client(&lane).await
-    };
-    let (client, lanes) = (&client, workload.lanes());
-    let finished = std::thread::scope(|scope| {
-        let threads: Vec<_> = match needs.transport.features().driver {
-            Driver::Thread => (0..lanes)
-                .map(|number| context.spawn(scope, Side::Forward, move || Driver::Thread.run(client(number))?))
-                .collect(),
-            Driver::Reactor => vec![context.spawn(scope, Side::Forward, move || {
-                let all = Driver::Reactor.run(join_all((0..lanes).map(client)))?;
-                Ok(all.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-            })],
-        };
-        // Every thread is joined before the first error counts: the scope would wait for the others anyway.
-        threads.into_iter().map(|thread| thread.and_then(join)).collect::<Vec<_>>()
-    });
-    let (mut exchanges, mut cpu_ns) = (Vec::new(), 0);
-    for result in finished {
-        let (mut own, used_ns) = result?;
-        exchanges.append(&mut own);
-        cpu_ns += used_ns;
-    }
-    Ok((exchanges, cpu_ns))
-}
-
-/// Adds what the server saw. Returns to how many exchanges.
-pub fn add_server_side<W: ClientServer>(
-    workload: &W,
-    exchanges: &mut [Exchange],
-    seen: &SeenByPort,
-    clocks: Clocks,
-) -> u64 {
-    let mut matched = 0;
-    for exchange in exchanges {
-        let Some(seen) = exchange.trace.and_then(|trace| seen.find(trace)) else { continue };
-        matched += 1;
-        if let Err(error) = workload.add_server_side(&mut exchange.sample, &seen, clocks) {
-            exchange.fail(error);
-        }
-    }
-    matched
-}
-
-/// Whether the kernel took what was set on the sockets.
-pub fn check_settings(context: &Context<'_>, sockets: &[Option<SocketReadback>; 2]) -> Result<(), WorkloadError> {
-    for readback in sockets.iter().flatten() {
-        if let Some(mismatch) = context.settings.socket.mismatch(readback) {
-            return Err(WorkloadError::Setting(mismatch));
-        }
-    }
-    Ok(())
 }

@@ -3,20 +3,24 @@
 //! By size, a transfer lasts from the first byte handed over to the last byte received. By duration, the receiver counts
 //! for that long from the first byte that it received, and both ends then drop the connection.
 
+use crate::client_server::ClientServer;
 use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::exchange::{Exchange, Trace};
-use crate::far::{self, Clocks};
+use crate::far;
 use crate::lane::Lane;
 use crate::measured::Measured;
 use crate::message::Messages;
+use crate::needs::ConnectionNeeds;
 use crate::peer::Peers;
 use crate::seen::Seen;
-use crate::server::{ServeStream, Served, ServerStream};
-use crate::session::{self, ClientServer};
+use crate::served::Clocks;
+use crate::served::Served;
+use crate::server::{ServeStream, ServerStream};
+use crate::session;
 use crate::workload::{
-    ConnectionNeeds, MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload,
-    WorkloadSettings, default_timeout_ns, number, small,
+    MAX_CONNECTIONS, MAX_COUNT, MAX_TIMEOUT_NS, MIN_TIMEOUT_NS, PathFacts, TIMEOUT_HELP, Workload, WorkloadSettings,
+    default_timeout_ns, number, small,
 };
 use crate::{Sample, WorkloadError};
 use crosswind_host::Clock;

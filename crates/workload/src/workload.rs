@@ -4,11 +4,12 @@ use crate::context::Context;
 use crate::demand::TrafficPattern;
 use crate::error::WorkloadError;
 use crate::measured::Measured;
+use crate::needs::{ConnectionNeeds, STREAM_TIMEOUT_NS};
 use crate::peer::Peers;
-use crate::server::Served;
+use crate::served::Served;
 use crosswind_host::HostError;
 use crosswind_settings::SettingError;
-use crosswind_transport::{Features, Payload, Resumption, TransportRef};
+use crosswind_transport::{Features, TransportRef};
 use crosswind_units::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -82,40 +83,6 @@ pub trait Workload: fmt::Debug + Send + Sync {
     }
 }
 
-/// What a workload needs of its connections.
-#[derive(Clone, Copy, Debug)]
-pub struct ConnectionNeeds {
-    /// What they speak.
-    pub transport: TransportRef,
-    /// Bound on one exchange.
-    pub timeout: std::time::Duration,
-    /// What kind of messages they carry.
-    pub payload: Payload,
-    /// What later connections take over from earlier ones.
-    pub resumption: Resumption,
-    /// Whether Socket.IO begins with HTTP long polling.
-    pub polling: bool,
-    /// Size to which the header of an HTTP request is filled up, bytes.
-    pub request_bytes: u64,
-    /// Size of its messages, where each has to be sent whole, bytes.
-    pub message_bytes: Option<u64>,
-}
-
-impl ConnectionNeeds {
-    /// Connections without anything special.
-    pub(crate) fn plain(transport: TransportRef, timeout_ns: Option<u64>) -> Self {
-        Self {
-            transport,
-            timeout: std::time::Duration::from_nanos(timeout_ns.unwrap_or(STREAM_TIMEOUT_NS)),
-            payload: Payload::Binary,
-            resumption: Resumption::None,
-            polling: false,
-            request_bytes: 0,
-            message_bytes: None,
-        }
-    }
-}
-
 /// What of a path decides whether a workload can be, and how long it waits.
 #[derive(Clone, Copy, Debug)]
 pub struct PathFacts {
@@ -130,7 +97,6 @@ pub struct PathFacts {
 /// What the description says of the timeout's default. [`default_timeout_ns`] is its meaning.
 pub(crate) const TIMEOUT_HELP: &str = "1 s and 4 round trips for datagrams, 60 s for streams";
 
-const STREAM_TIMEOUT_NS: u64 = 60_000_000_000;
 const DATAGRAM_TIMEOUT_NS: u64 = 1_000_000_000;
 
 /// Bounds of a timeout.
