@@ -6,31 +6,15 @@
 //!
 //! Stricter than socket.io-parser 4.2: an event must have a name, an ACK an id, and each attachment exactly one placeholder.
 
-use crate::{Error, Payload, handshake::parse_json};
+use crate::handshake::parse_json;
+use crate::kind::{Kind, MAX_ATTACHMENTS};
+use crate::{Error, Payload};
 use bytes::Bytes;
 use serde_json::{Value, json};
-
-/// The most attachments that one message may announce.
-pub const MAX_ATTACHMENTS: usize = 16;
 
 /// Names that Socket.IO reserves (socket.io-parser 4.2).
 pub(crate) const RESERVED: [&str; 6] =
     ["connect", "connect_error", "disconnect", "disconnecting", "newListener", "removeListener"];
-
-/// The type of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `0`: joins a namespace; the server answers with an object that holds `sid`.
-    Connect,
-    /// `1`: leaves the namespace.
-    Disconnect,
-    /// `2`, or `5` with attachments: an array of a name and arguments.
-    Event,
-    /// `3`, or `6` with attachments: an array of arguments.
-    Ack,
-    /// `4`: the namespace cannot be joined; text, or an object that holds `message`.
-    ConnectError,
-}
 
 /// One message with its attachments.
 #[derive(Clone, Debug, PartialEq)]
