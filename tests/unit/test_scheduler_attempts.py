@@ -121,7 +121,9 @@ def test_without_hope_side_by_side_three_are_tried_alone(fake_cell: FakeCell, tm
     store = Store.read(tmp_path / "run")
     results = store.results()
     assert len(results) == 3
-    assert {(stored.attempt, stored.beside) for stored in results.values()} == {(2, 0)}
+    # One that ends well before the others is run again beside them, and then a third time.
+    assert {stored.beside for stored in results.values()} == {0}
+    assert {stored.attempt for stored in results.values()} <= {2, 3}
     first = [result(tmp_path / "run", f"c{number:03d}-r00.missed-1") for number in range(FIRST)]
     assert {(stored["attempt"], stored["beside"]) for stored in first} == {(1, FIRST - 1)}
 
