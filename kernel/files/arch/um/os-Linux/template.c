@@ -39,6 +39,7 @@ static struct {
 	int cpu;
 	int memory;
 	int copied[2];
+	struct sigaction on_child_end;
 	jmp_buf back;
 } template;
 static char child_stack[STACK_SIZE] __attribute__((aligned(16)));
@@ -177,7 +178,7 @@ static int become_guest(void *unused)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setsid();
-	signal(SIGCHLD, SIG_DFL);
+	sigaction(SIGCHLD, &template.on_child_end, NULL);
 	if (template.cpu >= 0) {
 		CPU_ZERO(&cpus);
 		CPU_SET(template.cpu, &cpus);
@@ -210,6 +211,7 @@ static int become_guest(void *unused)
  */
 int os_template_serve(int socket, int memory, char *request, int size)
 {
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	char done;
 	int pid, i;
 
@@ -220,7 +222,7 @@ int os_template_serve(int socket, int memory, char *request, int size)
 		return 0;
 	}
 	/* Nobody waits for guests; who asked sees their output end. */
-	signal(SIGCHLD, SIG_IGN);
+	sigaction(SIGCHLD, &ignore, &template.on_child_end);
 	while (receive(socket)) {
 		template.cpu = requested_cpu();
 		if (pipe2(template.copied, O_CLOEXEC) < 0)
