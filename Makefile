@@ -23,7 +23,7 @@ help:
 	@echo "make check       formatting, lints, types, import contracts, licences"
 	@echo "make install     the wheel into VENV (default .venv)"
 	@echo "make build       the wheel, in dist/"
-	@echo "make kernel      the kernel of virtual time (docs/virtual-time.md), once; KERNEL=6.1 for another series"
+	@echo "make kernel      the kernel of virtual time (docs/virtual-time.md), once; KERNEL=6.1 or 7.2 for another series"
 	@echo "make kernel-wheel  the same as a wheel for other machines, in dist/kernel/; KERNEL=\"6.12 6.1\" for both series"
 	@echo "make browser     what browsers and Node need as clients and servers (docs/peers-node.md): Chromium, Node, npm packages"
 	@echo "make bench       speed and fidelity, each beside its reference; BENCH=forwarding for one of:"

@@ -107,7 +107,7 @@ def test_the_same_kernels_make_the_same_wheel(wheel: Path, tmp_path: Path) -> No
 def test_a_series_that_cannot_be_built_is_an_error(tmp_path: Path) -> None:
     made = subprocess.run([sys.executable, SCRIPT, tmp_path, "5.4"], capture_output=True, text=True, check=False)
     assert made.returncode == 2
-    assert made.stderr == "error: there are patches for 6.1 6.12, not for 5.4\n"
+    assert made.stderr == "error: there are patches for 6.1 6.12 7.2, not for 5.4\n"
     assert not list(tmp_path.iterdir())
 
 
