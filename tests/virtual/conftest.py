@@ -30,6 +30,14 @@ def template() -> Iterator[Template]:
     template.close()
 
 
+@pytest.fixture(scope="session")
+def trusting_template() -> Iterator[Template]:
+    """A booted kernel whose guests run what Crosswind knows, without ptrace where that is possible."""
+    template = Template(requires_kernel(), requires_binary(), trusted=True)
+    yield template
+    template.close()
+
+
 @pytest.fixture
 def plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets a pytest of its own find Crosswind, its plugin and the kernel, and load no plugin but those it is told to.
@@ -50,6 +58,6 @@ def everyone() -> Iterator[Everyone]:
 
 
 @pytest.fixture
-def cells(template: Template, tmp_path: Path) -> VirtualCells:
+def cells(trusting_template: Template, tmp_path: Path) -> VirtualCells:
     """A place to run cells in virtual time."""
-    return VirtualCells(template, requires_binary(), tmp_path)
+    return VirtualCells(trusting_template, requires_binary(), tmp_path)

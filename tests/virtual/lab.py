@@ -90,7 +90,7 @@ class VirtualCells:
         """A new, empty directory. The tests' own names differ in length, so that nothing may depend on it."""
         self.count += 1
         path = self.home / f"cell-{'x' * self.count}"
-        path.mkdir()
+        path.mkdir(parents=True)
         return path
 
     def start(self, workload: Object, directory: Path, on_event: Any = None, **sections: Any) -> CellProcess:

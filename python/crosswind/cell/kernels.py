@@ -44,6 +44,11 @@ class Kernel:
         """What a result is reproduced with: series and digest."""
         return f"{self.series}-{self.digest}"
 
+    @property
+    def knows_seccomp(self) -> bool:
+        """Whether it can run programs without ptrace: Linux can since 6.16."""
+        return _numbers(self.series) >= (6, 16)
+
 
 def kernels_directory() -> Path:
     """Where `make kernel` puts them: $CROSSWIND_KERNELS, else the user's cache."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from crosswind.cell.guests import MEMORY_MB, PROGRAM_MEMORY_MB, Template
 from crosswind.cell.kernels import find_kernel
+from crosswind.peers.registry import PEERS
 from crosswind.store.plan import PlannedCell
 
 
@@ -17,6 +18,11 @@ class Seat:
 
     template: Template
     cpu: int
+
+
+def trusts(planned: PlannedCell) -> bool:
+    """Whether a guest for a cell trusts its programs: Crosswind's own and the peers that come with it, no user's."""
+    return not planned.runs_programs and all(name in PEERS for name in planned.peers.values())
 
 
 def memory_mb(planned: PlannedCell) -> int:
@@ -39,7 +45,7 @@ class VirtualQueue:
         own.rotate(os.getpid())
         self._free = deque(list(own)[:jobs])
         self._binary = binary
-        self._templates: dict[tuple[str | None, int], Template] = {}
+        self._templates: dict[tuple[str | None, int, bool], Template] = {}
 
     def __len__(self) -> int:
         return len(self._ready)
@@ -53,9 +59,9 @@ class VirtualQueue:
         if not self._ready or not self._free:
             return None
         planned = self._ready.popleft()
-        key = planned.kernel, memory_mb(planned)
+        key = series, memory, trusted = planned.kernel, memory_mb(planned), trusts(planned)
         if key not in self._templates:
-            self._templates[key] = Template(find_kernel(planned.kernel), self._binary, memory_mb=memory_mb(planned))
+            self._templates[key] = Template(find_kernel(series), self._binary, memory_mb=memory, trusted=trusted)
         return planned, Seat(self._templates[key], self._free.popleft())
 
     def release(self, seat: Seat) -> None:

@@ -28,7 +28,7 @@ from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.cell.result import Finished
 from crosswind.errors import EngineError, StudyError
-from crosswind.execution.guests import memory_mb
+from crosswind.execution.guests import memory_mb, trusts
 from crosswind.execution.planning import planned_cells
 from crosswind.execution.running import cell_as_sent, followed
 from crosswind.record import SAMPLE_SCHEMA, whole_table
@@ -144,7 +144,7 @@ def _run(planned: PlannedCell, directory: Path, binary: Path) -> CellEnd:
     def start(template: Template) -> CellProcess:
         return CellProcess(cell, binary=binary, template=template, cpu=cpu)
 
-    process = _TEMPLATES.start(kernel, binary, start, memory_mb=memory_mb(planned))
+    process = _TEMPLATES.start(kernel, binary, start, memory_mb=memory_mb(planned), trusted=trusts(planned))
     try:
         return followed(process)
     finally:
@@ -168,11 +168,11 @@ def _written(directory: Path, suffix: str) -> str:
 
 
 class _Templates:
-    """The booted kernels of this process, one for each kernel, binary and size of memory."""
+    """The booted kernels of this process, one for each kernel, binary, size of memory and trust."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._booted: dict[tuple[Path, Path, int], Template] = {}
+        self._booted: dict[tuple[Path, Path, int, bool], Template] = {}
         atexit.register(self.close)
         os.register_at_fork(after_in_child=self._forget)
 
@@ -183,19 +183,20 @@ class _Templates:
         start: Callable[[Template], CellProcess],
         *,
         memory_mb: int = MEMORY_MB,
+        trusted: bool = False,
     ) -> CellProcess:
         """Calls `start` with the kernel's template. Raises: EngineError when it does not run."""
-        key = (kernel.program, binary.absolute(), memory_mb)
+        key = (kernel.program, binary.absolute(), memory_mb, trusted)
         # A template answers one request at a time.
         with self._lock:
             template = self._booted.pop(key, None)
             if template is not None:
                 with contextlib.suppress(EngineError):  # Somebody ended it since it was last used.
                     return self._started(key, template, start)
-            return self._started(key, Template(kernel, binary, memory_mb=memory_mb), start)
+            return self._started(key, Template(kernel, binary, memory_mb=memory_mb, trusted=trusted), start)
 
     def _started(
-        self, key: tuple[Path, Path, int], template: Template, start: Callable[[Template], CellProcess]
+        self, key: tuple[Path, Path, int, bool], template: Template, start: Callable[[Template], CellProcess]
     ) -> CellProcess:
         """Keeps the template for the next cell where it started this one, and else ends it."""
         try:
