@@ -22,7 +22,7 @@ from crosswind.store.manifest import Session, Status
 from crosswind.store.record import record_of
 from crosswind.store.result import CellResult
 from crosswind.store.run import load
-from crosswind.store.tables import to_parquet
+from crosswind.store.tables import read_table, to_parquet
 from runs import cell_result, new_run, plan_of, planned_cell
 from small_disks import mounted_disk
 
@@ -60,6 +60,30 @@ def test_a_committed_cell_is_read_back(tmp_path: Path) -> None:
     assert record.cells[0].samples.equals(whole_table(SAMPLES, SAMPLE_SCHEMA))
     assert record.cells[0].samples["own_drops"].null_count() == SAMPLES.height
     assert record.cells[0].objects.equals(empty_objects())
+
+
+def test_columns_that_say_the_same_in_every_row_take_the_memory_of_one(tmp_path: Path) -> None:
+    rows = 10_000
+    sent_ns = range(0, 7 * rows, 7)
+    whole = whole_table(
+        pl.DataFrame({"exchange": range(rows), "sent_ns": sent_ns, "server_ns": [3] * rows, "outcome": ["ok"] * rows}),
+        SAMPLE_SCHEMA,
+    ).cast(dict(SAMPLE_SCHEMA))
+    whole.write_parquet(tmp_path / "samples.parquet")
+    found = read_table(tmp_path / "samples.parquet", SAMPLE_SCHEMA)
+    # Three columns are as long as the table: the number, and both times, of which the constant one stays as it is.
+    assert 3 * 8 * rows <= found.estimated_size() < 4 * 8 * rows
+    assert found.equals(whole)
+    assert found.schema == whole.schema
+
+
+def test_a_rate_over_a_time_that_is_always_the_same_keeps_its_last_digit(tmp_path: Path) -> None:
+    rows = 2_000
+    columns = {"sent_ns": [0] * rows, "received_ns": [7] * rows, "received_bytes": range(rows)}
+    pl.DataFrame(columns).cast(pl.Int64).write_parquet(tmp_path / "samples.parquet")
+    found = read_table(tmp_path / "samples.parquet", SAMPLE_SCHEMA)
+    rate = found.select(8e9 * pl.col("received_bytes") / (pl.col("received_ns") - pl.col("sent_ns"))).to_series()
+    assert rate.to_list() == [8e9 * size / 7 for size in range(rows)]
 
 
 def test_what_clients_of_programs_wrote_is_read_back_within_bounds(tmp_path: Path) -> None:
