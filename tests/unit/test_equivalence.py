@@ -251,7 +251,7 @@ def test_claims_are_in_every_report() -> None:
     ]
     (row,) = table.rows
     assert (row[:3], row[-1]) == (["0%", "50 against 1", "4\u202f000"], "equivalent")
-    assert row[3].startswith("0.10 [")
+    assert row[3].startswith("0.1 [")
     assert table.footnotes[:2] == [f"Share of exchanges delayed: {said}.", "Why four."]
     for text in (render(result, everything=True), render_html(made, result)):
         assert "Does size delay?" in text

@@ -206,7 +206,7 @@ def test_shares_are_compared_in_percentage_points() -> None:
     assert (found.verdict, found.cases[0].effect.value) == ("yes", pytest.approx(0.23))
     said = answer_sentence(found)
     assert said.startswith(
-        "Yes: the share of exchanges that failed with b is 23 [16, 30] percentage points higher than"
+        "Yes: the share of exchanges that failed with b is 23 [13, 33] percentage points higher than"
     )
     assert said.endswith(" with a (23 % against 0 %), 10 repetitions each.")
     none = answer_of(asked(**LOST, yes="more"), cell(0, 10, "a"), cell(1, 9, "b"))

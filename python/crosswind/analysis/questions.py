@@ -18,6 +18,7 @@ from crosswind.stats import TooFewSamples, difference, estimate_of, ratio, refus
 from crosswind.stats.beyond import is_constant, share_limit, without_rounding
 from crosswind.stats.effect import Effect
 from crosswind.stats.repetition_quantile import repetition_quantile_interval
+from crosswind.stats.share_difference import share_difference
 
 
 def answers_of(asked: Sequence[AskedQuestion], data: Sequence[CellData]) -> list[Answer]:
@@ -58,6 +59,8 @@ def _case(question: AskedQuestion, reference: CellData, other: CellData) -> Case
         compared = reference.side(metric.name), other.side(metric.name)
         plain = difference(*compared, statistic)
         effect = without_rounding((ratio if question.is_ratio else difference)(*compared, statistic), size=size)
+        if metric.is_share and not question.is_ratio and not is_constant(effect, size=size):
+            effect = share_difference(*compared)
         shown = Interval.of(estimate_of(effect, unit=unit, level=LEVEL))
     except TooFewSamples as error:
         n = sum(side.value.n for side in sides)

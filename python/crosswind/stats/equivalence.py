@@ -19,6 +19,7 @@ from crosswind.stats.design import share_shortage
 from crosswind.stats.effect import Effect, Side, Statistic, difference, estimate_of, ratio
 from crosswind.stats.estimate import EXACT, Estimate, TooFewSamples
 from crosswind.stats.share import Share, difference_limits
+from crosswind.stats.share_difference import share_difference
 
 ALPHA = 0.05
 _MIN_P = 1e-9
@@ -101,7 +102,7 @@ def tost_shares(reference: Side, other: Side, *, margin: float, alpha: float = A
     _check(margin)
     effect = difference(reference, other)
     if effect.how == EXACT or effect.error > 0:
-        return _tested(effect, -margin, margin, "1", alpha, size=1.0)
+        return _tested(share_difference(reference, other), -margin, margin, "1", alpha, size=1.0)
     shares = Share.of_units(reference.units, exact=reference.exact), Share.of_units(other.units, exact=other.exact)
     short = share_shortage(min(share.units for share in shares if not share.exact))
     if short is not None:

@@ -1,11 +1,15 @@
 """Equivalence against Student's t and the binomial itself."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from crosswind.stats import Design, Side, Tail, TooFewSamples, Units, difference, tost, tost_ratio, tost_shares
 from crosswind.stats.design import LIGHT
+from crosswind.stats.share_difference import share_difference
 
 A, B = np.array([10.1, 10.4, 9.8, 10.0, 10.3]), np.array([10.2, 10.6, 10.1, 9.9, 10.4])
 
@@ -168,9 +172,27 @@ def test_shares_of_two_repetitions_are_not_compared() -> None:
 
 def test_shares_that_differ_between_repetitions_are_compared_as_means() -> None:
     rng = np.random.default_rng(9)
-    a, b = (rng.random((10, 200)) < 0.19 for _ in range(2))
+    # Events come together: repetitions differ by more than independent exchanges would.
+    a, b = (rng.random((10, 200)) < rng.beta(6, 24, (10, 1)) for _ in range(2))
     repetitions = np.repeat(range(10), 200)
-    found = tost_shares(Side(Units.of(a.ravel(), repetitions)), Side(Units.of(b.ravel(), repetitions)), margin=0.1)
+    found = tost_shares(Side(Units.of(a.ravel(), repetitions)), Side(Units.of(b.ravel(), repetitions)), margin=0.2)
     limits = stats.ttest_rel(b.mean(axis=1), a.mean(axis=1)).confidence_interval(0.90)
     assert (found.estimate.low, found.estimate.high) == pytest.approx((limits.low, limits.high))
     assert found.equivalent
+
+
+def test_a_difference_of_shares_is_never_surer_than_that_of_independent_exchanges() -> None:
+    # 20 of 100 in every repetition, and 20 or 21: that spreads less than any 100 independent exchanges do.
+    a, b = flags(20, 100, 4), flags(20, 100, 4)
+    values = b.units.values.copy()
+    values[20] = 1.0
+    b = replace(b, units=replace(b.units, values=values))
+    found = share_difference(a, b)
+    of_each = [(1 + events) / 402 for events in (80, 81)]
+    error = math.sqrt(sum(share * (1 - share) / 402 for share in of_each))
+    assert (found.value, found.error) == (pytest.approx(0.0025), pytest.approx(error))
+    low, high = found.limits(0.95)
+    assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 3) * error)
+    assert found.p == pytest.approx(2 * stats.t.sf(0.0025 / error, 3))
+    # None of 4 repetitions has an event: there is an interval, which is not 0.
+    assert share_difference(flags(0, 100, 4), flags(0, 100, 4)).shortage is None

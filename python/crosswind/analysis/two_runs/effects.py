@@ -1,12 +1,10 @@
 """A statistic of a metric in both runs, and how far they lie apart: as levels within a run are compared.
 
-Repetitions with the same number and the same seed met the same losses in both runs and form pairs. Two things differ
+Repetitions with the same number and the same seed met the same losses in both runs and form pairs. One thing differs
 from a comparison within a run. Every exchange that failed counts as slower than all others to a quantile, not only what
-timed out: a run that refuses its slow exchanges must not look fast. And the interval of a share is never narrower than
-that of independent exchanges, so that none of 20 is not none for certain.
+timed out: a run that refuses its slow exchanges must not look fast.
 """
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,9 +17,9 @@ from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
 from crosswind.metrics import LOST, Metric, Per
 from crosswind.quantities import RATE
-from crosswind.stats import EXACT, Side, TooFewSamples, Units, difference, estimate_of, pairs_of, ratio
-from crosswind.stats.design import MIN_UNITS
+from crosswind.stats import Side, TooFewSamples, difference, estimate_of, pairs_of, ratio
 from crosswind.stats.effect import Effect, Statistic, statistic_of
+from crosswind.stats.share_difference import share_difference
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +41,9 @@ class Measured:
     @cached_property
     def difference(self) -> Effect:
         """B less A, in the metric's unit."""
-        return self._no_surer_than_independent(difference(self.a, self.b, self.statistic))
+        if self.metric.is_share:
+            return share_difference(self.a, self.b)
+        return difference(self.a, self.b, self.statistic)
 
     @cached_property
     def ratio(self) -> Effect | None:
@@ -56,14 +56,6 @@ class Measured:
     def shown(self) -> Effect:
         """The ratio, or where that does not exist or has no interval, the difference."""
         return self.difference if self.ratio is None or self.ratio.shortage is not None else self.ratio
-
-    def _no_surer_than_independent(self, effect: Effect) -> Effect:
-        if not self.metric.is_share or effect.how == EXACT or effect.units < MIN_UNITS:
-            return effect
-        least = math.hypot(*(0.0 if side.exact else _share_error(side.units) for side in (self.a, self.b)))
-        if effect.error >= least:
-            return effect
-        return replace(effect, linear=None, error=least, shortage=None, needed=None)
 
 
 def measure(pair: Pair, metric: Metric, statistic: str) -> Measured:
@@ -125,12 +117,3 @@ def _failed(cell: CellData, metric: Metric) -> dict[int, int]:
     if metric is not LOST and (metric.per is not Per.EXCHANGE or cell.settings.kind not in metric.compared_in):
         return {}
     return {run.repetition: int((run.samples["outcome"] != "ok").sum()) for run in cell.runs}
-
-
-def _share_error(units: Units) -> float:
-    """The least standard error of a share: that of independent exchanges, with one more of either kind.
-
-    Source: Agresti & Caffo, The American Statistician 54 (2000).
-    """
-    share = (float(units.values.sum()) + 1) / (units.n + 2)
-    return math.sqrt(share * (1 - share) / (units.n + 2))
