@@ -8,10 +8,13 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from scipy import stats
 
 from crosswind.analysis import analyse
+from crosswind.analysis.curves import average_coefficients
 from crosswind.analysis.result import Result, schema_text
 from crosswind.models.caia import caia
+from crosswind.stats import Exponential
 from records import COSTS, MS, echoes, finished, parted, path, record, run, runs, table, timed, transfers, waiting
 
 TRANSFER = {"workload": {"kind": "transfer", "transport": "tcp", "size_bytes": 1_000_000}}
@@ -498,20 +501,38 @@ def fitted(*runs, published: tuple = ()):
 
 
 def test_a_fit_recovers_the_coefficients_of_exact_data() -> None:
-    fit = fitted(*curve_cells(1.0, 0.6, 27.0))
+    fit = fitted(*curve_cells(1.0, 0.6, 27.0, repetitions=60))
     (row,) = fit.rows
     assert (row.level, fit.unit, row.shape) == ("1MB", "s", "exponential")
     assert (row.a.value, row.b.value, row.c.value) == pytest.approx((1.0, 0.6, 27.0), rel=1e-6)
     # Repetitions that are all alike leave nothing to resample.
     assert (row.c.low, row.c.high) == pytest.approx((27.0, 27.0), rel=1e-6)
-    assert row.c.n == 24
+    assert row.c.n == 360
     assert row.r_squared == pytest.approx(1)
+
+
+def test_a_coefficient_has_an_interval_where_the_means_of_its_cells_have_one() -> None:
+    (row,) = fitted(*curve_cells(1.0, 0.6, 27.0)).rows
+    assert (row.c.value, row.c.low, row.c.high) == (pytest.approx(27.0, rel=1e-6), None, None)
+    assert row.c.reason == (
+        "a coefficient has an interval where the means of its cells have one: an interval of a mean where losses delay "
+        "exchanges needs 51 repetitions, there are 4: 47 more"
+    )
+
+
+def test_limits_of_few_repetitions_are_as_much_further_away_as_students_t() -> None:
+    fits = Exponential(*(np.full(1, 10.0) for _ in range(3)), np.array([False]), *(np.ones(1) for _ in range(3)))
+    drawn = 10 + np.arange(-499, 500) / 1000
+    again = Exponential(drawn, drawn, drawn, np.zeros(999, dtype=bool), *(np.ones(999) for _ in range(3)))
+    made = average_coefficients([fits], [again], 30, 0.95, units=5)["c"]
+    wider = stats.t.ppf(0.975, 4) / stats.norm.ppf(0.975)
+    assert (made.low, made.high) == pytest.approx((10 - wider * 0.47405, 10 + wider * 0.47405))
 
 
 def test_b_and_c_are_averaged_over_the_link_rates_and_set_beside_theirs() -> None:
     theirs = {"source": "Table II", "level": "1 MB", "b": 0.5, "c": 26.0, "cells": [0, 6]}
-    slow = curve_cells(1.0, 0.6, 28.0, noise=0.01, rate="6mbit")
-    fast = curve_cells(0.5, 0.4, 26.0, noise=0.01, first=6, rate="15mbit")
+    slow = curve_cells(1.0, 0.6, 28.0, noise=0.01, rate="6mbit", repetitions=60)
+    fast = curve_cells(0.5, 0.4, 26.0, noise=0.01, first=6, rate="15mbit", repetitions=60)
     (row,) = fitted(*slow, *fast, published=(theirs,)).rows
     assert [curve.level for curve in row.series] == ["6mbit", "15mbit"]
     for key in ("a", "b", "c"):
@@ -530,7 +551,8 @@ def test_b_and_c_are_averaged_over_the_link_rates_and_set_beside_theirs() -> Non
 
 def test_each_size_has_a_row_and_its_own_published_coefficients() -> None:
     theirs = ({"source": "S", "level": "5kB", "b": 0.04, "c": 21.0},)
-    fit = fitted(*curve_cells(1, 0.6, 27), *curve_cells(0.1, 0.04, 21, first=6, size="5kB"), published=theirs)
+    small = curve_cells(0.1, 0.04, 21, first=6, size="5kB", repetitions=60)
+    fit = fitted(*curve_cells(1, 0.6, 27), *small, published=theirs)
     assert [(row.level, len(row.published)) for row in fit.rows] == [("1MB", 0), ("5kB", 1)]
     assert fit.rows[1].published[0].b_inside is not None
 
@@ -567,7 +589,7 @@ def test_one_curve_that_cannot_be_fitted_refuses_the_average_and_is_named() -> N
 
 
 def test_a_straight_line_is_called_so_and_has_no_b() -> None:
-    runs = curve_cells(1.0, 0.0, 0.0, noise=0.02, repetitions=12)
+    runs = curve_cells(1.0, 0.0, 0.0, noise=0.02, repetitions=60)
     for repetition in runs:
         loss = repetition.parameters["path"]["forward"]["loss"]
         longer = repetition.samples.with_columns(wire_ns=repetition.samples["wire_ns"] + round(10e9 * loss))

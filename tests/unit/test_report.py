@@ -374,12 +374,13 @@ def rows_of(spec: dict) -> list[dict]:
 
 
 def grid(sizes: int, losses: int, **changes):
-    """Transfers of every size at every loss, four repetitions each."""
+    """Transfers of every size at every loss, four repetitions each. changes: transport, and of the record."""
+    transport = changes.pop("transport", "tcp")
     runs = []
     for size in range(sizes):
         for step in range(losses):
             loss = step / 100
-            workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 1000 * (size + 1)}
+            workload = {"kind": "transfer", "transport": transport, "size_bytes": 1000 * (size + 1)}
             parameters = {"path": path(loss=loss, rate_bps=1_000_000), "workload": workload}
             levels = {"workload.size": f"{size + 1}kB", "path.loss": f"{step}%"}
             for at in range(4):
@@ -479,7 +480,8 @@ def test_fitted_coefficients_stand_beside_the_published_ones() -> None:
 
 
 def test_fitted_coefficients_are_drawn_beside_the_published_ones() -> None:
-    (fit,) = analyse(grid(2, 5, fits=[FIT])).fits
+    # Datagrams, whose means have intervals from three repetitions on.
+    (fit,) = analyse(grid(2, 5, transport="udp", fits=[FIT])).fits
     b, c = fit_charts(fit).charts
     assert (b.caption, c.caption) == ("Table II: b", "Table II: c")
     (drawn,) = c.specification["datasets"].values()
@@ -492,6 +494,13 @@ def test_fitted_coefficients_are_drawn_beside_the_published_ones() -> None:
     # A coefficient at a single level has nothing to be compared with.
     (alone,) = analyse(grid(1, 5, fits=[FIT])).fits
     assert fit_charts(alone).charts == []
+    # A number without an interval is drawn and printed alone.
+    result = analyse(grid(2, 5, fits=[FIT]))
+    (drawn,) = fit_charts(result.fits[0]).charts[1].specification["datasets"].values()
+    assert all("low" not in point for point in drawn)
+    table, _ = fit_tables(result)
+    assert "[" not in table.rows[0][4]
+    assert any("5000 repetitions" in note or "5\u202f000 repetitions" in note for note in table.footnotes)
 
 
 def test_a_refused_coefficient_is_a_dash_with_its_reason_below() -> None:

@@ -9,21 +9,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from crosswind.analysis.cells import CellData
+from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import FitCurve, Interval
 from crosswind.metrics import METRICS
 from crosswind.quantities import TIME
 from crosswind.stats import Exponential, TooFewSamples, aicc, fit_exponential
+from crosswind.stats.design import mean_shortage
 from crosswind.stats.estimate import Array
+from crosswind.stats.linearised import student
 
 RESAMPLES = 999
 MIN_REPETITIONS = 3
 METHOD = (
     f"Least squares on every sample of a curve. Intervals are percentiles of {RESAMPLES} fits to resampled "
-    "repetitions, drawn within each cell, n − 1 of n (Rao & Wu 1988)."
+    "repetitions, drawn within each cell, n − 1 of n (Rao & Wu 1988), as much further away as Student's t of n "
+    "repetitions is than the normal."
 )
-_BY_PERCENTILE = "least squares; percentile bootstrap over repetitions"
+_BY_PERCENTILE = "least squares; percentile bootstrap over repetitions, widened by Student's t"
 _CLEAR_DIFFERENCE = 2.0  # AICc of models less than 2 apart: both have substantial support (Burnham & Anderson 2002)
 _NO_SPREAD = 1e-24  # of the squares: what rounding leaves of equal values
 
@@ -34,13 +39,16 @@ class FittedCurve:
 
     Attributes:
         curve: as the result has it. best, resampled: the fits to its samples and to resamples of them; None where the
-            fit was refused. n: samples.
+            fit was refused. n: samples. units: repetitions of the cell that has the fewest; 0 where all are exact.
+        shortage: why the design of a cell supports no interval of its mean, and so none of a coefficient; else None.
     """
 
     curve: FitCurve
     best: Exponential | None
     resampled: Exponential | None
     n: int
+    units: int = 0
+    shortage: str | None = None
 
 
 def fit_curve(
@@ -59,24 +67,36 @@ def fit_curve(
         nothing = refused_coefficient(error.message, n, level)
         curve = FitCurve(level=name, a=nothing, b=nothing, c=nothing, r_squared=None, aicc_straight=None, shape=None)
         return FittedCurve(curve, None, None, n)
+    units = min((cell.samples[metric].count for cell in cells if not cell.is_exact), default=0)
+    short = _shortage(cells, metric)
     straight = _aicc_straight(best, sum(repetitions.within for repetitions in means), n)
     curve = FitCurve(
         level=name,
-        **average_coefficients([best], [resampled], n, level),
+        **average_coefficients([best], [resampled], n, level, units=units, shortage=short),
         r_squared=1 - float(best.unexplained[0] / best.total[0]),
         aicc_straight=straight,
         shape=shape_of(straight),
     )
-    return FittedCurve(curve, best, resampled, n)
+    return FittedCurve(curve, best, resampled, n, units, short)
 
 
 def average_coefficients(
-    best: Sequence[Exponential], resampled: Sequence[Exponential], n: int, level: float
+    best: Sequence[Exponential],
+    resampled: Sequence[Exponential],
+    n: int,
+    level: float,
+    *,
+    units: int,
+    shortage: str | None = None,
 ) -> dict[str, Interval]:
     """a, b and c averaged over curves, each with the percentiles of the same average of resamples.
 
     c is refused where the search for it ended at an end of its range, a and b also where c may be 0: of a straight line
-    they have no value.
+    they have no value. Percentiles of few repetitions are too near to each other: they are as much further away from
+    the value as Student's t is than the normal.
+
+    Args: units: repetitions of the cell that has the fewest; 0 where all cells are exact. shortage: why no coefficient
+        has an interval; None where it has.
     """
     unbounded = np.any([fit.at_end for fit in resampled], axis=0)
     share = float(unbounded.mean())
@@ -87,17 +107,17 @@ def average_coefficients(
             n, level,
         )  # fmt: skip
         return {"a": nothing, "b": nothing, "c": nothing}
-    tails = (1 - level) / 2, (1 + level) / 2
 
     def averaged(part: Callable[[Exponential], Array]) -> Interval:
         value = float(np.mean([part(fit)[0] for fit in best]))
-        low, high = (float(q) for q in np.quantile(np.mean([part(fit) for fit in resampled], axis=0), tails))
-        return Interval(
-            value=value, low=min(low, value), high=max(high, value), n=n, level=level, method=_BY_PERCENTILE
-        )
+        low, high = _ends(value, np.mean([part(fit) for fit in resampled], axis=0), units, level)
+        if shortage is not None:
+            return Interval(value=value, low=None, high=None, n=n, level=level, method="none", reason=shortage)
+        return Interval(value=value, low=low, high=high, n=n, level=level, method=_BY_PERCENTILE)
 
     c = averaged(lambda fit: fit.c)
-    crossing = sum(bool(np.quantile(fit.c, tails[0]) <= 0 <= np.quantile(fit.c, tails[1])) for fit in resampled)
+    each = [_ends(float(fit.c[0]), again.c, units, level) for fit, again in zip(best, resampled, strict=True)]
+    crossing = sum(low <= 0 <= high for low, high in each)
     if crossing:
         some = "" if len(resampled) == 1 else f" in {crossing} of {len(resampled)} curves"
         nothing = refused_coefficient(
@@ -105,6 +125,24 @@ def average_coefficients(
         )
         return {"a": nothing, "b": nothing, "c": c}
     return {"a": averaged(lambda fit: fit.a), "b": averaged(lambda fit: fit.b), "c": c}
+
+
+def _ends(value: float, resampled: Array, units: int, level: float) -> tuple[float, float]:
+    """The percentiles of resampled values, widened about the value for the number of repetitions; these hold it."""
+    tails = (1 - level) / 2, (1 + level) / 2
+    wider = student(level, units - 1) / float(special.ndtri(tails[1])) if units > 1 else 1.0
+    low, high = (float(q) for q in np.quantile(resampled, tails))
+    return value + wider * min(low - value, 0.0), value + wider * max(high - value, 0.0)
+
+
+def _shortage(cells: Sequence[CellData], metric: str) -> str | None:
+    """Why the design of a cell supports no interval of its mean; None where those of all do."""
+    for cell in cells:
+        units = cell.samples[metric]
+        short = mean_shortage(design_of(METRICS[metric], cell.settings), units.count, units.n)
+        if short is not None and not cell.is_exact:
+            return f"a coefficient has an interval where the means of its cells have one: {short.message}"
+    return None
 
 
 def refused_coefficient(reason: str, n: int, level: float) -> Interval:

@@ -100,7 +100,9 @@ def _averages(curves: Sequence[FittedCurve], level: float) -> dict[str, Interval
         return {"a": nothing, "b": nothing, "c": nothing}
     best = [curve.best for curve in curves if curve.best is not None]
     resampled = [curve.resampled for curve in curves if curve.resampled is not None]
-    return average_coefficients(best, resampled, n, level)
+    units = min((curve.units for curve in curves if curve.units), default=0)
+    short = next((curve.shortage for curve in curves if curve.shortage), None)
+    return average_coefficients(best, resampled, n, level, units=units, shortage=short)
 
 
 def _beside(published: AskedFitLevel, b: Interval, c: Interval) -> PublishedFit:

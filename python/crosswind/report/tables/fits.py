@@ -94,8 +94,10 @@ def _beside(key: str, ours: Interval, theirs: PublishedFit | None) -> list[str]:
 
 def _coefficient(estimate: Interval) -> str:
     """Three digits of each number: the limits of a coefficient lie far to one side."""
-    if estimate.value is None or estimate.low is None or estimate.high is None:
+    if estimate.value is None:
         return NOTHING
+    if estimate.low is None or estimate.high is None:
+        return three_digits(estimate.value)
     return f"{three_digits(estimate.value)} [{three_digits(estimate.low)}, {three_digits(estimate.high)}]"
 
 
