@@ -488,3 +488,13 @@ def test_the_terminal_leaves_no_question_out() -> None:
     assert lines.count("  Yes.") == 6
     assert sum(line.startswith("  Yes: the mean round-trip time") for line in lines) == 2
     assert "  Yes." not in render(result, everything=True).splitlines()
+
+
+@pytest.mark.parametrize(("repetitions", "verdict", "needed"), [(5, "cannot tell", 6), (6, "yes", None)])
+def test_two_values_again_and_again_take_six_repetitions(repetitions: int, verdict: str, needed: int | None) -> None:
+    """The second is 1 or 2 ms less every time, which Student's t takes for enough from three repetitions on."""
+    levels = ({FACTOR: "a"}, {FACTOR: "b"})
+    slow = runs(0, [echoes([10 * MS] * 10)] * repetitions, levels[0])
+    fast = runs(1, [echoes([(9 - at % 2) * MS] * 10) for at in range(repetitions)], levels[1])
+    (case,) = answer_of(asked(is_ratio=False), slow, fast).cases
+    assert (case.verdict, case.needed) == (verdict, needed)

@@ -153,5 +153,7 @@ def _needed(case: Case, tests: int, made: _Claims | None) -> int | None:
         distance = abs(effect.value - (-margin if case.question.yes == "less" else margin))
     else:
         distance = abs(abs(effect.value) - margin)
+    if any(effect.has_ties(place) for place in (-margin, margin)):
+        fewest = max(fewest, repetitions_in_a_row(alpha / 2))
     found = repetitions_needed(effect.spread, distance, alpha=alpha)
     return None if found is None else max(fewest, found)

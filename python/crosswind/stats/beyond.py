@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import special
 
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import CONSTANT, PAIRED, Effect, Side
@@ -60,8 +59,7 @@ def beyond_nothing(effect: Effect, *, is_other_exact: bool) -> Beyond | None:
     """
     if effect.units < MIN_UNITS or effect.error == 0:
         return None
-    t = effect.value / effect.error
-    above, below = float(special.stdtr(effect.freedom, -t)), float(special.stdtr(effect.freedom, t))
+    above, below = effect.student_p(effect.value, above=True), effect.student_p(-effect.value, above=False)
     if effect.how != CONSTANT:
         return Beyond(above, below)
     if not effect.design.is_wait:

@@ -29,7 +29,7 @@ from crosswind.stats.design import (
 from crosswind.stats.estimate import EXACT, Array, Estimate, TooFewSamples, exactly, without_interval
 from crosswind.stats.linearised import NO_SPREAD, Linearised, limits, mean_of, method_of
 from crosswind.stats.mean import trimmed_mean_of
-from crosswind.stats.permutation import MAX_PERMUTED, permutation_p
+from crosswind.stats.permutation import MAX_PERMUTED, is_tied, permutation_p, sign_flip_p
 from crosswind.stats.units import Key, Units
 
 WELCH = "Welch's t over repetitions"
@@ -78,7 +78,7 @@ class Effect:
             return None
         if self.sides is not None and sum(side.size for side in self.sides) <= MAX_PERMUTED:
             return permutation_p(*self.sides)
-        return min(1.0, 2 * float(special.stdtr(self.freedom, -abs(self.value) / self.error)))
+        return min(1.0, 2 * self.student_p(abs(self.value), above=self.value > 0))
 
     def limits(self, level: float) -> tuple[float, float]:
         """The two-sided interval of the effect itself."""
@@ -98,14 +98,30 @@ class Effect:
     def _beyond(self, over: float, *, above: bool) -> float:
         if self.error == 0:
             return 0.5 if self.how != EXACT else float(over <= 0)
-        t = over / self.error
-        p = float(special.stdtr(self.freedom, -t))
+        t, p = over / self.error, self.student_p(over, above=above)
         if self.linear is None or self.design.tail is LIGHT.tail:
             return p
         # The larger of the two p-values belongs to the wider of the two limits.
         drawn = self.linear.resampled_t
         beyond = int(np.sum(drawn >= t) if above else np.sum(drawn <= -t))
         return max(p, (beyond + 1) / (drawn.size + 1))
+
+    def student_p(self, over: float, *, above: bool) -> float:
+        """One-sided p-value by Student's t; of pairs that have a few values again and again the larger of it and of a
+        sign-flip test's.
+
+        Student's t takes what spreads for normal: of two values, each in half of the pairs, it finds far more than its
+        level. Args: over: how far the effect lies beyond a place, on the side that is claimed.
+        """
+        p = float(special.stdtr(self.freedom, -over / self.error))
+        if self.linear is None:
+            return p
+        distances = over + (self.linear.parts if above else -self.linear.parts)
+        return max(p, sign_flip_p(distances)) if is_tied(distances) else p
+
+    def has_ties(self, place: float) -> bool:
+        """Whether a sign-flip test judges on which side of a place the effect lies."""
+        return self.linear is not None and is_tied(self.value - place + self.linear.parts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,5 @@
-"""A permutation test of two independent sets: exact whatever the distribution, if both have the same one.
+"""Permutation tests: exact whatever the distribution, if both of two independent sets have the same one, or if the
+differences of pairs are symmetric.
 
 Source: Pitman, Suppl. J. R. Stat. Soc. 4 (1937); the studentised statistic is Janssen's, Stat. Probab. Lett. 36 (1997),
 which makes it hold for equal means of unequal spread too, as sets grow.
@@ -17,6 +18,7 @@ PERMUTATIONS = 9999
 MAX_PERMUTED = 500
 """Units of both sets that are permuted; with more, Welch's t is as good."""
 _ALL = 20_000  # up to so many divisions all of them are counted
+_SAME = 1e-9  # of the largest: what rounding leaves between equal sizes
 
 
 def permutation_p(a: Array, b: Array) -> float:
@@ -34,6 +36,35 @@ def permutation_p(a: Array, b: Array) -> float:
     observed = _welch_t(together / scale, _own(a.size, b.size))[0]
     beyond = int(np.sum(np.abs(t) >= abs(observed) * (1 - 1e-9)))
     return beyond / t.size if exact else (beyond + 1) / (t.size + 1)
+
+
+def sign_flip_p(distances: Array) -> float:
+    """One-sided p-value of distances from a place being symmetric about it: small where they are clearly above.
+
+    Given their sizes every sign is as likely as the other, so that the sum has a known distribution, also of a few
+    values that come again and again, of which Student's t is not true.
+
+    Args:   distances: shape (n,), n at least 1.
+    Source: Fisher, The Design of Experiments (1935), section 21.
+    """
+    sizes = np.abs(distances)
+    scale = float(sizes.max())
+    if scale == 0:
+        return 1.0
+    signs, exact = _signs(distances.size)
+    drawn = signs @ (sizes / scale)
+    beyond = int(np.sum(drawn >= distances.sum() / scale - _SAME * distances.size))
+    return beyond / drawn.size if exact else (beyond + 1) / (drawn.size + 1)
+
+
+def is_tied(distances: Array) -> bool:
+    """Whether distances from a place have half as many different sizes as there are, or fewer.
+
+    Sizes say nothing of the side, so that to choose a test by them takes no side either.
+    """
+    sizes = np.sort(np.abs(distances))
+    different = 1 + int(np.sum(np.diff(sizes) > _SAME * sizes[-1]))
+    return 2 * different <= distances.size
 
 
 def _welch_t(values: Array, members: npt.NDArray[np.float64]) -> Array:
@@ -67,3 +98,12 @@ def _divisions(n: int, m: int) -> tuple[npt.NDArray[np.float64], bool]:
     rows = np.zeros((PERMUTATIONS, size))
     np.put_along_axis(rows, order, 1.0, axis=1)
     return rows, False
+
+
+@functools.lru_cache(maxsize=4)
+def _signs(size: int) -> tuple[npt.NDArray[np.float64], bool]:
+    """Rows of signs; and whether they are all that there are."""
+    if 2**size <= _ALL:
+        rows = np.arange(2**size)[:, None] >> np.arange(size) & 1
+        return (1 - 2 * rows).astype(np.float64), True
+    return np.random.default_rng(size).choice((-1.0, 1.0), (PERMUTATIONS, size)), False

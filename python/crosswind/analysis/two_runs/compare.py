@@ -29,6 +29,7 @@ from crosswind.analysis.two_runs.surroundings import clocks_of, differing_surrou
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import RunRecord
 from crosswind.stats import EXACT, estimate_of, holm
+from crosswind.stats.beyond import repetitions_in_a_row
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import TooFewSamples
@@ -183,7 +184,8 @@ def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
 def _pairs_needed(effect: Effect) -> int | None:
     if effect.how == EXACT or effect.shortage is not None:
         return None
-    return repetitions_needed(effect.spread, abs(effect.value), power=POWER)
+    found = repetitions_needed(effect.spread, abs(effect.value), power=POWER)
+    return max(found, repetitions_in_a_row(ALPHA / 2)) if found is not None and effect.has_ties(0.0) else found
 
 
 def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:
