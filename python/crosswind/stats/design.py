@@ -7,6 +7,7 @@ The numbers here are chosen so that the intervals in the coverage table of docs/
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
 
 MIN_UNITS = 3
 """Repetitions for any interval at all: two of them have a t of 12.7."""
@@ -28,10 +29,11 @@ DELTA_UNITS = 5
 MESSAGES_BEYOND = 5
 """Of a quantile that is taken of each repetition: values to be expected beyond it in each."""
 DELAYED_UNITS = 5
+DELAYED_OWN_UNITS = 10
 DELAYED_RATIO_UNITS = 20
-"""Of a difference and of a ratio of such quantiles where something delays exchanges at random: repetitions. With
-messages that are alike (ICC 0.2), the ratio of LN2 and of mix covers 87 to 93 % of cases below 20, and 92 to 95 % from
-there.
+"""Of a difference of such quantiles where something delays exchanges at random, of those of one cell, which are not
+symmetric as a difference is, and of a ratio: repetitions. With messages that are alike (ICC 0.2), 5 repetitions of a
+cell of LN2 cover 90 %, and the ratio of LN2 and of mix covers 87 to 93 % below 20 and 92 to 95 % from there.
 """
 
 
@@ -77,6 +79,9 @@ class Design:
 
 LIGHT = Design()
 
+QuantilesOf = Literal["cell", "difference", "ratio"]
+"""What an interval of the repetitions' own quantiles is of."""
+
 
 @dataclass(frozen=True)
 class Shortage:
@@ -117,15 +122,15 @@ def quantile_shortage(q: float, units: int, n: int) -> Shortage | None:
     return _shortage(f"an interval of {quantile_name(q)}", needed, units)
 
 
-def repetition_quantile_shortage(design: Design, q: float, units: int, *, is_ratio: bool) -> Shortage | None:
-    """What a difference or a ratio of the repetitions' own quantiles lacks; None where its interval is supported.
+def repetition_quantile_shortage(design: Design, q: float, units: int, *, of: QuantilesOf) -> Shortage | None:
+    """What the repetitions' own quantiles lack, of one cell or compared; None where their interval is supported.
 
     Each has five values beyond it, so that even where a single value has no variance, they have one.
     """
-    what = f"an interval of a {'ratio' if is_ratio else 'difference'} of {quantile_name(q)}"
+    what = f"an interval of {'' if of == 'cell' else f'a {of} of '}{quantile_name(q)}"
     if design.tail is Tail.LIGHT:
         return _shortage(what, MIN_UNITS, units)
-    needed = DELAYED_RATIO_UNITS if is_ratio else DELAYED_UNITS
+    needed = {"difference": DELAYED_UNITS, "cell": DELAYED_OWN_UNITS, "ratio": DELAYED_RATIO_UNITS}[of]
     return _shortage(f"{what} where losses delay exchanges", needed, units)
 
 

@@ -25,6 +25,7 @@ from crosswind.stats.design import (
     mean_shortage,
     quantile_name,
     repetition_quantile_shortage,
+    trimmed_mean_shortage,
 )
 from crosswind.stats.estimate import EXACT, Array, Estimate, TooFewSamples, exactly, without_interval
 from crosswind.stats.linearised import NO_SPREAD, Linearised, limits, mean_of, method_of
@@ -224,8 +225,11 @@ class _Needs:
     def shortage(self, units: int, n: int) -> Shortage | None:
         """What the interval lacks. Args: units: repetitions, or pairs of them. n: values in these."""
         if isinstance(self.statistic, str):
-            return mean_shortage(self.design, units, n)
-        return repetition_quantile_shortage(self.design, self.statistic, units, is_ratio=self.is_ratio)
+            few = trimmed_mean_shortage(units, n) if self.statistic == "trimmed" else None
+            return mean_shortage(self.design, units, n) or few
+        return repetition_quantile_shortage(
+            self.design, self.statistic, units, of="ratio" if self.is_ratio else "difference"
+        )
 
 
 def _of_one(linear: Linearised, needs: _Needs, how: str, n: int | None = None) -> Effect:

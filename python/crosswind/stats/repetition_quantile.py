@@ -16,7 +16,7 @@ def repetition_quantile_interval(units: Units, q: float, *, unit: str, design: D
     Raises:  TooFewSamples where a repetition has too few values for a quantile of its own.
     """
     found = statistic_of(units, q)
-    short = repetition_quantile_shortage(design, q, found.units, is_ratio=False)
+    short = repetition_quantile_shortage(design, q, found.units, of="cell")
     if short is not None or found.error == 0:
         own = found.value + found.parts
         spread = (float(own.min()), float(own.max())) if own.size > 1 else None

@@ -23,6 +23,7 @@ from crosswind.stats import (
     unpaired_shift,
 )
 from crosswind.stats.ranks import _theta_limit
+from crosswind.stats.repetition_quantile import repetition_quantile_interval
 
 # Hollander & Wolfe, Nonparametric Statistical Methods, example 4.1: permeability of human chorioamnion.
 AT_TERM = np.array([0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46])
@@ -150,6 +151,27 @@ def test_other_statistics_of_repetitions_can_be_compared(statistic: object) -> N
 def test_a_quantile_of_few_messages_is_not_compared() -> None:
     with pytest.raises(TooFewSamples, match="each repetition needs 100 messages, one has 1"):
         difference(*sides(np.arange(9.0), np.arange(9.0)), 0.95)
+
+
+def test_a_trimmed_mean_takes_100_values_to_compare_too() -> None:
+    made = difference(*sides(np.arange(9.0), np.arange(9.0) ** 2), "trimmed")
+    assert made.shortage == "an interval of a trimmed mean needs 100 repetitions, there are 9: 91 more"
+    assert made.p is not None
+
+
+@pytest.mark.parametrize(("repetitions", "design", "has_one"), [
+    (3, Design(), True), (9, Design(Tail.SKEWED), False), (10, Design(Tail.HEAVY), True),
+])  # fmt: skip
+def test_the_quantiles_of_a_cell_take_ten_repetitions_where_losses_delay(
+    repetitions: int, design: Design, has_one: bool
+) -> None:
+    values = np.random.default_rng(1).exponential(1, (repetitions, 20))
+    units = Units.of(values.ravel(), np.repeat(range(repetitions), 20))
+    made = repetition_quantile_interval(units, 0.5, unit="ns", design=design)
+    assert (made.low is not None) == has_one
+    assert has_one or made.reason == (
+        "an interval of the median where losses delay exchanges needs 10 repetitions, there are 9: 1 more"
+    )
 
 
 def test_the_paired_shift_of_the_textbook_example() -> None:
