@@ -152,7 +152,7 @@ reference: $(DEV)/.locked
 	PYTHONPATH=python $(DEV)/bin/python -m crosswind.report.reference docs/result.md docs/result.schema.json
 	PYTHONPATH=python $(DEV)/bin/python -m crosswind.cli.reference docs/cli.md
 
-# Some minutes on an idle machine. Every process has one thread, and there is one for each processor.
+# An hour on an idle machine with two processors. Every process has one thread, and there is one for each processor.
 TRIALS ?= 2000
 coverage: $(DEV)/.locked
 	PYTHONPATH=python:tests OPENBLAS_NUM_THREADS=1 $(DEV)/bin/python -m coverage.table docs/statistics.md --trials $(TRIALS)

@@ -3,16 +3,21 @@
     python -m coverage.table docs/statistics.md [--trials 2000]
 
 tries every procedure on every distribution, size and dependence, and writes the shares between the markers
-`<!-- table: coverage -->` and `<!-- end -->`. Every number is seeded: the same program gives the same table.
+`<!-- table: coverage -->` and `<!-- end -->`, and those of other intervals between `<!-- table: further -->` and the
+next end. Every number is seeded: the same program gives the same table. `--only further` leaves the other as it is.
 """
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import TypeVar
 
-from coverage.procedures import FACTOR, LEVEL, MARGIN, PERMUTED, Tally, tallies
+from coverage.further_table import all_tasks, further_found, further_text
+from coverage.procedures import FACTOR, LEVEL, MARGIN, PERMUTED, tallies
+from coverage.tally import Tally, shown
 from coverage.worlds import SHARED, WORLDS, Size
 from crosswind.sections import fill_sections
 
@@ -27,6 +32,7 @@ COMPARISONS = (
 TESTS = ("false alarm", "false alarm, unpaired", "TOST error", "power", "power, unpaired")
 
 Cell = tuple[str, Size]
+Key = TypeVar("Key")
 
 
 def all_cells() -> list[Cell]:
@@ -72,33 +78,40 @@ def _rows(
         yield f"| {world.name}, {units} | {' | '.join(numbers)} |\n"
 
 
-def shown(tally: Tally, *, is_test: bool = False) -> str:
-    """A number of the table."""
-    if tally.refused > tally.trials // 2:
-        return "–"
-    rate = f"{tally.rate:.3f}".removeprefix("0")
-    if is_test:
-        return rate
-    if tally.one_sided == tally.trials - tally.refused:
-        return f"≥ {rate}"
-    return f"{rate}*" if tally.one_sided > tally.trials / 100 else rate
-
-
 def main() -> None:
     """Write the tables into a page."""
     parser = argparse.ArgumentParser()
     parser.add_argument("page", type=Path)
     parser.add_argument("--trials", type=int, default=2000)
+    parser.add_argument("--only", choices=("coverage", "further"))
     asked = parser.parse_args()
-    cells = all_cells()
+    texts: dict[str, str] = {}
     with ProcessPoolExecutor() as pool:
-        found = {}
-        for done, (cell, tally) in enumerate(pool.map(measured, cells, [asked.trials] * len(cells)), start=1):
-            found[cell] = tally
-            print(f"{done} of {len(cells)}: {cell[0]}, {cell[1]}", flush=True)
+        if asked.only != "further":
+            cells = all_cells()
+            made = pool.map(measured, cells, [asked.trials] * len(cells))
+            texts["coverage"] = text_of(_told(made, len(cells)), asked.trials)
+        if asked.only != "coverage":
+            found = _told(further_found(pool, asked.trials), len(all_tasks()))
+            texts["further"] = further_text(found, asked.trials)
     page = asked.page.read_text(encoding="utf-8")
-    text = text_of(found, asked.trials)
-    asked.page.write_text(fill_sections(page, "table", {"coverage": lambda: text}), encoding="utf-8")
+    kept = {name: partial(_section, page, name) for name in ("coverage", "further")}
+    filled = {name: (lambda text=texts[name]: text) if name in texts else kept[name] for name in kept}
+    asked.page.write_text(fill_sections(page, "table", filled), encoding="utf-8")
+
+
+def _told(found: Iterable[tuple[Key, dict[str, Tally]]], count: int) -> dict[Key, dict[str, Tally]]:
+    """What came of everything; says how far it is."""
+    known = {}
+    for done, (name, tally) in enumerate(found, start=1):
+        known[name] = tally
+        print(f"{done} of {count}: {name}", flush=True)
+    return known
+
+
+def _section(page: str, name: str) -> str:
+    """What a section of the page has now."""
+    return page.split(f"<!-- table: {name} -->\n", 1)[1].split("<!-- end -->", 1)[0]
 
 
 if __name__ == "__main__":

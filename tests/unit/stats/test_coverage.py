@@ -7,9 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from coverage.curves import fitted
 from coverage.families import false_alarms
-from coverage.procedures import Tally, tallies
-from coverage.table import COMPARISONS, ESTIMATES, all_cells, shown, text_of
+from coverage.further import COMPARED, SHARES, compared, shares
+from coverage.further_table import FORMULAS, all_tasks, further_text
+from coverage.looks import looked_at
+from coverage.procedures import tallies
+from coverage.table import COMPARISONS, ESTIMATES, all_cells, text_of
+from coverage.tally import Tally, shown
 from coverage.worlds import LN1, LN2, MIX, NORMAL, WORLDS, Size, World
 
 TRIALS = 200
@@ -45,6 +50,42 @@ def test_every_interval_holds(world: World, size: Size, trials: int) -> None:
         assert found[name].covered <= alarms, (name, found[name])
 
 
+@pytest.mark.parametrize(
+    ("world", "size", "trials"),
+    [(NORMAL, Size(5, 100, 0.2), TRIALS), (LN1, Size(30, 100, 0.2), FEWER), (LN2, Size(5, 100, 0.2), FEWER)],
+)
+def test_intervals_by_other_statistics_and_at_the_end_of_repeated_looks_hold(
+    world: World, size: Size, trials: int
+) -> None:
+    for found in (compared(world, size, trials=trials, seed=7), looked_at(world, size, trials=trials, seed=7)):
+        for name, tally in found.items():
+            assert tally.refused in (0, trials), (name, "refused after a look at the values")
+            assert tally.refused or tally.covered >= stats.binom(trials, 0.93).ppf(1e-4), (name, tally)
+
+
+@pytest.mark.parametrize("size", [Size(10, 1, 0.0), Size(5, 100, 0.2), Size(30, 100, 0.2)])
+def test_differences_of_two_shares_hold(size: Size) -> None:
+    for name, tally in shares(size, trials=TRIALS, seed=7).items():
+        assert tally.refused == 0, (name, "refused after a look at the values")
+        assert tally.covered >= stats.binom(TRIALS, 0.93).ppf(1e-4), (name, tally)
+
+
+@pytest.mark.parametrize(
+    ("world", "size", "supported"),
+    [
+        (NORMAL, Size(3, 100, 0.2), True),
+        (NORMAL, Size(10, 100, 0.2), True),
+        (MIX, Size(10, 100, 0.2), False),
+        (MIX, Size(30, 100, 0.2), True),
+    ],
+)
+def test_coefficients_of_curves_hold_where_means_do(world: World, size: Size, supported: bool) -> None:
+    trials = FEWER // 2
+    found = fitted(world, size, trials=trials, seed=7)["c"]
+    assert found.refused == (0 if supported else trials)
+    assert not supported or found.covered >= stats.binom(trials, 0.93).ppf(1e-4), found
+
+
 @pytest.mark.parametrize("world", [NORMAL, MIX])
 @pytest.mark.parametrize("repetitions", [2, 5, 20])
 def test_identical_cells_seldom_differ(world: World, repetitions: int) -> None:
@@ -71,3 +112,15 @@ def test_a_table_says_what_is_refused_and_what_has_one_end() -> None:
     text = text_of(dict.fromkeys(all_cells(), every), 100)
     assert text.count("| normal, 3 |") == 9
     assert "| LN2, 100 | .050 | .050 | .050 | .050 | .050 |" in text
+
+
+def test_a_further_table_has_every_distribution_and_size() -> None:
+    whole = Tally(covered=95, trials=100)
+    names = (*COMPARED, "mean", "median", "p95", "a", "b", "c", "pftk-kappa", "power-law")
+    every = dict.fromkeys([*names, *SHARES, *(f"{name}, unpaired" for name in SHARES)], whole)
+    text = further_text(dict.fromkeys(all_tasks(), every), 1000)
+    assert "1000 runs a number, 500 of curves, 100 of `crosswind fit`" in text
+    assert text.count("| LN2, 100 |") == 6
+    # No other statistic is tried with three repetitions.
+    assert "| normal, 3 | – | – | – | .950 | .950 | .950 |" in text
+    assert text.count("| LN1, 20 | .950 | .950 |") == sum(size.units == 20 for _, size in FORMULAS) - 1
