@@ -16,7 +16,7 @@ from crosswind.stats.estimate import Array
 
 PERMUTATIONS = 9999
 MAX_PERMUTED = 500
-"""Units of both sets that are permuted; with more, Welch's t is as good."""
+"""Units of both sets, or pairs, that are permuted; with more, t is as good."""
 _ALL = 20_000  # up to so many divisions all of them are counted
 _SAME = 1e-9  # of the largest: what rounding leaves between equal sizes
 
@@ -60,8 +60,11 @@ def sign_flip_p(distances: Array) -> float:
 def is_tied(distances: Array) -> bool:
     """Whether distances from a place have half as many different sizes as there are, or fewer.
 
-    Sizes say nothing of the side, so that to choose a test by them takes no side either.
+    Sizes say nothing of the side, so that to choose a test by them takes no side either. Of more than MAX_PERMUTED no
+    ties count: Student's t is as good there.
     """
+    if distances.size > MAX_PERMUTED:
+        return False
     sizes = np.sort(np.abs(distances))
     different = 1 + int(np.sum(np.diff(sizes) > _SAME * sizes[-1]))
     return 2 * different <= distances.size

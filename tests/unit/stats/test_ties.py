@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from crosswind.stats import Side, Units, benjamini_hochberg, difference, holm, tost
-from crosswind.stats.permutation import is_tied, sign_flip_p
+from crosswind.stats.permutation import MAX_PERMUTED, is_tied, sign_flip_p
 
 ALPHA, ALLOWED = 0.05, 0.07
 FAMILIES = [(6, 12), (16, 10)]
@@ -40,6 +40,8 @@ def test_ties_are_half_as_many_sizes_as_pairs() -> None:
     assert is_tied(np.array([1.0, -2.0, 1.0, 2.0]))
     assert is_tied(np.array([0.1 + 0.2, 0.3, -0.3]))
     assert not is_tied(np.random.default_rng(1).standard_normal(100))
+    # With very many, all signs of which would take much memory, Student's t is as good.
+    assert [is_tied(np.ones(pairs)) for pairs in (MAX_PERMUTED, MAX_PERMUTED + 1)] == [True, False]
 
 
 def test_what_has_no_ties_has_students_t() -> None:
