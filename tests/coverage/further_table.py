@@ -17,7 +17,7 @@ FEW = 3
 DEPENDENCE = ((1, 0.0), (100, 0.0), (100, 0.2))
 SIZES = tuple(Size(units, messages, icc) for (messages, icc), units in product(DEPENDENCE, UNITS))
 FORMULAS = tuple((world, Size(units, 1, 0.0)) for world, units in product((NORMAL, LN1), (5, 20)))
-FEWER = {"curves": 2, "formulas": 10}
+FEWER = {"curves": 2, "formulas": 2}
 """For one trial of these there are so many of the others, which take less time."""
 
 _SEED = 1

@@ -119,7 +119,7 @@ def test_a_further_table_has_every_distribution_and_size() -> None:
     names = (*COMPARED, "mean", "median", "p95", "a", "b", "c", "pftk-kappa", "power-law")
     every = dict.fromkeys([*names, *SHARES, *(f"{name}, unpaired" for name in SHARES)], whole)
     text = further_text(dict.fromkeys(all_tasks(), every), 1000)
-    assert "1000 runs a number, 500 of curves, 100 of `crosswind fit`" in text
+    assert "1000 runs a number, 500 of curves, 500 of `crosswind fit`" in text
     assert text.count("| LN2, 100 |") == 6
     # No other statistic is tried with three repetitions.
     assert "| normal, 3 | – | – | – | .950 | .950 | .950 |" in text

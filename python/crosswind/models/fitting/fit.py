@@ -8,14 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 from scipy.optimize import least_squares
 
 from crosswind.models.fitting.forms import Cells, Form
 from crosswind.models.numbers import Array
+from crosswind.stats.linearised import student
 
 SCATTER = 0.05
 """How far cells are taken to lie from any formula, relatively: without it, the best known cells alone would decide."""
 RESAMPLES = 199
+_LEVEL = 0.95
 _COARSE, _FEW_STEPS = 1e-4, 50  # of fits to resampled cells, which scatter by far more than that
 _SMALLEST_ERROR = 1e-3
 _FEWEST_FOR_USUAL = 20  # cells
@@ -25,9 +28,9 @@ _SHORTEST_S = 1e-9  # in place of a time below 0, which some coefficients within
 METHOD = (
     "Bounded fits to the logarithm of the cells' mean times, by squares of small residuals and the size of large ones "
     "(soft L1), in units of √(s² + 0.05²), s the relative standard error that means have at such a size, loss, rate "
-    f"and round trip. Intervals: percentiles of {RESAMPLES} fits to resampled cells, with resampled repetitions. They "
-    "take cells to err apart, which those with the same seeds do not: of simulated runs they covered the kappa of a "
-    "formula with one coefficient in 46 to 76 %, exponents in 98 % and more (docs/statistics.md)."
+    f"and round trip. Intervals: percentiles of {RESAMPLES} fits to resampled cells, with the same resampled "
+    "repetitions in all of them, as much further away as Student's t of n repetitions is than the normal. Of few "
+    "repetitions with losses, whose times are skewed, they are too narrow (docs/statistics.md)."
 )
 
 
@@ -154,17 +157,31 @@ def _solve(form: Form, cells: Cells, logs: Array, weights: Array, start: Array, 
 
 
 def _limits(form: Form, measured: Measured, weights: Array, best: Array, seed: int) -> Array:
-    """95 % percentiles of the coefficients of resampled fits, shape (2, k), widened to hold the best ones."""
+    """95 % percentiles of the coefficients of resampled fits, shape (2, k), as much further away from the best ones as
+    Student's t of so many repetitions is than the normal; within the coefficients' bounds.
+    """
     random, n = np.random.default_rng(seed), len(measured)
+    repetitions = [times.size for times in measured.seconds]
     fits = np.empty((RESAMPLES, best.size))
     for row in range(RESAMPLES):
         index = random.integers(0, n, n)
-        means = [_resampled_mean(measured.seconds[i], random) for i in index]
+        drawn = random.random(max(repetitions))
+        means = [_resampled_mean(measured.seconds[i], drawn) for i in index]
         fits[row] = _solve(form, measured.cells.chosen(index), np.log(means), weights[index], best, quick=True)
     low, high = np.percentile(fits, (2.5, 97.5), axis=0)
-    return np.array([np.minimum(low, best), np.maximum(high, best)])
+    fewest = min((size for size in repetitions if size > 1), default=1)
+    wider = student(_LEVEL, fewest - 1) / float(special.ndtri((1 + _LEVEL) / 2)) if fewest > 1 else 1.0
+    ends = (best + wider * np.minimum(low - best, 0), best + wider * np.maximum(high - best, 0))
+    bounds = [(coefficient.low, coefficient.high) for coefficient in form.coefficients]
+    return np.asarray(np.clip(ends, *np.transpose(bounds)))
 
 
-def _resampled_mean(times: Array, random: np.random.Generator) -> float:
-    """Mean of repetitions drawn again, n - 1 of n, so that their variance is that of the mean (Rao & Wu 1988)."""
-    return float(times[0] if times.size == 1 else random.choice(times, times.size - 1).mean())
+def _resampled_mean(times: Array, drawn: Array) -> float:
+    """Mean of repetitions drawn again, n - 1 of n, so that their variance is that of the mean (Rao & Wu 1988).
+
+    Args: drawn: numbers from 0 to 1, which draw the same repetitions in every cell: these have the same seeds, so that
+        the times of all cells err together.
+    """
+    if times.size == 1:
+        return float(times[0])
+    return float(times[(drawn[: times.size - 1] * times.size).astype(int)].mean())
