@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.designs import design_of
@@ -19,7 +18,7 @@ from crosswind.quantities import TIME
 from crosswind.stats import Exponential, TooFewSamples, aicc, fit_exponential
 from crosswind.stats.design import mean_shortage
 from crosswind.stats.estimate import Array
-from crosswind.stats.linearised import student
+from crosswind.stats.linearised import widened_percentiles
 
 RESAMPLES = 999
 MIN_REPETITIONS = 3
@@ -110,14 +109,15 @@ def average_coefficients(
 
     def averaged(part: Callable[[Exponential], Array]) -> Interval:
         value = float(np.mean([part(fit)[0] for fit in best]))
-        low, high = _ends(value, np.mean([part(fit) for fit in resampled], axis=0), units, level)
         if shortage is not None:
             return Interval(value=value, low=None, high=None, n=n, level=level, method="none", reason=shortage)
+        again = np.mean([part(fit) for fit in resampled], axis=0)
+        low, high = map(float, widened_percentiles(np.array(value), again, units, level))
         return Interval(value=value, low=low, high=high, n=n, level=level, method=_BY_PERCENTILE)
 
     c = averaged(lambda fit: fit.c)
-    each = [_ends(float(fit.c[0]), again.c, units, level) for fit, again in zip(best, resampled, strict=True)]
-    crossing = sum(low <= 0 <= high for low, high in each)
+    each = [widened_percentiles(fit.c[0], again.c, units, level) for fit, again in zip(best, resampled, strict=True)]
+    crossing = sum(bool(low <= 0 <= high) for low, high in each)
     if crossing:
         some = "" if len(resampled) == 1 else f" in {crossing} of {len(resampled)} curves"
         nothing = refused_coefficient(
@@ -125,14 +125,6 @@ def average_coefficients(
         )
         return {"a": nothing, "b": nothing, "c": c}
     return {"a": averaged(lambda fit: fit.a), "b": averaged(lambda fit: fit.b), "c": c}
-
-
-def _ends(value: float, resampled: Array, units: int, level: float) -> tuple[float, float]:
-    """The percentiles of resampled values, widened about the value for the number of repetitions; these hold it."""
-    tails = (1 - level) / 2, (1 + level) / 2
-    wider = student(level, units - 1) / float(special.ndtri(tails[1])) if units > 1 else 1.0
-    low, high = (float(q) for q in np.quantile(resampled, tails))
-    return value + wider * min(low - value, 0.0), value + wider * max(high - value, 0.0)
 
 
 def _shortage(cells: Sequence[CellData], metric: str) -> str | None:

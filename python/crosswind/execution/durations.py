@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -20,7 +21,7 @@ from crosswind.cache import cache_directory
 from crosswind.ends import peers_of
 from crosswind.execution.admission import CAPACITY
 from crosswind.forecast.cost import Forecast, makespan_ns, virtual_wall_ns
-from crosswind.forecast.kinds import CellTime, Kind, key_of, plan_key
+from crosswind.forecast.kinds import CellTime, Kind, company, key_of, plan_key
 from crosswind.forecast.learned import Durations
 from crosswind.store.manifest import Session
 from crosswind.store.plan import PlannedCell
@@ -141,7 +142,23 @@ def one_of_each(repetitions: Iterable[PlannedCell]) -> Iterable[PlannedCell]:
     return {planned.cell: planned for planned in repetitions}.values()
 
 
-def side_by_side_ns(runs: Sequence[Forecast], *, virtual: bool) -> int:
+def company_of(run: Forecast, clock: str) -> str:
+    """With which repetitions of a session on a clock a run is under way, as `company` names them.
+
+    In virtual time none runs alone.
+    """
+    return company(clock, alone=run.runs_alone and clock == "real")
+
+
+def computed_s(runs: Iterable[Forecast], clock: str) -> dict[str, float]:
+    """What the runs of each company take together, in seconds."""
+    companies: defaultdict[str, list[Forecast]] = defaultdict(list)
+    for run in runs:
+        companies[company_of(run, clock)].append(run)
+    return {name: _side_by_side_ns(own, virtual=clock == "virtual") / 1e9 for name, own in companies.items()}
+
+
+def _side_by_side_ns(runs: Sequence[Forecast], *, virtual: bool) -> int:
     """Wall time of runs side by side as far as this machine's processors carry them; `duration_ns` is that of each.
 
     Args: virtual: whether they are in virtual time, where each keeps one processor busy.

@@ -12,10 +12,10 @@ from typing import Any, Self
 from crosswind.cell.check import CheckedCell, check_study
 from crosswind.errors import StudyError
 from crosswind.execution.admission import CAPACITY
-from crosswind.execution.durations import AT_A_TIME, cell_time_of, side_by_side_ns, virtual_s
+from crosswind.execution.durations import AT_A_TIME, cell_time_of, computed_s, virtual_s
 from crosswind.execution.unmeasured import refuse_unmeasured
 from crosswind.forecast.cost import Forecast
-from crosswind.forecast.kinds import CellTime, company, plan_key
+from crosswind.forecast.kinds import CellTime, plan_key
 from crosswind.forecast.learned import Durations
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
@@ -193,10 +193,7 @@ def _session_s(learned: Durations, times: Sequence[_LearnedTime], *, virtual: bo
     clock = "virtual" if virtual else "real"
     shares_s = sum(time.share_s for time in times if time.share_s is not None)
     unknown = [time.forecast for time in times if time.share_s is None]
-    for alone in (False, True):
-        own = [run for run in unknown if (run.runs_alone and not virtual) == alone]
-        computed_s = side_by_side_ns(own, virtual=virtual) / 1e9
-        shares_s += learned.company_factor(company(clock, alone=alone)) * computed_s
+    shares_s += sum(learned.company_factor(name) * seconds for name, seconds in computed_s(unknown, clock).items())
     return learned.session_s(clock, shares_s)
 
 

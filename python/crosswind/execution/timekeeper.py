@@ -7,10 +7,17 @@ from dataclasses import replace
 from statistics import fmean
 
 from crosswind.cell.process import CellEnd
-from crosswind.execution.durations import cell_time, forecast_of, key_of_plan, learn, one_of_each, side_by_side_ns
+from crosswind.execution.durations import (
+    cell_time,
+    company_of,
+    computed_s,
+    forecast_of,
+    key_of_plan,
+    learn,
+    one_of_each,
+)
 from crosswind.execution.observer import Forwarding, Observer
-from crosswind.forecast.cost import Forecast
-from crosswind.forecast.kinds import CellTime, company
+from crosswind.forecast.kinds import CellTime
 from crosswind.forecast.learned import Durations, Taken
 from crosswind.store.plan import PlannedCell
 
@@ -109,16 +116,13 @@ class Timekeeper(Forwarding):
         learn(change)
 
     def _learn_companies(self, durations: Durations, clock: str) -> None:
-        shares_s: defaultdict[bool, float] = defaultdict(float)
-        runs: defaultdict[bool, list[Forecast]] = defaultdict(list)
+        shares_s: defaultdict[str, float] = defaultdict(float)
+        runs = []
         for key, (planned, seconds) in self._taken.items():
-            run = replace(forecast_of(planned), duration_ns=round(1e9 * seconds))
-            alone = run.runs_alone and not planned.is_virtual
-            shares_s[alone] += self._shares.of(key)
-            runs[alone].append(run)
-        for alone, own in runs.items():
-            computed_s = side_by_side_ns(own, virtual=clock == "virtual") / 1e9
-            durations.learn_company(company(clock, alone=alone), shares_s[alone], computed_s)
+            runs.append(replace(forecast_of(planned), duration_ns=round(1e9 * seconds)))
+            shares_s[company_of(runs[-1], clock)] += self._shares.of(key)
+        for name, seconds in computed_s(runs, clock).items():
+            durations.learn_company(name, shares_s[name], seconds)
 
     def _means(self) -> list[Taken]:
         """What the repetitions of each cell took. Cells of a study may be the same."""

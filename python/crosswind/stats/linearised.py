@@ -86,6 +86,18 @@ def mean_of(units: Units) -> Linearised:
     return Linearised(centre + shift, (sums - shift * sizes) * (sums.size / n), n)
 
 
+def widened_percentiles(best: Array, resampled: Array, units: int, level: float) -> tuple[Array, Array]:
+    """The percentiles of resampled values along the first axis, which hold the best ones: percentiles of few units are
+    too near to each other, so that they are as much further away as Student's t is than the normal.
+
+    Args: best: shape (...). resampled: shape (n, ...). units: that were drawn again; below 2 nothing is widened.
+    """
+    tail = (1 + check_level(level)) / 2
+    wider = student(level, units - 1) / float(special.ndtri(tail)) if units > 1 else 1.0
+    low, high = np.quantile(resampled, (1 - tail, tail), axis=0)
+    return best + wider * np.minimum(low - best, 0.0), best + wider * np.maximum(high - best, 0.0)
+
+
 def student(level: float, freedom: float) -> float:
     """Student's t that a two-sided interval of this level extends to on either side."""
     return float(special.stdtrit(freedom, (1 + check_level(level)) / 2))

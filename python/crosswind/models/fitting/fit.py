@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 from scipy.optimize import least_squares
 
 from crosswind.models.fitting.forms import Cells, Form
 from crosswind.models.numbers import Array
-from crosswind.stats.linearised import student
+from crosswind.stats.linearised import widened_percentiles
 
 SCATTER = 0.05
 """How far cells are taken to lie from any formula, relatively: without it, the best known cells alone would decide."""
@@ -168,10 +167,8 @@ def _limits(form: Form, measured: Measured, weights: Array, best: Array, seed: i
         drawn = random.random(max(repetitions))
         means = [_resampled_mean(measured.seconds[i], drawn) for i in index]
         fits[row] = _solve(form, measured.cells.chosen(index), np.log(means), weights[index], best, quick=True)
-    low, high = np.percentile(fits, (2.5, 97.5), axis=0)
     fewest = min((size for size in repetitions if size > 1), default=1)
-    wider = student(_LEVEL, fewest - 1) / float(special.ndtri((1 + _LEVEL) / 2)) if fewest > 1 else 1.0
-    ends = (best + wider * np.minimum(low - best, 0), best + wider * np.maximum(high - best, 0))
+    ends = widened_percentiles(best, fits, fewest, _LEVEL)
     bounds = [(coefficient.low, coefficient.high) for coefficient in form.coefficients]
     return np.asarray(np.clip(ends, *np.transpose(bounds)))
 
