@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from coverage.tally import Tally
-from coverage.worlds import Size, World
+from coverage.worlds import Size, World, scores_of_cell
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.curves import fit_curve
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
 from crosswind.metrics import METRICS
 from crosswind.stats import Estimate, Units
-from crosswind.stats.estimate import Array
 from records import path, run
 
 TRUE = {"a": 0.02, "b": 0.01, "c": 20.0}
@@ -43,7 +42,7 @@ def fitted(world: World, size: Size, *, trials: int, seed: int) -> dict[str, Tal
     for _ in range(trials):
         cells = []
         for cell, scale in enumerate(means_ns):
-            values = scale * world.of_score(_scores(rng, size))
+            values = scale * world.of_score(scores_of_cell(rng, 1, size))
             units = Units.of(values.ravel(), np.repeat(np.arange(size.units), size.messages))
             cells.append(CellData(cell, {}, [runs[cell]], {"rtt": units}))
         curve = fit_curve(None, cells, "rtt", dict(enumerate(LOSSES)), level=_LEVEL).curve
@@ -51,11 +50,3 @@ def fitted(world: World, size: Size, *, trials: int, seed: int) -> dict[str, Tal
             made = getattr(curve, name)
             found[name].add(Estimate(made.value, made.low, made.high, made.n, _LEVEL, made.method, "1"), true)
     return found
-
-
-def _scores(rng: np.random.Generator, size: Size) -> Array:
-    """Normal scores, shape (units, messages); messages of a repetition have a correlation in common."""
-    drawn = rng.standard_normal((size.units, size.messages))
-    if size.messages == 1 or not size.icc:
-        return drawn
-    return np.asarray(math.sqrt(size.icc) * rng.standard_normal((size.units, 1)) + math.sqrt(1 - size.icc) * drawn)

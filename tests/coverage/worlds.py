@@ -67,11 +67,12 @@ class Size:
 
 def scores(rng: np.random.Generator, trials: int, size: Size) -> tuple[Array, Array, Array]:
     """Normal scores of a cell, of one with the same seeds, and of one with others, each (trials, units, messages)."""
-    first, own, apart = (_scores(rng, trials, size) for _ in range(3))
+    first, own, apart = (scores_of_cell(rng, trials, size) for _ in range(3))
     return first, SHARED * first + math.sqrt(1 - SHARED**2) * own, apart
 
 
-def _scores(rng: np.random.Generator, trials: int, size: Size) -> Array:
+def scores_of_cell(rng: np.random.Generator, trials: int, size: Size) -> Array:
+    """Normal scores of one cell, shape (trials, units, messages)."""
     drawn = rng.standard_normal((trials, size.units, size.messages))
     if size.messages == 1 or not size.icc:
         return drawn
