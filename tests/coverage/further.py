@@ -9,11 +9,11 @@ from coverage.procedures import FACTOR, LEVEL
 from coverage.tally import Tally
 from coverage.worlds import Size, World, scores
 from crosswind.stats import Estimate, Side, TooFewSamples, Units, difference, estimate_of, ratio
+from crosswind.stats.differences import independent_at_best
 from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import Array
 from crosswind.stats.mean import TRIMMED
 from crosswind.stats.repetition_quantile import repetition_quantile_interval
-from crosswind.stats.share_difference import share_difference
 
 SHARES = {"10 and 20 %": (0.1, 0.2), "1 and 2 %": (0.01, 0.02)}
 """Shares of exchanges whose difference is tried: of the reference and of the other cell."""
@@ -68,7 +68,8 @@ def shares(size: Size, *, trials: int, seed: int) -> dict[str, Tally]:
             others = {name: _units(same > special.ndtri(1 - high)),
                       f"{name}, unpaired": _units(apart > special.ndtri(1 - high), _OTHERS)}  # fmt: skip
             for column, other in others.items():
-                made = _shown(share_difference(first, Side(other)))
+                second = Side(other)
+                made = _shown(independent_at_best(difference(first, second), first, second))
                 found.setdefault(column, Tally()).add(made, high - low)
     return found
 

@@ -45,10 +45,11 @@ class CellData:
     def side(self, name: str) -> Side:
         """One of its metrics, as comparisons take it. Raises: TooFewSamples where it has none."""
         if name == LOST.name:
-            return Side(self.failed, exact=self.is_exact)
+            return Side(self.failed, exact=self.is_exact, is_share=True)
         if name not in self.samples:
             raise TooFewSamples("a cell has no such value")
-        return Side(self.samples[name], design_of(METRICS[name], self.settings), self.is_exact)
+        metric = METRICS[name]
+        return Side(self.samples[name], design_of(metric, self.settings), self.is_exact, metric.is_share)
 
     @cached_property
     def lost(self) -> Share | None:

@@ -21,8 +21,8 @@ from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import ClaimPart, ClaimResult, ClaimVerdict, Interval, ModelPrediction
 from crosswind.metrics import METRICS
 from crosswind.stats import TooFewSamples, difference, estimate_of, ratio, refused
-from crosswind.stats.beyond import every_time, is_constant, size_of
-from crosswind.stats.share_difference import share_difference
+from crosswind.stats.beyond import every_time, size_of
+from crosswind.stats.effect import is_constant
 
 ALPHA = 0.05
 
@@ -257,8 +257,6 @@ def _effect(claim: AskedClaim, reference: CellData, other: CellData, level: floa
         effect = (ratio if is_ratio else difference)(*sides, compared_statistic(claim.statistic))
         if effect.shortage is not None and is_constant(effect, size=1.0 if is_ratio else size_of(*sides)):
             return Interval.of(every_time(effect, unit=unit, level=level))
-        if METRICS[claim.metric].is_share and not is_ratio:
-            effect = share_difference(*sides)
         return Interval.of(estimate_of(effect, unit=unit, level=level))
     except TooFewSamples as error:
         n = sum(cell.samples[claim.metric].n for cell in (reference, other) if claim.metric in cell.samples)

@@ -21,7 +21,7 @@ from crosswind.stats import (
     trimmed_mean_interval,
 )
 from crosswind.stats.diagnostics import diagnostics_of
-from crosswind.stats.effect import statistic_of
+from crosswind.stats.differences import statistic_of
 
 
 def estimates_of(data: CellData, *, level: float) -> dict[str, MetricEstimates]:

@@ -15,10 +15,9 @@ from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, AnswerVerd
 from crosswind.analysis.trust import reason_of
 from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
 from crosswind.stats import TooFewSamples, difference, estimate_of, ratio, refused, share_interval
-from crosswind.stats.beyond import is_constant, share_limit, without_rounding
-from crosswind.stats.effect import Effect
+from crosswind.stats.beyond import share_limit, without_rounding
+from crosswind.stats.effect import Effect, is_constant
 from crosswind.stats.repetition_quantile import repetition_quantile_interval
-from crosswind.stats.share_difference import share_difference
 
 
 def answers_of(asked: Sequence[AskedQuestion], data: Sequence[CellData]) -> list[Answer]:
@@ -59,8 +58,6 @@ def _case(question: AskedQuestion, reference: CellData, other: CellData) -> Case
         compared = reference.side(metric.name), other.side(metric.name)
         plain = difference(*compared, statistic)
         effect = without_rounding((ratio if question.is_ratio else difference)(*compared, statistic), size=size)
-        if metric.is_share and not question.is_ratio and not is_constant(effect, size=size):
-            effect = share_difference(*compared)
         shown = Interval.of(estimate_of(effect, unit=unit, level=LEVEL))
     except TooFewSamples as error:
         n = sum(side.value.n for side in sides)

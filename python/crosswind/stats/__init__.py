@@ -1,7 +1,8 @@
 """Statistics: a number never travels without its interval, its n and its method (docs/statistics.md)."""
 
 from crosswind.stats.design import LIGHT, Design, Tail
-from crosswind.stats.effect import Effect, Side, difference, estimate_of, pairs_of, ratio
+from crosswind.stats.differences import Side, difference, pairs_of, ratio
+from crosswind.stats.effect import Effect, estimate_of
 from crosswind.stats.equivalence import EquivalenceTest, margin_of_ratio, tost, tost_ratio, tost_shares
 from crosswind.stats.estimate import EXACT, Estimate, TooFewSamples, exactly, refused, without_interval
 from crosswind.stats.exponential import Exponential, aicc, fit_exponential

@@ -14,14 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from crosswind.stats.design import MIN_UNITS
-from crosswind.stats.effect import CONSTANT, PAIRED, Effect, Side
+from crosswind.stats.differences import Side
+from crosswind.stats.effect import CONSTANT, ROUNDING, Effect, is_constant
 from crosswind.stats.estimate import EXACT, Estimate, check_level, without_interval
 
 EVERY_TIME = "the same in every repetition: sign test, of most repetitions"
 """The method of an estimate that does not vary though it could."""
-
-_ROUNDING = 1e-12
-"""Of the size of what is compared: what rounding leaves of numbers that are the same."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
     """
     if effect.how == EXACT or is_constant(effect, size=size):
         wrong, over = (0.0 if effect.how == EXACT else 0.5**effect.units), effect.value - place
-        if abs(over) <= _ROUNDING * abs(size):
+        if abs(over) <= ROUNDING * abs(size):
             return Beyond(1.0, 1.0, wrong)
         return Beyond(wrong, 1.0) if over > 0 else Beyond(1.0, wrong)
     return Beyond(effect.p_at_most(place), effect.p_at_least(place)) if effect.shortage is None else None
@@ -72,13 +70,6 @@ def size_of(reference: Side, other: Side) -> float:
     return max(float(np.abs(side.units.values).max(initial=0.0)) for side in (reference, other))
 
 
-def is_constant(effect: Effect, *, size: float) -> bool:
-    """Whether an effect is the same in every one of at least two repetitions, but for rounding. Args: as `beyond`."""
-    if effect.how not in (PAIRED, CONSTANT) or effect.linear is None or effect.units < 2:
-        return False
-    return float(np.abs(effect.linear.parts).max()) <= _ROUNDING * abs(size)
-
-
 def every_time(effect: Effect, *, unit: str, level: float) -> Estimate:
     """An effect that is the same in every repetition, as an estimate of what it is in most of them.
 
@@ -99,7 +90,7 @@ def every_time(effect: Effect, *, unit: str, level: float) -> Estimate:
 def without_rounding(effect: Effect, *, size: float) -> Effect:
     """An effect that is the same every time, and none at all but for rounding, as none. Args: as `beyond`."""
     every_time = effect.how == EXACT or is_constant(effect, size=size)
-    return replace(effect, value=0.0) if every_time and abs(effect.value) <= _ROUNDING * abs(size) else effect
+    return replace(effect, value=0.0) if every_time and abs(effect.value) <= ROUNDING * abs(size) else effect
 
 
 def repetitions_in_a_row(p: float) -> int:

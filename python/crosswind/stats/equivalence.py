@@ -12,14 +12,14 @@ Source: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987).
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from crosswind.stats.beyond import beyond, every_time, is_constant, size_of, without_rounding
+from crosswind.stats.beyond import beyond, every_time, size_of, without_rounding
 from crosswind.stats.design import share_shortage
-from crosswind.stats.effect import Effect, Side, Statistic, difference, estimate_of, ratio
+from crosswind.stats.differences import Side, difference, ratio
+from crosswind.stats.effect import Effect, Statistic, estimate_of, is_constant
 from crosswind.stats.estimate import EXACT, Estimate, TooFewSamples
 from crosswind.stats.share import Share, difference_limits
-from crosswind.stats.share_difference import share_difference
 
 ALPHA = 0.05
 _MIN_P = 1e-9
@@ -98,9 +98,10 @@ def tost_shares(reference: Side, other: Side, *, margin: float, alpha: float = A
     Raises: TooFewSamples below three repetitions; ValueError unless margin is above 0.
     """
     _check(margin)
-    effect = difference(reference, other)
+    effect = difference(replace(reference, is_share=False), replace(other, is_share=False))
     if effect.how == EXACT or effect.error > 0:
-        return _tested(share_difference(reference, other), -margin, margin, "1", alpha, size=1.0)
+        effect = difference(replace(reference, is_share=True), replace(other, is_share=True))
+        return _tested(effect, -margin, margin, "1", alpha, size=1.0)
     shares = Share.of_units(reference.units, exact=reference.exact), Share.of_units(other.units, exact=other.exact)
     short = share_shortage(min(share.units for share in shares if not share.exact))
     if short is not None:

@@ -3,7 +3,7 @@
 import math
 
 from crosswind.stats.design import Design, repetition_quantile_shortage
-from crosswind.stats.effect import statistic_of
+from crosswind.stats.differences import statistic_of
 from crosswind.stats.estimate import Estimate, without_interval
 from crosswind.stats.linearised import NO_SPREAD, limits, method_of
 from crosswind.stats.units import Units

@@ -18,8 +18,8 @@ from crosswind.analysis.two_runs.result import Change
 from crosswind.metrics import LOST, Metric, Per
 from crosswind.quantities import RATE
 from crosswind.stats import Side, TooFewSamples, difference, estimate_of, pairs_of, ratio
-from crosswind.stats.effect import Effect, Statistic, statistic_of
-from crosswind.stats.share_difference import share_difference
+from crosswind.stats.differences import independent_at_best, statistic_of
+from crosswind.stats.effect import Effect, Statistic
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,9 @@ class Measured:
     @cached_property
     def difference(self) -> Effect:
         """B less A, in the metric's unit."""
-        if self.metric.is_share:
-            return share_difference(self.a, self.b)
-        return difference(self.a, self.b, self.statistic)
+        made = difference(self.a, self.b, self.statistic)
+        # Shares that are the same in every repetition have an interval too.
+        return independent_at_best(made, self.a, self.b) if self.metric.is_share else made
 
     @cached_property
     def ratio(self) -> Effect | None:

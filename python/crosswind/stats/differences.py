@@ -1,0 +1,199 @@
+"""How far two cells lie apart.
+
+Cells of one run share their blocks and their seeds: repetition r of both meets the same losses at about the same time.
+So they are compared repetition by repetition (paired), where every repetition of the one has its match in the other;
+otherwise by Welch's interval and a permutation test (unpaired).
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from crosswind.stats.design import (
+    LIGHT,
+    MESSAGES_BEYOND,
+    Design,
+    Shortage,
+    mean_shortage,
+    quantile_name,
+    repetition_quantile_shortage,
+    trimmed_mean_shortage,
+)
+from crosswind.stats.effect import CONSTANT, PAIRED, WELCH, Effect, Statistic, is_constant
+from crosswind.stats.estimate import EXACT, TooFewSamples
+from crosswind.stats.linearised import NO_SPREAD, Linearised, mean_of
+from crosswind.stats.mean import trimmed_mean_of
+from crosswind.stats.share_difference import no_surer_than_independent
+from crosswind.stats.units import Key, Units
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One of two cells that are compared.
+
+    Attributes: exact: whether its values come out the same every time. is_share: whether each is 0 or 1.
+    """
+
+    units: Units
+    design: Design = LIGHT
+    exact: bool = False
+    is_share: bool = False
+
+
+def difference(reference: Side, other: Side, statistic: Statistic = "mean") -> Effect:
+    """other - reference. Raises: TooFewSamples where a statistic does not exist.
+
+    Of shares that are not the same in every repetition it is never surer than that of independent exchanges.
+    """
+    effect = _effect(reference, other, statistic, is_ratio=False)
+    if reference.is_share and other.is_share and not is_constant(effect, size=1.0):
+        return independent_at_best(effect, reference, other)
+    return effect
+
+
+def independent_at_best(effect: Effect, reference: Side, other: Side) -> Effect:
+    """A difference of two shares, but never surer than that of independent exchanges."""
+    sides = [reference, other]
+    pairs = pairs_of(reference.units, other.units)
+    if effect.how == PAIRED and pairs is not None:
+        sides = [replace(side, units=side.units.chosen(pairs)) for side in sides]
+    return no_surer_than_independent(effect, [side.units for side in sides if not side.exact])
+
+
+def ratio(reference: Side, other: Side, statistic: Statistic = "mean") -> Effect:
+    """ln(other / reference), linearised. Raises: TooFewSamples where a statistic does not exist or is not above 0."""
+    return _effect(reference, other, statistic, is_ratio=True)
+
+
+def pairs_of(reference: Units, other: Units) -> list[Key] | None:
+    """The repetitions that two cells have in common, with the same seeds; None unless one cell has no others."""
+    keys = set(other.keys)
+    common = [key for key in reference.keys if key in keys]
+    return common if common and len(common) == min(reference.count, other.count) else None
+
+
+def statistic_of(units: Units, statistic: Statistic, *, exact: bool = False) -> Linearised:
+    """A statistic of a cell. Of a quantile it is the mean of those of the repetitions.
+
+    Args:   exact: whether the values come out the same every time, so that a quantile of few of them is exact too.
+    Raises: TooFewSamples where repetitions have too few values for one of their own.
+    """
+    if statistic == "mean":
+        return mean_of(units)
+    if statistic == "trimmed":
+        return trimmed_mean_of(units)
+    q = float(statistic)
+    needed = math.ceil(round(MESSAGES_BEYOND / min(q, 1 - q), 9))
+    fewest = int((units.sizes + units.censored).min()) if units.count else 0
+    if fewest < needed and not exact:
+        raise TooFewSamples(
+            f"to compare {quantile_name(q)}, each repetition needs {needed} messages, one has {fewest}", needed=needed
+        )
+    own = units.quantiles(q)
+    if not np.isfinite(own).all():
+        raise TooFewSamples(f"{quantile_name(q)} of a repetition is an exchange that timed out")
+    value = float(own.mean())
+    return Linearised(value, own - value, units.n)
+
+
+def _effect(reference: Side, other: Side, statistic: Statistic, *, is_ratio: bool) -> Effect:
+    pairs = pairs_of(reference.units, other.units) if not (reference.exact or other.exact) else None
+    a, b = reference.units, other.units
+    if pairs is not None:
+        a, b = a.chosen(pairs), b.chosen(pairs)
+    own = [
+        _on_scale(statistic_of(units, statistic, exact=side.exact), is_ratio=is_ratio)
+        for units, side in ((a, reference), (b, other))
+    ]
+    value, n = own[1].value - own[0].value, own[0].n + own[1].n
+    needs = _Needs(reference.design.joined(other.design), statistic, is_ratio)
+    if pairs is not None:
+        if own[0].units != own[1].units:
+            raise TooFewSamples("in a repetition of one of the cells no exchange succeeded")
+        return _of_one(Linearised(value, own[1].parts - own[0].parts, n), needs, PAIRED)
+    random = [of for of, side in zip(own, (reference, other), strict=True) if not side.exact]
+    if len(random) == 2:
+        return _unpaired(own[0], own[1], needs)
+    if not random:
+        return Effect(value, None, 0.0, 1.0, n, 1, needs.design, EXACT, is_ratio)
+    sign = 1.0 if other.exact is False else -1.0
+    return _of_one(Linearised(value, sign * random[0].parts, random[0].n), needs, CONSTANT, n)
+
+
+@dataclass(frozen=True)
+class _Needs:
+    """What is compared, in which design, and on which scale."""
+
+    design: Design
+    statistic: Statistic
+    is_ratio: bool
+
+    def shortage(self, units: int, n: int) -> Shortage | None:
+        """What the interval lacks. Args: units: repetitions, or pairs of them. n: values in these."""
+        if isinstance(self.statistic, str):
+            few = trimmed_mean_shortage(units, n) if self.statistic == "trimmed" else None
+            return mean_shortage(self.design, units, n) or few
+        return repetition_quantile_shortage(
+            self.design, self.statistic, units, of="ratio" if self.is_ratio else "difference"
+        )
+
+
+def _of_one(linear: Linearised, needs: _Needs, how: str, n: int | None = None) -> Effect:
+    """An effect whose error is that of one set of contributions."""
+    of_one_cell = linear.n if how == CONSTANT else linear.n // 2
+    short = needs.shortage(linear.units, of_one_cell)
+    shortage = None if short is None else short.message
+    if short is None and linear.error == 0:
+        shortage = NO_SPREAD
+    return Effect(
+        linear.value,
+        linear,
+        linear.error,
+        linear.freedom,
+        n or linear.n,
+        linear.units,
+        needs.design,
+        how,
+        needs.is_ratio,
+        shortage,
+        None if short is None else short.needed,
+    )
+
+
+def _unpaired(a: Linearised, b: Linearised, needs: _Needs) -> Effect:
+    error, fewest = math.hypot(a.error, b.error), min(a.units, b.units)
+    smaller = a if a.units <= b.units else b
+    short = needs.shortage(fewest, smaller.n)
+    shortage = None if short is None else short.message
+    if short is None and error == 0:
+        shortage = NO_SPREAD
+    return Effect(
+        value=b.value - a.value,
+        linear=None,
+        error=error,
+        freedom=_welch(a, b),
+        n=a.n + b.n,
+        units=fewest,
+        design=needs.design,
+        how=WELCH,
+        is_ratio=needs.is_ratio,
+        shortage=shortage,
+        needed=None if short is None else short.needed,
+        sides=(a.value + a.parts, b.value + b.parts),
+    )
+
+
+def _on_scale(of: Linearised, *, is_ratio: bool) -> Linearised:
+    if not is_ratio:
+        return of
+    if of.value <= 0:
+        raise TooFewSamples("a ratio needs two numbers above 0")
+    return Linearised(math.log(of.value), of.parts / of.value, of.n)
+
+
+def _welch(a: Linearised, b: Linearised) -> float:
+    """Degrees of freedom of Welch and Satterthwaite."""
+    squares = a.error**2, b.error**2
+    below = squares[0] ** 2 / a.freedom + squares[1] ** 2 / b.freedom
+    return sum(squares) ** 2 / below if below > 0 else float(a.freedom + b.freedom)
