@@ -5,19 +5,19 @@ from concurrent.futures import Executor
 from itertools import product
 
 from coverage.curves import TRUE, fitted
-from coverage.formulas import NAMES, formulas
+from coverage.formulas import COEFFICIENTS, formulas
 from coverage.further import COMPARED, SHARES, compared, shares
 from coverage.looks import LOOKS, STATISTICS, looked_at
 from coverage.tally import Tally, shown
-from coverage.worlds import LN1, NORMAL, WORLDS, Size
+from coverage.worlds import WORLDS, Size
 
 UNITS = (5, 10, 30, 100)
 FEW = 3
 """Repetitions that a curve takes at least."""
 DEPENDENCE = ((1, 0.0), (100, 0.0), (100, 0.2))
 SIZES = tuple(Size(units, messages, icc) for (messages, icc), units in product(DEPENDENCE, UNITS))
-FORMULAS = tuple((world, Size(units, 1, 0.0)) for world, units in product((NORMAL, LN1), (5, 20)))
-FEWER = {"curves": 2, "formulas": 2}
+FORMULAS = tuple((world, Size(units, 1, 0.0)) for world, units in product(WORLDS, (5, 20, 150)))
+FEWER = {"curves": 2}
 """For one trial of these there are so many of the others, which take less time."""
 
 _SEED = 1
@@ -57,9 +57,8 @@ def further_found(pool: Executor, trials: int) -> Iterator[tuple[Task, dict[str,
 def further_text(found: Found, trials: int) -> str:
     """The tables, in Markdown."""
     looks = f"{', '.join(map(str, LOOKS[:4]))}, ..., {LOOKS[-1]}"
-    curves, fits = (trials // FEWER[name] for name in ("curves", "formulas"))
     parts = [
-        f"{trials} runs a number, {curves} of curves, {fits} of `crosswind fit`; distributions and signs are those of "
+        f"{trials} runs a number, {trials // FEWER['curves']} of curves; distributions and signs are those of "
         f"the table above. Repeated looks: the interval with which a run ends that looks at {looks} repetitions, and "
         "wants the width that a fixed design reaches with as many as the row says; of medians and p95 that of the mean "
         "of the repetitions' own. Curves: a, b and c of a + b·e^(c·p) through six losses.\n"
@@ -78,7 +77,9 @@ def further_text(found: Found, trials: int) -> str:
     return "".join(parts)
 
 
-FORMULAS_TEXT = "36 cells with one transfer a repetition, which lie 5 % about the formula; all coefficients together"
+FORMULAS_TEXT = (
+    "36 cells with one transfer a repetition, which lie 5 % about the formula; – where the design refuses it"
+)
 
 
 def _rows(
@@ -101,9 +102,9 @@ def _share_rows(found: Found) -> Iterator[str]:
 
 
 def _formula_rows(found: Found) -> Iterator[str]:
-    yield _head("repetitions", list(NAMES))
-    for world, size in FORMULAS:
-        yield _row(f"{world.name}, {size.units}", [found["formulas", world.name, size][name] for name in NAMES])
+    yield _head("coefficient", [f"{world.name}, {size.units}" for world, size in FORMULAS])
+    for name in COEFFICIENTS:
+        yield _row(name, [found["formulas", world.name, size][name] for world, size in FORMULAS])
 
 
 def _head(first: str, names: list[str]) -> str:

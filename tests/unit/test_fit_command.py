@@ -6,21 +6,23 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from crosswind.analysis.model_fit import AT_BOUND
 from crosswind.cli.fit import command
 from crosswind.errors import StoreError, UsageError
 from crosswind.record import RunRecord
-from records import path, record, run, timed
+from records import path, record, runs, timed
 
 
-def lossy(cell: int, size: int, loss: float):
+def lossy(cell: int, size: int, loss: float, repetitions: int = 50):
+    """Repetitions of two transfers."""
     parameters = {
         "path": path(loss=loss, rate_bps=6_000_000, delay_ns=10_000_000),
         "workload": {"kind": "transfer", "transport": "tcp", "size_bytes": size},
     }
     times = [round(size * 1e3 * (1 + 10 * loss) * factor) for factor in (0.9, 1.1)]
-    return run(
-        cell, timed(times, size=size), {"workload.size": str(size), "path.loss": f"{loss:.0%}"}, parameters=parameters
-    )
+    levels = {"workload.size": str(size), "path.loss": f"{loss:.0%}"}
+    tables = [timed([time + repetition for time in times], size=size) for repetition in range(repetitions)]
+    return runs(cell, tables, levels, parameters=parameters)
 
 
 @pytest.fixture
@@ -43,22 +45,28 @@ def fitted(monkeypatch: pytest.MonkeyPatch):
 LEVELS = [(size, loss) for size in (15_000, 64_000, 256_000) for loss in (0.02, 0.05, 0.1)]
 
 
+def all_cells(repetitions: int = 50) -> RunRecord:
+    """Cells of one rate and one round trip."""
+    return record(*(own for index, level in enumerate(LEVELS) for own in lossy(index, *level, repetitions)))
+
+
 def test_every_coefficient_has_its_interval_and_every_model_its_held_out_error(fitted) -> None:
-    found = record(*(lossy(index, *level) for index, level in enumerate(LEVELS)))
+    found = all_cells()
     plain = json.loads(fitted(found, "--model", "power-law", "--model", "pftk-kappa", "--json"))
     assert {made["model"] for made in plain["fits"]} == {"power-law", "pftk-kappa"}
     for made in plain["fits"]:
         assert made["held_out_median"] > 0
-        told = [part for part in made["coefficients"] if part["value"] is not None]
+        told = [part for part in made["coefficients"] if part["reason"] is None]
         assert all(part["low"] <= part["value"] <= part["high"] for part in told)
+        assert all(part["reason"] == AT_BOUND for part in made["coefficients"] if part["at_bound"])
     text = fitted(found, "--model", "power-law")
     assert "a-study: 9 cells with loss" in text
     assert "held out" in text and "size" in text
 
 
 def test_a_coefficient_of_what_does_not_vary_has_no_number(fitted) -> None:
-    """All cells have one rate and one round trip, whose exponents could be anything."""
-    found = record(*(lossy(index, *level) for index, level in enumerate(LEVELS)))
+    """The exponents of the rate and of the round trip could be anything."""
+    found = all_cells()
     (made,) = json.loads(fitted(found, "--model", "power-law", "--json"))["fits"]
     parts = {part["name"]: (part["value"], part["low"], part["high"]) for part in made["coefficients"]}
     told = {name for name, numbers in parts.items() if None not in numbers}
@@ -68,6 +76,12 @@ def test_a_coefficient_of_what_does_not_vary_has_no_number(fitted) -> None:
     assert "round_trip             –  these cells do not tell it" in text
 
 
+def test_a_coefficient_of_few_repetitions_has_no_interval_and_says_how_many_more_it_takes(fitted) -> None:
+    text = fitted(all_cells(repetitions=5), "--model", "power-law")
+    why = "an interval of a fitted coefficient needs 20 repetitions, there are 5: 15 more"
+    assert any(line.split()[0] == "segments" and line.endswith(why) for line in text.splitlines() if line.strip())
+
+
 def test_an_unknown_model_is_refused(fitted) -> None:
     with pytest.raises(UsageError, match="newton: there is no such model") as caught:
         fitted(record(), "--model", "newton")
@@ -75,7 +89,7 @@ def test_an_unknown_model_is_refused(fitted) -> None:
 
 
 def test_an_empty_run_is_refused(fitted) -> None:
-    with pytest.raises(StoreError, match="a-run: only 0 of 0 cells") as caught:
+    with pytest.raises(StoreError, match="a-run: no 8 of 0 cells") as caught:
         fitted(record())
     assert caught.value.exit_code == 2
 

@@ -1,23 +1,30 @@
 """Fits of models to the transfers of a run: which cells can be fitted to, and what came of it, as a result."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from crosswind.analysis.cells import CellData, collect
-from crosswind.analysis.result.estimates import ResultModel
+from crosswind.analysis.designs import design_of
+from crosswind.analysis.result.model_fits import FitResult, FittedCoefficient, FittedLevel, ModelFit
+from crosswind.metrics import METRICS
 from crosswind.models import Situation, situation
-from crosswind.models.fitting import FORMS, Cells, Comparison, Measured, compare
+from crosswind.models.fitting import FORMS, Cells, Comparison, Fitted, Form, Measured, compare
 from crosswind.models.fitting.fit import METHOD
 from crosswind.models.model import of_sized_transfers
 from crosswind.models.numbers import Array
 from crosswind.models.simulated import simulated_transfers
 from crosswind.models.situation import MEASURED_ROUND_TRIP
 from crosswind.record import RunRecord
+from crosswind.stats.design import Amount, Shortage, coefficient_shortage
 from crosswind.units import format_rate, format_size
 
 _METRIC = "transfer_time"
 _MIN_CELLS = 8
+_SIMULATED_PARTS = 20
+UNTOLD = "these cells do not tell it: what it stands for varies too little in them"
+AT_BOUND = "the search ended at one of its bounds"
 
 
 class FitError(ValueError):
@@ -28,93 +35,89 @@ class FitError(ValueError):
         self.hint = hint
 
 
-class FittedCoefficient(ResultModel):
-    """A coefficient with its 95 % interval.
-
-    Attributes: value, low, high: None where these cells do not tell it, as the exponent of the round trip where all of
-        them have the same. at_bound: whether the search ended at one of its bounds, beyond which it did not look.
-    """
-
-    name: str
-    value: float | None
-    low: float | None
-    high: float | None
-    at_bound: bool
-
-
-class FittedLevel(ResultModel):
-    """The cells of a level of a factor: median error of the fit, and of a fit without them (null: too few others)."""
-
-    factor: str
-    level: str
-    cells: int
-    fitted: float
-    held_out: float | None
-
-
-class ModelFit(ResultModel):
-    """One fitted model. Errors are |predicted / measured - 1|; `held_out`: by a fit without the cell's tenth of all.
-
-    Attributes: worst_cell: where the largest held-out error is. levels: errors by factor and level.
-    """
-
-    model: str
-    title: str
-    formula: str
-    coefficients: list[FittedCoefficient]
-    fitted_median: float
-    held_out_median: float
-    held_out_mean: float
-    worst: float
-    worst_cell: int
-    levels: list[FittedLevel]
-
-
-class FitResult(ResultModel):
-    """The fits to a run, the best held-out error first. left_out: cells that were not fitted to, and why."""
-
-    schema_: str = "crosswind.fit/1"
-    study: str
-    simulated: bool
-    cells: int
-    measured_error: float
-    method: str
-    left_out: dict[str, int]
-    cell_levels: dict[int, dict[str, str]]
-    fits: list[ModelFit]
-
-
 def fit_models(record: RunRecord, names: Sequence[str] = (), *, simulated: bool = False, seed: int = 1) -> FitResult:
     """Fits models to the mean transfer times of a run's cells with loss.
 
     Args:   names: of FORMS, all by default. simulated: to the times that the simulation has for these cells, instead of
-            the measured ones. seed: of resampling and of the tenths.
+            the measured ones. seed: of the tenths.
     Raises: FitError when the run has too few cells that can be fitted to. KeyError for an unknown name.
     """
     data = collect(record)
     usable, left_out = _usable(data)
-    if len(usable) < _MIN_CELLS:
+    groups = _groups([_Transfers.of(cell, simulated=simulated) for cell in usable], left_out)
+    if not groups:
         reasons = "; ".join(f"{count} {why}" for why, count in left_out.items())
         raise FitError(
-            f"only {len(usable)} of {len(data)} cells can be fitted to" + (f": {reasons}" if reasons else ""),
-            f"a fit needs {_MIN_CELLS} cells of tcp transfers of a size, with loss, that differ in size, rate or loss",
+            f"no {_MIN_CELLS} of {len(data)} cells can be fitted to together" + (f": {reasons}" if reasons else ""),
+            f"a fit needs {_MIN_CELLS} cells of tcp transfers of a size, with loss, under one congestion control, that "
+            "differ in size, rate or loss",
         )
-    cells = [situation(cell.parameters, cell.smallest_round_trip_ns) for cell in usable]
-    seconds = [_simulated(cell) for cell in cells] if simulated else [_seconds(cell) for cell in usable]
-    measured = Measured(Cells.of(cells), tuple(seconds))
-    factors = _factors(cells)
     forms = [FORMS[name] for name in names] if names else list(FORMS.values())
-    fits = [_model_fit(compare(form, measured, factors, seed=seed), usable) for form in forms]
+    fitted = [cell for group in groups for cell in group]
     return FitResult(
         study=record.name,
         simulated=simulated,
-        cells=len(usable),
-        measured_error=float(np.median(measured.errors)),
+        cells=len(fitted),
+        measured_error=float(np.median(_measured(fitted).errors)),
         method=METHOD,
         left_out=left_out,
-        cell_levels={cell.cell: cell.levels for cell in usable},
-        fits=sorted(fits, key=lambda made: made.held_out_median),
+        cell_levels={cell.data.cell: cell.data.levels for cell in fitted},
+        fits=[fit for group in groups for fit in _fits(group, forms, simulated=simulated, seed=seed)],
     )
+
+
+@dataclass(frozen=True)
+class _Transfers:
+    """A cell that can be fitted to.
+
+    Attributes: seconds: the mean of each repetition, or of each part of what was simulated. n: transfers in these.
+    """
+
+    data: CellData
+    situation: Situation
+    seconds: Array
+    n: int
+
+    @classmethod
+    def of(cls, cell: CellData, *, simulated: bool) -> "_Transfers":
+        read = situation(cell.parameters, cell.smallest_round_trip_ns)
+        if simulated:
+            times = simulated_transfers(read).adjusted
+            parts = np.array_split(times, min(_SIMULATED_PARTS, times.size))
+            return cls(cell, read, np.array([float(part.mean()) for part in parts]), times.size)
+        samples = cell.samples[_METRIC]
+        _, member = np.unique(samples.repetitions, return_inverse=True)
+        means = np.bincount(member, weights=samples.values) / np.bincount(member) / 1e9
+        return cls(cell, read, np.asarray(means), samples.values.size)
+
+    @property
+    def amount(self) -> Amount:
+        """How much is known of it."""
+        return Amount(design_of(METRICS[_METRIC], self.data.settings), self.seconds.size, self.n)
+
+
+def _groups(cells: Sequence[_Transfers], left_out: dict[str, int]) -> list[list[_Transfers]]:
+    """The cells of each congestion control that are enough for a fit; no formula knows what it does."""
+    groups: dict[str, list[_Transfers]] = {}
+    for cell in cells:
+        groups.setdefault(cell.situation.congestion_control, []).append(cell)
+    for name, group in groups.items():
+        if len(group) < _MIN_CELLS:
+            left_out[f"are too few under {name}"] = len(group)
+    return [group for group in groups.values() if len(group) >= _MIN_CELLS]
+
+
+def _fits(cells: Sequence[_Transfers], forms: Sequence[Form], *, simulated: bool, seed: int) -> list[ModelFit]:
+    """The fits to the cells of one congestion control, the best first."""
+    measured, factors = _measured(cells), _factors([cell.situation for cell in cells])
+    short = coefficient_shortage(cell.amount for cell in cells)
+    # What is expected of coefficients comes from simulations, to which it has nothing to add.
+    made = [compare(form, measured, factors, seed=seed, alone=simulated) for form in forms]
+    return sorted((_model_fit(one, cells, short) for one in made), key=lambda fit: fit.held_out_median)
+
+
+def _measured(cells: Sequence[_Transfers]) -> Measured:
+    return Measured(Cells.of([cell.situation for cell in cells]), tuple(cell.seconds for cell in cells))
 
 
 def _usable(data: Sequence[CellData]) -> tuple[list[CellData], dict[str, int]]:
@@ -147,19 +150,6 @@ def _unusable(cell: CellData) -> str | None:
     return next((why for why, found in checks.items() if found), None)
 
 
-def _seconds(cell: CellData) -> Array:
-    """Mean of each repetition, s."""
-    samples = cell.samples[_METRIC]
-    _, member = np.unique(samples.repetitions, return_inverse=True)
-    return np.asarray(np.bincount(member, weights=samples.values) / np.bincount(member) / 1e9)
-
-
-def _simulated(cell: Situation) -> Array:
-    """Mean of each tenth of the simulated transfers of a cell, s; of each transfer where there are fewer than ten."""
-    times = simulated_transfers(cell).adjusted
-    return np.array([float(part.mean()) for part in np.array_split(times, min(10, times.size))])
-
-
 def _factors(cells: Sequence[Situation]) -> Mapping[str, list[str]]:
     """For each quantity that a model knows, every cell's level. Paths without delay are one level of the round trip."""
     return {
@@ -170,29 +160,44 @@ def _factors(cells: Sequence[Situation]) -> Mapping[str, list[str]]:
             "0ms" if MEASURED_ROUND_TRIP in cell.notes else f"{1e3 * (cell.rtt_s or 0):g}ms" for cell in cells
         ],
         "queue": ["none" if cell.queue_packets is None else f"{cell.queue_packets}p" for cell in cells],
-        "congestion control": [cell.congestion_control for cell in cells],
     }
 
 
-def _model_fit(made: Comparison, cells: Sequence[CellData]) -> ModelFit:
-    fitted, held_out = made.fitted, np.abs(made.held_out)
+def _coefficients(fitted: Fitted, short: Shortage | None) -> list[FittedCoefficient]:
+    """Args: short: why the design of the cells supports no interval."""
     assert fitted.limits is not None
-    rows = zip(fitted.form.coefficients, fitted.values, *fitted.limits, strict=True)
-    parts = [(one.name, *(None if one.name in fitted.untold else float(of) for of in own)) for one, *own in rows]
+    made = []
+    for name, *numbers in zip(
+        (one.name for one in fitted.form.coefficients), fitted.values, *fitted.limits, strict=True
+    ):
+        value, low, high = map(float, numbers)
+        part = FittedCoefficient(
+            name=name, value=value, low=low, high=high, reason=None, at_bound=name in fitted.at_bound
+        )
+        missing: dict[str, str | None] = {}
+        if short is not None or part.at_bound:
+            missing = {"low": None, "high": None, "reason": AT_BOUND if short is None else short.message}
+        if name in fitted.untold:
+            missing = {"value": None, "low": None, "high": None, "reason": UNTOLD}
+        made.append(part.model_copy(update=missing))
+    return made
+
+
+def _model_fit(made: Comparison, cells: Sequence[_Transfers], short: Shortage | None) -> ModelFit:
+    fitted, held_out = made.fitted, np.abs(made.held_out)
     worst = int(np.argmax(held_out))
     return ModelFit(
+        congestion_control=cells[0].situation.congestion_control,
+        cells=len(cells),
         model=fitted.form.name,
         title=fitted.form.title,
         formula=fitted.form.formula,
-        coefficients=[
-            FittedCoefficient(name=name, value=value, low=low, high=high, at_bound=name in fitted.at_bound)
-            for name, value, low, high in parts
-        ],
+        coefficients=_coefficients(fitted, short),
         fitted_median=float(np.median(np.abs(made.errors))),
         held_out_median=float(np.median(held_out)),
         held_out_mean=float(held_out.mean()),
         worst=float(held_out[worst]),
-        worst_cell=cells[worst].cell,
+        worst_cell=cells[worst].data.cell,
         levels=[
             FittedLevel(factor=one.factor, level=one.level, cells=one.cells, fitted=one.fitted, held_out=one.held_out)
             for one in made.levels

@@ -1,5 +1,6 @@
 """`crosswind fit`: models fitted to the transfers of a run, and how far they are from cells that were left out."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,14 +9,14 @@ import click
 from crosswind.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
-    from crosswind.analysis.model_fit import FitResult, FittedCoefficient, FittedLevel, ModelFit
+    from crosswind.analysis.result.model_fits import FitResult, FittedCoefficient, FittedLevel, ModelFit
 
 
 @click.command()
 @click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
 @click.option("--model", "names", multiple=True, metavar="NAME", help="This model; may be repeated.  [default: all]")
 @click.option("--simulated", is_flag=True, help="Fit to simulated times of the run's cells, not to the measured ones.")
-@click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="Of resampling, and of the tenths.")
+@click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="Of the tenths of the cells.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else.")
 def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: int, as_json: bool) -> None:
     """Fit models of transfer time to the cells with loss of the run in directory RUN, else of the latest.
@@ -49,16 +50,26 @@ def _print(found: "FitResult") -> None:
     )
     for why, count in found.left_out.items():
         click.echo(f"  left out: {count} {why}")
-    click.echo("\nErrors of predicted means, |predicted / measured − 1|")
+    for name in dict.fromkeys(made.congestion_control for made in found.fits):
+        _print_group([made for made in found.fits if made.congestion_control == name], found)
+    click.echo(f"\n{found.method}")
+
+
+def _print_group(fits: Sequence["ModelFit"], found: "FitResult") -> None:
+    """The fits to the cells of one congestion control."""
+    first = fits[0]
+    click.echo(
+        f"\nErrors of means predicted for the {first.cells} cells under {first.congestion_control}, "
+        "|predicted / measured − 1|"
+    )
     click.echo(f"  {'model':<13} {'fitted':>8} {'held out':>9} {'mean':>8} {'worst':>8}  worst cell")
-    for made in found.fits:
+    for made in fits:
         errors = (made.fitted_median, made.held_out_median, made.held_out_mean, made.worst)
         fitted, held_out, mean, worst = map(_percent, errors)
         where = " · ".join(found.cell_levels[made.worst_cell].values())
         click.echo(f"  {made.model:<13} {fitted:>8} {held_out:>9} {mean:>8} {worst:>8}  {where}")
-    for made in found.fits:
+    for made in fits:
         _print_model(made)
-    click.echo(f"\n{found.method}")
 
 
 def _print_model(made: "ModelFit") -> None:
@@ -76,10 +87,9 @@ def _print_model(made: "ModelFit") -> None:
 
 def _coefficient(part: "FittedCoefficient") -> str:
     """Its value with its interval, or that there is none."""
-    if part.value is None:
-        return f"{'–':>8}  these cells do not tell it: what it stands for varies too little in them"
-    bound = "  (at a bound of the search)" if part.at_bound else ""
-    return f"{part.value:>8.3g}  [{part.low:.3g}, {part.high:.3g}]{bound}"
+    value = "–" if part.value is None else f"{part.value:.3g}"
+    interval = part.reason if part.low is None or part.high is None else f"[{part.low:.3g}, {part.high:.3g}]"
+    return f"{value:>8}  {interval}"
 
 
 def _held_out(level: "FittedLevel") -> str:

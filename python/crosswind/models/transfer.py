@@ -238,9 +238,13 @@ def _begun(cell: Situation) -> tuple[float, Array, Array, Array]:
     )
 
 
+def coefficients_of(cell: Situation) -> Coefficients:
+    """Those of the cell's congestion control; of one that none were fitted to, Reno's."""
+    return FITTED.get(cell.congestion_control, FITTED["reno"])
+
+
 def _predicted(cell: Situation) -> float:
-    coefficients = FITTED.get(cell.congestion_control, FITTED["reno"])
-    return 1e9 * float(transfer_time(Columns.of([cell]), coefficients)[0])
+    return 1e9 * float(transfer_time(Columns.of([cell]), coefficients_of(cell))[0])
 
 
 def _violated(cell: Situation) -> list[str]:

@@ -5,6 +5,7 @@ The numbers here are chosen so that the intervals in the coverage table of docs/
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
@@ -17,6 +18,8 @@ SKEWED_EVENTS = 50
 HEAVY_UNITS = 100
 HEAVY_VALUES = 10_000
 """Of a heavy mean: repetitions and values."""
+COEFFICIENT_EVENTS = 15
+"""Of a coefficient that is fitted to the means of many cells: delayed transfers to be expected in a cell."""
 TRIMMED_VALUES = 100
 """Of a trimmed mean: values, of which twenty are left out at each end."""
 TAIL_VALUES = 20
@@ -106,6 +109,38 @@ def mean_shortage(design: Design, units: int, n: int) -> Shortage | None:
         needed = max(HEAVY_UNITS, _up(HEAVY_VALUES / each))
     why = "" if design.tail is Tail.LIGHT else " where losses delay exchanges"
     return _shortage(f"an interval of a mean{why}", needed, units)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much a cell has of a metric, in which design. units: repetitions. n: values in these."""
+
+    design: Design
+    units: int
+    n: int
+
+    @property
+    def needed_by_coefficients(self) -> float:
+        """Repetitions from which on the mean supports an interval of a coefficient; infinite where no number does."""
+        each = max(self.n / self.units, 1.0) if self.units else 1.0
+        if self.design.tail is Tail.SKEWED:
+            return max(SKEWED_UNITS, _up(COEFFICIENT_EVENTS / (self.design.rate * each)))
+        short = mean_shortage(self.design, 1, _up(each))
+        return math.inf if short is None or short.needed is None else short.needed
+
+
+def coefficient_shortage(cells: Iterable[Amount]) -> Shortage | None:
+    """What a coefficient of a formula lacks that is fitted to the means of many cells; None where its interval is
+    supported: half of the cells have enough, so that few of which little is known do not prevent it.
+    """
+    amounts = list(cells)
+    middle = (len(amounts) - 1) // 2
+    if not amounts or 2 * sum(one.units >= one.needed_by_coefficients for one in amounts) >= len(amounts):
+        return None
+    needed = sorted(one.needed_by_coefficients for one in amounts)[middle]
+    if math.isinf(needed):
+        return Shortage(NO_VARIANCE, None)
+    return _shortage("an interval of a fitted coefficient", int(needed), sorted(one.units for one in amounts)[middle])
 
 
 def trimmed_mean_shortage(units: int, n: int) -> Shortage | None:

@@ -9,6 +9,7 @@ from scipy import stats
 
 from coverage.curves import fitted
 from coverage.families import false_alarms
+from coverage.formulas import COEFFICIENTS
 from coverage.further import COMPARED, SHARES, compared, shares
 from coverage.further_table import FORMULAS, all_tasks, further_text
 from coverage.looks import looked_at
@@ -116,11 +117,11 @@ def test_a_table_says_what_is_refused_and_what_has_one_end() -> None:
 
 def test_a_further_table_has_every_distribution_and_size() -> None:
     whole = Tally(covered=95, trials=100)
-    names = (*COMPARED, "mean", "median", "p95", "a", "b", "c", "pftk-kappa", "power-law")
+    names = (*COMPARED, "mean", "median", "p95", "a", "b", "c", *COEFFICIENTS)
     every = dict.fromkeys([*names, *SHARES, *(f"{name}, unpaired" for name in SHARES)], whole)
     text = further_text(dict.fromkeys(all_tasks(), every), 1000)
-    assert "1000 runs a number, 500 of curves, 500 of `crosswind fit`" in text
+    assert "1000 runs a number, 500 of curves" in text
     assert text.count("| LN2, 100 |") == 6
     # No other statistic is tried with three repetitions.
     assert "| normal, 3 | – | – | – | .950 | .950 | .950 |" in text
-    assert text.count("| LN1, 20 | .950 | .950 |") == sum(size.units == 20 for _, size in FORMULAS) - 1
+    assert f"| pftk-kappa: kappa {'| .950 ' * len(FORMULAS)}|" in text

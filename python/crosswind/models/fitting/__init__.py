@@ -1,8 +1,9 @@
 """Fits of models to the transfers of a run: bounded, on the logarithm of times, judged by cells that were left out."""
 
 from crosswind.models.fitting.compare import Comparison, LeftOut, compare
-from crosswind.models.fitting.fit import Fitted, Measured, fit
+from crosswind.models.fitting.fit import Fitted, fit
 from crosswind.models.fitting.forms import FORMS, Cells, Coefficient, Form
+from crosswind.models.fitting.measured import Measured
 
 __all__ = ["FORMS", "Cells", "Coefficient", "Comparison", "Fitted", "Form", "LeftOut", "Measured", "compare", "fit"]
 """What `crosswind fit` uses. It imports scipy, which takes a while."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from crosswind.models.fitting.fit import Fitted, Measured, fit
+from crosswind.models.fitting.fit import Fitted, fit
 from crosswind.models.fitting.forms import Form
+from crosswind.models.fitting.measured import Measured
 from crosswind.models.numbers import Array
 
 FOLDS = 10
@@ -40,21 +41,28 @@ class Comparison:
 
 
 def compare(
-    form: Form, measured: Measured, factors: Mapping[str, Sequence[str]], *, seed: int = 1, intervals: bool = True
+    form: Form,
+    measured: Measured,
+    factors: Mapping[str, Sequence[str]],
+    *,
+    seed: int = 1,
+    intervals: bool = True,
+    alone: bool = False,
 ) -> Comparison:
     """Fits a form, and again without each tenth of the cells and without each level of each factor.
 
     Args:   factors: for each factor the level of each cell; a factor of one level is passed over. seed: of the tenths.
+            alone: as of `fit`.
     Raises: ValueError when there are too few cells.
     """
-    whole = fit(form, measured, seed=seed, intervals=intervals)
+    whole = fit(form, measured, intervals=intervals, alone=alone)
     errors = _relative(whole, measured)
     fold = np.random.default_rng(seed).permutation(len(measured)) % FOLDS
     held_out = np.empty(len(measured))
     for number in np.unique(fold):
-        held_out[fold == number] = _left_out(form, measured, fold == number)
+        held_out[fold == number] = _left_out(form, measured, fold == number, alone)
     levels = [
-        _level(whole, measured, np.array([own == level for own in owns]), (factor, level))
+        _level(whole, measured, np.array([own == level for own in owns]), (factor, level), alone)
         for factor, owns in factors.items()
         for level in sorted(set(owns), key=_magnitude)
         if len(set(owns)) > 1
@@ -69,17 +77,19 @@ def _magnitude(level: str) -> float:
     return float(number[0]) * (1.0 if level.endswith("ms") else scale) if number else -1.0
 
 
-def _level(whole: Fitted, measured: Measured, own: npt.NDArray[np.bool_], name: tuple[str, str]) -> LeftOut:
+def _level(
+    whole: Fitted, measured: Measured, own: npt.NDArray[np.bool_], name: tuple[str, str], alone: bool
+) -> LeftOut:
     fitted = float(np.median(np.abs(_relative(whole, measured)[own])))
     held_out = None
     with suppress(ValueError):  # too few cells are left
-        held_out = float(np.median(np.abs(_left_out(whole.form, measured, own))))
+        held_out = float(np.median(np.abs(_left_out(whole.form, measured, own, alone))))
     return LeftOut(*name, int(own.sum()), fitted, held_out)
 
 
-def _left_out(form: Form, measured: Measured, own: npt.NDArray[np.bool_]) -> Array:
+def _left_out(form: Form, measured: Measured, own: npt.NDArray[np.bool_], alone: bool) -> Array:
     """Errors of some cells under a fit to the others."""
-    others = fit(form, measured.chosen(np.flatnonzero(~own)), intervals=False)
+    others = fit(form, measured.chosen(np.flatnonzero(~own)), intervals=False, alone=alone)
     return _relative(others, measured.chosen(np.flatnonzero(own)))
 
 

@@ -1,7 +1,7 @@
 """The formulas that can be fitted to transfer times, each with its coefficients and their bounds."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,8 @@ class Coefficient:
 class Form:
     """A formula of transfer times.
 
-    Attributes: times: mean times of cells, s, shape (n,), for coefficients, shape (k,).
+    Attributes: times: mean times of cells, s, shape (n,), for coefficients, shape (k,). expected: what simulated
+        transfers give the coefficients in each cell, shape (n, k); None where nothing is known of them.
     """
 
     name: str
@@ -34,26 +35,47 @@ class Form:
     formula: str
     coefficients: tuple[Coefficient, ...]
     times: Callable[["Cells", Array], Array]
+    expected: Callable[["Cells"], Array] | None = None
+
+    @property
+    def starts(self) -> Array:
+        """Where the search for each coefficient starts, shape (k,)."""
+        return np.array([coefficient.start for coefficient in self.coefficients])
+
+    @property
+    def lows(self) -> Array:
+        """The least that each coefficient may be, shape (k,)."""
+        return np.array([coefficient.low for coefficient in self.coefficients])
+
+    @property
+    def highs(self) -> Array:
+        """The most that each coefficient may be, shape (k,)."""
+        return np.array([coefficient.high for coefficient in self.coefficients])
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Transfers of a size as arrays, shape (n,): size in bytes, rate in bit/s, the rest as `transfer.Columns`."""
+    """Transfers of a size as arrays, shape (n,): size in bytes, rate in bit/s, the rest as `transfer.Columns`.
+
+    simulated: the coefficients of the formula `transfer` under the congestion control of each, shape (n, 4).
+    """
 
     size: Array
     rate: Array
     path: transfer.Columns
+    simulated: Array
 
     @classmethod
     def of(cls, situations: list[Situation]) -> "Cells":
         """Of transfers of a size over links with a rate."""
         size = np.array([float(cell.size_bytes or 0) for cell in situations])
         rate = np.array([float(cell.rate_bps or np.inf) for cell in situations])
-        return cls(size, rate, transfer.Columns.of(situations))
+        simulated = np.array([astuple(transfer.coefficients_of(cell)) for cell in situations]).reshape(-1, 4)
+        return cls(size, rate, transfer.Columns.of(situations), simulated)
 
     def chosen(self, index: npt.NDArray[np.int64]) -> "Cells":
         """Some of the cells."""
-        return Cells(self.size[index], self.rate[index], self.path.chosen(index))
+        return Cells(self.size[index], self.rate[index], self.path.chosen(index), self.simulated[index])
 
 
 def _transfer(cells: Cells, values: Array) -> Array:
@@ -96,6 +118,7 @@ _ALL = (
             Coefficient("tail", 0.8, 0.0, 3.0),
         ),
         times=_transfer,
+        expected=lambda cells: cells.simulated,
     ),
     Form(
         name="pftk-kappa",
@@ -110,7 +133,7 @@ _ALL = (
         formula="T = size/rate + b·(e^(c·p) − 1), b = b0 + b1·size/MB, c = c0 + c1·ln(size/kB)",
         coefficients=(
             Coefficient("b0", 0.02, 1e-4, 10.0),
-            Coefficient("b1", 0.35, 0.0, 50.0),
+            Coefficient("b1", 0.35, 1e-4, 50.0),
             Coefficient("c0", 20.0, 0.0, 80.0),
             Coefficient("c1", 1.2, -5.0, 10.0),
         ),
