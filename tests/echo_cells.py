@@ -14,12 +14,12 @@ BASE_MS = [20, 23, 21, 26, 22, 24]
 
 
 def parameters(
-    seed: int = 1, *, delay_ns: int = 10 * MS, clock: str = "real", transport: str = "udp"
+    seed: int = 1, *, delay_ns: int = 10 * MS, clock: str = "real", transport: str = "udp", loss: float = 0.0
 ) -> dict[str, Any]:
     return {
         "id": f"seed-{seed}",
         "seed": seed,
-        "path": path(delay_ns=delay_ns),
+        "path": path(delay_ns=delay_ns, loss=loss),
         "host": {"clock": clock},
         "workload": {"kind": "echo", "transport": transport},
         "output": {"packets": False},

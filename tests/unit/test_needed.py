@@ -22,15 +22,15 @@ from runs import cell_result, echo_samples, new_run, planned_cell
 LOOKS = look_schedule(5, 100)
 
 
-def needed(pilot: list[Any], *, bound: float = 0.05) -> NeededRepetitions:
-    """For one cell, which has the parameters of `repetitions`."""
+def needed(pilot: list[Any], *, bound: float = 0.05, statistic: str = "mean", **changes: Any) -> NeededRepetitions:
+    """For one cell, which has the parameters of `repetitions` with these changes."""
     asked = {
         "targets": [
-            {"metric": "rtt", "statistic": "mean", "target": "t", "is_relative": True, "bound": bound, "cells": [0]}
+            {"metric": "rtt", "statistic": statistic, "target": "t", "is_relative": True, "bound": bound, "cells": [0]}
         ],
         "looks": [{"cells": [0], "repetitions": list(LOOKS)}],
     }
-    (found,) = needed_repetitions(asked, {0: ({}, parameters(delay_ns=10 * MS))}, record(*pilot))
+    (found,) = needed_repetitions(asked, {0: ({}, parameters(delay_ns=10 * MS, **changes))}, record(*pilot))
     return found
 
 
@@ -56,6 +56,22 @@ def test_its_range_is_that_of_the_spread() -> None:
     # Repetitions grow with the square of the spread; looks are a quarter apart, and the critical values fall.
     assert found.needed * low**2 / 2 < found.low < found.needed * low**2 * 2
     assert found.high is None or found.high < found.needed * high**2 * 2
+
+
+def test_there_is_no_range_where_an_earlier_run_may_have_missed_rare_long_waits() -> None:
+    lossy = {"transport": "tcp", "loss": 0.1}
+    for statistic, has_range in (("mean", False), ("median", True)):
+        found = needed(repetitions([20 + 0.1 * at for at in range(60)], **lossy), statistic=statistic, **lossy)
+        assert found.needed is not None
+        assert (found.low is not None) == (found.high is not None) == found.has_range == has_range
+        assert needed_text(found).startswith(str(found.needed))
+        assert ("[" in needed_text(found)) == has_range
+
+
+def test_a_mean_that_takes_more_repetitions_by_design_than_there_may_be_is_not_forecast() -> None:
+    lossy = {"transport": "tcp", "loss": 0.02}
+    found = needed(repetitions(BASE_MS, **lossy), **lossy)
+    assert found.reason == "an interval of a mean takes 125 repetitions by design, and 100 are the most"
 
 
 def test_repetitions_that_are_all_the_same_take_those_of_a_sign_test() -> None:

@@ -202,7 +202,7 @@ def test_a_mean_that_losses_make_unsure_goes_on_to_the_repetitions_that_its_desi
     hopeless = only(rule_after(close, asked(looks=look_schedule(5, least - 1)), parameters=LOSSY))
     assert hopeless.ended is Ended.NO_VALUE
     assert hopeless.reason is not None
-    assert f"needs {least} repetitions" in hopeless.reason
+    assert f"takes {least} repetitions by design, and {least - 1} are the most" in hopeless.reason
 
 
 def test_of_two_precisions_a_cell_goes_on_until_both_are_reached() -> None:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.analysis.cells import CellData, collect
-from crosswind.analysis.precision import AskedPrecision, AskedTarget, is_alike, shortage_of
+from crosswind.analysis.designs import design_of
+from crosswind.analysis.precision import AskedPrecision, AskedTarget, beyond_the_most, is_alike, least_of
 from crosswind.analysis.summaries import Summaries, summaries_of
 from crosswind.analysis.two_runs.matching import match_cells
 from crosswind.metrics import METRICS, metric_named
 from crosswind.record import CellRun, RunRecord
+from crosswind.stats.design import Tail
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.sample_size import FEWEST, repetitions_for_width, spread_limits
 from crosswind.stats.sequential import look_at_which, repetitions_alike
@@ -26,7 +28,9 @@ class NeededRepetitions:
         pilot_cell: of the earlier run; None where it has no such cell. pilot_units: its repetitions.
         value, spread: mean and standard deviation of these, in `unit`; None where they have none.
         wanted: the half-width in `unit`. needed: repetitions at which it will probably be reached; low, high: the range
-            with 80 %. None: beyond `most`. fixed: how many a design without looks takes. reason: why nothing is known.
+            with 80 %. None: beyond `most`. has_range: whether there is one; where losses or delays come at random, an
+            earlier run may have missed rare long ones, and no distribution of its spread is known. fixed: how many a
+            design without looks takes. reason: why nothing is known.
     """
 
     cell: int
@@ -43,6 +47,7 @@ class NeededRepetitions:
     needed: int | None = None
     low: int | None = None
     high: int | None = None
+    has_range: bool = True
     fixed: int | None = None
     reason: str | None = None
 
@@ -86,10 +91,12 @@ def _needed(cell: int, target: AskedTarget, looks: Sequence[int], pilot: CellDat
         summaries = summaries_of(pilot, metric, target.statistic)
     except TooFewSamples as error:
         return NeededRepetitions(**given, reason=error.message)
-    short = shortage_of(pilot, target.metric, target.statistic)
-    least = short.needed or 0 if short is not None else 0
-    if short is not None and least > looks[-1]:
-        return NeededRepetitions(**given, pilot_units=summaries.values.size, reason=short.message)
+    # A median of each repetition has nothing of its rare long waits.
+    given["has_range"] = target.statistic == "median" or design_of(metric, pilot.settings).tail is Tail.LIGHT
+    least = least_of(pilot, target.metric, target.statistic)
+    if least > looks[-1]:
+        reason = beyond_the_most(least, looks[-1])
+        return NeededRepetitions(**given, pilot_units=summaries.values.size, reason=reason)
     return _from_pilot(given, target, looks, summaries, least)
 
 
@@ -119,8 +126,8 @@ def _from_pilot(
         spread=spread,
         wanted=wanted,
         needed=_at(looks, middle, least),
-        low=_at(looks, low, least),
-        high=_at(looks, high, least),
+        low=_at(looks, low, least) if given["has_range"] else None,
+        high=_at(looks, high, least) if given["has_range"] else None,
         fixed=fixed,
     )
 

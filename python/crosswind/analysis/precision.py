@@ -20,7 +20,7 @@ from crosswind.analysis.summaries import value_or_reason_of_each, values_needed
 from crosswind.metrics import METRICS, STATISTICS
 from crosswind.precision import CellPrecision, Ended
 from crosswind.record import CellRun, RunRecord
-from crosswind.stats.design import Shortage, mean_shortage
+from crosswind.stats.design import mean_shortage
 from crosswind.stats.estimate import TooFewSamples
 from crosswind.stats.sequential import look_at_which, repeated_interval, repetitions_alike
 
@@ -68,7 +68,7 @@ class PrecisionRule:
             self._by_cell.setdefault(cell, {})[target.metric, target.statistic] = None
         self._looks = {cell: looks.repetitions for looks in read.looks for cell in looks.cells}
         self._units: dict[tuple[int, str, str], dict[int, float | str]] = {}
-        self._shortages: dict[tuple[int, str, str], Shortage | None] = {}
+        self._least: dict[tuple[int, str, str], int] = {}
         self._done: dict[int, int] = {}
         self._exact: set[int] = set()
 
@@ -84,7 +84,7 @@ class PrecisionRule:
         for asked in self._by_cell.get(data.cell, ()):
             found = value_or_reason_of_each(data, METRICS[asked[0]], asked[1])
             self._units.setdefault((data.cell, *asked), {}).update(found)
-            self._shortages[data.cell, *asked] = shortage_of(data, *asked)
+            self._least[data.cell, *asked] = least_of(data, *asked)
 
     def next_counts(self) -> dict[int, int]:
         """Of each cell that goes on, how many repetitions it is to have in all before it is looked at again.
@@ -154,13 +154,10 @@ class PrecisionRule:
         except TooFewSamples as error:
             return CellPrecision(**given | nothing | {"ended": Ended.NO_VALUE, "reason": error.message})
         looks = self._looks[cell]
-        short = self._shortages.get((cell, target.metric, target.statistic))
-        least = short.needed if short is not None and short.needed is not None else 0
+        least = self._least.get((cell, target.metric, target.statistic), 0)
         if least > looks[-1]:
-            # No number of repetitions that may be run supports an interval: so there is no sense in running them.
-            return CellPrecision(
-                **given | nothing | {"ended": Ended.NO_VALUE, "reason": short.message if short else ""}
-            )
+            reason = beyond_the_most(least, looks[-1])
+            return CellPrecision(**given | nothing | {"ended": Ended.NO_VALUE, "reason": reason})
         wanted = target.bound * (abs(found.value) if target.is_relative else 1.0)
         at = look_at_which(found.spread, wanted, looks, mean=found.value, is_positive=is_positive)
         likely = None if at is None else next(n for n in looks if n >= max(looks[at], repetitions, least))
@@ -198,13 +195,20 @@ def _ended(state: CellPrecision) -> CellPrecision:
     return replace(state, ended=reached, likely=None)
 
 
-def shortage_of(data: CellData, metric: str, statistic: str) -> Shortage | None:
-    """What the design of a cell lacks for the interval of a mean, if it had no repetition; None of other statistics."""
+def least_of(data: CellData, metric: str, statistic: str) -> int:
+    """Repetitions that the interval of a mean takes by design, with as many values in each as there are; 0 of other
+    statistics, and where no number suffices.
+    """
     units = data.samples.get(metric)
     if statistic != "mean" or units is None or not units.count:
-        return None
-    # Of no repetitions, with as many values in each as there are.
-    return mean_shortage(design_of(METRICS[metric], data.settings), 1, max(round(units.n / units.count), 1))
+        return 0
+    short = mean_shortage(design_of(METRICS[metric], data.settings), 1, max(round(units.n / units.count), 1))
+    return 0 if short is None or short.needed is None else short.needed
+
+
+def beyond_the_most(least: int, most: int) -> str:
+    """Why there is no sense in running a cell until an interval is narrow."""
+    return f"an interval of a mean takes {least} repetitions by design, and {most} are the most"
 
 
 def precision_of(record: RunRecord, data: Sequence[CellData] | None = None) -> list[CellPrecision]:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _HINT = 'add --precision 5%, or [[precision]] with target = "5%" to the study'
 _FOOTNOTE = (
     "Probably so many repetitions, if they spread as those of the earlier run; in brackets the range with 80 %, which "
-    "is that of the spread. “Without looks” is what --repetitions would have to be for the same width. Times are those "
+    "is that of the spread. Where losses or delays come at random there is none, for an earlier run may have missed "
+    "rare long waits. “Without looks” is what --repetitions would have to be for the same width. Times are those "
     "of the earlier run, one repetition after another."
 )
 
@@ -99,8 +100,8 @@ def print_needed(
 
 
 def needed_text(one: "NeededRepetitions") -> str:
-    """Repetitions with their range: "27 [18, 40]"; beyond the most, "more than 100"."""
-    if one.low == one.needed == one.high:
+    """Repetitions with their range, if there is one: "27 [18, 40]"; beyond the most, "more than 100"."""
+    if not one.has_range or one.low == one.needed == one.high:
         return f"more than {one.most}" if one.needed is None else count(one.needed)
     ends = [f"> {one.most}" if end is None else count(end) for end in (one.needed, one.low, one.high)]
     return f"{ends[0]} [{ends[1]}, {ends[2]}]"
