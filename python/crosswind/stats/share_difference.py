@@ -24,7 +24,8 @@ def no_surer_than_independent(effect: Effect, random: Sequence[Units]) -> Effect
     least = math.hypot(*(_independent_error(units) for units in random))
     if effect.error >= least:
         return effect
-    return replace(effect, linear=None, error=least, shortage=None, needed=None)
+    # Its test is that of the interval: a permutation would know how repetitions differ alone.
+    return replace(effect, linear=None, sides=None, error=least, shortage=None, needed=None)
 
 
 def _independent_error(units: Units) -> float:

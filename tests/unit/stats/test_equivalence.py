@@ -195,6 +195,8 @@ def test_a_difference_of_shares_is_never_surer_than_that_of_independent_exchange
     low, high = found.limits(0.95)
     assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 3) * error)
     assert found.p == pytest.approx(2 * stats.t.sf(0.0025 / error, 3))
+    apart = difference(a, flags(21, 100, 4, first=10))
+    assert (apart.p or 0) > 0.05 and apart.limits(0.95)[0] < 0  # though every repetition has one more
     # None of 4 repetitions has an event: that is left as it is, unless one asks for an interval.
     none = flags(0, 100, 4)
     same = difference(none, none)
