@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from crosswind.analysis.model_fit import FitError, fit_models
 from crosswind.models.fitting import FORMS, Cells, Measured, compare, fit
@@ -82,6 +83,28 @@ def test_what_the_cells_do_not_tell_is_as_simulated_transfers_have_it() -> None:
     assert told.values[0] == pytest.approx(TRUTH["transfer"][0], rel=0.01)
     far = np.abs(np.array(TRUTH["transfer"]) - expected)
     assert (np.abs(told.values - TRUTH["transfer"]) < far).all()
+
+
+@pytest.mark.parametrize("name", ["pftk-kappa", "power-law"])
+def test_limits_are_as_wide_as_fits_without_a_cell_and_without_a_repetition_differ(name: str) -> None:
+    own, form = measured(name, 0.2, repetitions=20), FORMS[name]
+    off = np.random.default_rng(2).lognormal(0, 0.05, len(own))
+    own = Measured(own.cells, tuple(times * by for times, by in zip(own.seconds, off, strict=True)))
+
+    def error(without: list[Measured]) -> np.ndarray:
+        """The delete-one jackknife's standard error."""
+        values = np.array([fit(form, rest, intervals=False).values for rest in without])
+        return np.sqrt((len(without) - 1) * values.var(axis=0))
+
+    count, repetitions = len(own), own.seconds[0].size
+    of_cells = error([own.chosen(np.delete(np.arange(count), cell)) for cell in range(count)])
+    of_repetitions = error(
+        [Measured(own.cells, tuple(np.delete(times, at) for times in own.seconds)) for at in range(repetitions)]
+    )
+    tails = [stats.t.ppf(0.975, n) for n in (count - len(form.coefficients), repetitions - 1)]
+    expected = 2 * np.hypot(tails[0] * of_cells, tails[1] * of_repetitions)
+    found = np.ptp(fit(form, own).limits, axis=0)
+    assert (found / expected > 0.9).all() and (found / expected < 1.25).all()
 
 
 def test_repetitions_that_all_cells_share_make_a_coefficient_less_sure() -> None:
