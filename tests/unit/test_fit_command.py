@@ -73,7 +73,7 @@ def test_a_coefficient_of_what_does_not_vary_has_no_number(fitted) -> None:
     assert told == {"segments", "loss"}
     assert all(parts[name] == (None, None, None) for name in ("ln k", "serialisation", "round_trip"))
     text = fitted(found, "--model", "power-law")
-    assert "round_trip             –  these cells do not tell it" in text
+    assert any(line.split()[:4] == ["round_trip", "–", "these", "cells"] for line in text.splitlines())
 
 
 def test_a_coefficient_of_few_repetitions_has_no_interval_and_says_how_many_more_it_takes(fitted) -> None:

@@ -1,15 +1,11 @@
 """`crosswind fit`: models fitted to the transfers of a run, and how far they are from cells that were left out."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from crosswind.cli.output import plain_console
 from crosswind.errors import StoreError, UsageError
-
-if TYPE_CHECKING:
-    from crosswind.analysis.result.model_fits import FitResult, FittedCoefficient, FittedLevel, ModelFit
 
 
 @click.command()
@@ -26,6 +22,7 @@ def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: 
     """
     # Fitting takes more than a second to import, for which --help should not wait.
     from crosswind.analysis.model_fit import FitError, fit_models
+    from crosswind.cli.fit_text import fit_lines
     from crosswind.models.fitting import FORMS
     from crosswind.store.listing import latest_run
     from crosswind.store.run import load
@@ -40,61 +37,5 @@ def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: 
     if as_json:
         click.echo(found.model_dump_json(indent=2))
         return
-    _print(found)
-
-
-def _print(found: "FitResult") -> None:
-    means = "simulated means" if found.simulated else "means"
-    click.echo(
-        f"{found.study}: {found.cells} cells with loss, whose {means} are known to {_percent(found.measured_error)}"
-    )
-    for why, count in found.left_out.items():
-        click.echo(f"  left out: {count} {why}")
-    for name in dict.fromkeys(made.congestion_control for made in found.fits):
-        _print_group([made for made in found.fits if made.congestion_control == name], found)
-    click.echo(f"\n{found.method}")
-
-
-def _print_group(fits: Sequence["ModelFit"], found: "FitResult") -> None:
-    """The fits to the cells of one congestion control."""
-    first = fits[0]
-    click.echo(
-        f"\nErrors of means predicted for the {first.cells} cells under {first.congestion_control}, "
-        "|predicted / measured − 1|"
-    )
-    click.echo(f"  {'model':<13} {'fitted':>8} {'held out':>9} {'mean':>8} {'worst':>8}  worst cell")
-    for made in fits:
-        errors = (made.fitted_median, made.held_out_median, made.held_out_mean, made.worst)
-        fitted, held_out, mean, worst = map(_percent, errors)
-        where = " · ".join(found.cell_levels[made.worst_cell].values())
-        click.echo(f"  {made.model:<13} {fitted:>8} {held_out:>9} {mean:>8} {worst:>8}  {where}")
-    for made in fits:
-        _print_model(made)
-
-
-def _print_model(made: "ModelFit") -> None:
-    click.echo(f"\n{made.model}: {made.title}\n  {made.formula}")
-    for coefficient in made.coefficients:
-        click.echo(f"  {coefficient.name:<15} {_coefficient(coefficient)}")
-    click.echo("  median error by level, fitted to all and fitted without it")
-    by_factor: dict[str, list[FittedLevel]] = {}
-    for level in made.levels:
-        by_factor.setdefault(level.factor, []).append(level)
-    for factor, levels in by_factor.items():
-        shown = (f"{level.level} {_percent(level.fitted)} {_held_out(level)}" for level in levels)
-        click.echo(f"  {factor:<19} {', '.join(shown)}")
-
-
-def _coefficient(part: "FittedCoefficient") -> str:
-    """Its value with its interval, or that there is none."""
-    value = "–" if part.value is None else f"{part.value:.3g}"
-    interval = part.reason if part.low is None or part.high is None else f"[{part.low:.3g}, {part.high:.3g}]"
-    return f"{value:>8}  {interval}"
-
-
-def _held_out(level: "FittedLevel") -> str:
-    return "(too few others)" if level.held_out is None else f"({_percent(level.held_out)})"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if share < 0.9995 else f"{100 * share:.0f} %"
+    for line in fit_lines(found, plain_console().width):
+        click.echo(line)

@@ -18,6 +18,7 @@ from crosswind.models.numbers import Array
 SCATTER = 0.05
 """How far cells are taken to lie from any formula, relatively: without it, the best known cells alone would decide."""
 _LEVEL = 0.95
+_NEAR = 1e-6  # of the range of a coefficient: what is so near to an end of it ended there
 _NO_CHANGE, _NO_PART = 1e-6, 1e-2  # what rounding leaves of a derivative that is 0, and of a coefficient's part in it
 METHOD = (
     "Bounded fits to the logarithm of the cells' mean times, by squares of small residuals and the size of large ones "
@@ -59,11 +60,13 @@ def fit(form: Form, measured: Measured, *, intervals: bool = True, alone: bool =
     weights = 1 / np.hypot(measured.usual_errors, SCATTER)
     expected = None if alone else expected_of(form, measured.cells)
     values = _solve(form, measured, weights, expected)
+    reach = _NEAR * (form.highs - form.lows)
+    at_low, at_high = values - form.lows < reach, form.highs - values < reach
+    values = np.where(at_low, form.lows, np.where(at_high, form.highs, values))
     limits = None
     if intervals:
         limits = coefficient_limits(form, measured, weights, values, expected=expected, level=_LEVEL)
-    bounds = zip(form.coefficients, values, strict=True)
-    at_bound = [c.name for c, value in bounds if min(value - c.low, c.high - value) < 1e-6 * (c.high - c.low)]
+    at_bound = [one.name for one, is_there in zip(form.coefficients, at_low | at_high, strict=True) if is_there]
     return Fitted(form, values, limits, tuple(at_bound), _untold(form, measured.cells, values))
 
 
