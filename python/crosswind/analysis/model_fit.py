@@ -48,7 +48,7 @@ def fit_models(record: RunRecord, names: Sequence[str] = (), *, simulated: bool 
     if not groups:
         reasons = "; ".join(f"{count} {why}" for why, count in left_out.items())
         raise FitError(
-            f"no {_MIN_CELLS} of {len(data)} cells can be fitted to together" + (f": {reasons}" if reasons else ""),
+            f"too few of {len(data)} cells can be fitted to together" + (f": {reasons}" if reasons else ""),
             f"a fit needs {_MIN_CELLS} cells of tcp transfers of a size, with loss, under one congestion control, that "
             "differ in size, rate or loss",
         )
@@ -103,7 +103,7 @@ def _groups(cells: Sequence[_Transfers], left_out: dict[str, int]) -> list[list[
         groups.setdefault(cell.situation.congestion_control, []).append(cell)
     for name, group in groups.items():
         if len(group) < _MIN_CELLS:
-            left_out[f"are too few under {name}"] = len(group)
+            left_out[f"under {name}, of which there are too few"] = len(group)
     return [group for group in groups.values() if len(group) >= _MIN_CELLS]
 
 
@@ -139,13 +139,13 @@ def _unusable(cell: CellData) -> str | None:
     samples = cell.samples.get(_METRIC)
     times = samples.values if samples is not None else np.empty(0)
     checks = {
-        "are no tcp transfers of a size": not of_sized_transfers(read),
-        "have no loss": read.loss == 0,
-        "lose half of the packets or more, for which no mean is finite": read.loss >= 0.5,
-        "have a link without a rate": read.rate_bps is None,
-        "have no transfer that succeeded": not times.size or read.rtt_s is None,
-        "have transfers that failed, which a mean of the others leaves out": set(cell.outcomes) - {"ok"},
-        "have transfers of one packet, which take no time": not times.all(),
+        "of something else than tcp transfers of a size": not of_sized_transfers(read),
+        "without loss": read.loss == 0,
+        "with half of the packets lost or more, for which no mean is finite": read.loss >= 0.5,
+        "over a link without a rate": read.rate_bps is None,
+        "without a transfer that succeeded": not times.size or read.rtt_s is None,
+        "with transfers that failed, which a mean of the others leaves out": set(cell.outcomes) - {"ok"},
+        "with transfers of one packet, which take no time": not times.all(),
     }
     return next((why for why, found in checks.items() if found), None)
 

@@ -171,7 +171,7 @@ def test_a_run_is_fitted_and_the_best_model_comes_first() -> None:
     found = fit_models(
         record(*(transfers(index, *level) for index, level in enumerate(levels))), ["exponential", "power-law"]
     )
-    assert (found.cells, found.left_out) == (9, {"have no loss": 3})
+    assert (found.cells, found.left_out) == (9, {"without loss": 3})
     best, other = found.fits
     assert best.model == "power-law"
     assert best.held_out_median < 0.02 < other.held_out_median
@@ -184,11 +184,11 @@ def test_a_run_is_fitted_and_the_best_model_comes_first() -> None:
 @pytest.mark.parametrize(
     ("runs", "why"),
     [
-        ([], "no 8 of 0 cells can be fitted to together"),
-        ([transfers(index, 64_000, 0.0) for index in range(9)], "9 have no loss"),
+        ([], "too few of 0 cells can be fitted to together"),
+        ([transfers(index, 64_000, 0.0) for index in range(9)], "9 without loss"),
         ([transfers(index, 64_000, 0.05, rate_bps=None) for index in range(9)], "a link without a rate"),
         ([transfers(index, 64_000, 0.6) for index in range(9)], "half of the packets"),
-        ([run(0, None)], "no tcp transfers"),
+        ([run(0, None)], "1 of something else than tcp transfers"),
     ],
 )
 def test_a_run_that_cannot_be_fitted_to_says_why(runs: list, why: str) -> None:
