@@ -160,6 +160,7 @@ def transfers(cell: int, size: int, loss: float, **changes):
     parameters = {
         "path": path(loss=loss, rate_bps=rate, delay_ns=10_000_000),
         "workload": {"kind": "transfer", "transport": "tcp", "size_bytes": size},
+        "host": {"profile": changes.get("profile", "linux")},
     }
     base = 1e9 * (size / 1e6) ** 0.9 * max(loss, 0.001) ** 0.5
     times = [round(base * factor) for factor in (0.9, 1.0, 1.1)]
@@ -179,6 +180,18 @@ def test_a_run_is_fitted_and_the_best_model_comes_first() -> None:
     assert {part.name for part in told} >= {"segments", "loss"}
     assert all(part.reason for part in told)  # of one repetition a cell there is no interval
     assert {level.factor for level in best.levels} == {"size", "loss"}
+
+
+def test_each_congestion_control_is_fitted_by_itself() -> None:
+    levels = [(size, loss) for size in (15_000, 64_000, 256_000) for loss in (0.02, 0.05, 0.1)]
+    reno = [transfers(index, *level, profile="freebsd-8") for index, level in enumerate(levels)]
+    cubic = [transfers(10 + index, *level) for index, level in enumerate(levels)]
+    found = fit_models(record(*reno, *cubic), ["power-law"])
+    assert [(made.congestion_control, made.cells) for made in found.fits] == [("reno", 9), ("cubic", 9)]
+    few = fit_models(record(*reno, *cubic[:3]), ["power-law"])
+    assert [made.congestion_control for made in few.fits] == ["reno"]
+    assert few.left_out == {"under cubic, of which there are too few": 3}
+    assert few.cells == 9
 
 
 @pytest.mark.parametrize(
