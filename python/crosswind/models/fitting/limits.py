@@ -10,6 +10,8 @@ Source: Davison & Hinkley, Bootstrap Methods and their Application (1997), secti
 Donner, Statistics in Medicine 27 (2008), for the sum of two intervals that are not symmetric.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from crosswind.models.fitting.forms import Cells, Form
@@ -57,28 +59,42 @@ def coefficient_limits(
     Args: weights: of the cells' residuals in the fit, shape (n,). values: the fitted coefficients, shape (k,).
         expected: what was expected of them, as `expected_of`.
     """
-    changes, steps = changes_of_logs(form, measured.cells, values)
-    rows = changes * weights[:, None]
-    residuals = (logs_of(form, measured.cells, values) - np.log(measured.means)) * weights
-    first, second = _soft_l1(residuals)
-    # A coefficient that is never 0 is as far from its limits by a factor.
-    scale = np.where(form.lows > 0, values, 1.0)
-    pulls = off(form, values, expected)
-    pull = steps / scale / DEVIATION * np.sqrt(_soft_l1(pulls)[1]) if pulls.size else np.zeros(values.size)
-    inverse = np.linalg.pinv(rows.T @ (rows * second[:, None]) + np.diag(pull**2))
-    by_mean = (rows * (second * weights)[:, None]) @ inverse
-    leverage = np.einsum("ij,jk,ik->i", rows, inverse, rows) * second
-    unbent = first * residuals / (1 - np.minimum(leverage, _LARGEST_LEVERAGE))
-    by_cell = (rows * unbent[:, None]) @ inverse
-    by_expectation = pull[:, None] * inverse
-    squares = (by_cell**2).sum(axis=0) + (by_expectation**2).sum(axis=0)
-    of_cells = student(level, len(measured) - values.size) * np.sqrt(squares) * steps / scale
-    parts = _parts(by_mean * steps / scale, measured.seconds)
+    moved = _Moved.of(form, measured, weights, values, expected)
+    of_cells = student(level, len(measured) - values.size) * np.sqrt((moved.by_cell**2).sum(axis=0))
+    parts = _parts(moved.by_mean, measured.seconds)
     of_repetitions = [limits(Linearised(0.0, own, own.size), _DESIGN, level) for own in parts.T]
     below, above = np.hypot(np.transpose(of_repetitions), of_cells)
     factors = np.exp(np.minimum([-below, above], _LARGEST_LOG))
     ends = np.where(form.lows > 0, values * factors, [values - below, values + above])
     return np.asarray(np.clip(ends, form.lows, form.highs))
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """How far coefficients move, each on its own scale: the logarithm of one that is never 0.
+
+    Attributes: by_mean: as the logarithm of a cell's mean does, shape (n, k). by_cell: with each cell, and with what
+        was expected of each coefficient, shape (n + k, k).
+    """
+
+    by_mean: Array
+    by_cell: Array
+
+    @classmethod
+    def of(cls, form: Form, measured: Measured, weights: Array, values: Array, expected: Array | None) -> "_Moved":
+        changes, steps = changes_of_logs(form, measured.cells, values)
+        # On its own scale, each step of a coefficient counts as 1.
+        scale = steps / np.where(form.lows > 0, values, 1.0)
+        rows = changes * weights[:, None]
+        residuals = (logs_of(form, measured.cells, values) - np.log(measured.means)) * weights
+        first, second = _soft_l1(residuals)
+        distances = off(form, values, expected)
+        pull = scale / DEVIATION * np.sqrt(_soft_l1(distances)[1]) if distances.size else np.zeros(values.size)
+        inverse = np.linalg.pinv(rows.T @ (rows * second[:, None]) + np.diag(pull**2))
+        leverage = np.einsum("ij,jk,ik->i", rows, inverse, rows) * second
+        unbent = first * residuals / (1 - np.minimum(leverage, _LARGEST_LEVERAGE))
+        by_cell = np.concatenate([(rows * unbent[:, None]) @ inverse, pull[:, None] * inverse])
+        return cls((rows * (second * weights)[:, None]) @ inverse * scale, by_cell * scale)
 
 
 def _soft_l1(residuals: Array) -> tuple[Array, Array]:
