@@ -154,7 +154,9 @@ crosswind.virtual({{}}, {SPIN!r}, {SPIN!r})
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_nothing_is_left_of_a_python_that_is_ended(tmp_path: Path, number: signal.Signals) -> None:
     requires_kernel()
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TMPDIR": str(tmp_path)}
+    environment = {
+        **os.environ, "PYTHONPATH": str(ROOT / "python"), "TMPDIR": str(tmp_path), "PYTHONFAULTHANDLER": "1",
+    }  # fmt: skip
     process = subprocess.Popen(
         [sys.executable, "-c", SPINNING_PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     )
@@ -164,7 +166,12 @@ def test_nothing_is_left_of_a_python_that_is_ended(tmp_path: Path, number: signa
     wait_until(lambda: len(descendants_of(process.pid)) >= 4)
     everything = descendants_of(process.pid)
     process.send_signal(number)
-    process.communicate(timeout=20)
+    try:
+        process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        left = [pid for pid in (process.pid, *everything) if is_running(pid)]
+        process.send_signal(signal.SIGABRT)  # It says where it is.
+        pytest.fail(f"{left} of {process.pid} and {everything} still run:\n{process.communicate()[1].decode()}")
     assert process.returncode == -number
     wait_until(lambda: not any(map(is_running, everything)))
     if number == signal.SIGINT:
