@@ -144,7 +144,9 @@ def test_a_killed_template_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SPINNING_PROGRAM = f"""
-import crosswind, sys
+import crosswind, signal
+# A shell has what it starts in the background ignore this.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 crosswind.virtual({{"delay": "10ms"}}, workload={{"kind": "echo", "messages": 10}})
 print("ready", flush=True)
 crosswind.virtual({{}}, {SPIN!r}, {SPIN!r})
