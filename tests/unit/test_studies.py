@@ -10,9 +10,13 @@ import pytest
 
 from cells import checked
 from conftest import requires_binary
+from crosswind.analysis.designs import design_of
+from crosswind.analysis.settings import CellSettings
 from crosswind.cell.check import CheckedCell
 from crosswind.execution.planning import planned_cells, presentation
+from crosswind.metrics import METRICS
 from crosswind.models import unknown_models
+from crosswind.stats.design import mean_shortage
 from crosswind.store.manifest import Options
 from crosswind.study.design import Study
 from crosswind.study.files import builtin_studies, load_study
@@ -104,10 +108,12 @@ def test_the_quick_start_leaves_room_for_slow_machines() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_published_figure_stands_beside_a_cell(name: str) -> None:
     cells, quick = list(load_study(name).cells()), load_study(name).quick()
+    quick_parts = {cell.part for cell in quick.cells()}
     for figure in load_study(name).published:
         assert any(figure.matches(cell) for cell in cells), figure
     for figure in quick.published:
         is_left_out = any(text not in quick.factors.get(key, (text,)) for key, text in figure.levels.items())
+        is_left_out |= quick_parts.isdisjoint(cell.part for cell in cells if figure.matches(cell))
         assert is_left_out or any(figure.matches(cell) for cell in quick.cells()), figure
     assert not quick.published or any(figure.matches(cell) for figure in quick.published for cell in quick.cells())
 
@@ -158,20 +164,31 @@ def test_every_question_has_cells_that_differ_in_its_factor_alone(name: str) -> 
 def test_transfer_time_is_the_whole_of_table_1() -> None:
     study = load_study("transfer-time")
     assert study.factors == {
+        "part": ("5k", "15k", "64k", "256k", "1m", "20m", "20m-delay"),
         "path.delay": ("0ms", "15ms", "50ms"),
         "path.loss": ("0%", "2%", "5%", "8%", "10%"),
         "path.rate": ("1.5mbit", "6mbit", "15mbit", "25mbit"),
-        "workload.size": ("5kB", "15kB", "64kB", "256kB", "1MB", "20MB"),
     }
-    assert len(study) == 360
-    times = Counter((cell.levels["workload.size"] == "20MB", study.repetitions_of(cell)) for cell in study.cells())
-    # 20MB: the 12 slow cells, from 5 % loss at 100 ms, 3 times, the others 5. With 0, 2 and 5 % loss at 30 and 100 ms,
-    # 15 kB 280 times at 6 Mbit/s and 60 at 25, 256 kB and 1 MB 60 times at both. The rest 20 times.
-    assert times == {(True, 3): 12, (True, 5): 48, (False, 280): 6, (False, 60): 6 + 24, (False, 20): 264}
-    for cell in checked(study):
+    cells = checked(study)
+    sizes = (5_000, 15_000, 64_000, 256_000, 1_000_000, 20_000_000)
+    assert Counter(workload_of(cell)["size_bytes"] for cell in cells) == dict.fromkeys(sizes, 60)
+    assert {(whole.cell.part, study.repetitions_of(whole.cell)) for whole in cells} == {
+        *((part, 20) for part in ("5k", "15k", "64k", "256k", "1m", "20m")),
+        ("20m-delay", 6),
+    }
+    for cell in cells:
         forward, reverse = losses(cell)
         assert forward == reverse
         assert workload_of(cell)["timeout_ns"] == 3600 * SECOND_NS
+
+
+def test_transfers_of_up_to_1_mb_support_an_interval_of_every_mean() -> None:
+    study = load_study("transfer-time")
+    for whole in checked(study):
+        if workload_of(whole)["size_bytes"] <= 1_000_000 and losses(whole) != (0, 0):
+            design = design_of(METRICS["transfer_time"], CellSettings.of(whole.parameters))
+            repetitions = study.repetitions_of(whole.cell)
+            assert mean_shortage(design, repetitions, repetitions * workload_of(whole)["count"]) is None, whole.cell
 
 
 def test_published_times_of_transfers_under_loss() -> None:
@@ -197,21 +214,25 @@ def test_published_times_of_transfers_under_loss() -> None:
     assert {figure.levels["path.rate"] for figure in others} == {"6mbit"}
     table_2, _ = presentation(study)["fits"]
     assert {entry["level"]: (entry["b"], entry["c"]) for entry in table_2["published"]} == {
-        "5kB": (0.04, 21),
-        "15kB": (0.03, 22),
-        "256kB": (0.2, 25.5),
-        "1MB": (0.6, 27),
-        "20MB": (7, 30.5),
+        "5k": (0.04, 21),
+        "15k": (0.03, 22),
+        "256k": (0.2, 25.5),
+        "1m": (0.6, 27),
+        "20m": (7, 30.5),
     }
     # 5 losses x 4 rates for each size, without delay.
     assert {len(entry["cells"]) for entry in table_2["published"]} == {20}
 
 
 def test_the_held_out_test_is_on_what_was_not_fitted() -> None:
-    fitted = load_study("transfer-time").factors
+    fitted = [whole.cell for whole in checked(load_study("transfer-time"))]
     for whole in checked(load_study("transfer-time-held-out")):
         cell = whole.cell
-        new = {key for key in ("path.rate", "workload.size") if cell.settings[key].text not in fitted[key]}
+        new = {
+            key
+            for key in ("path.rate", "workload.size")
+            if cell.settings[key].text not in {other.settings[key].text for other in fitted}
+        }
         assert (
             new == {"size": {"workload.size"}, "rate": {"path.rate"}, "path": {"path.rate", "workload.size"}}[cell.part]
         )

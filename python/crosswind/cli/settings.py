@@ -22,7 +22,9 @@ _NOT_OPTIONS = {"workload.kind", "path.server"}
 _OF_VARIANTS = (
     click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, dotted."),
     click.option("--quick", is_flag=True, help="The study's variant for a first look."),
-    click.option("--repetitions", type=click.IntRange(1), help="How often every cell is run."),
+    click.option(
+        "--repetitions", type=click.IntRange(1), help="How often cells are run that the study does not run less often."
+    ),
     click.option("--precision", metavar="TARGET", help="Run until intervals are this narrow: 5%, of the mean; or 2ms."),
     click.option(
         "--repetitions-max",
