@@ -81,7 +81,7 @@ def _welch_t(values: Array, members: npt.NDArray[np.float64]) -> Array:
     tiny = 1e-12
     with np.errstate(divide="ignore", invalid="ignore"):
         t = difference / np.sqrt(np.maximum(variance, 0.0))
-    return np.where(variance > tiny**2, t, np.where(np.abs(difference) > tiny, np.sign(difference) * np.inf, 0.0))
+    return np.where(variance > tiny**2, t, np.where(np.abs(difference) > tiny, np.copysign(np.inf, difference), 0.0))
 
 
 def _own(n: int, m: int) -> npt.NDArray[np.float64]:

@@ -22,6 +22,7 @@ from crosswind.stats import (
     ratio,
     unpaired_shift,
 )
+from crosswind.stats.permutation import permutation_p
 from crosswind.stats.ranks import _theta_limit
 from crosswind.stats.repetition_quantile import repetition_quantile_interval
 
@@ -92,6 +93,13 @@ def test_permutations_against_scipy() -> None:
 
     expected = stats.permutation_test((a, b), welch, vectorized=True, n_resamples=np.inf, alternative="greater")
     assert difference(sides(a, a)[0], apart(b)).p == pytest.approx(expected.pvalue)
+
+
+def test_divisions_that_do_not_differ_count_as_no_difference() -> None:
+    # Two of the six divisions of 1, 1, 2, 2 differ by 1 without a spread, four not at all.
+    alike, apart_by_one = np.array([1.0, 2.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0, 2.0])
+    assert permutation_p(alike[:2], alike[2:]) == 1
+    assert permutation_p(apart_by_one[:2], apart_by_one[2:]) == pytest.approx(2 / 6)
 
 
 def test_many_repetitions_with_other_seeds_are_tested_by_welch() -> None:
