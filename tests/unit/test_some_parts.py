@@ -78,6 +78,25 @@ def test_a_comparison_of_parts_keeps_those_that_are_run() -> None:
     assert [level.texts for level in question.compare] == [{"part": "small"}, {"part": "browser"}]
 
 
+def test_a_fit_by_part_keeps_the_published_coefficients_of_those_that_are_run() -> None:
+    published = ", ".join(
+        f'{{ level = "{part}", b = 1, source = "a report" }}' for part in ("small", "bulk", "browser")
+    )
+    fit = f"""
+[[fit]]
+title = "By part"
+model = "caia-exponential"
+metric = "transfer_time"
+x = "path.loss"
+by = "part"
+over = "workload.size"
+published = [{published}]
+"""
+    (left,) = study(PARTS + BROWSER + fit).with_overrides({"study.parts": "small,bulk"}).fits
+    assert [level.texts for level in left.levels] == [{"part": "small"}, {"part": "bulk"}]
+    assert not study(PARTS + BROWSER + fit).with_overrides({"study.parts": "bulk"}).fits
+
+
 def test_a_table_for_cells_that_are_not_run_is_no_mistake() -> None:
     limits = '[[repetitions]]\nwhere = { "workload.size" = "1MB" }\nat_most = 1\n'
     design = study(f'{PARTS}{limits}[study]\nparts = ["small"]\n')

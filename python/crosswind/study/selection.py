@@ -59,6 +59,8 @@ def _narrowed(table: Mapping[str, Any], chosen: Collection[str]) -> Mapping[str,
         return table
     if len(chosen) < 2:
         return None
+    if table.get("by") == "part":
+        return {**table, "published": [entry for entry in table.get("published", ()) if entry["level"] in chosen]}
     if "compare" not in table or table.get("factor") != "part":
         return table
     compare = [name for name in table["compare"] if name in chosen]
