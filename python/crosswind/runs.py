@@ -96,13 +96,15 @@ class Run(stored.Run):
 
         return claims_frame(self._result)
 
-    def plot(self, metric: str, kind: Kind = "intervals", *, statistics: Sequence[str] = ()) -> "alt.VConcatChart":
+    def plot(
+        self, metric: str | None = None, kind: Kind = "intervals", *, statistics: Sequence[str] = ()
+    ) -> "alt.VConcatChart":
         """A chart of one metric as the report has it, which a notebook draws and which can be changed and saved.
 
-        Args:   metric: its name, as `rtt`. kind: `intervals`: mean, median and their intervals of each cell;
-                `distribution`: the share of samples at or below each value; `comparisons`: ratios of levels with their
-                intervals; `shift`: the difference of two levels at each quantile. statistics: of `comparisons`, as of
-                `compare`, the mean besides; none: those of the report.
+        Args:   metric: its name, as `rtt`; without it the first by which levels are compared. kind: `intervals`: mean,
+                median and their intervals of each cell; `distribution`: the share of samples at or below each value;
+                `comparisons`: ratios of levels with their intervals; `shift`: the difference of two levels at each
+                quantile. statistics: of `comparisons`, as of `compare`, the mean besides; none: those of the report.
         Raises: UsageError where the run has nothing of the kind; StoreError when a table cannot be read.
         """
         from crosswind.report.notebook import chart_of

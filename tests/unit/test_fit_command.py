@@ -89,7 +89,7 @@ def test_an_unknown_model_is_refused(fitted) -> None:
 
 
 def test_an_empty_run_is_refused(fitted) -> None:
-    with pytest.raises(StoreError, match="a-run: too few of 0 cells") as caught:
+    with pytest.raises(StoreError, match="a-run: there are too few cells to fit to") as caught:
         fitted(record())
     assert caught.value.exit_code == 2
 

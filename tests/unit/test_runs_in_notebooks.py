@@ -88,6 +88,8 @@ def test_a_run_without_anything_has_empty_tables() -> None:
     with pytest.raises(UsageError, match="this run has no metric 'rtt'") as caught:
         nothing.plot("rtt")
     assert caught.value.hint == "it has none"
+    with pytest.raises(UsageError, match="this run has no metric to draw"):
+        nothing.plot()
 
 
 @pytest.mark.parametrize(
@@ -101,6 +103,7 @@ def test_a_run_without_anything_has_empty_tables() -> None:
 )
 def test_charts_are_those_of_the_report(kind: str, field: str, expected: set[object], tmp_path: Path) -> None:
     chart = two_cells().plot("rtt", kind)
+    assert two_cells().plot(kind=kind).to_dict() == chart.to_dict()
     assert isinstance(chart, alt.VConcatChart)
     rows = [row for rows in chart.to_dict()["datasets"].values() for row in rows]
     assert {row[field] for row in rows if field in row} == expected

@@ -48,7 +48,7 @@ def fit_models(record: RunRecord, names: Sequence[str] = (), *, simulated: bool 
     if not groups:
         reasons = "; ".join(f"{count} {why}" for why, count in left_out.items())
         raise FitError(
-            f"too few of {len(data)} cells can be fitted to together" + (f": {reasons}" if reasons else ""),
+            "there are too few cells to fit to" + (f": of {len(data)}, {reasons}" if reasons else ""),
             f"a fit needs {_MIN_CELLS} cells of tcp transfers of a size, with loss, under one congestion control, that "
             "differ in size, rate or loss",
         )

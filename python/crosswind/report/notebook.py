@@ -14,6 +14,7 @@ from crosswind.report.charts.forest import comparison_forests
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.panels import Chart, Panels
 from crosswind.report.charts.shifts import quantile_shifts
+from crosswind.report.text.exploration import main_metrics
 
 Kind = Literal["intervals", "distribution", "comparisons", "shift"]
 _WIDTH = 640
@@ -28,13 +29,20 @@ _KINDS: dict[Kind, _Make] = {
 """How each kind of chart is made for one metric."""
 
 
-def chart_of(metric: str, kind: Kind, result: Result, data: Sequence[CellData]) -> alt.VConcatChart:
-    """The charts of a metric, one below the other. Raises: UsageError where there is none."""
+def chart_of(metric: str | None, kind: Kind, result: Result, data: Sequence[CellData]) -> alt.VConcatChart:
+    """The charts of a metric, one below the other.
+
+    Args: metric: None for the first by which levels are compared. Raises: UsageError where there is none.
+    """
     if kind not in _KINDS:
         raise UsageError(f"{kind!r} is no kind of chart", hint=f"one of {', '.join(_KINDS)}")
     known = [name for name in METRICS if any(name in cell.estimates for cell in result.cells)]
+    metric = metric or next(iter(main_metrics(result)), "")
     if metric not in known:
-        raise UsageError(f"this run has no metric {metric!r}", hint=f"it has {', '.join(known) or 'none'}")
+        raise UsageError(
+            f"this run has no metric {metric!r}" if metric else "this run has no metric to draw",
+            hint=f"it has {', '.join(known) or 'none'}",
+        )
     panels = _KINDS[kind](metric, result, data)
     if not panels.charts:
         hint = "distributions need 30 samples of a cell, comparisons two levels, shifts several messages a repetition"

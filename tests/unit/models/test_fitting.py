@@ -197,7 +197,7 @@ def test_each_congestion_control_is_fitted_by_itself() -> None:
 @pytest.mark.parametrize(
     ("runs", "why"),
     [
-        ([], "too few of 0 cells can be fitted to together"),
+        ([], "there are too few cells to fit to"),
         ([transfers(index, 64_000, 0.0) for index in range(9)], "9 without loss"),
         ([transfers(index, 64_000, 0.05, rate_bps=None) for index in range(9)], "a link without a rate"),
         ([transfers(index, 64_000, 0.6) for index in range(9)], "half of the packets"),

@@ -50,7 +50,7 @@ def exploration(result: Result) -> list[str]:
 def _estimates(result: Result) -> list[str]:
     """Of each main metric the estimate of the only cell, or the smallest and the largest among all cells."""
     found = []
-    for name in _main_metrics(result):
+    for name in main_metrics(result):
         cells = [cell for cell in result.cells if name in cell.estimates]
         statistic = _MEDIAN if METRICS[name].has_quantiles else MEAN
         known = [
@@ -100,7 +100,7 @@ def _short(made: Interval, divisor: float) -> str:
     return number(made.value, divisor, resolution=half or None)
 
 
-def _main_metrics(result: Result) -> list[str]:
+def main_metrics(result: Result) -> list[str]:
     """The metrics by which levels are compared, in the order of reports."""
     own = [name for name in METRICS if any(name in cell.estimates for cell in result.cells)]
     compared = [name for name in own if METRICS[name].compared_in]
