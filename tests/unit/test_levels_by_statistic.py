@@ -15,8 +15,10 @@ from crosswind.execution.planning import presentation
 from crosswind.record import CellRun
 from crosswind.report.charts.forest import comparison_forests
 from crosswind.report.tables.comparisons import comparison_tables
+from crosswind.report.text.exploration import exploration
 from crosswind.runs import Run
 from crosswind.stats import benjamini_hochberg
+from crosswind.stats.beyond import EVERY_TIME
 from crosswind.study.design import Study
 from records import MS, echoes, record, run, runs
 
@@ -120,7 +122,39 @@ def test_medians_that_are_the_same_in_every_repetition_are_no_want_of_repetition
     median = rtt(analyse(record(*made)).comparisons).by("median")
     assert median is not None
     assert (median.difference.value, median.p, median.verdict) == (0, None, "no difference shown")
-    assert median.difference.reason == "the repetitions do not differ at all, so that nothing shows how sure this is"
+    assert (median.difference.method, median.difference.reason) == (EVERY_TIME, None)
+
+
+@pytest.mark.parametrize(
+    ("repetitions", "p", "verdict"),
+    [
+        (3, None, "not enough repetitions"),
+        (5, None, "not enough repetitions"),
+        (6, 2 / 2**6, "smaller"),
+        (12, 2 / 2**12, "smaller"),
+    ],
+)
+def test_a_difference_that_is_the_same_in_every_repetition_has_a_sign_test(
+    repetitions: int, p: float | None, verdict: str
+) -> None:
+    def own(cell: int, at: int) -> list[int]:
+        return [20 * MS - 4 * cell] * 12 + [900 * MS + 7 * (3 * at + cell) ** 2] * 2
+
+    made = [
+        one
+        for cell in (0, 1)
+        for one in runs(cell, [echoes(own(cell, at)) for at in range(repetitions)], {"workload.transport": str(cell)})
+    ]
+    result = analyse(record(*made))
+    median = rtt(result.comparisons).by("median")
+    assert median is not None
+    assert (median.difference.value, median.p, median.verdict) == (-4, p, verdict)
+    assert (median.difference.low, median.difference.high) == ((-4, -4) if p else (None, None))
+    said = [sentence for sentence in exploration(result) if sentence.startswith("Median round-trip time with")]
+    few = "" if p else ", which are too few to say so of most"
+    assert said == [
+        f"Median round-trip time with 1 is almost that with 0, 4 ns less, in all {repetitions} repetitions{few}."
+    ]
 
 
 def test_a_repetition_in_which_all_timed_out_is_no_traceback() -> None:

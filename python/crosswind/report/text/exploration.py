@@ -18,6 +18,7 @@ from crosswind.report.text.format import (
     factor_name,
     interval,
     number,
+    quantity,
     scale_of,
     times,
     with_unit,
@@ -34,6 +35,7 @@ _CHOSEN = (
 )  # fmt: skip
 """Keys of a workload whose levels people choose. All of a host they choose too."""
 _MEDIAN = "median"
+_NEAR = 5e-5  # of a ratio to 1, of which the four digits that are shown would say nothing
 
 
 def is_chosen(factor: str) -> bool:
@@ -129,6 +131,8 @@ def _family(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
         ((comparison, found),) = made
         at = f" (at {_named(comparison.fixed, comparison.fixed)})" if comparison.fixed else ""
         other = named_level(factor, comparison.other)
+        if _is_constant(found.difference):
+            return f"{what} with {other} is {_every_time(found, comparison.unit, reference)}{at}, {_in_all(found)}."
         ratio = times(found.ratio, _bare(found.ratio))
         return f"{what} with {other} is {ratio} that with {reference}{at}; {_said([found])}."
     ordered = sorted(made, key=lambda pair: pair[1].ratio.value or 0.0)
@@ -136,6 +140,27 @@ def _family(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
     low, high = (_end(factor, *pair, several=several) for pair in (ordered[0], ordered[-1]))
     subject = f"by {factor_name(factor)}" if several else f"with {named_level(factor, made[0][0].other)}"
     return f"{what} {subject}: {low} to {high} times that with {reference}; {_said([found for _, found in made])}."
+
+
+def _every_time(found: StatisticComparison, unit: str, reference: str) -> str:
+    """By how much two levels differ that do so by as much in every repetition."""
+    difference, ratio = found.difference.value or 0.0, found.ratio.value or math.nan
+    if difference == 0:
+        return f"that with {reference}"
+    if abs(ratio - 1) < _NEAR:
+        return f"almost that with {reference}, {quantity(abs(difference), unit)} {'less' if difference < 0 else 'more'}"
+    return f"{times(found.ratio, number_of_ratio(ratio))} that with {reference}"
+
+
+def _in_all(found: StatisticComparison) -> str:
+    few = "" if found.difference.is_whole else ", which are too few to say so of most"
+    return f"in all {found.difference.units} repetitions{few}"
+
+
+def _is_constant(difference: Interval) -> bool:
+    """Whether a difference is the same in every repetition though it could vary."""
+    ends = difference.spread if difference.low is None else (difference.low, difference.high)
+    return not difference.is_exact and ends is not None and ends[0] == ends[1]
 
 
 def _bare(ratio: Interval) -> str:
