@@ -13,10 +13,11 @@ import pytest
 from scipy import stats
 
 from crosswind.analysis.two_runs.compare import compare_runs
-from crosswind.analysis.two_runs.conditions import Condition, ConditionError, read_condition
+from crosswind.analysis.two_runs.conditions import Condition, ConditionError, Sides, read_condition
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
 from crosswind.cli import main
 from crosswind.record import CellRun
+from crosswind.report.text.two_runs import change_text
 from crosswind.report.two_runs import render
 from crosswind.stats import Side, TooFewSamples, Units, difference, holm, ratio
 from echo_cells import BASE_MS, exact, parameters, repetitions
@@ -135,6 +136,49 @@ def test_one_or_two_repetitions_are_shown_without_an_interval_or_a_verdict(count
     assert (found.ratio.low, found.p, found.verdict, found.needed) == (None, None, "cannot tell", 3)
     assert found.reason is not None
     assert found.reason.startswith("an interval of a mean needs 3 repetitions")
+
+
+@pytest.mark.parametrize(
+    ("count", "p", "verdict", "needed"),
+    [
+        (3, None, "cannot tell", None),
+        (5, None, "cannot tell", None),
+        (6, 2 / 2**6, "worse", None),
+        (9, 2 / 2**9, "worse", None),
+    ],
+)
+def test_a_change_that_is_the_same_in_every_repetition_has_a_sign_test(
+    count: int, p: float | None, verdict: str, needed: int | None
+) -> None:
+    found = change(compared(repetitions([20.0] * count), repetitions([28.0] * count)))
+    assert (found.ratio.value, found.p, found.verdict, found.needed) == (pytest.approx(1.4), p, verdict, needed)
+    if p:
+        assert found.ratio.low == found.ratio.high == found.ratio.value
+        assert change_text(found.ratio, is_ratio=True, unit="ns") == "+40 % in every repetition"
+    else:
+        assert found.reason is not None
+        assert found.reason.startswith(f"it is the same in all {count} repetitions; that it is in most takes 6: ")
+
+
+@pytest.mark.parametrize(
+    ("condition", "count", "answer", "needed"),
+    [
+        ("mean(rtt) worse by 10%", 6, "shown", None),
+        ("mean(rtt) worse by 1ms", 6, "shown", None),
+        ("mean(rtt) worse by 50%", 6, "held", None),
+        ("mean(rtt) better by 1%", 6, "held", None),
+        ("mean(rtt) differs by 39%", 6, "shown", None),
+        ("mean(rtt) differs by 200%", 6, "held", None),
+        ("mean(rtt) worse by 10%", 3, "cannot tell", 2),
+        ("mean(rtt) worse by 50%", 4, "cannot tell", 1),
+        ("mean(rtt) worse by 8ms", 60, "cannot tell", None),  # Just there it is on neither side.
+    ],
+)
+def test_a_condition_on_a_change_that_is_the_same_in_every_repetition(
+    condition: str, count: int, answer: str, needed: int | None
+) -> None:
+    (asked,) = compared(repetitions([20.0] * count), repetitions([28.0] * count), condition).conditions
+    assert (asked.answer, asked.cells[0].needed) == (answer, needed)
 
 
 def test_p_values_are_corrected_over_the_cells_of_a_metric_and_statistic() -> None:
@@ -287,7 +331,7 @@ def test_a_condition_at_its_amount_is_shown_in_at_most_5_percent(amount: str, un
             after = (base * 1.05 if condition.is_ratio else base + 0.8) + random.normal(0, 0.3, units)
             sides = Side(Units.of(base * MS)), Side(Units.of(after * MS))
             effect = (ratio if condition.is_ratio else difference)(*sides)
-            p_values.append(condition.p_of_not(effect))
+            p_values.append(condition.p_of_not(Sides(effect, 1.0)))
         wrong += min(holm(p_values)) < 0.05
     # 5 % and four standard deviations of the binomial.
     assert wrong / trials <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / trials)

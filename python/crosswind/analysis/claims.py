@@ -20,9 +20,8 @@ from crosswind.analysis.estimates import estimate_of_cell
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import ClaimPart, ClaimResult, ClaimVerdict, Interval, ModelPrediction
 from crosswind.metrics import METRICS
-from crosswind.stats import TooFewSamples, difference, estimate_of, ratio, refused
-from crosswind.stats.beyond import every_time, size_of
-from crosswind.stats.effect import is_constant
+from crosswind.stats import TooFewSamples, difference, ratio, refused
+from crosswind.stats.beyond import effect_estimate, size_of
 
 ALPHA = 0.05
 
@@ -255,9 +254,8 @@ def _effect(claim: AskedClaim, reference: CellData, other: CellData, level: floa
     try:
         sides = reference.side(claim.metric), other.side(claim.metric)
         effect = (ratio if is_ratio else difference)(*sides, compared_statistic(claim.statistic))
-        if effect.shortage is not None and is_constant(effect, size=1.0 if is_ratio else size_of(*sides)):
-            return Interval.of(every_time(effect, unit=unit, level=level))
-        return Interval.of(estimate_of(effect, unit=unit, level=level))
+        size = 1.0 if is_ratio else size_of(*sides)
+        return Interval.of(effect_estimate(effect, size=size, unit=unit, level=level))
     except TooFewSamples as error:
         n = sum(cell.samples[claim.metric].n for cell in (reference, other) if claim.metric in cell.samples)
         return Interval.of(refused(error.message, n=n, level=level, unit=unit))

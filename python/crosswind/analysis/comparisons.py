@@ -16,7 +16,6 @@ from crosswind.stats import (
     benjamini_hochberg,
     cliffs_delta,
     difference,
-    estimate_of,
     exactly,
     paired_shift,
     pairs_of,
@@ -24,9 +23,9 @@ from crosswind.stats import (
     refused,
     unpaired_shift,
 )
-from crosswind.stats.beyond import EVERY_TIME, beyond, every_time, size_of, without_rounding
+from crosswind.stats.beyond import effect_estimate, size_of, two_sided_p, without_rounding
 from crosswind.stats.design import MIN_UNITS
-from crosswind.stats.effect import PAIRED, Effect, Statistic, is_constant
+from crosswind.stats.effect import PAIRED, Effect, Statistic
 
 ALPHA = 0.05
 STATISTICS_BESIDE = ("median",)
@@ -119,37 +118,20 @@ def _by_statistic(
     made: Effect | None = None
     try:
         made = without_rounding(difference(reference, other, statistic), size=size)
-        effect = Interval.of(_estimate(made, size=size, unit=unit, level=level))
+        effect = Interval.of(effect_estimate(made, size=size, unit=unit, level=level))
     except TooFewSamples as error:
         effect = Interval.of(refused(error.message, n=n, level=level, unit=unit))
 
     def ratio_of() -> Estimate:
-        found = without_rounding(ratio(reference, other, statistic), size=1.0)
-        return _estimate(found, size=1.0, unit="1", level=level)
+        return effect_estimate(ratio(reference, other, statistic), size=1.0, unit="1", level=level)
 
-    p = None
-    if made is not None:
-        p = _sign_test(made, size) if effect.method == EVERY_TIME else made.p
     return made, StatisticComparison(
         difference=effect,
         ratio=_interval(ratio_of, n, level, "1"),
-        p=p,
+        p=None if made is None else two_sided_p(made, size=size),
         p_adjusted=None,
         verdict=_exact_verdict(effect) if effect.is_exact else _untested_verdict(made),
     )
-
-
-def _estimate(effect: Effect, *, size: float, unit: str, level: float) -> Estimate:
-    """An effect with its interval; of one that is the same in every repetition, what it is in most of them."""
-    if effect.units >= MIN_UNITS and is_constant(effect, size=size):
-        return every_time(effect, unit=unit, level=level)
-    return estimate_of(effect, unit=unit, level=level)
-
-
-def _sign_test(effect: Effect, size: float) -> float | None:
-    """Two-sided p-value of an effect that is the same in every repetition; None of no effect at all."""
-    sides = beyond(effect, 0.0, size=size)
-    return None if sides is None or effect.value == 0 else 2 * min(sides.above, sides.below)
 
 
 def _interval(make: Callable[[], Estimate], n: int, level: float, unit: str) -> Interval:

@@ -15,9 +15,10 @@ import numpy as np
 
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.differences import Side
-from crosswind.stats.effect import CONSTANT, ROUNDING, Effect, is_constant
+from crosswind.stats.effect import CONSTANT, ROUNDING, Effect, estimate_of, is_constant
 from crosswind.stats.estimate import EXACT, Estimate, check_level, without_interval
 
+ALPHA = 0.05
 EVERY_TIME = "the same in every repetition: sign test, of most repetitions"
 """The method of an estimate that does not vary though it could."""
 
@@ -85,6 +86,27 @@ def every_time(effect: Effect, *, unit: str, level: float) -> Estimate:
     )
     spread = (value, value)
     return without_interval(value, reason, n=effect.n, level=level, unit=unit, units=effect.units, spread=spread)
+
+
+def effect_estimate(effect: Effect, *, size: float, unit: str, level: float) -> Estimate:
+    """An effect with its interval; of one that is the same in every repetition that of `every_time`."""
+    if is_constant(effect, size=size):
+        return every_time(without_rounding(effect, size=size), unit=unit, level=level)
+    return estimate_of(effect, unit=unit, level=level)
+
+
+def two_sided_p(effect: Effect, *, size: float) -> float | None:
+    """The p-value of no difference at all, of an effect that is the same in every repetition by a sign test of these.
+
+    Args:    as `beyond`.
+    Returns: None where it cannot be tested, where the repetitions are too few for `every_time` at 95 %, and where an
+             effect that is the same in every repetition is none at all.
+    """
+    if not is_constant(effect, size=size):
+        return effect.p
+    sides = beyond(without_rounding(effect, size=size), 0.0, size=size)
+    p = 1.0 if sides is None else 2 * min(sides.above, sides.below)
+    return p if p <= ALPHA else None
 
 
 def without_rounding(effect: Effect, *, size: float) -> Effect:

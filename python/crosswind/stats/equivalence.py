@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from crosswind.stats.beyond import beyond, every_time, size_of, without_rounding
+from crosswind.stats.beyond import beyond, effect_estimate, size_of
 from crosswind.stats.design import share_shortage
 from crosswind.stats.differences import Side, difference, ratio
 from crosswind.stats.effect import Effect, Statistic, estimate_of, is_constant
@@ -122,7 +122,7 @@ def _tested(effect: Effect, low: float, high: float, unit: str, alpha: float, *,
     """Args: size: of the numbers that are compared, beside which rounding is nothing."""
     ends = (math.log(low), math.log(high)) if effect.is_ratio else (low, high)
     if is_constant(effect, size=size):
-        estimate = every_time(without_rounding(effect, size=size), unit=unit, level=1 - 2 * alpha)
+        estimate = effect_estimate(effect, size=size, unit=unit, level=1 - 2 * alpha)
         return EquivalenceTest(estimate, low, high, *_sign_tests(effect, *ends, size=size), is_constant=True)
     if effect.shortage is not None:
         raise TooFewSamples(effect.shortage)

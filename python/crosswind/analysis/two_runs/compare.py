@@ -6,9 +6,9 @@ from typing import Literal
 from crosswind.analysis.cells import CellData, collect
 from crosswind.analysis.summaries import statistics_of
 from crosswind.analysis.trust import reason_of
-from crosswind.analysis.two_runs.conditions import ALPHA, POWER, Condition
+from crosswind.analysis.two_runs.conditions import ALPHA, POWER, Condition, Sides
 from crosswind.analysis.two_runs.effects import (
-    change_of,
+    Measured,
     failed_of,
     larger_is_worse,
     measure,
@@ -28,8 +28,8 @@ from crosswind.analysis.two_runs.result import (
 from crosswind.analysis.two_runs.surroundings import clocks_of, differing_surroundings
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import RunRecord
-from crosswind.stats import EXACT, estimate_of, holm
-from crosswind.stats.beyond import repetitions_in_a_row
+from crosswind.stats import EXACT, holm
+from crosswind.stats.beyond import repetitions_in_a_row, two_sided_p
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import TooFewSamples
@@ -136,7 +136,8 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         return _without(metric, statistic, error.message)
     effect, unit = measured.shown, metric.unit.name
     is_same = effect.error == 0 and effect.value == 0
-    reason = None if is_same else effect.shortage
+    made = measured.estimate(effect, LEVEL)
+    reason = None if is_same or effect.how == EXACT or made.low is not None else made.reason
     verdict: Verdict = "no difference shown" if reason is None else "cannot tell"
     if is_same:
         verdict = "same"
@@ -156,10 +157,10 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         failed_a=failed_of(pair.a, metric),
         failed_b=failed_of(pair.b, metric),
         paired=measured.paired,
-        method=estimate_of(effect, unit=unit, level=LEVEL).method,
-        difference=change_of(measured.difference, unit, LEVEL),
-        ratio=change_of(measured.ratio, "1", LEVEL),
-        p=effect.p if reason is None and not is_same else None,
+        method=made.method,
+        difference=measured.change(measured.difference, LEVEL),
+        ratio=measured.change(measured.ratio, LEVEL),
+        p=two_sided_p(effect, size=measured.size(effect)) if reason is None and not is_same else None,
         p_holm=None,
         verdict=verdict,
         reason=reason,
@@ -237,16 +238,25 @@ def _asked(condition: Condition, pair: Pair) -> ConditionInCell:
     if effect is None:
         reason = "a change in per cent needs two numbers above 0"
         return answer(change=no_change(reason, LEVEL), reason=reason)
-    change = change_of(effect, "1" if condition.is_ratio else condition.metric.unit.name, LEVEL)
+    change = measured.change(effect, LEVEL)
     is_same = effect.error == 0 and effect.value == 0 and effect.units >= MIN_UNITS
     if is_same:
         return answer(change=change, p=1.0, answer="held")
-    if effect.shortage is not None:
+    if measured.is_short(effect):
         more = None if effect.needed is None else effect.needed - effect.units
         return answer(change=change, reason=effect.shortage, needed=more)
-    p, is_held = condition.p_of_not(effect), condition.p_of(effect) < ALPHA
-    more = None if is_held else condition.more_needed(effect, effect.units)
+    sides = Sides(effect, measured.size(effect))
+    p, is_held = condition.p_of_not(sides), condition.p_of(sides) < ALPHA
+    more = None if is_held else _more_to_decide(condition, measured, effect)
     return answer(change=change, p=p, needed=more, answer="held" if is_held else "cannot tell")
+
+
+def _more_to_decide(condition: Condition, measured: Measured, effect: Effect) -> int | None:
+    """More repetitions that would probably decide a condition; None where no number would, or nobody can know."""
+    if not measured.is_constant(effect):
+        return condition.more_needed(effect, effect.units)
+    more = repetitions_in_a_row(ALPHA) - effect.units
+    return more if more > 0 else None
 
 
 def _shown(cell: ConditionInCell, p_values: Iterator[float]) -> ConditionInCell:

@@ -17,6 +17,7 @@ from crosswind.analysis.two_runs.effects import Measured, larger_is_worse
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.quantities import SHARE
 from crosswind.stats import EXACT
+from crosswind.stats.beyond import Beyond, beyond
 from crosswind.stats.effect import Effect
 from crosswind.stats.sample_size import MOST, repetitions_needed
 
@@ -67,19 +68,19 @@ class Condition:
         """The effect that it is about; None where the ratio that it asks for does not exist."""
         return measured.ratio if self.is_ratio else measured.difference
 
-    def p_of_not(self, effect: Effect) -> float:
+    def p_of_not(self, sides: "Sides") -> float:
         """One-sided p-value of the change being smaller than the amount: small where the condition is shown."""
         low, high = self._places()
         if self.direction is Direction.DIFFERS:
-            return min(1.0, 2 * min(effect.p_at_most(high), effect.p_at_least(low)))
-        return effect.p_at_most(high) if self.is_upward else effect.p_at_least(low)
+            return min(1.0, 2 * min(sides.at_most(high), sides.at_least(low)))
+        return sides.at_most(high) if self.is_upward else sides.at_least(low)
 
-    def p_of(self, effect: Effect) -> float:
+    def p_of(self, sides: "Sides") -> float:
         """p-value of the change being the amount or more: small where the condition is shown not to be met."""
         low, high = self._places()
         if self.direction is Direction.DIFFERS:
-            return max(effect.p_at_least(high), effect.p_at_most(low))
-        return effect.p_at_least(high) if self.is_upward else effect.p_at_most(low)
+            return max(sides.at_least(high), sides.at_most(low))
+        return sides.at_least(high) if self.is_upward else sides.at_most(low)
 
     def more_needed(self, effect: Effect, units: int) -> int | None:
         """More repetitions of each run that would decide it, with a probability of 80 %, if the effect is the observed.
@@ -99,6 +100,30 @@ class Condition:
         if not self.is_ratio:
             return -self.amount, self.amount
         return math.log1p(-self.amount) if self.amount < 1 else -math.inf, math.log1p(self.amount)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """One-sided p-values of an effect that has an interval, or is the same in every repetition.
+
+    Attributes: size: of the numbers that it compares, beside which rounding is nothing.
+    """
+
+    effect: Effect
+    size: float
+
+    def at_most(self, place: float) -> float:
+        """Of the effect being `place` or less: small where it is clearly above."""
+        return self._beyond(place).above
+
+    def at_least(self, place: float) -> float:
+        """Of the effect being `place` or more: small where it is clearly below."""
+        return self._beyond(place).below
+
+    def _beyond(self, place: float) -> Beyond:
+        found = beyond(self.effect, place, size=self.size)
+        assert found is not None  # It has an interval, or a sign test.
+        return found
 
 
 def read_condition(text: str) -> Condition:

@@ -17,9 +17,10 @@ from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
 from crosswind.metrics import LOST, Metric, Per
 from crosswind.quantities import RATE
-from crosswind.stats import Side, TooFewSamples, difference, estimate_of, pairs_of, ratio
+from crosswind.stats import Estimate, Side, TooFewSamples, difference, pairs_of, ratio
+from crosswind.stats.beyond import effect_estimate, size_of
 from crosswind.stats.differences import independent_at_best, statistic_of
-from crosswind.stats.effect import Effect, Statistic
+from crosswind.stats.effect import Effect, Statistic, is_constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,31 @@ class Measured:
     @property
     def shown(self) -> Effect:
         """The ratio, or where that does not exist or has no interval, the difference."""
-        return self.difference if self.ratio is None or self.ratio.shortage is not None else self.ratio
+        return self.difference if self.ratio is None or self.is_short(self.ratio) else self.ratio
+
+    def size(self, effect: Effect) -> float:
+        """Of the numbers that an effect compares, beside which rounding is nothing."""
+        return 1.0 if effect.is_ratio else size_of(self.a, self.b)
+
+    def is_short(self, effect: Effect) -> bool:
+        """Whether the design does not support an interval, nor are all repetitions the same."""
+        return effect.shortage is not None and not self.is_constant(effect)
+
+    def is_constant(self, effect: Effect) -> bool:
+        """Whether an effect is the same in every repetition."""
+        return is_constant(effect, size=self.size(effect))
+
+    def change(self, effect: Effect | None, level: float) -> Change:
+        """An effect with its interval, if there is one; of a ratio the ratio itself."""
+        if effect is None:
+            return no_change("a ratio needs two numbers above 0", level)
+        made = self.estimate(effect, level)
+        return Change(value=made.value, low=made.low, high=made.high, level=level, reason=made.reason)
+
+    def estimate(self, effect: Effect, level: float) -> Estimate:
+        """An effect with its interval, and by which method."""
+        unit = "1" if effect.is_ratio else self.metric.unit.name
+        return effect_estimate(effect, size=self.size(effect), unit=unit, level=level)
 
 
 def measure(pair: Pair, metric: Metric, statistic: str) -> Measured:
@@ -71,14 +96,6 @@ def measure(pair: Pair, metric: Metric, statistic: str) -> Measured:
     measured = Measured(metric, compared, a, b, common is not None)
     _ = measured.difference
     return measured
-
-
-def change_of(effect: Effect | None, unit: str, level: float) -> Change:
-    """An effect with its interval, if the design of the cells supports it; of a ratio the ratio itself."""
-    if effect is None:
-        return no_change("a ratio needs two numbers above 0", level)
-    made = estimate_of(effect, unit=unit, level=level)
-    return Change(value=made.value, low=made.low, high=made.high, level=level, reason=made.reason)
 
 
 def no_change(reason: str, level: float) -> Change:

@@ -42,12 +42,14 @@ def print_comparison(found: RunComparison, console: Console) -> None:
 
 
 def change_text(change: Change, *, is_ratio: bool, unit: str) -> str:
-    """A change with its interval: "+12.3 [+10.1, +14.6] %"; one without an interval by itself."""
+    """A change with its interval: "+12.3 [+10.1, +14.6] %", "+12 % in every repetition"; without one by itself."""
     if change.value is None:
         return NOTHING
     parts = [change.value] + [end for end in (change.low, change.high) if end is not None]
     scale, label = _scale(parts, is_ratio=is_ratio, unit=unit)
     value, *ends = (_signed((part - is_ratio) * scale) for part in parts)
+    if change.low is not None and change.low == change.high:
+        return f"{value} {label} in every repetition"
     return f"{value} [{', '.join(ends)}] {label}" if ends else f"{value} {label}"
 
 
