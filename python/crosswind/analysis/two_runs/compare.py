@@ -137,7 +137,7 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
     effect, unit = measured.shown, metric.unit.name
     is_same = effect.error == 0 and effect.value == 0
     made = measured.estimate(effect, LEVEL)
-    reason = None if is_same or effect.how == EXACT or made.low is not None else made.reason
+    reason = None if is_same or effect.shortage is None else made.reason
     verdict: Verdict = "no difference shown" if reason is None else "cannot tell"
     if is_same:
         verdict = "same"
