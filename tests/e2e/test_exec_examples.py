@@ -51,13 +51,3 @@ def test_an_example_of_the_documentation(crosswind: Cli, words: list[str]) -> No
     assert ended.status == 0, ended.err
     check(programs_of(words)[0], ended)
     assert "crosswind: exit status 0 after " in ended.err
-
-
-def test_the_retransmissions_that_iperf3_counts_are_those_of_the_summary(crosswind: Cli) -> None:
-    (words,) = (words for words in EXAMPLES if programs_of(words)[0] == "iperf3")
-    requires("iperf3")
-    ended = crosswind(*words[1:])
-    (counted,) = re.findall(r"(\d+) +sender\n", ended.out)
-    (summed,) = re.findall(r"TCP retransmissions: client (\d+), server 0\n", ended.err)
-    # iperf3 reads its count before the connection is closed; what is sent again after that, it does not see.
-    assert 0 < int(counted) <= int(summed)
