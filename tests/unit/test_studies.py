@@ -226,13 +226,10 @@ def test_published_times_of_transfers_under_loss() -> None:
 
 def test_the_held_out_test_is_on_what_was_not_fitted() -> None:
     fitted = [whole.cell for whole in checked(load_study("transfer-time"))]
+    known = {key: {cell.settings[key].text for cell in fitted} for key in ("path.rate", "workload.size")}
     for whole in checked(load_study("transfer-time-held-out")):
         cell = whole.cell
-        new = {
-            key
-            for key in ("path.rate", "workload.size")
-            if cell.settings[key].text not in {other.settings[key].text for other in fitted}
-        }
+        new = {key for key, texts in known.items() if cell.settings[key].text not in texts}
         assert (
             new == {"size": {"workload.size"}, "rate": {"path.rate"}, "path": {"path.rate", "workload.size"}}[cell.part]
         )

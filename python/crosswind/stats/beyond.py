@@ -11,16 +11,15 @@ chance of 0.5^n (the sign test; Arbuthnot 1710). `share_limit` says how many may
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.differences import Side
 from crosswind.stats.effect import CONSTANT, ROUNDING, Effect, estimate_of, is_constant
 from crosswind.stats.estimate import EXACT, Estimate, check_level, without_interval
 
-ALPHA = 0.05
 EVERY_TIME = "the same in every repetition: sign test, of most repetitions"
 """The method of an estimate that does not vary though it could."""
+_TOO_FEW = 0.05
+"""The p-value above which repetitions that are all the same are too few to say anything of most."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def beyond_nothing(effect: Effect, *, is_other_exact: bool) -> Beyond | None:
 
 def size_of(reference: Side, other: Side) -> float:
     """The largest of the numbers of two sides, beside which rounding is nothing."""
-    return max(float(np.abs(side.units.values).max(initial=0.0)) for side in (reference, other))
+    return max(side.units.largest for side in (reference, other))
 
 
 def every_time(effect: Effect, *, unit: str, level: float) -> Estimate:
@@ -89,7 +88,7 @@ def every_time(effect: Effect, *, unit: str, level: float) -> Estimate:
 
 
 def effect_estimate(effect: Effect, *, size: float, unit: str, level: float) -> Estimate:
-    """An effect with its interval; of one that is the same in every repetition that of `every_time`."""
+    """An effect with its interval; where it is the same in every repetition, as `every_time` makes it."""
     if is_constant(effect, size=size):
         return every_time(without_rounding(effect, size=size), unit=unit, level=level)
     return estimate_of(effect, unit=unit, level=level)
@@ -106,7 +105,7 @@ def two_sided_p(effect: Effect, *, size: float) -> float | None:
         return effect.p
     sides = beyond(without_rounding(effect, size=size), 0.0, size=size)
     p = 1.0 if sides is None else 2 * min(sides.above, sides.below)
-    return p if p <= ALPHA else None
+    return p if p <= _TOO_FEW else None
 
 
 def without_rounding(effect: Effect, *, size: float) -> Effect:

@@ -141,6 +141,11 @@ class Units:
         """The quantiles of each unit that were asked for: a cell is compared with many others."""
         return {}
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest absolute value; 0 without a value."""
+        return float(max(self.values.max(), -self.values.min())) if self.values.size else 0.0
+
     def spread(self) -> Range | None:
         """The smallest and the largest mean of a unit; None with a single unit."""
         means = self.means

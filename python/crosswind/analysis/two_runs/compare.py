@@ -160,7 +160,7 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         method=made.method,
         difference=measured.change(measured.difference, LEVEL),
         ratio=measured.change(measured.ratio, LEVEL),
-        p=two_sided_p(effect, size=measured.size(effect)) if reason is None and not is_same else None,
+        p=two_sided_p(effect, size=measured.size(effect)) if reason is None else None,
         p_holm=None,
         verdict=verdict,
         reason=reason,

@@ -106,18 +106,18 @@ class Condition:
 class Sides:
     """One-sided p-values of an effect that has an interval, or is the same in every repetition.
 
-    Attributes: size: of the numbers that it compares, beside which rounding is nothing.
+    Attributes: size: how large the numbers are that it compares; what is far smaller is rounding.
     """
 
     effect: Effect
     size: float
 
     def at_most(self, place: float) -> float:
-        """Of the effect being `place` or less: small where it is clearly above."""
+        """P-value of the effect being `place` or less: small where it is clearly above."""
         return self._beyond(place).above
 
     def at_least(self, place: float) -> float:
-        """Of the effect being `place` or more: small where it is clearly below."""
+        """P-value of the effect being `place` or more: small where it is clearly below."""
         return self._beyond(place).below
 
     def _beyond(self, place: float) -> Beyond:

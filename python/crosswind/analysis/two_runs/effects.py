@@ -59,11 +59,11 @@ class Measured:
         return self.difference if self.ratio is None or self.is_short(self.ratio) else self.ratio
 
     def size(self, effect: Effect) -> float:
-        """Of the numbers that an effect compares, beside which rounding is nothing."""
+        """How large the numbers are that an effect compares: what is far smaller is rounding."""
         return 1.0 if effect.is_ratio else size_of(self.a, self.b)
 
     def is_short(self, effect: Effect) -> bool:
-        """Whether the design does not support an interval, nor are all repetitions the same."""
+        """Whether nothing judges an effect: the design does not support an interval, and repetitions differ."""
         return effect.shortage is not None and not self.is_constant(effect)
 
     def is_constant(self, effect: Effect) -> bool:

@@ -143,7 +143,7 @@ def _family(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
 
 
 def _every_time(found: StatisticComparison, unit: str, reference: str) -> str:
-    """By how much two levels differ that do so by as much in every repetition."""
+    """In words, what one level is beside another where their difference is the same in every repetition."""
     difference, ratio = found.difference.value or 0.0, found.ratio.value or math.nan
     if difference == 0:
         return f"that with {reference}"
