@@ -1,6 +1,6 @@
 """A host that answers `crosswind live` as it is told, on a clock that is a number."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from crosswind.live.events import Event
 from crosswind.live.probe import Reply
@@ -11,13 +11,25 @@ MS = 10**6
 
 
 class Host:
-    """A host that answers as it is told, and the watch of it, on a clock that is a number. Times are milliseconds."""
+    """A host that answers as it is told, and the watch of it, on a clock that is a number. Times are milliseconds.
 
-    def __init__(self, *, interval: int = 100, timeout: int = 1000, window: int = 1000, outage: int = 3) -> None:
+    Args: refused: probes that it refuses.
+    """
+
+    def __init__(
+        self,
+        *,
+        interval: int = 100,
+        timeout: int = 1000,
+        window: int = 1000,
+        outage: int = 3,
+        refused: Container[int] = (),
+    ) -> None:
         self.watch = Watch(
             interval_ns=interval * MS, timeout_ns=timeout * MS, window_ns=window * MS, start_ns=0, outage=outage,
-            keeps_order=True,
+            keeps_order=True, can_be_refused=bool(refused),
         )  # fmt: skip
+        self.refused = refused
         self.now = 0
         self.replies: list[tuple[int, int, int | None]] = []
         self.news: list[News] = []
@@ -32,7 +44,9 @@ class Host:
                 if rtt is not None:
                     self.replies.append((self.now + rtt, sequence, ttl))
             for reply in sorted(reply for reply in self.replies if reply[0] == self.now):
-                self.watch.probes.handle_reply(Reply(reply[1], reply[0] * MS, reply[2]))
+                self.watch.probes.handle_reply(
+                    Reply(reply[1], reply[0] * MS, reply[2], is_refusal=reply[1] in self.refused)
+                )
             self.news += self.watch.handle_time(self.now * MS)
         self.now = until
 

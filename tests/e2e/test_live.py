@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 from collections.abc import Iterator
@@ -17,6 +18,13 @@ SCREEN = {"TERM": "xterm", "COLUMNS": "110", "LINES": "45"}
 
 @pytest.fixture
 def port() -> Iterator[int]:
+    """A TCP port of this machine that listens; the kernel answers, and keeps more connections than a test opens."""
+    with socket.create_server(("127.0.0.1", 0), backlog=4096) as server:
+        yield int(server.getsockname()[1])
+
+
+@pytest.fixture
+def dead_port() -> Iterator[int]:
     """A TCP port of this machine where nobody listens, so that the kernel answers with RST."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
@@ -37,7 +45,24 @@ def test_lines_end_with_a_summary(live: Cli, port: int) -> None:
     head, *lines = ended.out.splitlines()
     assert head == f"127.0.0.1: tcp:{port}, one probe every 20ms"
     assert sum(" sent; " in line for line in lines) >= 3
-    assert any(line.startswith("  CUBIC, RFC 9438: at least ") for line in lines)
+    assert any(line.startswith("Nothing on TCP by Mathis, CUBIC: no loss was seen, and after ") for line in lines)
+
+
+def test_a_service_that_is_dead_passes_no_bound_on_loss(live: Cli, dead_port: int) -> None:
+    watching = ("live", "127.0.0.1", "--tcp", str(dead_port), "--interval", "10ms", "--duration", "500ms")
+    ended = live(*watching, "--json", "--probes", "--fail-if", "loss > 1%", "--fail-if", "p95(rtt) > 1s")
+    assert ended.status == 3
+    lines = [json.loads(line) for line in ended.out.splitlines()]
+    probes, end = [line for line in lines if line["type"] == "probe"], lines[-1]
+    assert end["refused"] == end["sent"] == len(probes) > 0
+    assert (end["answered"], end["lost"], end["refusal"]["value"], end["median"]) == (0, 0, 1, None)
+    assert all(probe["refused"] and 0 < probe["rtt_ns"] < 10**9 for probe in probes)
+    verdicts = [(threshold["fail_if"], threshold["verdict"]) for threshold in end["thresholds"]]
+    assert verdicts == [("loss > 1%", "cannot tell"), ("refused > 1%", "fail"), ("p95(rtt) > 1s", "cannot tell")]
+    ended = live(*watching, "--fail-if", "p95(rtt) > 1s")
+    assert ended.status == 1
+    assert re.fullmatch(r"error: 127\.0\.0\.1 refused all \d+ connections", ended.err.splitlines()[0])
+    assert ended.err.splitlines()[1].startswith("hint: nobody listens on that port")
 
 
 def test_a_threshold_decides_the_status(live: Cli, port: int) -> None:
@@ -45,8 +70,9 @@ def test_a_threshold_decides_the_status(live: Cli, port: int) -> None:
     assert live(*watching, "--fail-if", "loss > 50%").status == 0
     shown = live(*watching, "--fail-if", "loss > 50%", "--fail-if", "median(rtt) > 1ns")
     assert shown.status == 3
-    passed, failed = shown.out.splitlines()[-2:]
+    passed, not_refused, failed = shown.out.splitlines()[-3:]
     assert passed.startswith("Pass: fail if loss > 50%: loss is ")
+    assert not_refused.startswith("Pass: fail if refused > 50% (as loss > 50%): refused is ")
     assert failed.startswith("Fail: fail if median(rtt) > 1ns: median of the round-trip time is ")
     told = live(*watching, "--fail-if", "p99(rtt) > 100s", "--require-answer", "--json")
     assert told.status == 4
@@ -105,7 +131,7 @@ def test_a_signal_ends_it_with_its_summary(live: Cli, port: int, number: int) ->
     os.kill(started.pid, number)
     ended = live.end(started)
     assert (ended.status, ended.err) == (0, "")
-    assert "TCP, one long flow, is expected to get:" in ended.out
+    assert "Nothing on TCP by Mathis" in ended.out
 
 
 def test_the_display_has_keys_and_leaves_the_terminal_as_it_was(terminal: Terminal) -> None:
@@ -125,7 +151,7 @@ def test_the_display_has_keys_and_leaves_the_terminal_as_it_was(terminal: Termin
     wait_until(lambda: terminal.echoes)
     status, rest = terminal.end()
     assert status == 0
-    assert "TCP, one long flow, is expected to get:" in rest
+    assert "Nothing on TCP by Mathis" in rest
 
 
 def test_ctrl_c_ends_the_display(terminal: Terminal) -> None:

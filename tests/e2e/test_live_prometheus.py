@@ -83,9 +83,9 @@ def test_prometheus_scrapes_it_and_answers_every_query_of_the_dashboard(
     plain = [
         query.replace("$__rate_interval", "1m").replace("$host", ".*").replace("$probe", ".*") for query in queries
     ]
-    with prometheus(tmp_path, port, scraped):
-        closed = ("--tcp", str(free_port()), "--interval", "50ms")
-        watching = crosswind.start("live", "127.0.0.1", *closed, "--metrics", f"127.0.0.1:{scraped}")
+    with prometheus(tmp_path, port, scraped), socket.create_server(("127.0.0.1", 0), backlog=4096) as server:
+        opened = ("--tcp", str(server.getsockname()[1]), "--interval", "50ms")
+        watching = crosswind.start("live", "127.0.0.1", *opened, "--metrics", f"127.0.0.1:{scraped}")
         try:
             for query in plain:
                 wait_until(lambda query=query: watching.poll() is not None or ask(port, query))

@@ -18,6 +18,27 @@ def test_a_reply_within_the_timeout_is_an_answer_and_one_after_it_is_late() -> N
     assert (total.sent, total.answered, total.lost, total.late) == (10, 8, 2, 1)
 
 
+def test_a_refused_probe_is_neither_lost_nor_answered_and_three_in_a_row_are_an_outage() -> None:
+    host = Host(refused=range(4, 8))
+    host.run(1100, {6: None})
+    host.run(2200, {})
+    total = host.watch.total()
+    assert (total.sent, total.answered, total.refused, total.lost) == (22, 18, 3, 1)
+    assert (total.loss and total.loss.value, total.refusal and total.refusal.value) == (1 / 22, 3 / 22)
+    assert total.median is not None
+    assert total.median.n == 18
+    assert list(host.events) == [("outage begins", 400), ("outage ends", 800)]
+    (ended,) = (each for each in host.news if isinstance(each, Event) and each.kind == "outage ends")
+    assert ended.values == {"lost": 1, "refused": 3, "length_ns": 400 * MS}
+    assert ended.text == "the outage is over: 4 probes without an answer (1 lost, 3 refused) in 400 ms"
+
+
+def test_a_host_that_refuses_every_probe_has_never_answered() -> None:
+    host = Host(refused=range(100))
+    host.run(1000, {})
+    assert (host.watch.has_answered, host.watch.is_out) == (False, True)
+
+
 def test_verdicts_come_in_the_order_of_sending_though_replies_do_not() -> None:
     host = Host()
     host.run(600, {0: 350})
@@ -99,7 +120,7 @@ def test_an_outage_begins_with_its_first_lost_probe_and_ends_with_the_next_answe
     host.run(2000, {2: None, 3: None, 6: None, 7: None, 8: None, 9: None})
     assert list(host.events) == [("outage begins", 600), ("outage ends", 1000)]
     (ended,) = (each for each in host.news if isinstance(each, Event) and each.kind == "outage ends")
-    assert ended.values == {"lost": 4, "length_ns": 400 * MS}
+    assert ended.values == {"lost": 4, "refused": 0, "length_ns": 400 * MS}
     assert not host.watch.is_out
 
 

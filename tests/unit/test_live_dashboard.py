@@ -85,26 +85,28 @@ def series(name: str, values: str, **labels: str) -> dict[str, str]:
 
 
 def test_every_query_gives_the_right_number(tmp_path: Path) -> None:
-    # Each minute 60 probes, of which 6 are lost, 27 take at most 10 ms, and the other 27 at most 25 ms.
+    # Each minute 60 probes, of which 6 are lost, 3 refused, 27 take at most 10 ms, and the other 24 at most 25 ms.
     given = [
         series("crosswind_live_probes_total", "0+60x10"),
         series("crosswind_live_lost_total", "0+6x10"),
+        series("crosswind_live_refused_total", "0+3x10"),
         series("crosswind_live_lost_by_way_total", "0+4x10", way="there"),
         series("crosswind_live_lost_by_way_total", "0+2x10", way="back"),
         series("crosswind_live_outage", "1x10"),
         series("crosswind_live_rtt_seconds_bucket", "0x10", le="0.005"),
         series("crosswind_live_rtt_seconds_bucket", "0+27x10", le="0.01"),
-        series("crosswind_live_rtt_seconds_bucket", "0+54x10", le="0.025"),
-        series("crosswind_live_rtt_seconds_bucket", "0+54x10", le="+Inf"),
+        series("crosswind_live_rtt_seconds_bucket", "0+51x10", le="0.025"),
+        series("crosswind_live_rtt_seconds_bucket", "0+51x10", le="+Inf"),
     ]
     labels, ways = '{host="a", probe="icmp"}', {"there": 4, "back": 2}
-    # Quantiles are interpolated: 0.95 * 54 = 51.3 of 54 is 24.3 of the 27 between 10 and 25 ms.
+    # Quantiles are interpolated: 0.95 * 51 = 48.45 of 51 is 21.45 of the 24 between 10 and 25 ms.
     expected: dict[str, list[tuple[str, float]]] = {
         "Loss A": [(labels, 0.1)],
-        "Round-trip time A": [(labels, 0.01)],
-        "Round-trip time B": [(labels, 0.01 + 0.015 * 24.3 / 27)],
-        "Round-trip time C": [(labels, 0.01 + 0.015 * (0.99 * 54 - 27) / 27)],
-        "Round-trip times A": [('{le="0.005"}', 0), ('{le="0.01"}', 54), ('{le="0.025"}', 108), ('{le="+Inf"}', 108)],
+        "Refused A": [(labels, 0.05)],
+        "Round-trip time A": [(labels, 0.01 * 25.5 / 27 + 0.005 * 1.5 / 27)],
+        "Round-trip time B": [(labels, 0.01 + 0.015 * 21.45 / 24)],
+        "Round-trip time C": [(labels, 0.01 + 0.015 * (0.99 * 51 - 27) / 24)],
+        "Round-trip times A": [('{le="0.005"}', 0), ('{le="0.01"}', 54), ('{le="0.025"}', 102), ('{le="+Inf"}', 102)],
         "Probes A": [(labels, 1)],
         "Outage A": [(labels, 1)],
         "Loss there, loss back A": [(labels[:-1] + f', way="{way}"}}', lost / 60) for way, lost in ways.items()],

@@ -5,17 +5,19 @@ import math
 import numpy as np
 import pytest
 
+from crosswind.errors import UsageError
 from crosswind.live.drawing import histogram, sparkline
 from crosswind.live.expectations import Expectation, expectations_of
+from crosswind.live.goodput import Goodput
 from crosswind.live.lines import expectation_lines, goodput_text, share_text, window_text
 from crosswind.live.probes import Slice
 from crosswind.live.summary import loss_of, quantile_of_times, summary_of
-from crosswind.live.thresholds import judge, parse_threshold
+from crosswind.live.thresholds import judge, parse_threshold, thresholds_of
 from crosswind.models.cubic import cubic
 from crosswind.models.mathis import mathis
 from crosswind.models.pftk import pftk_goodput
 from crosswind.stats import clopper_pearson
-from crosswind.stats.estimate import Array
+from crosswind.stats.estimate import Array, without_interval
 
 MS = 10**6
 MSS = 1448
@@ -29,9 +31,11 @@ def probes(n: int, *, lost: int = 0, rtt_ms: float = 20.0) -> Slice:
     return part_of(rtt_ns)
 
 
-def part_of(rtt_ns: Array) -> Slice:
-    """Probes with these round trips, of which none came out of order."""
-    return Slice(rtt_ns, rtt_ns.size, 0, 0, np.zeros(rtt_ns.size, dtype=np.bool_), np.zeros(rtt_ns.size, dtype=np.int8))
+def part_of(rtt_ns: Array, *, refused: int = 0) -> Slice:
+    """Probes with these round trips, of which none came out of order. Args: refused: of the first ones, lost before."""
+    none, is_refused = np.zeros(rtt_ns.size, dtype=np.bool_), np.arange(rtt_ns.size) < refused
+    rtt_ns = np.where(is_refused, np.nan, rtt_ns)
+    return Slice(rtt_ns, rtt_ns.size, 0, 0, none, is_refused, np.zeros(rtt_ns.size, dtype=np.int8))
 
 
 def by_model(part: Slice, rate_bps: int | None = None, family: str = "ipv4") -> dict[str, Expectation]:
@@ -58,17 +62,40 @@ def test_the_interval_is_that_of_loss_at_97_5_percent() -> None:
     )
 
 
-def test_without_a_loss_there_is_only_a_least_goodput() -> None:
-    found = by_model(probes(30))
+def test_without_a_loss_there_is_a_least_goodput_where_the_model_holds_for_what_the_loss_may_be() -> None:
+    found = by_model(probes(1000))
     assert (found["mathis"].goodput.value, found["mathis"].goodput.high) == (None, None)
-    upper = 1 - (0.025 / 2) ** (1 / 30)
-    assert found["mathis"].goodput.low == pytest.approx(mathis(MSS, 0.02, upper))
+    loss = loss_of(probes(1000), level=0.975)
+    assert loss is not None
+    assert loss.high is not None
+    assert loss.high < 0.01
+    assert found["mathis"].goodput.low == pytest.approx(mathis(MSS, 0.02, loss.high))
     assert goodput_text(found["mathis"].goodput).startswith("at least ")
     assert found["mathis"].note == "no loss was seen"
+    # 0.0125^(1/30) = 0.864: the loss may be 13.6 %.
+    assert list(expectation_lines(expectations_of(probes(30), family="ipv4"))) == [
+        "Nothing on TCP by Mathis, CUBIC: no loss was seen, and after 30 probes it may be up to 13.6 %, "
+        "where the model holds up to 1 %.",
+        "Nothing on TCP by PFTK: no loss was seen, and after 30 probes it may be up to 13.6 %, "
+        "where the model holds up to 5 %.",
+        "Nothing on TCP by BBR: no loss was seen, and without --rate it has no rate.",
+    ]
+
+
+def test_a_bound_below_what_tcp_got_and_a_rate_of_no_link_are_left_out() -> None:
+    bounded = by_model(probes(1000))["mathis"]
+    assert bounded.goodput.low is not None
+    for rate_bps, says_something in ((bounded.goodput.low / 2, True), (bounded.goodput.low, False)):
+        rate = without_interval(rate_bps, "one transfer", n=1, level=0.95, unit="bit/s", units=1)
+        assert bounded.beside([Goodput("download", rate, 1, 1, None, None, None)]).says_something is says_something
+    # Mathis: 1.22 * 1448 * 8 bit / 20 us / sqrt(0.001) = 22.4 Gbit/s; with 0.2 us 2.24 Tbit/s.
+    assert by_model(probes(10_000, lost=10, rtt_ms=0.02))["mathis"].says_something
+    silent = by_model(probes(10_000, lost=10, rtt_ms=0.0002))["mathis"]
+    assert (silent.goodput.value, silent.note) == (None, "this loss limits it on no link of today")
 
 
 def test_no_model_gives_more_than_the_link_carries() -> None:
-    found = by_model(probes(30), rate_bps=1_500_000)
+    found = by_model(probes(1000), rate_bps=1_500_000)
     link = 1_448_000
     assert found["mathis"].goodput.high == link
     assert found["bbr"].goodput.value == pytest.approx(link)
@@ -97,6 +124,27 @@ def test_two_probes_give_no_interval_and_no_limit() -> None:
     loss = loss_of(probes(2, lost=1))
     assert loss is not None
     assert share_text(loss) == "50 % (no interval)"
+
+
+def test_a_service_that_is_dead_does_not_pass_a_bound_on_loss() -> None:
+    dead = part_of(np.full(300, 20.0 * MS), refused=300)
+    loss, refused = judge(thresholds_of(["loss > 2%"], can_be_refused=True), dead)
+    assert (loss.verdict, refused.verdict) == ("pass", "fail")
+    assert (
+        refused.sentence == "Fail: fail if refused > 2% (as loss > 2%): refused is 100.0 [98.4, 100.0] %, 300 probes."
+    )
+    assert refused.as_dict()["fail_if"] == "refused > 2%"
+    half = part_of(np.full(300, 20.0 * MS), refused=150)
+    told = judge(thresholds_of(["loss > 2%", "refused > 90%", "answered < 99%"], can_be_refused=True), half)
+    assert [judged.verdict for judged in told] == ["pass", "pass", "fail"]
+
+
+def test_only_a_connection_can_be_refused() -> None:
+    assert [each.text for each in thresholds_of(["loss > 1%", "answered < 99%"], can_be_refused=False)] == [
+        "loss > 1%", "answered < 99%",
+    ]  # fmt: skip
+    with pytest.raises(UsageError, match="only a connection can be refused"):
+        thresholds_of(["share(refused) > 1%"], can_be_refused=False)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +197,7 @@ def test_bars_are_as_high_as_the_longest_round_trip_of_their_probes() -> None:
     assert sparkline(part, probes_a_column=1) == "▁▂█▁×▅"
     assert sparkline(part, probes_a_column=2) == "▂█×"
     assert sparkline(part_of(np.array([np.nan, np.nan])), probes_a_column=1) == "××"
+    assert sparkline(part_of(np.array([1.0, 10, 80]), refused=1), probes_a_column=1) == "!▁█"
 
 
 def test_a_histogram_has_every_round_trip_in_one_row() -> None:

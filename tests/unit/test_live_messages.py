@@ -124,10 +124,10 @@ def test_a_connection_that_ends_is_opened_anew_at_most_every_two_seconds(
     probe.send(0)
     assert replies(probe, 1)[0].sequence == 0
     probe.send(9)
-    while probe.refusal is None:
+    while probe.obstacle is None:
         select.select([probe.file()], [], [])
         assert list(probe.replies()) == []
-    assert probe.refusal == "the server is gone"
+    assert probe.obstacle == "the server is gone"
     # What it said was its last word; its end is read, too.
     deadline = time.monotonic() + 60
     while probe.send(10) is not None or probe._process is not None:
@@ -141,7 +141,7 @@ def test_a_connection_that_ends_is_opened_anew_at_most_every_two_seconds(
     while not probe._is_connected:
         select.select([probe.file()], [], [])
         assert list(probe.replies()) == []
-    assert probe.refusal is None
+    assert probe.obstacle is None
     assert probe.send(14) == clock.now_ns
     assert replies(probe, 1)[0].arrivals == Arrivals(1, 0)
     assert len(started_with(tmp_path)) == 2

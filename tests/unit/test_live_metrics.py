@@ -18,7 +18,7 @@ LABELS = {"host": "example.org", "probe": "icmp"}
 
 @pytest.fixture
 def counted() -> Metrics:
-    """The metrics after four probes, of which one is lost, and a beginning outage."""
+    """The metrics after five probes, of which one is lost and one refused, and a beginning outage."""
     try:
         import prometheus_client as _  # noqa: F401
     except ImportError:
@@ -26,6 +26,7 @@ def counted() -> Metrics:
     made = Metrics("example.org", "icmp")
     for sequence, rtt_ns in enumerate((20 * MS, 25 * MS, None, 30 * MS)):
         made.handle_news(Verdict(sequence, sequence * 100 * MS, rtt_ns))
+    made.handle_news(Verdict(4, 400 * MS, 1 * MS, None, is_refused=True))
     made.handle_news(Event("outage begins", 0, "", {}))
     return made
 
@@ -35,7 +36,8 @@ def value(of: Metrics, name: str, **labels: str) -> float | None:
 
 
 def test_probes_are_counted_and_their_times_are_seconds(counted: Metrics) -> None:
-    assert value(counted, "crosswind_live_probes_total") == 4
+    assert value(counted, "crosswind_live_probes_total") == 5
+    assert value(counted, "crosswind_live_refused_total") == 1
     assert value(counted, "crosswind_live_lost_total") == 1
     assert value(counted, "crosswind_live_rtt_seconds_count") == 3
     assert value(counted, "crosswind_live_rtt_seconds_sum") == pytest.approx(0.075)

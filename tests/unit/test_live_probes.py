@@ -94,17 +94,22 @@ def test_a_port_that_listens_answers_a_syn(listening: Callable[[str], int], fami
     probe = TcpProbe(find_target(LOCAL[family]), listening(family), time.monotonic_ns)
     sent_ns = time.monotonic_ns()
     reply = one_reply(probe, 3)
-    assert (reply.sequence, reply.ttl) == (3, None)
+    assert (reply.sequence, reply.ttl, reply.is_refusal) == (3, None, False)
     assert sent_ns < reply.received_ns < time.monotonic_ns()
     assert list(probe.replies()) == []
     probe.close()
 
 
-def test_a_port_where_nobody_listens_answers_too(listening: Callable[[str], int]) -> None:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        probe = TcpProbe(find_target("127.0.0.1"), bound.getsockname()[1], time.monotonic_ns)
-        assert one_reply(probe, 0).sequence == 0
+@FAMILIES
+def test_a_port_where_nobody_listens_refuses(family: str) -> None:
+    target = find_target(LOCAL[family])
+    with socket.socket(target.family) as bound:
+        bound.bind((LOCAL[family], 0))
+        probe = TcpProbe(target, bound.getsockname()[1], time.monotonic_ns)
+        sent_ns = time.monotonic_ns()
+        reply = one_reply(probe, 7)
+        assert (reply.sequence, reply.is_refusal) == (7, True)
+        assert sent_ns < reply.received_ns < time.monotonic_ns()
         probe.close()
 
 
@@ -120,7 +125,7 @@ def test_a_connection_whose_timeout_is_over_is_closed(monkeypatch: pytest.Monkey
         now_ns = sequence * 10
         assert probe.send(sequence) == now_ns
     probe.forget(110, 100)
-    assert [sequence for _, sequence, _ in probe._open.values()] == [2]
+    assert [opened.sequence for opened in probe._open.values()] == [2]
     probe.close()
 
 
@@ -178,4 +183,4 @@ def test_an_error_about_an_earlier_probe_does_not_keep_the_next_one_from_being_s
         probe = IcmpProbe(find_target("127.0.0.1"), lambda: 7, time.time_ns)
         assert probe.send(0) == (7 if is_sent else None)
         assert len(opened.sent) == is_sent
-        assert probe.refusal == ("No route to host" if errors else None)
+        assert probe.obstacle == ("No route to host" if errors else None)

@@ -216,8 +216,8 @@ def test_what_tcp_got_stands_beside_what_it_can_get(host: Host) -> None:
 
 
 def test_a_model_that_expects_at_least_so_much_is_a_line_without_a_dot() -> None:
-    quiet = Host()
-    quiet.run(2000, {})
+    quiet = Host(interval=10)
+    quiet.run(10_000, {})
     chart = goodput_chart(account_of(quiet))
     assert chart is not None
     assert {row.get("value") for row in rows_of(chart)} == {None}
@@ -264,6 +264,20 @@ def test_a_host_that_never_answers_has_a_page_too() -> None:
     assert '<div class="banner bad">example.org (192.0.2.1) never answered 20 probes.</div>' in page
     assert "<h2>Round-trip time</h2>" not in page
     assert len(specifications(page)) == 1
+
+
+def test_refused_connections_are_on_the_page() -> None:
+    host = Host(refused=range(20), window=500)
+    host.run(1500, {})
+    account = account_of(host)
+    rows = [row for row in rows_of(loss_over_time(account)) if row.get("what") == "refused"]
+    assert [row["value"] for row in rows] == [100, 100, 100]
+    assert windows_table(account).columns[5].heading == "refused [95 %], %"
+    page = render(account)
+    assert '<div class="banner bad">example.org (192.0.2.1) refused all 15 connections.</div>' in page
+    assert "15 probes; 0 lost: 0 % [0 %, 21.8 %]; 15 refused: 100 % [78.2 %, 100 %] (95 % interval)." in page
+    host.run(3500, {})
+    assert "There was 1 outage." in render(account_of(host))
 
 
 def test_a_session_without_a_probe_has_a_page_too() -> None:

@@ -44,12 +44,14 @@ def test_round_trips_and_losses_are_those_of_the_path(
 def test_a_connection_takes_one_round_trip(tmp_path: Path, capfd: pytest.CaptureFixture[str], answer: str) -> None:
     server = ("--server", f"{sys.executable} -m http.server {{port}}") if answer == "SYN-ACK" else ()
     lines, _ = live(
-        tmp_path, capfd, "--loss", "0%", *server, "--port", "8000", "--", "{address}", "--tcp", "8000", "--probes"
-    )
+        tmp_path, capfd, "--loss", "0%", *server, "--port", "8000", "--", "{address}", "--tcp", "8000", "--probes",
+        status=0 if answer == "SYN-ACK" else 1,
+    )  # fmt: skip
     probes = [line for line in lines if line["type"] == "probe"]
     assert len(probes) == 400
     assert {round(probe["rtt_ns"] / MS, 2) for probe in probes} == {20.0}
-    assert lines[-1]["lost"] == 0
+    end = lines[-1]
+    assert (end["lost"], end["answered"], end["refused"]) == ((0, 400, 0) if answer == "SYN-ACK" else (0, 0, 400))
 
 
 @pytest.fixture
@@ -136,11 +138,11 @@ def test_what_tcp_gets_is_what_the_link_carries(tmp_path: Path, capfd: pytest.Ca
 
 
 def live(
-    cwd: Path, capfd: pytest.CaptureFixture[str], *arguments: str, pinned: bool = False
+    cwd: Path, capfd: pytest.CaptureFixture[str], *arguments: str, pinned: bool = False, status: int = 0
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Runs it in virtual time: arguments of `exec`, `--`, and of `live`. Returns: its lines, and exec's summary.
 
-    Args: pinned: whether it uses the crosswind-cell that is tested, which it would not find by itself.
+    Args: pinned: whether it uses the crosswind-cell that is tested, which it would not find by itself. status: of exec.
     """
     requires_kernel()
     place = arguments.index("--")
@@ -159,7 +161,7 @@ def live(
     ended = Cli(cwd, capfd)(
         "exec", "--clock", "virtual", *PATH, *arguments[:place], "--json", "--", *watching, "--json"
     )
-    assert ended.status == 0, ended.err
+    assert ended.status == status, ended.err
     summary = json.loads(ended.err.splitlines()[-1])
     (repetition,) = summary["repetitions"]
     return [json.loads(line) for line in ended.out.splitlines()], repetition

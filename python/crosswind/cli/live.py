@@ -36,7 +36,7 @@ On a terminal the keys are p pause, w window, + and - zoom, q quit. Ctrl-C ends 
 \b
 Exit status:
   0  done, also by Ctrl-C
-  1  the host never answered, or probes cannot be sent
+  1  the host never answered, or refused every probe, or probes cannot be sent
   2  the command line is wrong, or there is no such host
   3  a threshold is not kept
   4  with --require-answer: nobody can tell whether one is kept
@@ -71,13 +71,23 @@ def _duration(name: str, default: str | None, text: str) -> Callable[[Any], Any]
 @_duration("--window", "10s", "Length of the windows that are reported one by one.")
 @_duration("--timeout", None, "When a probe counts as lost: 2s unless given, with --tcp at most 990ms.")
 @click.option(
-    "--outage", type=click.IntRange(2), default=3, show_default=True, help="So many losses in a row are an outage."
+    "--outage",
+    type=click.IntRange(2),
+    default=3,
+    show_default=True,
+    help="Consecutive probes without an answer that count as an outage.",
 )
 @click.option("--rate", metavar="RATE", callback=read_by(parse_rate), help="Of the slowest link, for what TCP can get.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines: windows, events, and the end.")
 @click.option("--probes", "with_probes", is_flag=True, help="With --json, print a line for each probe too.")
 @click.option("--metrics", metavar="[HOST]:PORT", help="Serve Prometheus metrics there, as :9469.")
-@click.option("--fail-if", "fail_if", multiple=True, metavar="THRESHOLD", help='As "loss > 1%"; repeatable.')
+@click.option(
+    "--fail-if",
+    "fail_if",
+    multiple=True,
+    metavar="THRESHOLD",
+    help='As "loss > 1%", with --tcp "refused > 1%"; repeatable.',
+)
 @require_answer_option
 @click.option(
     "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="At the end, write a report there."
@@ -121,11 +131,11 @@ def command(
         check_writable(html)
     # What watches takes a while to import, for which neither --help nor a mistake should wait.
     from crosswind.live.session import Session
-    from crosswind.live.thresholds import judge, parse_threshold
+    from crosswind.live.thresholds import judge, thresholds_of
     from crosswind.live.views import JsonLines, Subject, View
     from crosswind.live.watch import Watch
 
-    thresholds = [parse_threshold(text) for text in fail_if]
+    thresholds = thresholds_of(fail_if, can_be_refused=tcp is not None)
     ends = _Ends.of(host, family, needs_server=transport is not None or probe is not None, token_file=token_file)
     measured = _measured(ends, probe)
     with ExitStack() as opened:
@@ -134,7 +144,7 @@ def command(
         start_ns = time.monotonic_ns()
         watch = Watch(
             interval_ns=interval, timeout_ns=timeout_ns, window_ns=window, start_ns=start_ns, outage=outage,
-            keeps_order=sending.keeps_order, tells_ways=sending.tells_ways,
+            keeps_order=sending.keeps_order, tells_ways=sending.tells_ways, can_be_refused=sending.can_be_refused,
         )  # fmt: skip
         end_ns = None if duration is None else start_ns + duration
         session = Session(watch, sending, clock=time.monotonic_ns, end_ns=end_ns)
@@ -151,7 +161,7 @@ def command(
     verdicts = [each.verdict for each in judged]
     status = status_of(verdicts, require_answer=require_answer, valid=watch.has_answered)
     if status == 1:
-        raise _no_answer(ends.target, sending)
+        raise _no_answer(ends.target, sending, watch)
     return status
 
 
@@ -269,8 +279,14 @@ class _Report:
         click.echo(f"wrote {self._path}", err=True)
 
 
-def _no_answer(target: "Target", probe: "Probe") -> CrosswindError:
-    said = f": {probe.refusal}" if probe.refusal else ""
+def _no_answer(target: "Target", probe: "Probe", watch: "Watch") -> CrosswindError:
+    from crosswind.live.lines import refused_text
+
+    total = watch.total()
+    if total.refused:
+        text = f"{target} {refused_text(total)}"
+        return CrosswindError(text, hint="nobody listens on that port: start the service, or give another port")
+    said = f": {probe.obstacle}" if probe.obstacle else ""
     if probe.tells_ways:
         hint = "something on the way may drop them: `crosswind reach` tries every transport"
     else:

@@ -7,20 +7,25 @@ from crosswind.report.text.format import number, scale_of
 from crosswind.stats.estimate import Array
 
 _BARS = "▁▂▃▄▅▆▇█"
-LOST = "×"
+LOST, REFUSED = "×", "!"
 _BINS = 8
 _BAR_WIDTH = 30
 
 
 def sparkline(part: Slice, *, probes_a_column: int) -> str:
-    """A bar for every so many probes, as high as their longest round trip; a cross where one of them was lost.
+    """A bar for every so many probes, as high as their longest round trip; a sign where one was lost or refused.
 
     The scale goes from the shortest to the longest round trip of the part.
     """
     answered = part.answered
     low, high = (float(answered.min()), float(answered.max())) if answered.size else (0.0, 0.0)
-    columns = [part.rtt_ns[at : at + probes_a_column] for at in range(0, part.rtt_ns.size, probes_a_column)]
-    return "".join(LOST if np.isnan(column).any() else _bar(float(column.max()), low, high) for column in columns)
+    columns = [slice(at, at + probes_a_column) for at in range(0, part.rtt_ns.size, probes_a_column)]
+    return "".join(
+        LOST if part.is_lost[column].any()
+        else REFUSED if part.is_refused[column].any()
+        else _bar(float(part.rtt_ns[column].max()), low, high)
+        for column in columns
+    )  # fmt: skip
 
 
 def histogram(answered: Array) -> list[tuple[str, str, int]]:

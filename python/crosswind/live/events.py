@@ -29,34 +29,48 @@ class Event:
 
 
 class Outages:
-    """An outage begins with `least` probes in a row that are lost, and ends with the next answer."""
+    """An outage begins with `least` probes in a row that are lost or refused, and ends with the next answer."""
 
     def __init__(self, *, least: int) -> None:
         self._least = least
-        self._lost = 0
+        self._lost = self._refused = 0
         self._begun_ns = 0
 
     @property
     def is_out(self) -> bool:
         """Whether there is an outage."""
-        return self._lost >= self._least
+        return self._unanswered >= self._least
+
+    @property
+    def _unanswered(self) -> int:
+        return self._lost + self._refused
 
     def handle_verdict(self, verdict: Verdict) -> Event | None:
         """The beginning or the end of an outage that a verdict makes."""
-        if verdict.rtt_ns is None:
-            self._begun_ns = verdict.sent_ns if self._lost == 0 else self._begun_ns
-            self._lost += 1
-            if self._lost != self._least:
+        if not verdict.is_answered:
+            self._begun_ns = verdict.sent_ns if self._unanswered == 0 else self._begun_ns
+            self._refused += verdict.is_refused
+            self._lost += not verdict.is_refused
+            if self._unanswered != self._least:
                 return None
-            text = f"outage: {self._lost} probes in a row have no answer"
-            return Event("outage begins", self._begun_ns, text, {"lost": self._lost})
-        was_out, lost = self.is_out, self._lost
-        self._lost = 0
+            text = f"outage: {self._unanswered} probes in a row have no answer{self._of_which()}"
+            return Event("outage begins", self._begun_ns, text, self._counts)
+        was_out, counts = self.is_out, self._counts
+        text = f"the outage is over: {self._unanswered} probes without an answer{self._of_which()}"
+        self._lost = self._refused = 0
         if not was_out:
             return None
         length_ns = verdict.sent_ns - self._begun_ns
-        text = f"the outage is over: {lost} probes lost in {quantity(length_ns, 'ns')}"
-        return Event("outage ends", verdict.sent_ns, text, {"lost": lost, "length_ns": length_ns})
+        return Event(
+            "outage ends", verdict.sent_ns, f"{text} in {quantity(length_ns, 'ns')}", {**counts, "length_ns": length_ns}
+        )
+
+    @property
+    def _counts(self) -> dict[str, float]:
+        return {"lost": self._lost, "refused": self._refused}
+
+    def _of_which(self) -> str:
+        return f" ({self._lost} lost, {self._refused} refused)" if self._refused else ""
 
 
 class Routes:

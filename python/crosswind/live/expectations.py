@@ -3,7 +3,8 @@
 The models take a loss and a round trip, and both are known with an interval only. Each of the two intervals is made at
 the level 1 - 0.05 / 2, so that both hold together at 95 % (Bonferroni), and every model falls with either of them: its
 own interval goes from its number at the upper limits to that at the lower ones. Where no loss was seen, its upper limit
-gives "at least".
+gives "at least". A number that says nothing of the path is left out: such a bound where the model does not hold for
+that limit, because the probes are few, or where TCP has got more; and what no link carries.
 
 Where probes tell loss on the way there from loss on the way back, a download is expected to lose what is lost on the
 way back, and an upload what is lost on the way there.
@@ -13,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from crosswind.live.goodput import Goodput
 from crosswind.live.probes import Slice
 from crosswind.live.summary import estimate_as_dict, loss_of, losses_of_ways, quantile_of_times
 from crosswind.models.bbr import bbr
@@ -21,12 +23,15 @@ from crosswind.models.mathis import mathis
 from crosswind.models.model import Model
 from crosswind.models.pftk import pftk_goodput
 from crosswind.models.registry import model_named
+from crosswind.report.text.format import count_of, percent
 from crosswind.stats.estimate import Estimate
 
 LEVEL = 0.95
 _LEVEL_OF_EACH = 1 - (1 - LEVEL) / 2
 _MINIMUM_TIMEOUT_S = 0.2  # Linux's least retransmission timeout
 _MTU_BYTES = 1500
+_NO_LINK_BPS = 1e12
+"""No link of today carries this much."""
 _HEADERS_BYTES = {"ipv4": 20 + 20 + 12, "ipv6": 40 + 20 + 12}  # IP, TCP, timestamps
 
 _EITHER_WAY = "every lost probe counts as a loss of data, though it may have been the reply"
@@ -66,6 +71,23 @@ class Expectation:
     def title(self) -> str:
         """The model's, and the direction."""
         return ", ".join(filter(None, (self.model.title, self.direction)))
+
+    @property
+    def says_something(self) -> bool:
+        """Whether there is a number at all."""
+        return any(each is not None for each in (self.goodput.value, self.goodput.low, self.goodput.high))
+
+    def beside(self, measured: Sequence[Goodput]) -> "Expectation":
+        """Without a lower bound, where TCP has got as much. Args: measured: what TCP got each way."""
+        got = [each.goodput.value for each in measured if self.direction in ("", each.direction)]
+        low = self.goodput.low
+        if self.goodput.value is not None or low is None or not any(rate is not None and rate >= low for rate in got):
+            return self
+        return self.silent("no loss was seen, and TCP got more than the least that is expected")
+
+    def silent(self, note: str) -> "Expectation":
+        """Without a number. Args: note: why."""
+        return replace(self, goodput=replace(self.goodput, value=None, low=None, high=None, reason=note), note=note)
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -132,7 +154,11 @@ def _by_formula(name: str, mss: int, loss: Estimate, rtt: Estimate, link_bps: fl
     method = "model at the limits of loss and round-trip time"
     reason = None if low is not None else loss.reason or rtt.reason
     goodput = Estimate(value, low, high, min(loss.n, rtt.n), LEVEL, method, "bit/s", reason)
-    return Expectation(model, goodput, _note(name, loss, is_capped=value is not None and value == limit))
+    found = Expectation(model, goodput, _note(name, loss, is_capped=value is not None and value == limit))
+    if value is None and (loss.high is None or loss.high > _MOST_LOSS[name]):
+        return found.silent(_too_few(name, loss))
+    least = low if value is None else value
+    return found if least is None or least < _NO_LINK_BPS else found.silent("this loss limits it on no link of today")
 
 
 def _by_bbr(loss: Estimate, link_bps: float | None) -> Expectation:
@@ -145,7 +171,17 @@ def _by_bbr(loss: Estimate, link_bps: float | None) -> Expectation:
     note = _note("bbr", loss, is_capped=False)
     if link_bps is None:
         note = "; ".join(filter(None, ("of the rate of the slowest link, which --rate says", note)))
-    return Expectation(model_named("bbr"), goodput, note)
+    found = Expectation(model_named("bbr"), goodput, note)
+    if loss.value == 0 and link_bps is None:
+        return found.silent("no loss was seen, and without --rate it has no rate")
+    return found
+
+
+def _too_few(name: str, loss: Estimate) -> str:
+    """Why nothing follows from probes without a loss."""
+    known = f"no loss was seen, and after {count_of(loss.n, 'probe')} it may be"
+    most = "anything" if loss.high is None else f"up to {percent(loss.high)}"
+    return f"{known} {most}, where the model holds up to {percent(_MOST_LOSS[name])}"
 
 
 def _note(name: str, loss: Estimate, *, is_capped: bool) -> str:

@@ -78,9 +78,10 @@ class IcmpProbe:
     description = f"ICMP echo requests of {PAYLOAD_BYTES} bytes; a reply's time is that at which the kernel took it"
     keeps_order = True
     tells_ways = False
+    can_be_refused = False
 
     def __init__(self, target: Target, clock: Callable[[], int], wall_clock: Callable[[], int]) -> None:
-        self.refusal: str | None = None
+        self.obstacle: str | None = None
         self._target, self._clock, self._wall_clock = target, clock, wall_clock
         self._socket = _opened(target)
         self._identifier = int.from_bytes(os.urandom(2), "big")
@@ -94,7 +95,7 @@ class IcmpProbe:
             try:
                 self._socket.send(packet)
             except OSError as error:
-                self.refusal = error.strerror
+                self.obstacle = error.strerror
                 continue  # An ICMP error about an earlier probe is reported here too, once.
             return sent_ns
         return None
@@ -107,7 +108,7 @@ class IcmpProbe:
             except BlockingIOError:
                 return
             except OSError as error:
-                self.refusal = error.strerror
+                self.obstacle = error.strerror
                 continue  # An ICMP error about an earlier probe, which gets no answer then.
             now_ns, wall_ns = self._both_clocks()
             sequence = sequence_of(self._target.family, packet, self._token)

@@ -7,7 +7,17 @@ from crosswind.live.expectations import Expectation, common_assumption
 from crosswind.live.goodput import Goodput
 from crosswind.live.summary import Summary
 from crosswind.live.watch import News, WindowReport
-from crosswind.report.text.format import NOTHING, count, count_of, interval, number, percent, quantity, scale_of
+from crosswind.report.text.format import (
+    NOTHING,
+    count,
+    count_of,
+    interval,
+    number,
+    percent,
+    quantity,
+    scale_of,
+    short_number,
+)
 from crosswind.stats.estimate import Estimate
 
 
@@ -22,7 +32,8 @@ def line_of(news: News, start_ns: int) -> str | None:
 
 def window_text(summary: Summary) -> str:
     """A window in one line."""
-    parts = [f"{count(summary.sent)} sent", loss_text(summary), rtt_text(summary), *variation_texts(summary)]
+    parts = [f"{count(summary.sent)} sent", loss_text(summary), refusal_text(summary), rtt_text(summary)]
+    parts += variation_texts(summary)
     return "; ".join(part for part in parts if part)
 
 
@@ -34,6 +45,21 @@ def loss_text(summary: Summary) -> str:
     if summary.loss_there is None or summary.loss_back is None:
         return text
     return f"{text} (there {share_text(summary.loss_there)}, back {share_text(summary.loss_back)})"
+
+
+def refusal_text(summary: Summary) -> str:
+    """How many probes the host refused: "12 refused: 100 % [74 %, 100 %]"; nothing where it cannot refuse any."""
+    if summary.refused is None or summary.refusal is None:
+        return ""
+    return f"{count(summary.refused)} refused" + (f": {share_text(summary.refusal)}" if summary.refused else "")
+
+
+def refused_text(summary: Summary) -> str:
+    """Of a host that refused probes and answered none: "refused all 50 connections"."""
+    refused = summary.refused or 0
+    if summary.lost:
+        return f"accepted no connection: {count(refused)} refused, {count(summary.lost)} lost"
+    return f"refused {'all ' if refused > 1 else ''}{count_of(refused, 'connection')}"
 
 
 def share_text(share: Estimate) -> str:
@@ -80,16 +106,26 @@ def variation_texts(summary: Summary) -> Iterator[str]:
 
 
 def expectation_lines(expectations: list[Expectation]) -> Iterator[str]:
-    """What TCP can get there, a line a model, and under which assumptions."""
-    if not expectations:
-        return
-    yield "TCP, one long flow, is expected to get:"
-    for each in expectations:
+    """What TCP can get there, a line a model, and under which assumptions; then which models say nothing, and why."""
+    told = [each for each in expectations if each.says_something]
+    if told:
+        yield "TCP, one long flow, is expected to get, by the loss and the round trip above:"
+    for each in told:
         note = f" ({each.note})" if each.note else ""
         yield f"  {each.title}: {goodput_text(each.goodput)}{note}"
-    for model in {each.model.name: each.model for each in expectations}.values():
+    for model in {each.model.name: each.model for each in told}.values():
         yield f"  {model.title} assumes {model.assumptions}; valid for {model.valid_range}."
-    yield f"  All assume that {common_assumption(expectations)}."
+    if told:
+        yield f"  All assume that {common_assumption(expectations)}."
+    yield from silent_lines(expectations)
+
+
+def silent_lines(expectations: list[Expectation]) -> Iterator[str]:
+    """Which models say nothing of this path, a line for each reason."""
+    silent = [each for each in expectations if not each.says_something]
+    for note in dict.fromkeys(each.note for each in silent):
+        titles = dict.fromkeys(each.title.partition(",")[0] for each in silent if each.note == note)
+        yield f"Nothing on TCP by {', '.join(titles)}: {note}."
 
 
 def goodput_line(measured: Goodput) -> str:
@@ -111,7 +147,7 @@ def goodput_text(goodput: Estimate) -> str:
         known = [each for each in (goodput.value, goodput.low) if each is not None]
         scale, unit = scale_of(known[:1], goodput.unit)
     texts = {
-        name: _three_digits(getattr(goodput, name) / scale)
+        name: short_number(getattr(goodput, name) / scale)
         for name in ("value", "low", "high")
         if _is_known(goodput, name)
     }
@@ -122,11 +158,6 @@ def goodput_text(goodput: Estimate) -> str:
     if "low" in texts and "high" in texts:
         return f"{texts['value']} [{texts['low']}, {texts['high']}] {unit}"
     return f"{texts['value']} {unit} ({_bound(texts) if len(texts) > 1 else 'no interval'})"
-
-
-def _three_digits(value: float) -> str:
-    text = f"{value:.3g}"
-    return number(value) if "e" in text else text
 
 
 def _is_known(estimate: Estimate, name: str) -> bool:

@@ -53,6 +53,7 @@ class MessageProbe:
     """
 
     tells_ways = True
+    can_be_refused = False
 
     def __init__(
         self, server: str, transport: str, *, family: str, keeps_order: bool, binary: Path, clock: Callable[[], int]
@@ -62,7 +63,7 @@ class MessageProbe:
             f"messages of {SIZE_BYTES} bytes over {transport} to crosswind serve at {server}, which answers each; both "
             "times are this program's"
         )
-        self.refusal: str | None = None
+        self.obstacle: str | None = None
         self.network: dict[str, Any] | None = None
         self._error: tuple[str, str | None] | None = None
         self._words = {"server": server, "family": family, "transport": transport, "size_bytes": SIZE_BYTES}
@@ -188,15 +189,15 @@ class MessageProbe:
     def _reply(self, event: dict[str, Any]) -> Reply | None:
         kind = event.get("event")
         if kind == "connected":
-            self._is_connected, self.refusal = True, None
+            self._is_connected, self.obstacle = True, None
             self._reopened += self._connection > 0
         elif kind == "error":
-            self._is_connected, self.refusal = False, str(event.get("message"))
+            self._is_connected, self.obstacle = False, str(event.get("message"))
             self._error = str(event.get("message")), event.get("hint")
         elif kind == "ended":
             self.network = event.get("network")
         elif kind == "unsent":
-            self.refusal = str(event.get("reason"))
+            self.obstacle = str(event.get("reason"))
         if kind != "received":
             return None
         asked = self._asked.get(event["number"])

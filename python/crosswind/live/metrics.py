@@ -44,8 +44,13 @@ class Metrics:
         rtt = library.Histogram(
             "crosswind_live_rtt_seconds", "Round-trip time of answered probes.", buckets=BUCKETS_S, **of_this
         )
-        probes = library.Counter("crosswind_live_probes_total", "Probes that were answered or lost.", **of_this)
+        probes = library.Counter(
+            "crosswind_live_probes_total", "Probes that were answered, refused or lost.", **of_this
+        )
         lost = library.Counter("crosswind_live_lost_total", "Probes that had no answer within the timeout.", **of_this)
+        refused = library.Counter(
+            "crosswind_live_refused_total", "Probes that the host refused: nobody listens on the port.", **of_this
+        )
         ways = library.Counter(
             "crosswind_live_lost_by_way_total",
             "Lost probes of which a server of ours told whether they were lost there or back.",
@@ -55,7 +60,8 @@ class Metrics:
         self._ways = {way: ways.labels(host, probe, name) for way, name in WAYS.items()} if tells_ways else {}
         outage = library.Gauge("crosswind_live_outage", "1 during an outage, else 0.", **of_this)
         self._rtt, self._probes = rtt.labels(host, probe), probes.labels(host, probe)
-        self._lost, self._outage = lost.labels(host, probe), outage.labels(host, probe)
+        self._lost, self._refused = lost.labels(host, probe), refused.labels(host, probe)
+        self._outage = outage.labels(host, probe)
 
     def handle_news(self, news: News) -> None:
         """Counts a probe that has its verdict, and notes outages."""
@@ -63,6 +69,8 @@ class Metrics:
             self._probes.inc()
             if news.rtt_ns is None:
                 self._lost.inc()
+            elif news.is_refused:
+                self._refused.inc()
             else:
                 self._rtt.observe(news.rtt_ns / 1e9)
         elif isinstance(news, Located):

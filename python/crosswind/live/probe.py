@@ -12,13 +12,14 @@ class Reply:
     """A reply to a probe.
 
     Attributes: ttl: time to live, or hop limit, that is left; None where it is not known. arrivals: what the host says
-        of the probes before; None where it says nothing.
+        of the probes before; None where it says nothing. is_refusal: whether the host refuses the connection.
     """
 
     sequence: int
     received_ns: int
     ttl: int | None = None
     arrivals: Arrivals | None = None
+    is_refusal: bool = False
 
 
 class Probe(Protocol):
@@ -26,16 +27,17 @@ class Probe(Protocol):
 
     Attributes:
         name: "icmp", "tcp:443", "udp". description: what is sent, and what measures the time. keeps_order: whether
-            reordering and duplicates can be seen. tells_ways: whether replies say which way probes were lost. refusal:
-            what network or kernel last said of a probe that cannot arrive ("No route to host"); None where nobody said
-            anything.
+            reordering and duplicates can be seen. tells_ways: whether replies say which way probes were lost.
+            can_be_refused: whether a host can answer that it refuses a probe. obstacle: what network or kernel last
+            said of a probe that cannot arrive ("No route to host"); None where nobody said anything.
     """
 
     name: str
     description: str
     keeps_order: bool
     tells_ways: bool
-    refusal: str | None
+    can_be_refused: bool
+    obstacle: str | None
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """What is known of the other end once the probe is closed: terms, and what each is."""

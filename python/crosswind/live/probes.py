@@ -1,8 +1,8 @@
 """Probes of a host: which one is sent when, and what became of each.
 
-A probe has a sequence number, from 0. It is answered where its reply came within the timeout, and lost otherwise; a
-reply after that is late and changes nothing (RFC 7680 calls the timeout the waiting time). Times are nanoseconds of
-one monotonic clock.
+A probe has a sequence number, from 0. It is answered or refused where its reply came within the timeout, and lost
+otherwise; a reply after that is late and changes nothing (RFC 7680 calls the timeout the waiting time). Times are
+nanoseconds of one monotonic clock.
 """
 
 from array import array
@@ -28,12 +28,21 @@ _SMOOTHING = 16
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one probe. rtt_ns: None where it was lost. ttl: of the reply, None where it is not known."""
+    """What became of one probe.
+
+    rtt_ns: until the answer or the refusal; None where it was lost. ttl: of the reply, None where it is not known.
+    """
 
     sequence: int
     sent_ns: int
     rtt_ns: int | None
     ttl: int | None = None
+    is_refused: bool = False
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it is neither lost nor refused."""
+        return self.rtt_ns is not None and not self.is_refused
 
 
 @dataclass(frozen=True)
@@ -41,10 +50,11 @@ class Slice:
     """What became of the probes first <= sequence < last, in the order of sending.
 
     Attributes:
-        rtt_ns: float64, shape (decided,): round-trip times; NaN where the probe was lost. sent: all probes, those
-            without a verdict included. late, duplicates: replies after the timeout, and second ones. is_reordered:
-            bool, shape (decided,): whether the reply came after one with a higher number (RFC 4737). way: int8, shape
-            (decided,): where a lost probe was lost, as `one_way` has it.
+        rtt_ns: float64, shape (decided,): round-trip times; NaN where the probe was lost or refused. sent: all probes,
+            those without a verdict included. late, duplicates: replies after the timeout, and second ones.
+            is_reordered: bool, shape (decided,): whether the reply came after one with a higher number (RFC 4737).
+            is_refused: bool, shape (decided,). way: int8, shape (decided,): where a lost probe was lost, as `one_way`
+            has it.
     """
 
     rtt_ns: Array
@@ -52,17 +62,33 @@ class Slice:
     late: int
     duplicates: int
     is_reordered: Flags
+    is_refused: Flags
     way: npt.NDArray[np.int8]
 
     @property
     def answered(self) -> Array:
         """Round-trip times, ns, shape (answered,)."""
-        return self.rtt_ns[~np.isnan(self.rtt_ns)]
+        return self.rtt_ns[self.is_answered]
+
+    @property
+    def is_answered(self) -> Flags:
+        """Shape (decided,)."""
+        return ~np.isnan(self.rtt_ns)
+
+    @property
+    def is_lost(self) -> Flags:
+        """Shape (decided,): without any reply within the timeout."""
+        return np.isnan(self.rtt_ns) & ~self.is_refused
 
     @property
     def lost(self) -> int:
-        """Probes without an answer within the timeout."""
-        return int(np.isnan(self.rtt_ns).sum())
+        """Probes without any reply within the timeout."""
+        return int(self.is_lost.sum())
+
+    @property
+    def refused(self) -> int:
+        """Probes that the host refused."""
+        return int(self.is_refused.sum())
 
     @property
     def reordered(self) -> int:
@@ -92,7 +118,7 @@ class Probes:
         self._sent_ns = array("q")
         self._rtt_ns = array("q")
         self._late, self._duplicates, self._reordered = bytearray(), bytearray(), bytearray()
-        self._way = bytearray()
+        self._refused, self._way = bytearray(), bytearray()
         self._replies: dict[int, Reply] = {}
         self._one_way = OneWay()
         self._located: deque[Located] = deque()
@@ -130,7 +156,7 @@ class Probes:
         number = self.sent
         self._sent_ns.append(now_ns)
         self._rtt_ns.append(PENDING)
-        for marks in (self._late, self._duplicates, self._reordered, self._way):
+        for marks in (self._late, self._duplicates, self._reordered, self._refused, self._way):
             marks.append(0)
         self._waiting.append(number)
         return number
@@ -153,6 +179,9 @@ class Probes:
             return
         self._rtt_ns[sequence] = rtt_ns
         self._replies[sequence] = reply
+        if reply.is_refusal:
+            self._refused[sequence] = 1
+            return
         if sequence < self._expected:
             self._reordered[sequence] = 1
         self._expected = max(self._expected, sequence + 1)
@@ -186,7 +215,7 @@ class Probes:
             if not self._late[lost.sequence]:
                 self._way[lost.sequence] = lost.way
                 self._located.append(lost)
-        return Verdict(number, self._sent_ns[number], rtt_ns, reply.ttl)
+        return Verdict(number, self._sent_ns[number], rtt_ns, reply.ttl, reply.is_refusal)
 
     def poll_located(self) -> Located | None:
         """The next lost probe of which it is known which way it was lost."""
@@ -211,10 +240,14 @@ class Probes:
         is_decided = rtt_ns != PENDING
         rtt_ns = rtt_ns[is_decided]
         rtt_ns[rtt_ns == LOST] = np.nan
-        is_reordered = np.frombuffer(bytes(self._reordered[first:last]), dtype=np.bool_)[is_decided]
+        is_reordered, is_refused = (
+            np.frombuffer(bytes(marks[first:last]), dtype=np.bool_)[is_decided]
+            for marks in (self._reordered, self._refused)
+        )
+        rtt_ns[is_refused] = np.nan
         late, duplicates = (sum(marks[first:last]) for marks in (self._late, self._duplicates))
         way = np.frombuffer(bytes(self._way[first:last]), dtype=np.int8)[is_decided]
-        return Slice(rtt_ns, min(last, self.sent) - first, late, duplicates, is_reordered, way)
+        return Slice(rtt_ns, min(last, self.sent) - first, late, duplicates, is_reordered, is_refused, way)
 
     def sent_between(self, first: int, last: int) -> npt.NDArray[np.int64]:
         """When each of some probes was sent, ns, shape (last - first,)."""

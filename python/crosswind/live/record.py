@@ -24,7 +24,7 @@ def json_line(news: News, start_ns: int, *, with_probes: bool) -> str | None:
     if isinstance(news, Located):
         return line("way", {"sequence": news.sequence, "lost": WAYS[news.way]})
     numbers = {"sequence": news.sequence, "sent_ns": news.sent_ns - start_ns, "rtt_ns": news.rtt_ns, "ttl": news.ttl}
-    return line("probe", numbers)
+    return line("probe", {**numbers, "refused": news.is_refused})
 
 
 def end_line(

@@ -10,11 +10,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from crosswind.live.drawing import histogram, sparkline
+from crosswind.live.drawing import LOST, REFUSED, histogram, sparkline
 from crosswind.live.events import Event
 from crosswind.live.expectations import Expectation
 from crosswind.live.keys import read_keys, single_keys
-from crosswind.live.lines import estimate_text, goodput_line, goodput_text, line_of, share_text
+from crosswind.live.lines import estimate_text, goodput_line, goodput_text, line_of, share_text, silent_lines
 from crosswind.live.session import Session
 from crosswind.live.summary import Summary
 from crosswind.live.thresholds import Judged
@@ -110,10 +110,11 @@ class Screen:
         yield self._numbers()
         yield from self._bars(options.max_width)
         yield from self._histogram()
-        for each in self._expectations:
+        yield from (_cut(goodput_line(each)) for each in self._subject.measured)
+        for each in filter(lambda each: each.says_something, self._expectations):
             note = f" ({each.note})" if each.note else ""
             yield _cut(f"TCP by {each.title}: {goodput_text(each.goodput)}{note}")
-        yield from (_cut(goodput_line(each)) for each in self._subject.measured)
+        yield from (_cut(text) for text in silent_lines(self._expectations))
         yield from (_cut(event, style="yellow") for event in self._events)
         yield _cut(_KEYS, style="dim")
 
@@ -141,7 +142,7 @@ class Screen:
             table.add_column(name, no_wrap=True)
         columns = [_column(summary) for summary in shown.values()]
         for name in _ROWS:
-            if name in _WAYS and not any(name in column for column in columns):
+            if name in _OF_SOME and not any(name in column for column in columns):
                 continue
             table.add_row(Text(name), *(Text(column.get(name, NOTHING)) for column in columns))
         return table
@@ -154,7 +155,8 @@ class Screen:
         first = max(0, -(-last // each) - (width - 1)) * each
         part = self._watch.probes.between(first, last)
         yield Text(sparkline(part, probes_a_column=each), no_wrap=True, style="cyan")
-        yield _cut(f"round trips, {count(each)} probe{'s' if each > 1 else ''} a column; × is a lost one", style="dim")
+        signs = f"{LOST} is a lost one" + (f", {REFUSED} a refused one" if self._watch.can_be_refused else "")
+        yield _cut(f"round trips, {count(each)} probe{'s' if each > 1 else ''} a column; {signs}", style="dim")
 
     def _histogram(self) -> Iterator[Text]:
         """Of the round trips since the start, or of the last million."""
@@ -173,6 +175,7 @@ _ROWS = (
     "loss",
     "loss there",
     "loss back",
+    "refused",
     "minimum",
     "median",
     "p95",
@@ -184,8 +187,8 @@ _ROWS = (
 )
 
 
-_WAYS = ("loss there", "loss back")
-"""Only some probes tell them apart."""
+_OF_SOME = ("loss there", "loss back", "refused")
+"""Only some probes have them."""
 
 
 def _column(summary: Summary | None) -> dict[str, str]:
@@ -195,6 +198,8 @@ def _column(summary: Summary | None) -> dict[str, str]:
     column = {"sent": count(summary.sent), "lost": count(summary.lost)}
     shares = {"loss": summary.loss, "loss there": summary.loss_there, "loss back": summary.loss_back}
     column |= {name: share_text(share) for name, share in shares.items() if share is not None}
+    if summary.refusal is not None:
+        column["refused"] = f"{count(summary.refused or 0)}: {share_text(summary.refusal)}"
     if summary.median is not None and summary.p95 is not None:
         divisor, unit = scale_of([summary.median.value], "ns")
         column["median"], column["p95"] = (

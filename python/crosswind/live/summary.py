@@ -29,9 +29,10 @@ class Summary:
     """Some probes. Times are ns.
 
     Attributes:
-        sent, lost, answered, late: probes. duplicates, reordered: replies; None where they cannot be seen.
-        loss: share of lost ones among those with a verdict; None where there is none. median, p95: of the round-trip
-            time; None without an answer. smallest, largest: the extremes.
+        sent, lost, answered, late: probes. refused: probes; None where none can be. duplicates, reordered: replies;
+            None where they cannot be seen.
+        loss, refusal: share of lost and of refused ones among those with a verdict; None where there is none.
+        median, p95: of the round-trip time; None without an answer. smallest, largest: the extremes.
         jitter_ns: RFC 3550's interarrival jitter at the end, a moving mean, which has no interval. variation_p95: 95 %
             of RFC 3393's delay variations are at most this large in size; None without two answers in a row.
         reordering: share of reordered replies among the answered probes; None where it cannot be seen.
@@ -55,6 +56,8 @@ class Summary:
     reordering: Estimate | None
     loss_there: Estimate | None = None
     loss_back: Estimate | None = None
+    refused: int | None = None
+    refusal: Estimate | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -62,10 +65,12 @@ class Summary:
         return plain | {key: estimate_as_dict(getattr(self, key)) for key in _ESTIMATES}
 
 
-_ESTIMATES = ("loss", "loss_there", "loss_back", "median", "p95", "variation_p95", "reordering")
+_ESTIMATES = ("loss", "refusal", "loss_there", "loss_back", "median", "p95", "variation_p95", "reordering")
 
 
-def summary_of(part: Slice, *, jitter_ns: float, keeps_order: bool, tells_ways: bool = False) -> Summary:
+def summary_of(
+    part: Slice, *, jitter_ns: float, keeps_order: bool, tells_ways: bool = False, can_be_refused: bool = False
+) -> Summary:
     """What is said of a part of the probes."""
     answered = part.answered
     ways = losses_of_ways(part) if tells_ways else (None, None)
@@ -83,21 +88,33 @@ def summary_of(part: Slice, *, jitter_ns: float, keeps_order: bool, tells_ways: 
         largest_ns=float(answered.max()) if answered.size else None,
         jitter_ns=jitter_ns if answered.size > 1 else None,
         variation_p95=quantile_of_times(np.abs(part.delay_variation), 0.95),
-        reordering=_share_of(part.is_reordered[~np.isnan(part.rtt_ns)]) if keeps_order else None,
+        reordering=_share_of(part.is_reordered[part.is_answered]) if keeps_order else None,
         loss_there=ways[0],
         loss_back=ways[1],
+        refused=part.refused if can_be_refused else None,
+        refusal=refusal_of(part) if can_be_refused else None,
     )
 
 
 def loss_of(part: Slice, *, level: float = 0.95) -> Estimate | None:
     """The share of lost probes; None where no probe has a verdict."""
-    return _share_of(np.isnan(part.rtt_ns), level=level)
+    return _share_of(part.is_lost, level=level)
+
+
+def refusal_of(part: Slice, *, level: float = 0.95) -> Estimate | None:
+    """The share of refused probes; None where no probe has a verdict."""
+    return _share_of(part.is_refused, level=level)
+
+
+def answer_of(part: Slice, *, level: float = 0.95) -> Estimate | None:
+    """The share of answered probes; None where no probe has a verdict."""
+    return _share_of(part.is_answered, level=level)
 
 
 def losses_of_ways(part: Slice, *, level: float = 0.95) -> tuple[Estimate | None, Estimate | None]:
     """The share of probes lost on the way there, and that of answers lost on the way back."""
     is_there, is_back = part.way == THERE, part.way == BACK
-    is_known = ~np.isnan(part.rtt_ns) | is_there | is_back
+    is_known = part.is_answered | is_there | is_back
     return _share_of(is_there[is_known], level=level), _share_of(is_back[is_known & ~is_there], level=level)
 
 

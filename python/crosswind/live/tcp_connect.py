@@ -1,6 +1,6 @@
 """Probes by TCP: the time from a SYN to its SYN-ACK. No data is sent; the connection is closed at once.
 
-A host that answers with RST, because nobody listens on the port, has answered too. A SYN is retransmitted by the kernel
+A host that answers with RST, because nobody listens on the port, refuses the connection. The kernel retransmits a SYN
 after 1 s (RFC 6298), so that a probe which took longer has lost a packet: it counts as lost.
 """
 
@@ -10,15 +10,26 @@ import select
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from crosswind.errors import CrosswindError
 from crosswind.live.probe import Reply
 from crosswind.live.targets import Target
 
-_CLOSED = (errno.ECONNREFUSED, errno.ECONNRESET)
+_REFUSED = (errno.ECONNREFUSED, errno.ECONNRESET)
 
 # struct tcp_info of Linux's include/uapi/linux/tcp.h: eight bytes, then 32-bit numbers.
 _INFO_BYTES, _RTT_PLACE, _RETRANSMITS_PLACE = 104, 8 + 4 * 15, 8 + 4 * 23
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A connection that was begun. refused_ns: when it was refused, where the kernel said so at once."""
+
+    socket: socket.socket
+    sequence: int
+    sent_ns: int
+    refused_ns: int | None
 
 
 class TcpProbe:
@@ -30,14 +41,15 @@ class TcpProbe:
     keeps_order = False
     """Each probe is a connection of its own, so that nothing says in which order their packets should arrive."""
     tells_ways = False
+    can_be_refused = True
 
     def __init__(self, target: Target, port: int, clock: Callable[[], int]) -> None:
         self.name = f"tcp:{port}"
         self.description = f"TCP connections to port {port}, from SYN to SYN-ACK as the kernel measures it"
-        self.refusal: str | None = None
+        self.obstacle: str | None = None
         self._target, self._clock = target, clock
         self._address = (target.number, port, *target.address[2:])
-        self._open: dict[int, tuple[socket.socket, int, int]] = {}
+        self._open: dict[int, _Opened] = {}
         self._poll = select.epoll()
 
     def send(self, sequence: int) -> int | None:
@@ -51,35 +63,33 @@ class TcpProbe:
         connection.setblocking(False)
         sent_ns = self._clock()
         status = connection.connect_ex(self._address)
-        if status not in (0, errno.EINPROGRESS, *_CLOSED):
-            self.refusal = os.strerror(status)
+        # A port of this machine refuses at once, and the socket does not say so again.
+        refused_ns = self._clock() if status in _REFUSED else None
+        if status not in (0, errno.EINPROGRESS, *_REFUSED):
+            self.obstacle = os.strerror(status)
             connection.close()
             return None
-        self._open[connection.fileno()] = (connection, sequence, sent_ns)
+        self._open[connection.fileno()] = _Opened(connection, sequence, sent_ns, refused_ns)
         self._poll.register(connection.fileno(), select.EPOLLOUT)
         return sent_ns
 
     def replies(self) -> Iterator[Reply]:
         """The connections that have been answered, which are closed."""
         for number, _ in self._poll.poll(0):
-            connection, sequence, sent_ns = self._open.pop(number)
-            now_ns = self._clock()
-            status = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            rtt_ns = _kernel_rtt(connection, now_ns - sent_ns) if status == 0 else now_ns - sent_ns
+            opened = self._open.pop(number)
+            reply = self._reply(opened)
             self._poll.unregister(number)
-            connection.close()
-            if status != 0 and status not in _CLOSED:
-                self.refusal = os.strerror(status)
-            elif rtt_ns is not None:
-                yield Reply(sequence, sent_ns + rtt_ns, None)
+            opened.socket.close()
+            if reply is not None:
+                yield reply
 
     def forget(self, now_ns: int, timeout_ns: int) -> None:
         """Closes connections whose timeout is over, so that no SYN is retransmitted."""
-        for number, (connection, _, sent_ns) in list(self._open.items()):
-            if now_ns - sent_ns < timeout_ns:
+        for number, opened in list(self._open.items()):
+            if now_ns - opened.sent_ns < timeout_ns:
                 break
             self._poll.unregister(number)
-            connection.close()
+            opened.socket.close()
             del self._open[number]
 
     def file(self) -> int:
@@ -92,9 +102,23 @@ class TcpProbe:
 
     def close(self) -> None:
         """Closes all connections."""
-        for connection, _, _ in self._open.values():
-            connection.close()
+        for opened in self._open.values():
+            opened.socket.close()
         self._poll.close()
+
+    def _reply(self, opened: _Opened) -> Reply | None:
+        """What became of a connection that is ready; None where it is lost."""
+        now_ns = self._clock()
+        if opened.refused_ns is not None:
+            return Reply(opened.sequence, opened.refused_ns, is_refusal=True)
+        status = opened.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if status in _REFUSED:
+            return Reply(opened.sequence, now_ns, is_refusal=True)
+        if status != 0:
+            self.obstacle = os.strerror(status)
+            return None
+        rtt_ns = _kernel_rtt(opened.socket, now_ns - opened.sent_ns)
+        return None if rtt_ns is None else Reply(opened.sequence, opened.sent_ns + rtt_ns)
 
 
 def _kernel_rtt(connection: socket.socket, measured_ns: int) -> int | None:

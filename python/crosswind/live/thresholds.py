@@ -1,11 +1,15 @@
-"""`--fail-if`: what loss or round-trip time must not exceed, judged at the end over the whole time.
+"""`--fail-if`: what loss, refused connections or round-trip time must not exceed, judged over the whole time.
 
 A threshold is written as those of studies are, and decided in the same way, by the interval: it fails where the whole
 interval is beyond the bound, passes where the whole interval is on the other side, and otherwise nobody can tell.
+
+Who opens connections wants to know whether a service is there: a service that is dead loses nothing. So a threshold of
+loss holds for refused connections too, unless one of `refused` or `answered` says what to make of them.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crosswind.analysis.claims import ALPHA, Range
@@ -13,7 +17,7 @@ from crosswind.analysis.result import Interval, ThresholdCell, ThresholdVerdict
 from crosswind.analysis.thresholds import VERDICTS
 from crosswind.errors import UsageError
 from crosswind.live.probes import Slice
-from crosswind.live.summary import loss_of, quantile_of_times
+from crosswind.live.summary import answer_of, loss_of, quantile_of_times, refusal_of
 from crosswind.quantities import SHARE, TIME, Unit
 from crosswind.report.text import thresholds as words
 from crosswind.report.text.format import count
@@ -21,27 +25,59 @@ from crosswind.stats import refused
 from crosswind.stats.sample_size import more_to_decide
 
 _TEXT = re.compile(
-    r"(?:(?P<loss>loss|share ?\( ?lost ?\))|(?P<statistic>\w+) ?\( ?rtt ?\)) *(?P<sign>[<>]=?) *"
+    r"(?:(?P<share>loss|refused|answered|share ?\( ?(?:lost|refused|answered) ?\))|(?P<statistic>\w+) ?\( ?rtt ?\)) *"
+    r"(?P<sign>[<>]=?) *"
     r"(?P<number>[0-9]{1,15}(?:\.[0-9]{1,15})?) ?(?P<unit>\S*)"
 )
 _QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
-_HINT = 'as "loss > 1%" or "p95(rtt) > 200ms"; of rtt there are median, p95 and p99'
+_HINT = 'as "loss > 1%", "refused > 1%", "answered < 99%" or "p95(rtt) > 200ms"; of rtt there are median, p95 and p99'
+_SHARES = {"loss": loss_of, "refused": refusal_of, "answered": answer_of}
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """When it fails. q: quantile of the round-trip time, None for loss. bound: share or ns. Others: as in studies."""
+    """When it fails.
+
+    Attributes: q: quantile of the round-trip time; None for a share. bound: share or ns. share: which one, of _SHARES;
+        empty for a time. follows: the text of the threshold of loss that this one follows from; empty for one that was
+        given. Others: as in studies.
+    """
 
     text: str
     q: float | None
     bound: float
     above: bool
     at_bound: bool
+    share: str = ""
+    follows: str = ""
 
     @property
     def unit(self) -> Unit:
         """The unit of the bound."""
         return SHARE if self.q is None else TIME
+
+
+def thresholds_of(texts: Iterable[str], *, can_be_refused: bool) -> list[Threshold]:
+    """Reads those of a command line, and adds what follows from them.
+
+    Args: can_be_refused: whether probes open connections. Raises: UsageError.
+    """
+    given = [parse_threshold(text) for text in texts]
+    told = [threshold for threshold in given if threshold.share in ("refused", "answered")]
+    if told and not can_be_refused:
+        refused = next((threshold.text for threshold in told if threshold.share == "refused"), None)
+        if refused is not None:
+            raise UsageError(f"--fail-if {refused!r}: only a connection can be refused", hint="add --tcp PORT")
+    if told or not can_be_refused:
+        return given
+    return [each for threshold in given for each in (threshold, *_following(threshold))]
+
+
+def _following(threshold: Threshold) -> Iterable[Threshold]:
+    """What a bound on loss says of refused connections."""
+    if threshold.share == "loss" and threshold.above:
+        _, sign, bound = threshold.text.partition(">")
+        yield replace(threshold, text=f"refused {sign}{bound}", share="refused", follows=threshold.text)
 
 
 def parse_threshold(text: str) -> Threshold:
@@ -65,7 +101,15 @@ def parse_threshold(text: str) -> Threshold:
         bound=bound,
         above=sign.startswith(">"),
         at_bound=sign.endswith("="),
+        share=_share_named(found["share"]),
     )
+
+
+def _share_named(text: str | None) -> str:
+    if text is None:
+        return ""
+    named = "".join(text.split()).removeprefix("share(").removesuffix(")")
+    return "loss" if named == "lost" else named
 
 
 @dataclass(frozen=True)
@@ -84,8 +128,9 @@ class Judged:
     def sentence(self) -> str:
         """In words, as a report of a study has it."""
         threshold, value = self.threshold, self.cell.value
-        what = "loss" if threshold.q is None else f"{threshold.text.partition('(')[0]} of the round-trip time"
-        says = f"{words.VERDICTS[self.verdict]}: fail if {threshold.text}"
+        what = threshold.share or f"{threshold.text.partition('(')[0]} of the round-trip time"
+        follows = f" (as {threshold.follows})" if threshold.follows else ""
+        says = f"{words.VERDICTS[self.verdict]}: fail if {threshold.text}{follows}"
         text = words.value_text(value, threshold.unit.name)
         return f"{says}: {what} is {text}, {count(value.n)} probes{words.why(self.cell)}."
 
@@ -110,7 +155,7 @@ def _judge(threshold: Threshold, part: Slice, number: int) -> Judged:
 
 def _value(threshold: Threshold, part: Slice, level: float) -> Interval:
     if threshold.q is None:
-        found = loss_of(part, level=level)
+        found = _SHARES[threshold.share](part, level=level)
     else:
         found = quantile_of_times(part.answered, threshold.q, level=level)
     return Interval.of(found or refused("there was no answer", n=0, level=level, unit=threshold.unit.name))

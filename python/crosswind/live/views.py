@@ -70,10 +70,10 @@ class Lines:
     def end(self, ended_ns: int, judged: list[Judged]) -> None:
         """The whole time, what TCP can get, and the thresholds."""
         click.echo(f"In {(ended_ns - self._watch.start_ns) / 1e9:.1f} s: {window_text(self._watch.total())}.")
-        for text in expectation_lines(expectations(self._watch, self._subject)):
-            click.echo(text)
         for goodput in self._subject.measured:
             click.echo(goodput_line(goodput))
+        for text in expectation_lines(expectations(self._watch, self._subject)):
+            click.echo(text)
         for each in judged:
             click.echo(each.sentence)
 
@@ -117,4 +117,5 @@ def expectations(watch: Watch, subject: Subject) -> list[Expectation]:
     """What TCP can get, by all probes so far."""
     part = watch.probes.between(0, watch.probes.sent)
     family = subject.target.family_name
-    return expectations_of(part, family=family, rate_bps=subject.rate_bps, tells_ways=watch.tells_ways)
+    found = expectations_of(part, family=family, rate_bps=subject.rate_bps, tells_ways=watch.tells_ways)
+    return [each.beside(subject.measured) for each in found]

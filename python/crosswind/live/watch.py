@@ -22,7 +22,7 @@ News = Verdict | WindowReport | Event | Located
 
 
 class Watch:
-    """Args: as of Probes, Windows and Probe. outage: how many losses in a row are one."""
+    """Args: as of Probes, Windows and Probe. outage: how many probes in a row without an answer are one."""
 
     def __init__(
         self,
@@ -34,9 +34,10 @@ class Watch:
         outage: int,
         keeps_order: bool,
         tells_ways: bool = False,
+        can_be_refused: bool = False,
     ) -> None:
         self.start_ns = start_ns
-        self.keeps_order, self.tells_ways = keeps_order, tells_ways
+        self.keeps_order, self.tells_ways, self.can_be_refused = keeps_order, tells_ways, can_be_refused
         self.probes = Probes(interval_ns=interval_ns, timeout_ns=timeout_ns, start_ns=start_ns)
         self.windows = Windows(length_ns=window_ns, start_ns=start_ns)
         self._outages, self._routes, self._steps = Outages(least=outage), Routes(), Steps()
@@ -62,7 +63,7 @@ class Watch:
         self.probes.handle_time(now_ns)
         while (verdict := self.probes.poll_verdict()) is not None:
             yield from self._of_window(self.windows.handle_verdict(verdict))
-            self._answered += verdict.rtt_ns is not None
+            self._answered += verdict.is_answered
             yield verdict
             while (located := self.probes.poll_located()) is not None:
                 yield located
@@ -88,7 +89,10 @@ class Watch:
     def summary(self, first: int, last: int, *, jitter_ns: float) -> Summary:
         """Some probes, `last` excluded. Args: jitter_ns: as it was at their end."""
         part = self.probes.between(first, last)
-        return summary_of(part, jitter_ns=jitter_ns, keeps_order=self.keeps_order, tells_ways=self.tells_ways)
+        return summary_of(
+            part, jitter_ns=jitter_ns, keeps_order=self.keeps_order, tells_ways=self.tells_ways,
+            can_be_refused=self.can_be_refused,
+        )  # fmt: skip
 
     def _of_window(self, window: Window | None) -> Iterator[News]:
         if window is None:

@@ -24,6 +24,7 @@ from crosswind.stats.estimate import Estimate
 
 _HEIGHT = 250
 _LOST, _THERE, _BACK, _REORDERED = "lost", "lost there", "lost back", "reordered"
+_REFUSED = "refused"
 _MEDIAN, _P95 = "median", "p95"
 _VARIATION, _JITTER = "delay variation, p95", "jitter"
 _COLOURS = {
@@ -31,6 +32,7 @@ _COLOURS = {
     _LOST: PALETTE[1],
     _THERE: PALETTE[0],
     _BACK: PALETTE[2],
+    _REFUSED: PALETTE[3],
     _REORDERED: PALETTE[1],
     _MEDIAN: PALETTE[0],
     _P95: PALETTE[1],
@@ -41,13 +43,15 @@ HOW_TO_READ = "Dot and line: a window's number and its 95 % interval; half a lin
 
 
 def loss_over_time(account: Account) -> Chart:
-    """The share of lost probes, and where replies tell, those of the two ways."""
+    """The share of lost probes, that of refused ones, and where replies tell, those of the two ways."""
     marks = [
         *marks_of(account, _LOST, lambda summary: summary.loss, 0.01, _share_text),
         *marks_of(account, _THERE, lambda summary: summary.loss_there, 0.01, _share_text, beside=-0.2),
         *marks_of(account, _BACK, lambda summary: summary.loss_back, 0.01, _share_text, beside=0.2),
+        *marks_of(account, _REFUSED, lambda summary: summary.refusal, 0.01, _share_text, beside=0.2),
     ]
-    return Chart("", _drawing(account, marks, "loss, %", from_zero=True), _notes(account))
+    title = "loss, %" if account.total.refused is None else "lost and refused, %"
+    return Chart("", _drawing(account, marks, title, from_zero=True), _notes(account))
 
 
 def reordering_over_time(account: Account) -> Chart:

@@ -4,7 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from crosswind.live.expectations import Expectation
-from crosswind.live.lines import goodput_line, goodput_text, loss_text, rtt_text, variation_texts
+from crosswind.live.lines import (
+    goodput_line,
+    goodput_text,
+    loss_text,
+    refusal_text,
+    refused_text,
+    rtt_text,
+    variation_texts,
+)
 from crosswind.live.report.account import Account
 from crosswind.live.report.conditions import condition_terms
 from crosswind.live.report.distribution import distribution_charts
@@ -61,11 +69,14 @@ def _verdict(account: Account) -> tuple[Trust, str]:
     verdicts = {judged.verdict for judged in account.judged}
     total = account.total
     if not total.answered:
-        return Trust.BAD, f"{account.subject.target} never answered {count_of(total.sent, 'probe')}."
+        said = refused_text(total) if total.refused else f"never answered {count_of(total.sent, 'probe')}"
+        return Trust.BAD, f"{account.subject.target} {said}."
     if "fail" in verdicts:
         return Trust.BAD, "A threshold is not kept."
-    if account.outages:
-        return Trust.DOUBTFUL, f"There {_were(len(account.outages), 'outage')}."
+    if account.outages or total.refused:
+        counts = {"outage": len(account.outages), "refused connection": total.refused or 0}
+        noun, number_of = next((noun, number_of) for noun, number_of in counts.items() if number_of)
+        return Trust.DOUBTFUL, f"There {_were(number_of, noun)}."
     if total.loss is None or total.loss.low is None:
         return Trust.DOUBTFUL, f"{count_of(total.sent, 'probe')} are too few for intervals."
     if "cannot tell" in verdicts:
@@ -81,14 +92,16 @@ def _were(number_of: int, noun: str) -> str:
 def _lines(account: Account) -> Iterator[str]:
     """What was seen, in sentences."""
     total = account.total
-    yield f"{count_of(total.sent, 'probe')}; {loss_text(total)} (95 % interval)."
+    counted = "; ".join(filter(None, (loss_text(total), refusal_text(total))))
+    yield f"{count_of(total.sent, 'probe')}; {counted} (95 % interval)."
     for text in (rtt_text(total), *variation_texts(total)):
         yield f"{text[0].upper()}{text[1:]}."
     for measured in account.subject.measured:
         yield f"{goodput_line(measured)}."
     for direction in dict.fromkeys(each.direction for each in account.expectations):
-        own = [_expected(each) for each in account.expectations if each.direction == direction]
-        yield f"One long {direction or 'flow'} by TCP is expected to get {'; '.join(own)}."
+        told = [each for each in account.expectations if each.direction == direction and each.says_something]
+        if told:
+            yield f"One long {direction or 'flow'} by TCP is expected to get {'; '.join(map(_expected, told))}."
 
 
 def _expected(each: Expectation) -> str:
@@ -98,7 +111,10 @@ def _expected(each: Expectation) -> str:
 
 
 def _sections(account: Account) -> Iterator[Section]:
-    yield Section("Loss", [Panels([loss_over_time(account)], 1)])
+    yield Section(
+        "Loss" if account.total.refused is None else "Loss and refused connections",
+        [Panels([loss_over_time(account)], 1)],
+    )
     rtt = rtt_over_time(account)
     if rtt is not None:
         charts = distribution_charts(account)

@@ -36,7 +36,8 @@ def windows_table(account: Account) -> Table:
     total = account.total
     divisor, unit = scale_of([total.median.value if total.median else None], "ns")
     rows = [_window_row(period, divisor) for period in account.periods]
-    counts = numbers("sent", "lost", "loss [95 %], %")
+    refused = () if total.refused is None else ("refused [95 %], %",)
+    counts = numbers("sent", "lost", "loss [95 %], %", *refused)
     times = numbers(*(f"{name}, {unit}" for name in ("median [95 %]", "p95 [95 %]", "minimum", "maximum", "jitter")))
     more = numbers(f"delay variation p95 [95 %], {unit}", "reordered [95 %], %", "duplicates", "late")
     title = f"The {count(len(rows))} {'periods' if account.windows_together > 1 else 'windows'}"
@@ -58,7 +59,11 @@ def expectation_tables(account: Account) -> list[Table]:
     found = account.expectations
     if not found:
         return []
-    rows = [[each.title, goodput_text(each.goodput), count(each.goodput.n), each.note or NOTHING] for each in found]
+    rows = [
+        [each.title, goodput_text(each.goodput) if each.says_something else NOTHING, count(each.goodput.n),
+         each.note or NOTHING]
+        for each in found
+    ]  # fmt: skip
     columns = [*names("model"), *numbers("expected [95 %]", "n"), *sentences("note")]
     method = (
         "Interval: the model's numbers at the limits of loss and of the median round-trip time, each of which is made "
@@ -124,7 +129,8 @@ def thresholds_table(account: Account) -> Table | None:
 
 def _estimates(summary: Summary) -> Iterator[tuple[str, Estimate]]:
     known = {
-        "loss": summary.loss, "loss on the way there": summary.loss_there, "loss on the way back": summary.loss_back,
+        "loss": summary.loss, "refused connections": summary.refusal,
+        "loss on the way there": summary.loss_there, "loss on the way back": summary.loss_back,
         "median round-trip time": summary.median, "p95 round-trip time": summary.p95,
         "p95 delay variation": summary.variation_p95, "reordered replies": summary.reordering,
     }  # fmt: skip
@@ -166,6 +172,7 @@ def _window_row(period: Period, divisor: float) -> list[str]:
         count(summary.sent),
         count(summary.lost),
         _text(summary.loss, 0.01),
+        *([] if summary.refused is None else [_text(summary.refusal, 0.01)]),
         _text(summary.median, divisor),
         _text(summary.p95, divisor),
         minimum,

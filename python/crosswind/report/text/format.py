@@ -162,7 +162,13 @@ def mean_or_observed(estimates: "MetricEstimates | None", divisor: float = 1.0) 
 def quantity(value: float | None, unit: str) -> str:
     """A number of three digits with its unit: 20110000 ns -> "20.1 ms"."""
     divisor, label = scale_of([value], unit)
-    return NOTHING if value is None else f"{value / divisor:.3g} {label}".rstrip()
+    return NOTHING if value is None else f"{short_number(value / divisor)} {label}".rstrip()
+
+
+def short_number(value: float) -> str:
+    """Three significant digits, and never an exponent: "0.0503", "2 700"."""
+    text = f"{value:.3g}"
+    return number(value) if "e" in text else text
 
 
 def ratio_in_words(value: float, low: float | None = None, high: float | None = None) -> tuple[str, str]:
@@ -212,8 +218,7 @@ def percent(share: float | None) -> str:
     """A fraction as a percentage: 0.0503 -> "5.03 %"."""
     if share is None:
         return NOTHING
-    text = f"{100 * share:.3g}"
-    return f"{text if 'e' not in text else number(100 * share)} %"
+    return f"{short_number(100 * share)} %"
 
 
 def percent_interval(share: "Interval") -> str:
