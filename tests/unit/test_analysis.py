@@ -147,6 +147,13 @@ def test_metrics_follow_the_workload() -> None:
     assert metrics(mode="open") == {"rtt", "connect", "response"}
 
 
+def test_over_udp_a_connection_and_an_exchange_take_the_exchange_alone() -> None:
+    parameters = {"workload": {"kind": "echo", "transport": "udp", "connection": "new"}}
+    (cell,) = analyse(record(run(0, echoes([20 * MS] * 10), parameters=parameters))).cells
+    assert cell.estimates["total"].median.value == 20 * MS
+    assert "connect" not in cell.estimates
+
+
 def test_an_open_loop_counts_the_wait_before_sending() -> None:
     parameters = {"workload": {"kind": "echo", "transport": "udp", "mode": "open"}}
     (cell,) = analyse(record(run(0, echoes([20 * MS] * 10), parameters=parameters))).cells

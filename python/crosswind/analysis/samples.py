@@ -50,10 +50,14 @@ def shortest_round_trip(runs: Iterable[CellRun]) -> float | None:
 
 
 def _rows(used: Sequence[CellRun], settings: CellSettings) -> pl.DataFrame:
-    """The samples of all repetitions, numbered by `run`; those of multiplex with `extra_ns` and `blocked` besides."""
+    """The samples of all repetitions, numbered by `run`, with `setup_ns`, which is `connect_ns` and 0 over UDP.
+
+    Those of multiplex have `extra_ns` and `blocked` besides.
+    """
     heights = [run.samples.height for run in used]
+    setup = pl.lit(0) if settings.workload.get("transport") == "udp" else pl.col("connect_ns")
     rows = pl.concat([run.samples for run in used], rechunk=False).with_columns(
-        pl.Series("run", np.repeat(np.arange(len(used)), heights))
+        pl.Series("run", np.repeat(np.arange(len(used)), heights)), setup_ns=setup
     )
     return with_recovery(rows, settings.number("timeout_ns") or 0.0) if settings.kind == "multiplex" else rows
 
