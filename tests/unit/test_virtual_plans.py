@@ -9,11 +9,12 @@ from cells import adhoc, checked
 from conftest import requires_binary
 from crosswind.cli import main
 from crosswind.errors import StudyError
-from crosswind.execution.planning import plan_costs, planned_cells, runs_of
+from crosswind.execution.planning import plan_costs, planned_cells, presentation, runs_of
 from crosswind.execution.unmeasured import refuse_unmeasured
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.design import Study
+from crosswind.study.files import load_study
 from crosswind.study.plan import Plan
 from runs import planned_cell
 
@@ -85,6 +86,27 @@ def test_processor_time_of_the_cells_on_the_real_clock_alone_is_no_reason() -> N
     refuse_unmeasured(own, checked(own))
     real = study(ECHO + '[host]\nclock = "real"\n[study]\nprofile = true\n' + FIGURE)
     refuse_unmeasured(real, checked(real), profile=True)
+
+
+def test_what_virtual_time_alone_would_show_of_processors_is_left_out_where_a_study_asks_for_more() -> None:
+    wanted = load_study("websocket-or-http").quick().with_overrides({"host.clock": "virtual"})
+    assert plan_of(wanted)
+    shown, real = presentation(wanted), presentation(load_study("websocket-or-http").quick())
+    assert [
+        sum(table["metric"] == "cpu_client" for table in made[kind])
+        for made in (real, shown)
+        for kind in ("figures", "questions")
+    ] == [1, 1, 0, 0]
+    assert [note for note in shown["notes"] if note not in real["notes"]] == [
+        "Processor time is not measured in virtual time, where computing takes no time: 1 figure and 1 question about "
+        "it are left out. --clock real measures it."
+    ]
+
+
+def test_a_threshold_on_processor_time_in_virtual_time_is_refused_whatever_else_is_asked() -> None:
+    wanted = load_study("websocket-or-http").quick().with_overrides({"host.clock": "virtual"})
+    with pytest.raises(StudyError, match=f"cpu_client {REASON}"):
+        plan_of(wanted.with_thresholds(["mean(cpu_client) > 1s"]))
 
 
 def test_an_exact_cell_runs_once_and_others_as_often_as_the_study_says() -> None:

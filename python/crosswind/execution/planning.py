@@ -13,15 +13,18 @@ from crosswind.cell.check import CheckedCell, check_study
 from crosswind.errors import StudyError
 from crosswind.execution.admission import CAPACITY
 from crosswind.execution.durations import AT_A_TIME, cell_time_of, computed_s, virtual_s
-from crosswind.execution.unmeasured import refuse_unmeasured
+from crosswind.execution.unmeasured import left_out_in_virtual_time, note_on_left_out, refuse_unmeasured
 from crosswind.forecast.cost import Forecast
 from crosswind.forecast.kinds import CellTime, plan_key
 from crosswind.forecast.learned import Durations
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
+from crosswind.study.claims import Claim
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan, PlanItem
+from crosswind.study.presentation import Equivalence, Figure
+from crosswind.study.questions import Question
 
 
 @dataclass(frozen=True)
@@ -216,17 +219,27 @@ def precision(study: Study) -> dict[str, Any] | None:
 def presentation(study: Study) -> dict[str, Any]:
     """What a report shows of a study beside its measurements, each tied to the indices of its cells."""
     cells = tuple(study.cells())
+    left_out = left_out_in_virtual_time(study)
+
+    def kept(name: str, tables: Sequence[Figure | Equivalence | Claim | Question]) -> list[dict[str, Any]]:
+        return [table.as_dict(cells) for number, table in enumerate(tables) if (name, number) not in left_out]
+
     return {
         "name": study.name,
         "title": study.title,
         "published": [figure.as_dict(cells) for figure in study.published],
-        "figures": [figure.as_dict(cells) for figure in study.figures],
+        "figures": kept("figure", study.figures),
         "fits": [fit.as_dict(cells) for fit in study.fits],
-        "equivalences": [claim.as_dict(cells) for claim in study.equivalences],
-        "claims": [claim.as_dict(cells) for claim in study.claims],
-        "questions": [question.as_dict(cells) for question in study.questions],
+        "equivalences": kept("equivalence", study.equivalences),
+        "claims": kept("claim", study.claims),
+        "questions": kept("question", study.questions),
         "thresholds": [threshold.as_dict(cells) for threshold in study.thresholds],
         "models": list(study.models),
         "compare_by": list(study.compare_by),
-        "notes": [*study.notes, *study.network_notes, *(f"Excluded: {table.text}." for table in study.exclusions)],
+        "notes": [
+            *study.notes,
+            *study.network_notes,
+            *(f"Excluded: {table.text}." for table in study.exclusions),
+            *([note_on_left_out(left_out)] if left_out else []),
+        ],
     }

@@ -1,6 +1,11 @@
-"""What virtual time cannot measure: a study that asks for it in such cells is refused before anything runs."""
+"""What virtual time cannot measure.
 
-from collections.abc import Iterator, Sequence
+A study that asks for it in such cells is refused before anything runs. Where it asks for more, what only such cells
+would show is left out, and a note says so.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from crosswind.cell.check import CheckedCell
@@ -29,19 +34,61 @@ def refuse_unmeasured(study: Study, checked: Sequence[CheckedCell], *, profile: 
         _refuse(study, ("study", "profile"), "a profile", virtual, len(checked))
     if profile:
         raise StudyError(f"--cpu-profile: {_reason('a profile', virtual, len(checked))}", hint=_HINT)
-    for location, asked in _asked(study, checked):
-        metric = metric_named(asked["metric"])
-        assert metric is not None  # The study was checked.
+    left_out = left_out_in_virtual_time(study)
+    for location, asked in _asked(study):
         concerned = virtual.intersection(asked["cells"])
-        if metric.place is Place.PROCESSOR and concerned:
+        if _is_of_processors(asked) and concerned and location not in left_out:
             _refuse(
-                study, (*location, "fail_if" if "fail_if" in asked else "metric"), metric.name, concerned, len(checked)
+                study,
+                (*location, "fail_if" if "fail_if" in asked else "metric"),
+                asked["metric"],
+                concerned,
+                len(checked),
             )
 
 
-def _asked(study: Study, checked: Sequence[CheckedCell]) -> Iterator[tuple[Location, dict[str, Any]]]:
+def left_out_in_virtual_time(study: Study) -> list[Location]:
+    """The places of what a study asks about processor time of cells that are all in virtual time.
+
+    None where it asks nothing else. A threshold is never left out: a study would pass without it.
+    """
+    cells = tuple(study.cells())
+    virtual = {cell.index for cell in cells if (clock := cell.settings.get("host.clock")) and clock.value == "virtual"}
+    if not virtual:
+        return []
+    asked = {location: table for location, table in _asked(study) if location[0] in _ASKED}
+    found = [
+        location
+        for location, table in asked.items()
+        if _is_of_processors(table) and table["cells"] and virtual.issuperset(table["cells"])
+    ]
+    return found if len(found) < len(asked) else []
+
+
+def note_on_left_out(left_out: Sequence[Location]) -> str:
+    """What a report says of them, with their number."""
+    kinds = Counter(str(kind) for kind, _ in left_out)
+    named = " and ".join(f"{number} {kind}{'s' if number > 1 else ''}" for kind, number in kinds.items())
+    verb = "is" if len(left_out) == 1 else "are"
+    return (
+        f"Processor time is not measured in virtual time, where computing takes no time: {named} about it {verb} "
+        "left out. --clock real measures it."
+    )
+
+
+_ASKED = ("figure", "equivalence", "claim", "question")
+"""Tables that ask for something. Published numbers are beside what is measured, whatever that is."""
+
+
+def _is_of_processors(asked: Mapping[str, Any]) -> bool:
+    metric = metric_named(asked["metric"])
+    assert metric is not None  # The study was checked.
+    return metric.place is Place.PROCESSOR
+
+
+def _asked(study: Study) -> Iterator[tuple[Location, dict[str, Any]]]:
     """Whatever names a metric and the cells in which it is wanted, with its place in the study."""
-    cells = [cell.cell for cell in checked]
+    cells = tuple(study.cells())
     tables: dict[str, Sequence[Published | Figure | Fit | Equivalence | Claim | Question | Threshold]] = {
         "published": study.published,
         "figure": study.figures,
