@@ -293,12 +293,12 @@ THREE = {"each": {"a": [0, 2, 4], "b": [1, 3, 5]}, "cells": 6}
     ("last_ms", "verdict", "said"),
     [
         (9.1, "yes", "Yes, in all 3 cases (size 0; size 1; size 2): the mean round-trip time with b is "
-         "0.900 to 0.920 times that with a, 10 "
-         "repetitions each."),
+         "0.900 to 0.920 times that with a (9.00 to 9.20 against 10.0 ms), 10 repetitions each."),
         (12.0, "mixed", "Yes in 2 of 3 cases (size 0; size 1), no in 1 (size 2): the mean round-trip time with b is "
-         "0.900 to 1.200 times that with a, 10 repetitions each."),
+         "0.900 to 1.200 times that with a (9.0 to 12.0 against 10.0 ms), 10 repetitions each."),
         (9.95, "mixed", "Yes in 2 of 3 cases (size 0; size 1), cannot tell in 1 (size 2): the mean round-trip time "
-         "with b is 0.900 to 0.995 times that with a, 10 repetitions each; where it cannot tell, about "),
+         "with b is 0.900 to 0.995 times that with a (9.00 to 9.95 against 10.0 ms), 10 repetitions each; where it "
+         "cannot tell, about "),
     ],
 )  # fmt: skip
 def test_of_several_cases_the_answer_counts(last_ms: float, verdict: str, said: str) -> None:

@@ -95,6 +95,20 @@ def test_the_rows_of_two_workloads_share_the_screen() -> None:
     ]  # fmt: skip
 
 
+def test_the_main_numbers_are_of_what_the_study_asks_for() -> None:
+    parameters = {"workload": {"kind": "transfer", "transport": "tcp"}}
+    made = [run(at, transfers([1e6 * (1 + at)]), {"path.loss": f"{at}%"}, parameters=parameters) for at in range(2)]
+    question = {
+        "asks": "Is it so?", "metric": "transfer_time", "statistic": "mean", "factor": "path.loss", "yes": "more",
+        "is_ratio": True, "compare": [{"level": f"{at}%", "cells": [at]} for at in range(2)], "cells": [0, 1],
+    }  # fmt: skip
+    titles = [
+        [table.title for table in summary_tables(analyse(record(*made, questions=asked)), most=5)]
+        for asked in ([], [question])
+    ]
+    assert titles == [["Goodput, Mbit/s"], ["Transfer time on the wire, s"]]
+
+
 def test_doubts_name_their_cells_and_each_is_said_once() -> None:
     result = many(5, warnings=["the clock was set"])
     assert doubts_of(result) == [("warning", "the clock was set (1ms · udp, 5ms · udp, 4ms · udp and 2 more)")]

@@ -19,12 +19,16 @@ _FEWEST_ROWS = 3
 def summary_tables(result: Result, *, most: int) -> list[Table]:
     """A table for each workload's main metric, of `most` rows together: all cells, or the worst and the best.
 
+    Which is the main one, the study's questions and claims say, in their order.
     The forms of a table are ever narrower: without the mean, without intervals.
     """
     found: list[tuple[Metric, list[CellResult]]] = []
     left = list(result.cells)
-    # What a client program says of its exchanges tells more than how long it ran.
-    for metric in sorted(METRICS.values(), key=lambda metric: metric.per is not Per.REPORTED):
+    asked = list(
+        dict.fromkeys([*(answer.metric for answer in result.answers), *(claim.metric for claim in result.claims)])
+    )
+    # What the study asks for; else what a client program says of its exchanges, which tells more than how long it ran.
+    for metric in sorted(METRICS.values(), key=lambda metric: _place_in(asked, metric)):
         has_it = [cell for cell in left if metric.name in cell.estimates]
         if metric.compared_in and metric.place is Place.MAIN and has_it:
             # A cell in which nothing succeeded has no estimates; it stands with cells of its own kind.
@@ -39,6 +43,11 @@ def summary_tables(result: Result, *, most: int) -> list[Table]:
         found[0] = (metric, sorted([*cells, *left], key=lambda cell: cell.cell))
     rooms = _rooms([len(cells) for _, cells in found], most)
     return [_table(metric, cells, room) for (metric, cells), room in zip(found, rooms, strict=True)]
+
+
+def _place_in(asked: Sequence[str], metric: Metric) -> tuple[int, bool]:
+    place = asked.index(metric.name) if metric.name in asked else len(asked)
+    return place, metric.per is not Per.REPORTED
 
 
 def _rooms(sizes: Sequence[int], most: int) -> list[int]:

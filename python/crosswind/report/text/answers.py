@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, Result
 from crosswind.metrics import STATISTICS, Per
+from crosswind.quantities import RATE, TIME
 from crosswind.report.text.effects import (
     FEW,
     clause,
@@ -19,7 +20,7 @@ from crosswind.report.text.effects import (
     with_level,
     with_levels,
 )
-from crosswind.report.text.format import count, count_of, count_range, percent, three_digits
+from crosswind.report.text.format import count, count_of, count_range, percent, scale_of, three_digits
 
 VERDICTS = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "mixed": "It depends"}
 
@@ -191,7 +192,7 @@ def _several(answer: Answer) -> str:
         return f"{head}: {'; '.join(reasons)}"
     reference = with_level(answer, known[0].reference.level)
     names = with_levels(answer, list(dict.fromkeys(case.other.level for case in known)))
-    said = f"{head}: the {what_of(answer)} {names} {_range(answer, known)} {reference}"
+    said = f"{head}: the {what_of(answer)} {names} {_range(answer, known)} {reference}{_values(answer, known)}"
     said += f", where {margin_text(answer)} would matter" if answer.margin else ""
     return said + (_would_take_all(cases) if few else _extent_of_all(known) + _more(cases)) + _doubts(cases)
 
@@ -209,6 +210,18 @@ def _range(answer: Answer, cases: Sequence[AnswerCase]) -> str:
         return f"differs by {low} to {high} {unit} from that"
     sizes = [abs(value) / divisor for value in values]
     return f"is {range_text(min(sizes), max(sizes))} {unit} {'lower' if max(values) <= 0 else 'higher'} than that"
+
+
+def _values(answer: Answer, cases: Sequence[AnswerCase]) -> str:
+    """What was measured of all cases, from the smallest to the largest: " (3.13 to 84.3 against 94.1 Mbit/s)"."""
+    sides = [[case.other for case in cases], [case.reference for case in cases]]
+    values = [[side.value.value for side in group if side.value.value is not None] for group in sides]
+    unit = metric_of_answer(answer).unit
+    if unit not in (TIME, RATE) or not all(values):
+        return ""
+    divisor, name = scale_of([max(map(max, values))], unit.name)
+    texts = [range_text(min(group) / divisor, max(group) / divisor) for group in values]
+    return f" ({' against '.join(texts)} {name})"
 
 
 def _counts(answer: Answer) -> str:
