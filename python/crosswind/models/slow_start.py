@@ -1,7 +1,6 @@
 """Time of one transfer without loss: slow start against a link, segment by segment."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -42,19 +41,34 @@ def slow_start(
 
 
 def arrivals(
-    segments: int, *, rtt_s: float, serialisation_s: float, initial_window: float, window_segments: float = math.inf
+    index: npt.NDArray[np.int64],
+    *,
+    rtt_s: float,
+    serialisation_s: float,
+    initial_window: float,
+    window_segments: float = math.inf,
 ) -> Array:
-    """When each of some full segments has left the link, s after the first one did, shape (segments,).
+    """When full segments have left the link, s after the first one did; the flight to the receiver is the same for all.
 
-    Args, Raises: as `slow_start`; serialisation_s: how long a segment occupies the link.
+    The ACK of a segment releases two, at the limit of the window one. ACKs come as segments left, one behind the other,
+    so the segments of a round leave without a gap, and the first a round trip and its own time on the wire after the
+    first of the round before: until a round lasts as long as that, from when on the link is busy.
+
+    Args, Raises: as `slow_start`; index: of the segments, from 0, at least one, shape (n,).
+            serialisation_s: how long a segment occupies the link.
     """
-    begun = _departures(segments, rtt_s, serialisation_s, initial_window, window_segments)
-    done = len(begun.left)
-    times = np.empty(segments)
-    times[:done] = begun.left
-    times[done:] = begun.later(np.arange(done, segments))
-    times -= times[0]
-    return times
+    period = rtt_s + serialisation_s
+    most = math.floor(window_segments) if math.isfinite(window_segments) else math.inf
+    size = min(math.floor(initial_window), most)
+    firsts, last = [0], int(index.max())
+    while size < most and size * serialisation_s < period and firsts[-1] + size <= last:
+        firsts.append(firsts[-1] + int(size))
+        size = min(2 * size, most)
+    rounds = np.searchsorted(firsts, index, side="right") - 1
+    within = index - np.asarray(firsts)[rounds]
+    if size == most and size * serialisation_s < period:  # a window in each round, from then on
+        rounds, within = rounds + within // int(most), within % int(most)
+    return np.asarray(rounds * period + within * serialisation_s)
 
 
 def _one(row: list[float]) -> float:
@@ -65,49 +79,14 @@ def _one(row: list[float]) -> float:
     segments = math.ceil(size / mss)
     if segments == 1:
         return 0.0
-    begun = _departures(segments, rtt_s, 8 * packet / rate_bps, initial_window, window)
-    whole = len(begun.left) == segments
-    last = begun.left[-1] if whole else float(begun.later(np.array([segments - 1]))[0])
-    unused = (segments * mss - size) * 8 / rate_bps  # the last segment is that much shorter
-    return last - begun.left[0] - unused
-
-
-@dataclass(frozen=True)
-class _Departures:
-    """When the first segments leave the link; the flight to the receiver is the same for all and drops out.
-
-    `period`: of the later ones, each leaves `period_s` after the one so many before it.
-    """
-
-    left: list[float]
-    period: int
-    period_s: float
-
-    def later(self, indices: npt.NDArray[np.int64]) -> Array:
-        """When segments leave that are not among the first, s."""
-        periods = -(-(indices - len(self.left) + 1) // self.period)
-        return np.asarray(np.asarray(self.left)[indices - periods * self.period] + periods * self.period_s)
-
-
-def _departures(segments: int, rtt_s: float, on_wire: float, initial_window: float, window: float) -> _Departures:
-    """Ends early where the rest repeats itself: on a busy link each segment, at the limit of the window each window."""
-    left: list[float] = []
-    acked = 0  # ACKs needed before the next segment may go
-    busy_since = capped_since = -1
-    for index in range(segments):
-        while acked + min(initial_window + acked, window) < index + 1:
-            acked += 1
-        released = left[acked - 1] + rtt_s if acked else 0.0
-        waits = bool(left) and released <= left[-1]
-        busy_since = (busy_since if busy_since >= 0 else index) if waits else -1
-        if capped_since < 0 and initial_window + acked >= window:
-            capped_since = index
-        left.append(max(released, left[-1] if left else 0.0) + on_wire)
-        if 0 <= busy_since < acked:
-            return _Departures(left, 1, on_wire)
-        if 0 <= capped_since < index - 3 * window:
-            return _Departures(left, int(window), rtt_s + on_wire)
-    return _Departures(left, 1, on_wire)
+    last = arrivals(
+        np.array([segments - 1]),
+        rtt_s=rtt_s,
+        serialisation_s=8 * packet / rate_bps,
+        initial_window=initial_window,
+        window_segments=window,
+    )
+    return float(last[0]) - (segments * mss - size) * 8 / rate_bps  # the last segment is that much shorter
 
 
 def _predicted(cell: Situation) -> float:

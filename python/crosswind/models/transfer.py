@@ -21,7 +21,8 @@ FORMULA = (
     "T = S + Σ (F_k·max(L, r/W_k) + N_k·max(L, 2r/(V_k + W_k+1))) + losses·q·T0·G/(1−p) + last·r + tail·T0·p/(1−2p), "
     "V_k = kept·W_k, W_k+1² = V_k² + 2·growth·N_k, q = (timeout_window/W)^timeout_power"
 )
-_MOST_SEGMENTS = 10_000_000
+_TOLD_APART, _LATER_STRETCHES = 100_000, 10_000
+"""The first segments, each of which may be the first lost one by itself, and the stretches of all that follow."""
 _PLACES = 12
 """How finely it is told where the first loss is."""
 _LOSSES = 8
@@ -213,19 +214,22 @@ def _begun(cell: Situation) -> tuple[float, Array, Array, Array]:
     size, mss = cell.size_bytes or 0, cell.mss_bytes
     require(size >= 1, f"the formula needs a size, not {size}")
     segments = math.ceil(size / mss)
-    require(segments <= _MOST_SEGMENTS, f"the formula needs a size of at most {_MOST_SEGMENTS:,} segments")
+    starts = _starts(segments)
+    lengths = np.diff(starts, append=segments)
+    index = starts + (lengths - 1) // 2
+    index[-1] = segments - 1
     times = arrivals(
-        segments,
+        index,
         rtt_s=known(cell.rtt_s),
         serialisation_s=cell.serialisation_s,
         initial_window=cell.initial_window,
         window_segments=window_of(cell),
     )
     times[-1] -= cell.serialisation_s * (segments * mss - size) / cell.packet_bytes if segments > 1 else 0.0
-    index = np.arange(segments)
-    chance = (1 - cell.loss) ** index * cell.loss
-    none = (1 - cell.loss) ** segments
-    before = (1 - (1 - cell.loss) ** index) / (1 - none) if cell.loss else index / segments
+    arrive = 1 - cell.loss
+    chance = arrive**starts * (1 - arrive**lengths)
+    none = arrive**segments
+    before = (1 - arrive**index) / (1 - none) if cell.loss else index / segments
     place = index if segments <= _PLACES else np.minimum(_PLACES * before, _PLACES - 1).astype(np.int64)
     window = np.minimum(index + cell.initial_window, window_of(cell))  # each segment acknowledged adds one
     in_place = np.asarray(np.bincount(place, chance, _PLACES), dtype=np.float64)
@@ -236,6 +240,14 @@ def _begun(cell: Situation) -> tuple[float, Array, Array, Array]:
         np.bincount(place, chance * window, _PLACES) / of_one,
         np.bincount(place, chance * (segments - index), _PLACES) / of_one,
     )
+
+
+def _starts(segments: int) -> npt.NDArray[np.int64]:
+    """Where stretches of the segments begin in which the first loss is told apart: each segment, then ever more."""
+    if segments <= _TOLD_APART:
+        return np.arange(segments)
+    later = np.geomspace(_TOLD_APART, segments - 1, _LATER_STRETCHES).astype(np.int64)
+    return np.unique(np.concatenate([np.arange(_TOLD_APART), later, [segments - 1]]))
 
 
 def coefficients_of(cell: Situation) -> Coefficients:

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from crosswind.models.caia import caia, coefficient_b, coefficient_c, coefficient_c_corrected
@@ -114,7 +115,7 @@ def test_slow_start_continues_as_it_began(rate: float | None, window: float, rtt
             acked += 1
         left.append(max(left[acked - 1] + rtt if acked else 0.0, left[-1] if left else 0.0) + on_wire)
     path = {"rtt_s": rtt, "initial_window": 3, "window_segments": window}
-    found = arrivals(segments, serialisation_s=on_wire, **path)
+    found = arrivals(np.arange(segments), serialisation_s=on_wire, **path)
     assert found == pytest.approx([time - left[0] for time in left], abs=1e-9)
     alone = slow_start(segments * 1448, rate_bps=rate, mss_bytes=1448, packet_bytes=1500, **path)
     assert alone == pytest.approx(left[-1] - left[0], abs=1e-9)

@@ -5,7 +5,7 @@ from statistics import fmean, median
 
 import pytest
 
-from crosswind.models import predict_situation
+from crosswind.models import predict_situation, transfer
 from crosswind.models.situation import Situation, situation
 from crosswind.models.transfer import Begun, Coefficients, Columns, transfer_time
 
@@ -48,6 +48,19 @@ def test_places_of_the_first_loss_are_as_likely_as_their_segments() -> None:
     index = sum(0.99**i * 0.01 * i for i in range(segments))
     assert (begun.chance[0] * begun.left[0]).sum() == pytest.approx(begun.chance[0].sum() * segments - index)
     assert begun.window[0].max() == pytest.approx(65535 / 1448)
+
+
+@pytest.mark.parametrize("loss", [0.0, 1e-7, 1e-5, 0.01])
+def test_a_large_file_is_told_apart_in_stretches(monkeypatch: pytest.MonkeyPatch, loss: float) -> None:
+    large = cell(loss, 100_000 * 1448, window_scaling=True)
+    each = Begun.of([large])
+    monkeypatch.setattr(transfer, "_TOLD_APART", 100)
+    stretches = Begun.of([large])
+    assert stretches.seconds == pytest.approx(each.seconds, rel=1e-3)
+    for name in ("chance", "window", "left"):
+        # A stretch is a thousandth of where it begins, and a place at least a twelfth of all, in chance.
+        assert getattr(stretches, name) == pytest.approx(getattr(each, name), rel=0.02, abs=1e-9), name
+    assert len(transfer._starts(10**15)) <= 110_001
 
 
 def test_a_loss_at_the_end_costs_a_round_trip() -> None:
