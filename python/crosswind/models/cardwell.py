@@ -6,7 +6,7 @@ import numpy as np
 
 from crosswind.models.model import Model, known, of_sized_transfers, window_of
 from crosswind.models.numbers import Numbers, reals, require, single
-from crosswind.models.pftk import backoff, expected_window, pftk_goodput, timeout_share
+from crosswind.models.pftk import backoff, pftk_goodput, timeout_share
 from crosswind.models.situation import Situation
 
 SOURCE = "Cardwell, Savage & Anderson, IEEE INFOCOM 2000"
@@ -37,6 +37,12 @@ def before_first_loss(segments: Numbers, loss: Numbers) -> Numbers:
     return single(np.minimum(d, np.where(p > 0, (1 - (1 - p) ** d) * (1 - small) / small + 1, d)))
 
 
+def slow_start_window(segments: Numbers, *, initial_window: Numbers, window_segments: Numbers = math.inf) -> Numbers:
+    """Window that slow start has after so many segments, at most the receiver's (equation 11)."""
+    d, first, most = reals(segments, initial_window, window_segments)
+    return single(np.minimum(d * (GROWTH - 1) / GROWTH + first / GROWTH, most))
+
+
 def slow_start_latency(
     segments: Numbers, rtt_s: Numbers, *, initial_window: Numbers, window_segments: Numbers = math.inf
 ) -> Numbers:
@@ -63,7 +69,8 @@ def cardwell(
     Args:   segments: at least 1. rtt_s, timeout_s: s, above 0. loss: per packet, [0, 1).
             initial_window, window_segments: at least 1.
     Raises: ValueError when an argument is out of range.
-    Source: SOURCE, equation 25 without its handshake and its delayed ACK of a window of one segment.
+    Source: SOURCE, equation 25 without its handshake and its delayed ACK of a window of one segment. The first loss
+            meets the window of slow start (equation 20), the later ones that of congestion avoidance (PFTK).
     """
     d, rtt, timeout, p, first, most = reals(segments, rtt_s, timeout_s, loss, initial_window, window_segments)
     require(
@@ -74,8 +81,7 @@ def cardwell(
     early = before_first_loss(d, p)
     started = slow_start_latency(early, rtt, initial_window=first, window_segments=most)
     lossy = np.where(p > 0, p, 0.5)  # any number: what follows is not used without loss
-    window = np.minimum(np.asarray(expected_window(lossy)), most)
-    share = timeout_share(lossy, window)
+    share = timeout_share(lossy, slow_start_window(early, initial_window=first, window_segments=most))
     repair = (1 - (1 - p) ** d) * (share * backoff(p) * timeout / (1 - p) + (1 - share) * rtt)
     rest = (d - early) / pftk_goodput(lossy, rtt, timeout, window_segments=most)
     return started + np.where(p > 0, repair + rest, 0.0)

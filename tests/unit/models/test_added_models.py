@@ -8,7 +8,7 @@ import pytest
 from crosswind.models import predict
 from crosswind.models.bbr import bbr
 from crosswind.models.caia import caia
-from crosswind.models.cardwell import before_first_loss, cardwell, handshake, slow_start_latency
+from crosswind.models.cardwell import before_first_loss, cardwell, handshake, slow_start_latency, slow_start_window
 from crosswind.models.cubic import cubic
 from crosswind.models.mathis import mathis
 from crosswind.models.pftk import pftk, pftk_approximate, pftk_goodput
@@ -39,9 +39,24 @@ def test_cardwell_without_loss_is_slow_start_and_with_it_goes_on_as_pftk() -> No
 
 
 def test_cardwell_of_one_segment_waits_for_its_timeout_and_no_more() -> None:
-    # Lost with 1 %; W = 1 + sqrt(8*.99/.03 + 1) = 17.28, Q = .210479 by equation 24 worked out apart; G = 1.010204.
+    # Lost with 1 %, from a window of one: nothing behind it shows the loss, so the timer must. G = 1.010204.
     found = cardwell(1, rtt_s=0.1, timeout_s=0.3, loss=0.01, initial_window=1)
-    assert found == pytest.approx(0.1 + 0.01 * (0.210479 * 0.3 * 1.0102041 / 0.99 + 0.789521 * 0.1), abs=2e-6)
+    assert found == pytest.approx(0.1 + 0.01 * 0.3 * 1.0102041 / 0.99, abs=1e-8)
+
+
+def test_cardwells_first_loss_meets_the_window_of_slow_start() -> None:
+    # Equation 20. At 2 % of 100 segments 43.502 are sent up to the first loss, (1 - .98^100) * .98 / .02 + 1, which
+    # leaves a window of 43.502 / 2 + 3 / 2 = 23.251. Equation 24 worked out apart: Q(23.251) = .206474, where
+    # congestion avoidance has E[W] = 1 + sqrt(8 * .98 / .06 + 1) = 12.474 and Q(12.474) = .307278.
+    sent = (1 - 0.98**100) * 0.98 / 0.02 + 1
+    begun = 0.1 * math.log2(sent / 3 + 1)
+    share, backoff = 0.20647445, 1 + 0.02 + 2 * 0.02**2 + 4 * 0.02**3 + 8 * 0.02**4
+    repair = (1 - 0.98**100) * (share * backoff * 0.3 / 0.98 + (1 - share) * 0.1)
+    rest = (100 - sent) / pftk_goodput(0.02, 0.1, 0.3)
+    found = cardwell(100, rtt_s=0.1, timeout_s=0.3, loss=0.02, initial_window=3)
+    assert found == pytest.approx(begun + repair + rest, abs=1e-6)
+    # A receiver's window of 8 segments is what the loss meets then.
+    assert slow_start_window(sent, initial_window=3, window_segments=8) == 8
 
 
 def test_a_handshake_by_its_sum() -> None:
