@@ -1,6 +1,7 @@
 """`crosswind predict`: all models side by side, as text and as JSON, and what it says to a path that cannot be."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -36,6 +37,23 @@ def test_every_model_is_shown_with_its_formulas_number() -> None:
     assert made["mathis"]["value"] == pytest.approx(float(mathis(1448, 0.03, 0.02)))
     assert made["pftk-goodput"]["value"] == pytest.approx(8 * 1448 * float(pftk_goodput(0.02, 0.03, 0.23)))
     assert made["ping-pong"]["value"] == pytest.approx(1e9 * (0.03 + (0.4 + 0.06) * 0.02 / 0.96))
+
+
+def test_the_round_trip_is_the_one_that_was_asked_about() -> None:
+    for options in (("--size", "256kB", *RENO), ("--rtt", "0", "--size", "1MB", "--rate", "8mbit")):
+        for made in predicted(*options).values():
+            assert made["inputs"]["rtt_s"] == (0 if "0" in options else 0.03)
+            assert not any("delay" in note and "path" in note for note in made["notes"])
+
+
+@pytest.mark.parametrize("size", ["100GB", "1000000TB"])
+def test_a_huge_transfer_is_predicted_at_once(size: str) -> None:
+    # On an unlimited link windows of 10, 20, 40, ... segments leave in round trips of 30 ms.
+    number = {"100GB": 100 * 10**9, "1000000TB": 10**18}[size]
+    rounds = math.floor(math.log2((math.ceil(number / 1448) - 1) / 10 + 1))
+    made = predicted("--size", size, "--rtt", "30ms")
+    assert made["slow-start"]["value"] == made["transfer"]["value"] == pytest.approx(rounds * 30e6)
+    assert predicted("--size", size, "--rtt", "30ms", "--loss", "0.001%")["transfer"]["value"] > rounds * 30e6
 
 
 def test_without_a_size_there_is_no_transfer_time() -> None:
@@ -81,6 +99,7 @@ def test_a_simulation_gives_a_distribution_and_is_repeatable() -> None:
         (("--rtt", "30ms", "--loss", "100%"), "nothing arrives"),
         (("--rtt", "30"), "--rtt 30"),
         (("--rtt", "30ms", "--size", "0"), "nothing to transfer"),
+        (("--rtt", "30ms", "--size", "1000001TB"), "too large"),
         (("--rtt", "30ms", "--size", "256KB"), "--size 256KB"),
         (("--rtt", "30ms", "--rate", "0mbit"), "--rate 0mbit"),
         (("--rtt", "30ms", "--queue", "10p"), "--rate is not"),

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +24,10 @@ from crosswind.units import (
 )
 
 if TYPE_CHECKING:
-    from crosswind.models import Prediction
+    from crosswind.models import Prediction, Situation
 
 _QUANTILES = (0.05, 0.5, 0.95, 0.99)
+_LARGEST_BYTES = 10**18
 SCHEMA = "crosswind.predictions/1"
 _HEADERS_BYTES = 52  # RFC 791, 9293 and 7323: 20 of IPv4, 20 of TCP and 12 of timestamps
 _SMALLEST_MSS = 524  # what an MTU of 576 bytes leaves
@@ -54,12 +55,19 @@ class Question:
         """The cell that a study of this path would have (docs/cell-protocol.md)."""
         queue = None if self.queue_packets is None else {"packets": self.queue_packets}
         direction = {"loss": float(self.loss), "rate_bps": self.rate_bps, "queue": queue}
-        path: dict[str, Any] = {"forward": direction, "reverse": direction}
+        delays_ns = {"forward": self.rtt_ns // 2, "reverse": self.rtt_ns - self.rtt_ns // 2}
+        path: dict[str, Any] = {way: direction | {"delay_ns": delay_ns} for way, delay_ns in delays_ns.items()}
         if self.mss_bytes is not None:
             path["mtu_bytes"] = self.mss_bytes + _HEADERS_BYTES
         size = self.size_bytes if kind == "transfer" else None
         workload = {"kind": kind, "transport": transport, "direction": "download", "size_bytes": size}
         return {"path": path, "host": dict(self.host), "workload": workload}
+
+    def situation(self, kind: str, transport: str) -> "Situation":
+        """The same in the models' terms; the round trip is the one that was asked about, also where it is 0."""
+        from crosswind.models import situation
+
+        return replace(situation(self.parameters(kind, transport)), rtt_s=self.rtt_ns / 1e9, notes=())
 
 
 @click.command()
@@ -126,6 +134,8 @@ def _question(options: Mapping[str, Any]) -> Question:
         raise UsageError("--loss 100%: nothing arrives", hint="give a loss below 100%")
     if options["size"] == 0:
         raise UsageError("--size 0: there is nothing to transfer", hint="give at least 1 byte, or leave it out")
+    if (options["size"] or 0) > _LARGEST_BYTES:
+        raise UsageError("--size is too large to count its segments", hint="at most 1000000TB")
     queue = options["queue"]
     if queue is not None and options["rate"] is None:
         raise UsageError("--queue is set but --rate is not", hint="an unlimited link has no queue; set --rate")
@@ -151,13 +161,13 @@ def _question(options: Mapping[str, Any]) -> Question:
 
 def _predictions(question: Question, names: Sequence[str]) -> list["Prediction"]:
     """What each model says, those left out that say nothing of this path. Raises: UsageError for an unknown model."""
-    from crosswind.models import MODELS, predict, unknown_models
+    from crosswind.models import MODELS, predict_situation, unknown_models
 
     if unknown := unknown_models(names):
         raise UsageError(f"--model {unknown[0]}: there is no such model", hint="one of " + ", ".join(MODELS))
-    cells = [question.parameters(*asked) for asked in (("transfer", "tcp"), ("echo", "tcp"), ("echo", "quic"))]
+    cells = [question.situation(*asked) for asked in (("transfer", "tcp"), ("echo", "tcp"), ("echo", "quic"))]
     quick = [name for name, model in MODELS.items() if not model.is_slow]
-    made = (predict(name, cell, measured_rtt_ns=question.rtt_ns) for name in names or quick for cell in cells)
+    made = (predict_situation(name, cell) for name in names or quick for cell in cells)
     found = [prediction for prediction in made if prediction is not None]
     if not found:
         raise UsageError(f"{names[0]} says nothing of this path", hint="it needs --size, or --rate; leave --model out")
@@ -186,8 +196,6 @@ def _host(question: Question) -> list[tuple[str, str]]:
 
 def _print_rows(predictions: Sequence["Prediction"]) -> None:
     """A line for each model, and below them what to bear in mind, once for all models that it concerns."""
-    from crosswind.models.situation import MEASURED_ROUND_TRIP
-
     divisor, unit = METRICS[predictions[0].metric].unit.scale_for([made.value for made in predictions])
     width = max(len(made.model) for made in predictions)
     remarks: dict[str, list[str]] = {}
@@ -196,8 +204,7 @@ def _print_rows(predictions: Sequence["Prediction"]) -> None:
         outside = "  *" if made.violated else ""
         click.echo(f"  {made.model:<{width}}  {value:>12}  {made.title}{outside}")
         for remark in (*(f"* {broken}" for broken in made.violated), *made.notes):
-            if remark != MEASURED_ROUND_TRIP:  # the one that was asked about
-                remarks.setdefault(remark, []).append(made.model)
+            remarks.setdefault(remark, []).append(made.model)
     for remark, models in remarks.items():
         click.echo(f"    {', '.join(models)}: {remark}")
 
@@ -208,14 +215,12 @@ def _three_digits(number: float) -> str:
 
 def _simulated(question: Question, runs: int | None, seed: int) -> dict[str, Any]:
     """The distribution of simulated transfer times, ns. Raises: UsageError where no size says what to transfer."""
-    from crosswind.models import situation
     from crosswind.models.simulated import simulated_transfers
 
     if question.size_bytes is None:
         raise UsageError("--simulate needs a --size", hint="as --size 256kB")
-    cell = situation(question.parameters("transfer", "tcp"), question.rtt_ns)
     try:
-        made = simulated_transfers(cell, runs=runs, seed=seed)
+        made = simulated_transfers(question.situation("transfer", "tcp"), runs=runs, seed=seed)
     except ValueError as error:
         raise UsageError(f"--simulate: {error}", hint="the formulas need no --simulate") from None
     times_ns = sorted(1e9 * made.times)
