@@ -1,5 +1,6 @@
 """Plans, run directories and samples for tests, without a study behind them."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ from cell_events import finished
 from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
 from crosswind.record import SAMPLE_SCHEMA, CellRun
-from crosswind.store.cells import CellsFolder
+from crosswind.store.cells import CellsFolder, checksums_in
 from crosswind.store.directory import Store
+from crosswind.store.files import write_sealed
 from crosswind.store.manifest import Manifest, Options, Session
 from crosswind.store.plan import PlannedCell
-from crosswind.store.result import CellResult
+from crosswind.store.result import RESULT, CellResult
 
+RUN_ID = "0123456789abcdef"
 STARTED = "2026-01-01T00:00:00.000+00:00"
 
 
@@ -47,6 +50,7 @@ def plan_of(cells: int) -> list[PlannedCell]:
 def manifest(cells: int = 2, name: str = "a-study", started: str = STARTED, **changes: Any) -> Manifest:
     """A run of so many repetitions."""
     fields: dict[str, Any] = {
+        "id": RUN_ID,
         "name": name,
         "study": {"title": "A study"},
         "study_digest": "d1",
@@ -81,6 +85,19 @@ def cell_result(planned: PlannedCell, *, failure: Failure | None = None, **chang
     return CellResult(**fields | changes)
 
 
+def change_sealed(path: Path, **changes: Any) -> None:
+    """Gives keys of a manifest or a result other values, as if they had been written so."""
+    data = json.loads(path.read_bytes()) | changes
+    del data["checksum"]
+    write_sealed(path, data)
+
+
+def reseal(cell: Path) -> None:
+    """Has the result in a directory of a repetition say of the files beside it what they are now."""
+    beside = {name: found for name, found in checksums_in(cell).items() if name != RESULT}
+    change_sealed(cell / RESULT, files={name: checksum.as_json() for name, checksum in beside.items()})
+
+
 def kept_run(directory: Path, repetitions: Sequence[CellRun]) -> Path:
     """A run directory with these repetitions."""
     plan = [
@@ -91,7 +108,7 @@ def kept_run(directory: Path, repetitions: Sequence[CellRun]) -> Path:
         for one in repetitions
     ]  # fmt: skip
     with new_run(directory, plan=plan) as store:
-        folder = CellsFolder(store.directory)
+        folder = CellsFolder(store.directory, store.manifest.id)
         for planned, one in zip(plan, repetitions, strict=True):
             part = folder.begin(planned.key)
             one.samples.write_parquet(part / "samples.parquet")

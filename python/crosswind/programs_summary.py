@@ -6,6 +6,7 @@ from typing import Any
 from crosswind.cell.fidelity import Fidelity
 from crosswind.cell.result import DirectionLedger
 from crosswind.record import SAMPLE_SCHEMA
+from crosswind.store.record import SAMPLES
 from crosswind.store.result import CellResult
 from crosswind.store.run import Run
 from crosswind.store.tables import read_table
@@ -44,7 +45,7 @@ def _repetition(directory: Path, result: CellResult) -> dict[str, Any]:
     assert finished is not None
     assert finished.program is not None
     assert finished.ledger is not None  # Programs run on emulated paths alone.
-    samples = read_table(directory / "cells" / result.key / "samples.parquet", SAMPLE_SCHEMA)
+    samples = read_table(directory / "cells" / result.key / SAMPLES, SAMPLE_SCHEMA, result.files.get(SAMPLES))
     (sent_ns,), (received_ns,) = samples["sent_ns"].to_list(), samples["received_ns"].to_list()
     again = finished.tcp_retransmits
     return {

@@ -13,6 +13,7 @@ import polars as pl
 
 from crosswind.cell.failure import Failure
 from crosswind.cell.result import Finished
+from crosswind.damage import Damage
 from crosswind.ends import is_virtual
 
 SAMPLE_SCHEMA: dict[str, type[pl.DataType]] = {
@@ -149,6 +150,7 @@ class RunRecord:
         claims: statements of documents that a rule decides, as `crosswind.study.claims.Claim.as_dict` gives them.
         questions: what the study is run for, as `crosswind.study.questions.Question.as_dict` gives them.
         thresholds: when the study fails, as `crosswind.study.thresholds.Threshold.as_dict` gives them.
+        damaged: repetitions that were executed and are left out, because a file of theirs is damaged.
     """
 
     study: dict[str, Any]
@@ -168,3 +170,4 @@ class RunRecord:
     claims: list[dict[str, Any]] = field(default_factory=list)
     questions: list[dict[str, Any]] = field(default_factory=list)
     thresholds: list[dict[str, Any]] = field(default_factory=list)
+    damaged: list[Damage] = field(default_factory=list)

@@ -17,15 +17,15 @@ REPORT = "report.html"
 def analyse(run: Run) -> Result:
     """The result of a run: estimates with their intervals, comparisons, and what the study asks for.
 
-    Raises: StoreError when a result cannot be read.
+    Raises: StoreError when no result can be read.
     """
-    return report.worded(analysis.analyse(run.record()))
+    return report.worded(analysis.analyse(run.measured()))
 
 
 def write_html(run: Run, path: Path | str | None = None) -> Path:
     """Writes the HTML report of a run, into the run's directory where no path is given.
 
-    Returns: where it is. Raises: StoreError when a result cannot be read, DiskError when the page cannot be written.
+    Returns: where it is. Raises: StoreError when no result can be read, DiskError when the page cannot be written.
     """
     return write_page(run, analysed(run), None if path is None else Path(path))
 
@@ -44,7 +44,7 @@ def analysed(run: Run, fail_if: Sequence[str] = ()) -> Analysed:
 
     Args: fail_if: thresholds beside those of its study. Raises: StoreError; StudyError for a threshold of no meaning.
     """
-    record = run.record()
+    record = run.measured()
     if fail_if:
         study = Study.from_canonical(record.study).with_thresholds(fail_if)
         record = replace(record, thresholds=[one.as_dict(study.cells()) for one in study.thresholds])

@@ -7,15 +7,18 @@
     run.compare()      # levels of each factor beside its first one
     run.plot("rtt")    # a chart of the report
 
-Tables are Polars frames, charts are Altair's. Analysis and drawing are imported when they are first asked for.
+Tables are Polars frames, charts are Altair's. A repetition of which a file is damaged is left out, with
+a warning. Analysis and drawing are imported when they are first asked for.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, ParamSpec
 
 from crosswind import running
+from crosswind.damage import damage_sentences
 from crosswind.errors import UsageError
 from crosswind.store import run as stored
 from crosswind.store.directory import Store
@@ -124,7 +127,10 @@ class Run(stored.Run):
 
     @cached_property
     def _record(self) -> "RunRecord":
-        return self.record()
+        record = self.measured()
+        for text in damage_sentences(record.damaged):
+            warnings.warn(text, stacklevel=5)
+        return record
 
     @cached_property
     def _data(self) -> "list[CellData]":

@@ -50,7 +50,7 @@ def test_runs_are_listed_for_people_and_programs(crosswind: Crosswind, four_runs
     listing = json.loads(crosswind("runs", "--json", "--details")[1])
     assert listing["schema"] == "crosswind.runs/1"
     assert [run["status"] for run in listing["runs"]] == ["died", "interrupted", "done", "removed", None]
-    assert listing["runs"][0]["problem"] == "cells/c000-r00/result.json: it is missing"
+    assert listing["runs"][0]["problem"] == "cells/c000-r00/result.json is missing"
     assert listing["runs"][0] | {"size_bytes": 0, "problem": None} == {
         "directory": "crosswind-runs/dead",
         "study": "a-study",

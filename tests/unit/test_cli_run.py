@@ -109,15 +109,3 @@ def test_report_shows_and_exports_a_run(crosswind: Crosswind, use_cell: UseCell)
     assert (status, out) == (0, "")
     assert err.count("wrote ") == 4
     assert json.loads(crosswind("report", "--json")[1])["schema"] == "crosswind.result/1"
-
-
-def test_a_run_of_the_time_of_presets_can_still_be_reported(crosswind: Crosswind, use_cell: UseCell) -> None:
-    use_cell("finish()")
-    assert crosswind("run", "echo", "--network", "lan,wan", "--messages", "60", "--output", "old")[0] == 0
-    for file in (Path("old/manifest.json"), Path("old/plan.jsonl"), *Path("old/cells").glob("*/result.json")):
-        file.write_text(file.read_text(encoding="utf-8").replace("path.network", "path.preset"), encoding="utf-8")
-    status, out, _ = crosswind("report", "old", "--json")
-    assert status == 0
-    assert [cell["levels"] for cell in json.loads(out)["cells"]] == [{"path.preset": "lan"}, {"path.preset": "wan"}]
-    assert crosswind("report", "old", "--html", "old.html")[0] == 0
-    assert crosswind("runs", "--details", ".")[0] == 0

@@ -33,7 +33,7 @@ def fitted(monkeypatch: pytest.MonkeyPatch):
         class Loaded:
             directory = Path("a-run")
 
-            def record(self) -> RunRecord:
+            def measured(self) -> RunRecord:
                 return found
 
         monkeypatch.setattr("crosswind.store.run.load", lambda _: Loaded())

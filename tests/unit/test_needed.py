@@ -17,7 +17,7 @@ from crosswind.store.cells import CellsFolder
 from crosswind.study.precision import look_schedule
 from echo_cells import BASE_MS, exact, parameters, repetitions
 from records import MS, echoes, record, run
-from runs import cell_result, echo_samples, new_run, planned_cell
+from runs import RUN_ID, cell_result, echo_samples, new_run, planned_cell
 
 LOOKS = look_schedule(5, 100)
 
@@ -130,7 +130,7 @@ def test_a_plan_says_what_a_precision_takes(planning: Callable[..., tuple[int, s
     pilot = tmp_path / "pilot"
     plan = [planned_cell(0, key=f"c000-r{n:02d}", repetition=n, order=n, levels={}) for n in range(5)]
     with new_run(pilot, plan=plan):
-        folder = CellsFolder(pilot)
+        folder = CellsFolder(pilot, RUN_ID)
         for planned in plan:
             part = folder.begin(planned.key)
             echo_samples(20 + planned.repetition).write_parquet(part / "samples.parquet")

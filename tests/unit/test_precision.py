@@ -1,6 +1,5 @@
 """How long to measure: what a study asks for, which cells go on, and the plan that grows."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,12 @@ from crosswind.precision import CellPrecision, Ended
 from crosswind.report.text.precision import precision_text
 from crosswind.stats.design import SKEWED_EVENTS, SKEWED_UNITS
 from crosswind.stats.sequential import repeated_interval
+from crosswind.store.checksums import Checksum
 from crosswind.store.directory import Store
 from crosswind.study.plan import Plan
 from crosswind.study.precision import look_schedule
 from records import MS, echoes, record, run
-from runs import echo_samples, new_run, planned_cell
+from runs import change_sealed, echo_samples, new_run, planned_cell
 from study_texts import ECHO, study
 
 LOOKS = look_schedule(5, 40)
@@ -237,17 +237,17 @@ def test_further_repetitions_have_the_seeds_of_their_blocks() -> None:
     assert [planned.key for planned in added] == order
 
 
-def test_a_plan_that_grew_before_its_manifest_did_is_whole_when_the_run_goes_on(tmp_path: Path) -> None:
+def test_what_a_session_added_to_the_plan_and_died_before_it_said_so_is_decided_anew(tmp_path: Path) -> None:
     place = tmp_path / "run"
     with new_run(place, 1, precision=asked()) as store:
+        before = (place / "manifest.json").read_bytes()
         store.extend_plan([planned_cell(0, key="c000-r01", repetition=1)])
-        assert store.manifest.planned == 2
-    manifest = json.loads((place / "manifest.json").read_text())
-    (place / "manifest.json").write_text(json.dumps(manifest | {"planned": 1}))
+    (place / "manifest.json").write_bytes(before)
+    assert len(Store.read(place).plan) == 1
     with Store.resume(place) as store:
-        assert (store.manifest.planned, len(store.plan)) == (2, 2)
+        assert (store.manifest.planned, len(store.plan)) == (1, 1)
         assert store.manifest.precision == asked()
-    assert Store.read(place).manifest.planned == 2
+    assert (place / "plan.jsonl").stat().st_size == store.manifest.plan.size_bytes
 
 
 def test_repetitions_that_are_all_the_same_have_no_interval_until_a_sign_test_says_so_of_most() -> None:
@@ -317,6 +317,8 @@ def test_a_run_ends_at_its_cap_and_goes_on_from_there_if_it_was_cut(
     # As if it had been interrupted after the first look.
     plan = (done.directory / "plan.jsonl").read_text().splitlines(keepends=True)
     (done.directory / "plan.jsonl").write_text("".join(plan[:10]))
+    checksum = Checksum.of(done.directory / "plan.jsonl").as_json()
+    change_sealed(done.directory / "manifest.json", plan=checksum, planned=10, status="interrupted")
     assert crosswind.resume(done.directory).planned == 12
     assert (done.directory / "plan.jsonl").read_text().splitlines() == [line.rstrip("\n") for line in plan]
 

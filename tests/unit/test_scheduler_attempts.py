@@ -22,7 +22,7 @@ from sessions import FIRST, GATED, Crowd, Log, light, missing, result, session
 
 
 def missed(store: Store, key: str) -> int:
-    return CellsFolder(store.directory).missed()[key]
+    return CellsFolder(store.directory, store.manifest.id).missed()[key]
 
 
 LATE_END = (

@@ -12,7 +12,7 @@ from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.processors import Processors
 from crosswind.execution.scheduler import Scheduler
 from crosswind.store.directory import Store
-from crosswind.store.files import write_json
+from crosswind.store.files import write_sealed
 from crosswind.store.manifest import ClockJump, Status
 from crosswind.store.wallclock import WallClock
 from fixture_types import FakeCell
@@ -118,9 +118,9 @@ def test_a_disk_that_refuses_one_cell_ends_all(
     def refuse(path: Path, data: Any) -> None:
         if path.name == "result.json":
             raise OSError(errno.ENOSPC, "No space left on device")
-        write_json(path, data)
+        write_sealed(path, data)
 
-    monkeypatch.setattr("crosswind.store.cells.write_json", refuse)
+    monkeypatch.setattr("crosswind.store.cells.write_sealed", refuse)
     body = GATED + "begin(); wait_for('together')\nif key == 'c001-r00': finish(); sys.exit()\nsignal.pause()"
     with pytest.raises(DiskError, match="No space left"):
         session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=3), jobs=3).run()

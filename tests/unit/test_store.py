@@ -10,20 +10,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cell_events import FINISHED
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.errors import DiskError, EngineError, StoreError
 from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, empty_objects, whole_table
 from crosswind.store.cells import CellsFolder
+from crosswind.store.checksums import Checksum
 from crosswind.store.directory import Store
-from crosswind.store.files import write_json
+from crosswind.store.files import write_sealed
 from crosswind.store.listing import fresh_directory, latest_run
-from crosswind.store.manifest import Session, Status
+from crosswind.store.manifest import Session
 from crosswind.store.record import record_of
 from crosswind.store.result import CellResult
-from crosswind.store.run import load
 from crosswind.store.tables import read_table, to_parquet
-from runs import cell_result, new_run, plan_of, planned_cell
+from runs import cell_result, new_run, planned_cell
 from small_disks import mounted_disk
 
 SAMPLES = pl.DataFrame({"exchange": [0, 1], "outcome": ["ok", "timeout"]}, schema_overrides={"exchange": pl.UInt64})
@@ -37,7 +36,7 @@ def result(number: int, *, failure: Failure | None = None) -> CellResult:
 
 
 def commit(store: Store, number: int, *, failure: Failure | None = None) -> None:
-    cells = CellsFolder(store.directory)
+    cells = CellsFolder(store.directory, store.manifest.id)
     part = cells.begin(planned_cell(number).key)
     if failure is None:
         SAMPLES.write_ipc(part / "samples.arrow")
@@ -69,8 +68,9 @@ def test_columns_that_say_the_same_in_every_row_take_the_memory_of_one(tmp_path:
         pl.DataFrame({"exchange": range(rows), "sent_ns": sent_ns, "server_ns": [3] * rows, "outcome": ["ok"] * rows}),
         SAMPLE_SCHEMA,
     ).cast(dict(SAMPLE_SCHEMA))
-    whole.write_parquet(tmp_path / "samples.parquet")
-    found = read_table(tmp_path / "samples.parquet", SAMPLE_SCHEMA)
+    path = tmp_path / "samples.parquet"
+    whole.write_parquet(path)
+    found = read_table(path, SAMPLE_SCHEMA, Checksum.of(path))
     # Three columns are as long as the table: the number, and both times, of which the constant one stays as it is.
     assert 3 * 8 * rows <= found.estimated_size() < 4 * 8 * rows
     assert found.equals(whole)
@@ -80,8 +80,9 @@ def test_columns_that_say_the_same_in_every_row_take_the_memory_of_one(tmp_path:
 def test_a_rate_over_a_time_that_is_always_the_same_keeps_its_last_digit(tmp_path: Path) -> None:
     rows = 2_000
     columns = {"sent_ns": [0] * rows, "received_ns": [7] * rows, "received_bytes": range(rows)}
-    pl.DataFrame(columns).cast(pl.Int64).write_parquet(tmp_path / "samples.parquet")
-    found = read_table(tmp_path / "samples.parquet", SAMPLE_SCHEMA)
+    path = tmp_path / "samples.parquet"
+    pl.DataFrame(columns).cast(pl.Int64).write_parquet(path)
+    found = read_table(path, SAMPLE_SCHEMA, Checksum.of(path))
     rate = found.select(8e9 * pl.col("received_bytes") / (pl.col("received_ns") - pl.col("sent_ns"))).to_series()
     assert rate.to_list() == [8e9 * size / 7 for size in range(rows)]
 
@@ -90,11 +91,11 @@ def test_what_clients_of_programs_wrote_is_read_back_within_bounds(tmp_path: Pat
     kept = 16 << 20
     with new_run(tmp_path / "run", 3) as store:
         for number, out in enumerate((b"{}\xff", b"x" * kept + b"\n{}", None)):
-            part = CellsFolder(store.directory).begin(planned_cell(number).key)
+            part = CellsFolder(store.directory, store.manifest.id).begin(planned_cell(number).key)
             if out is not None:
                 (part / "client.out").write_bytes(out)
             SAMPLES.write_parquet(part / "samples.parquet")
-            CellsFolder(store.directory).commit(part, result(number))
+            CellsFolder(store.directory, store.manifest.id).commit(part, result(number))
         first, large, none = record_of(store).cells
     assert (first.client_out, none.client_out) == ("{}\ufffd", "")
     assert (len(large.client_out), large.client_out[-4:]) == (kept, "x\n{}")
@@ -102,12 +103,12 @@ def test_what_clients_of_programs_wrote_is_read_back_within_bounds(tmp_path: Pat
 
 def test_tables_are_parquet_and_nothing_else_is_left(tmp_path: Path) -> None:
     with new_run(tmp_path / "run") as store:
-        part = CellsFolder(store.directory).begin("c000-r00")
+        part = CellsFolder(store.directory, store.manifest.id).begin("c000-r00")
         SAMPLES.write_ipc(part / "samples.arrow")
         SAMPLES.write_ipc(part / "packets.arrow")
         (part / "client.pcapng").write_bytes(b"x")
         (part / "server.pcapng.part").write_bytes(b"half")
-        CellsFolder(store.directory).commit(part, result(0))
+        CellsFolder(store.directory, store.manifest.id).commit(part, result(0))
     names = sorted(path.name for path in (tmp_path / "run" / "cells" / "c000-r00").iterdir())
     assert names == ["client.pcapng", "packets.parquet", "result.json", "samples.parquet"]
     assert [path.name for path in (tmp_path / "run" / "cells").iterdir()] == ["c000-r00"]
@@ -133,8 +134,8 @@ def test_a_failed_attempt_is_kept_beside_its_successor(tmp_path: Path) -> None:
 
 def test_half_written_cells_are_not_read_and_go_on_resume(tmp_path: Path) -> None:
     store = new_run(tmp_path / "run")
-    part = CellsFolder(store.directory).begin("c000-r00")
-    write_json(part / "result.json", result(0).as_json())
+    part = CellsFolder(store.directory, store.manifest.id).begin("c000-r00")
+    write_sealed(part / "result.json", result(0).as_json())
     store.close()
     assert Store.read(tmp_path / "run").results() == {}
     with Store.resume(tmp_path / "run") as again:
@@ -170,11 +171,10 @@ def test_two_writers_are_refused_and_a_reader_is_not(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("{", "cannot read"),
-        ("[]", "its schema is None, not 'crosswind.run/2'"),
-        ('{"schema": "crosswind.run/3"}', "newer than crosswind.run/2"),
-        ('{"schema": "crosswind.run/0"}', "not 'crosswind.run/2'"),
+        ('{"schema": "crosswind.run/4"}', "newer than crosswind.run/3"),
+        ('{"schema": "crosswind.run/2"}', "not 'crosswind.run/3'"),
         ('{"schema": "else/1"}', "its schema is 'else/1'"),
-        ('{"schema": "crosswind.run/2"}', "it lacks 'options'"),
+        ('{"schema": "crosswind.run/3"}', "it has changed"),
     ],
 )
 def test_a_foreign_manifest_is_refused(tmp_path: Path, content: str, message: str) -> None:
@@ -223,16 +223,6 @@ def test_what_only_looks_like_a_killed_start_is_no_place_for_a_run(tmp_path: Pat
     assert (tmp_path / name).read_text(encoding="utf-8") == text
 
 
-def test_a_damaged_result_says_which_and_what_to_do(tmp_path: Path) -> None:
-    with new_run(tmp_path / "run") as store:
-        commit(store, 0)
-        place = tmp_path / "run" / "cells" / "c000-r00" / "result.json"
-        place.write_text("{", encoding="utf-8")
-        with pytest.raises(StoreError, match="c000-r00") as caught:
-            store.results()
-    assert "--resume" in str(caught.value.hint)
-
-
 def test_directories_are_named_after_study_and_time_and_never_twice(tmp_path: Path) -> None:
     first = fresh_directory("a", "T", root=tmp_path)
     assert first == tmp_path / "a-T"
@@ -251,9 +241,9 @@ def test_the_latest_run_is_the_one_started_last(tmp_path: Path) -> None:
 
 
 def test_json_is_replaced_whole(tmp_path: Path) -> None:
-    write_json(tmp_path / "a.json", {"n": 1})
-    write_json(tmp_path / "a.json", {"n": 2})
-    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8")) == {"n": 2}
+    write_sealed(tmp_path / "a.json", {"n": 1})
+    write_sealed(tmp_path / "a.json", {"n": 2})
+    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["n"] == 2
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
@@ -277,11 +267,11 @@ def fill(disk: Path, leave_bytes: int) -> None:
 def test_a_full_disk_leaves_no_half_cell(small_disk: Path) -> None:
     with new_run(small_disk / "run") as store:
         commit(store, 0)
-        part = CellsFolder(store.directory).begin("c001-r00")
+        part = CellsFolder(store.directory, store.manifest.id).begin("c001-r00")
         pl.DataFrame({"n": list(range(4000))}).write_ipc(part / "samples.arrow")
         fill(small_disk, leave_bytes=4096)
         with pytest.raises(DiskError, match="No space left") as caught:
-            CellsFolder(store.directory).commit(part, result(1))
+            CellsFolder(store.directory, store.manifest.id).commit(part, result(1))
         assert caught.value.exit_code == 1
         assert "--resume" in str(caught.value.hint)
         assert list(store.results()) == ["c000-r00"]
@@ -318,94 +308,10 @@ def test_a_read_only_disk_is_refused_with_a_hint(small_disk: Path) -> None:
 def test_objects_of_pages_are_kept_beside_their_samples(tmp_path: Path) -> None:
     objects = pl.DataFrame({"page": [0], "object": ["html"], "sent_ns": [5]}, schema_overrides={"page": pl.UInt64})
     with new_run(tmp_path / "run") as store:
-        part = CellsFolder(store.directory).begin("c001-r00")
+        part = CellsFolder(store.directory, store.manifest.id).begin("c001-r00")
         SAMPLES.write_ipc(part / "samples.arrow")
         objects.write_ipc(part / "objects.arrow")
-        CellsFolder(store.directory).commit(part, result(1))
+        CellsFolder(store.directory, store.manifest.id).commit(part, result(1))
     (cell,) = record_of(Store.read(tmp_path / "run")).cells
     assert cell.objects.select("page", "object", "sent_ns").equals(objects)
     assert list(cell.objects.columns) == list(OBJECT_SCHEMA)
-
-
-# Runs of earlier versions
-
-
-def run_with_plan_in_its_manifest(directory: Path) -> Path:
-    """A run as versions before crosswind.run/2 left it, interrupted after its first cell."""
-    with new_run(directory) as store:
-        commit(store, 0)
-        data = {**store.manifest.as_json(), "schema": "crosswind.run/1", "status": "interrupted"}
-    del data["planned"]
-    plan = [planned.as_json() for planned in plan_of(2)]
-    for planned in plan:
-        for name in ("expected_packets", "expected_bytes"):  # The first versions forecast neither.
-            del planned[name]
-    write_json(directory / "manifest.json", {**data, "options": {"packets": False, "capture": False}, "plan": plan})
-    (directory / "plan.jsonl").unlink()
-    finished = {name: value for name, value in FINISHED.items() if name not in ("program", "traffic")}
-    earlier = {**result(0).as_json(), "finished": {**finished, "samples": {"rows": 2, "ok": 1, "lost": 1}}}
-    write_json(directory / "cells" / "c000-r00" / "result.json", earlier)
-    return directory
-
-
-def test_a_run_with_its_plan_in_the_manifest_is_read(tmp_path: Path) -> None:
-    run = load(run_with_plan_in_its_manifest(tmp_path / "run"))
-    assert (run.planned, run.status, run.valid) == (2, Status.INTERRUPTED, False)
-    assert [cell.key for cell in run.record().cells] == ["c000-r00"]
-    (first,) = run.results().values()
-    assert first.finished is not None
-    assert (first.finished.samples.lost, first.finished.samples.outcomes, first.finished.program) == (1, (), None)
-
-
-def test_going_on_with_such_a_run_moves_its_plan_into_a_file(tmp_path: Path) -> None:
-    directory = run_with_plan_in_its_manifest(tmp_path / "run")
-    before = Store.read(directory)
-    with Store.resume(directory) as store:
-        assert missing(store) == ["c001-r00"]
-    data = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    assert (data["schema"], data["planned"], "plan" in data) == ("crosswind.run/2", 2, False)
-    after = Store.read(directory)
-    assert after.plan == before.plan
-    assert [planned.expected_packets for planned in after.plan] == [0, 0]
-
-
-def test_a_damaged_table_says_which_and_what_to_do(tmp_path: Path) -> None:
-    with new_run(tmp_path / "run") as store:
-        commit(store, 0)
-    table = tmp_path / "run" / "cells" / "c000-r00" / "samples.parquet"
-    table.write_bytes(b"PAR1")
-    with pytest.raises(StoreError, match="cannot read") as caught:
-        load(tmp_path / "run").record()
-    assert str(table) in caught.value.message
-    assert (
-        caught.value.hint
-        == f"remove {table.parent} and run the cell again with `crosswind run --resume {tmp_path / 'run'}`"
-    )
-
-
-@pytest.mark.parametrize(("rows", "what"), [(None, "there is no such file"), (0, "it has no rows")])
-def test_samples_that_were_counted_and_are_gone_are_an_error_and_not_a_clean_cell(
-    tmp_path: Path, rows: int | None, what: str
-) -> None:
-    with new_run(tmp_path / "run", 1) as store:
-        part = CellsFolder(store.directory).begin("c000-r00")
-        if rows is not None:
-            SAMPLES.clear().write_parquet(part / "samples.parquet")
-        CellsFolder(store.directory).commit(part, result(0))
-        with pytest.raises(StoreError, match=rf"samples\.parquet: {what}, and the cell counted 60 samples") as caught:
-            record_of(store)
-    assert "--resume" in (caught.value.hint or "")
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"), [("{\n", "cannot read"), ('{"key": "a"}\n', "it lacks 'order'"), (None, "No such")]
-)
-def test_a_damaged_plan_says_which_and_what_to_do(tmp_path: Path, text: str | None, reason: str) -> None:
-    new_run(tmp_path / "run").close()
-    (tmp_path / "run" / "plan.jsonl").unlink()
-    if text is not None:
-        (tmp_path / "run" / "plan.jsonl").write_text(text, encoding="utf-8")
-    with pytest.raises(StoreError, match=reason) as caught:
-        Store.read(tmp_path / "run").missing()
-    assert "plan.jsonl" in caught.value.message
-    assert caught.value.hint

@@ -457,13 +457,13 @@ def test_mistakes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         pass
     early = tmp_path / "early"
     early.mkdir()
-    (early / "manifest.json").write_text('{"schema": "crosswind.run/0"}')
+    (early / "manifest.json").write_text('{"schema": "crosswind.run/2"}')
     mistakes = [
         ((old, str(tmp_path / "empty")), "has no results yet"),
         ((old, other), "have no cell in common"),
         ((old, old), "are the same run"),
         ((old, str(tmp_path / "nowhere")), "is not a run"),
-        ((old, str(early)), "its schema is 'crosswind.run/0'"),
+        ((old, str(early)), "its schema is 'crosswind.run/2'"),
         ((old, new, "--metric", "rtl"), "--metric rtl: there is no such metric"),
         ((old, new, "--metric", "goodput"), "no cell that both runs have has the metric goodput"),
         ((old, new, "--fail-if", "rtt"), "--fail-if"),

@@ -11,6 +11,7 @@ from conftest import requires_binary, requires_cell
 from crosswind.execution.verify import Comparison, compare_cells, digests, result_values, spread
 from crosswind.store.run import load
 from e2e_cli import ANY_FIDELITY, Cli
+from runs import change_sealed, reseal
 from virtual.conftest import requires_kernel
 
 ECHO = ("echo", "--delay", "10ms", "--messages", "20", "--no-report", "--output", "here")
@@ -60,8 +61,9 @@ def test_what_differs_is_named(cli: Cli) -> None:
     samples.with_columns(pl.col("received_ns") + 1).write_parquet(cell / "samples.parquet")
     result = json.loads((cell / "result.json").read_text())
     result["finished"]["ledger"]["forward"]["delivered"] += 1
-    (cell / "result.json").write_text(json.dumps(result))
+    change_sealed(cell / "result.json", finished=result["finished"])
     (cell / "packets.parquet").unlink()
+    reseal(cell)
     ended = cli("verify", "here")
     assert ended.status == 1
     said = "c001-r00  differs: packets.parquet, result.ledger.forward.delivered, samples.parquet"
@@ -70,6 +72,19 @@ def test_what_differs_is_named(cli: Cli) -> None:
         said,
         "1 of 2 cells came out the same, of 2 in virtual time",
     }
+
+
+def test_damage_is_named_left_out_and_no_difference(cli: Cli) -> None:
+    run(cli, "--loss", "0%,5%", "--packets")
+    file = cli.cwd / "here" / "cells" / "c001-r00" / "packets.parquet"
+    file.write_bytes(file.read_bytes()[:-1])
+    ended = cli("verify", "here")
+    assert ended.status == 1
+    assert ended.out.splitlines() == [
+        "damaged: cells/c001-r00/packets.parquet has changed since it was written: repetition 1 of cell 1 is left out",
+        "c000-r00  same",
+        "1 of 1 cells came out the same, of 1 in virtual time",
+    ]
 
 
 def test_digests_are_of_contents(tmp_path: Path) -> None:
@@ -123,7 +138,8 @@ def test_a_run_keeps_the_name_of_its_kernel(cli: Cli) -> None:
     manifest = cli.cwd / "here" / "manifest.json"
     kernel = requires_kernel()
     assert json.loads(manifest.read_text())["provenance"]["kernels"] == [kernel.name]
-    manifest.write_text(manifest.read_text().replace(kernel.name, "6.12-000000000000"))
+    provenance = {**json.loads(manifest.read_text())["provenance"], "kernels": ["6.12-000000000000"]}
+    change_sealed(manifest, provenance=provenance)
     ended = cli("verify", "here")
     assert ended.status == 1
     assert f"it had 6.12-000000000000, and here is {kernel.name}" in ended.err
@@ -133,10 +149,10 @@ def test_a_run_keeps_the_name_of_its_kernel(cli: Cli) -> None:
 def test_a_run_that_does_not_say_its_kernel_is_compared_all_the_same(cli: Cli) -> None:
     run(cli)
     manifest = cli.cwd / "here" / "manifest.json"
-    data = json.loads(manifest.read_text())
-    del data["provenance"]["kernels"]
-    data["provenance"]["versions"]["crosswind_cell"] = "0.0.1"
-    manifest.write_text(json.dumps(data))
+    provenance = json.loads(manifest.read_text())["provenance"]
+    del provenance["kernels"]
+    provenance["versions"]["crosswind_cell"] = "0.0.1"
+    change_sealed(manifest, provenance=provenance)
     ended = cli("verify", "here")
     assert ended.status == 0
     assert f"note: the run does not say which kernel it had; this is {requires_kernel().name}" in ended.err

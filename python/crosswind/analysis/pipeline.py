@@ -38,6 +38,7 @@ from crosswind.analysis.trust import (
     reason_of,
     warnings_of,
 )
+from crosswind.damage import damage_sentences
 from crosswind.record import RunRecord
 from crosswind.stats import share_interval
 
@@ -51,19 +52,22 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
     """
     asked, data = asked_of(record), collect(record) if data is None else data
     cells = with_likeness([summarise(cell, record.models, level=level) for cell in data])
-    executed = len(record.cells)
+    executed = len(record.cells) + len(record.damaged)
     complete = executed >= record.planned
-    warnings = [] if complete else [f"the run is incomplete: {executed} of {record.planned} repetitions were executed"]
+    warnings = damage_sentences(record.damaged)
+    if not complete:
+        warnings.append(f"the run is incomplete: {executed} of {record.planned} repetitions were executed")
     published = compare_published(asked.published, cells, record.study)
     programs = (program_of(cell.cell, cell.runs) for cell in data)
     return Result(
         study=record.name,
         title=record.title,
         answers=answers_of(asked.questions, data),
-        valid=bool(cells) and all(cell.valid for cell in cells),
+        valid=bool(cells) and not record.damaged and all(cell.valid for cell in cells),
         complete=complete,
         planned=record.planned,
         executed=executed,
+        damaged=record.damaged,
         conditions=conditions_of(record, data),
         cells=cells,
         comparisons=compare_levels(data, level=level, statistics=record.compare_by),

@@ -23,7 +23,7 @@ A condition is STATISTIC(METRIC) worse|better|differs by AMOUNT:
 \b
 Exit status:
   0  no condition is shown
-  1  a cell that both runs have failed or is not valid
+  1  a cell that both runs have failed or is not valid, or a file of a run is damaged
   2  the command line or a run is wrong, or the runs have no cell in common
   3  a condition is shown
   4  with --require-answer: a condition can neither be shown nor excluded
@@ -70,7 +70,8 @@ def command(
     else:
         print_comparison(found, plain_console())
     answers = [condition.answer for condition in found.conditions]
-    valid = not any(cell.invalid_a or cell.invalid_b for cell in found.common)
+    damaged = found.a.damaged or found.b.damaged
+    valid = not damaged and not any(cell.invalid_a or cell.invalid_b for cell in found.common)
     return status_of(answers, require_answer=require_answer, valid=valid)
 
 
@@ -91,15 +92,10 @@ def _compared(run_a: Path, run_b: Path, metrics: tuple[str, ...], fail_if: tuple
     if run_a.resolve() == run_b.resolve():
         raise UsageError(f"{run_a} and {run_b} are the same run", hint="name two runs: `crosswind runs` lists them")
     runs = load(run_a), load(run_b)
-    for run in runs:
-        if not run.results():
-            raise StoreError(
-                f"{run.directory} has no results yet", hint=f"crosswind run --resume {run.directory} goes on with it"
-            )
+    records = [run.measured() for run in runs]
     try:
         return compare_runs(
-            runs[0].record(),
-            runs[1].record(),
+            *records,
             names=(str(run_a), str(run_b)),
             metrics=metrics,
             conditions=conditions,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from crosswind.cli.damage import warn_of_damage
 from crosswind.cli.output import plain_console
 from crosswind.errors import StoreError, UsageError
 
@@ -14,11 +15,13 @@ from crosswind.errors import StoreError, UsageError
 @click.option("--simulated", is_flag=True, help="Fit to simulated times of the run's cells, not to the measured ones.")
 @click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="Of the tenths of the cells.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else.")
-def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: int, as_json: bool) -> None:
+def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: int, as_json: bool) -> int:
     """Fit models of transfer time to the cells with loss of the run in directory RUN, else of the latest.
 
     Every coefficient has its interval, and every model its error on cells that it was not fitted to: tenths of the
     cells, and all cells of one level of a factor at a time. The model with the least held-out error comes first.
+
+    Exit status: 0, or 1 when a file of the run is damaged.
     """
     # Fitting takes more than a second to import, for which --help should not wait.
     from crosswind.analysis.model_fit import FitError, fit_models
@@ -31,11 +34,14 @@ def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: 
         raise UsageError(f"--model {unknown[0]}: there is no such model to fit", hint="one of " + ", ".join(FORMS))
     loaded = load(run or latest_run())
     try:
-        found = fit_models(loaded.record(), names, simulated=simulated, seed=seed)
+        record = loaded.measured()
+        warn_of_damage(record)
+        found = fit_models(record, names, simulated=simulated, seed=seed)
     except FitError as error:
         raise StoreError(f"{loaded.directory}: {error}", hint=error.hint) from None
     if as_json:
         click.echo(found.model_dump_json(indent=2))
-        return
-    for line in fit_lines(found, plain_console().width):
-        click.echo(line)
+    else:
+        for line in fit_lines(found, plain_console().width):
+            click.echo(line)
+    return 1 if record.damaged else 0

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from crosswind.cell.check import CheckedCell
+from crosswind.cli.damage import warn_of_damage
 from crosswind.cli.text import levels_text, seconds_text
 from crosswind.errors import StoreError, UsageError
 from crosswind.execution.planning import precision
@@ -45,9 +46,8 @@ def needed_for(study: Study, checked: Sequence[CheckedCell], run: Path) -> "list
     from crosswind.analysis.needed import needed_repetitions
     from crosswind.store.run import load
 
-    record = load(run).record()
-    if not record.cells:
-        raise StoreError(f"{run} has no results yet", hint=f"crosswind run --resume {run} goes on with it")
+    record = load(run).measured()
+    warn_of_damage(record)
     cells = {one.cell.index: (one.cell.levels, one.parameters) for one in checked}
     found = needed_repetitions(asked, cells, record)
     if all(one.pilot_cell is None for one in found):

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
+from crosswind.cli.damage import warn_of_damage
 from crosswind.cli.standard_output import readers_may_leave
 from crosswind.cli.thresholds import status_of, threshold_options
-from crosswind.errors import StoreError, UsageError
+from crosswind.errors import UsageError
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _EPILOG = """\b
@@ -40,8 +41,8 @@ def command(
 ) -> int:
     """Show or export the results of the run in directory RUN, else of the latest.
 
-    Exit status: 0 when every cell of the run is valid, 1 otherwise; 3 when a threshold is not kept, 4 with
-    --require-answer when it cannot be told whether one is.
+    Exit status: 0 when every cell of the run is valid and no file of it is damaged, 1 otherwise; 3 when a threshold is
+    not kept, 4 with --require-answer when it cannot be told whether one is.
     """
     files = [file for file in (csv, parquet, samples, html, junit) if file]
     printed = [file for file in files if file == Path("-")]
@@ -55,10 +56,8 @@ def command(
     loaded = load(run or latest_run())
     made = results.analysed(loaded, fail_if)
     record, result = made.record, made.result
-    if not record.cells:
-        raise StoreError(
-            f"{loaded.directory} has no results yet", hint=f"crosswind run --resume {loaded.directory} goes on with it"
-        )
+    if as_json or files:
+        warn_of_damage(record)
     if csv:
         report.write_csv(result, csv)
     if parquet:

@@ -13,20 +13,23 @@ _CELLS = 5
 @click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
 @click.option("--cells", type=click.IntRange(1), metavar="N", help=f"How many to run again, {_CELLS} by default.")
 @click.option("--all", "all_cells", is_flag=True, help="Run every cell in virtual time again.")
-def command(run: Path | None, cells: int | None, all_cells: bool) -> int:
+@click.option("--files", "files_only", is_flag=True, help="Check the files of the run alone; run nothing.")
+def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only: bool) -> int:
     """Run cells of the run in directory RUN, else of the latest, again, and compare every bit.
 
-    Cells in virtual time follow from their seed, the kernel and crosswind-cell: samples, packets, captures and result
-    come out the same. A sample of them is run again in a temporary directory; the run itself is not touched.
+    First every file of the run is checked against its checksum. Cells in virtual time follow from their seed, the
+    kernel and crosswind-cell: samples, packets, captures and result come out the same. A sample of them is run again in
+    a temporary directory; the run itself is not touched.
 
-    Exit status: 0 when all came out the same, 1 when something differs, 2 when there is nothing to repeat.
+    Exit status: 0 when all came out the same, 1 when something differs or a file is damaged, 2 when there is nothing to
+    repeat, or the manifest or the plan is damaged.
     """
-    if cells and all_cells:
-        raise UsageError("--cells and --all say two things", hint="leave one of them away")
+    if (cells is not None) + all_cells + files_only > 1:
+        raise UsageError("--cells, --all and --files say different things", hint="leave all but one of them away")
     # Imported here, since what runs cells takes a while to import, for which --help should not wait.
     from crosswind.cell.process import CellEnd
     from crosswind.execution.observer import Observer
-    from crosswind.execution.verify import verify
+    from crosswind.execution.verify import check_files, verify
     from crosswind.store.listing import latest_run
     from crosswind.store.plan import PlannedCell
 
@@ -36,8 +39,15 @@ def command(run: Path | None, cells: int | None, all_cells: bool) -> int:
         def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
             click.echo(f"{planned.key} was run again in {end.elapsed_ns / 1e9:.1f} s", err=True)
 
+    place = run or latest_run()
+    checked = check_files(place)
+    for sentence in checked.sentences:
+        click.echo(f"damaged: {sentence}")
+    if files_only:
+        click.echo(f"{checked.files - len(checked.sentences)} of {checked.files} files are as they were written")
+        return 1 if checked.sentences else 0
     asked = None if all_cells else cells or _CELLS
-    found = verify(run or latest_run(), cells=asked, observer=Progress())
+    found = verify(place, cells=asked, observer=Progress())
     for remark in found.remarks:
         click.echo(f"note: {remark}", err=True)
     if found.added:
@@ -50,4 +60,4 @@ def command(run: Path | None, cells: int | None, all_cells: bool) -> int:
     click.echo(f"{same} of {len(found.comparisons)} cells came out the same, of {found.repeatable} in virtual time")
     if found.real:
         click.echo(f"{found.real} cells ran on the machine's clock; nobody can repeat them exactly")
-    return 1 if found.differing else 0
+    return 1 if found.differing or checked.sentences else 0

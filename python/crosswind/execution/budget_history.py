@@ -13,7 +13,7 @@ def note_earlier_sessions(admission: Admission, missing: Sequence[PlannedCell], 
     """Tells the queues whether an earlier session kept the budget, and how often a missing repetition missed it."""
     if any(result.finished is not None and result.finished.kept_budget for result in store.results().values()):
         admission.handle_budget_kept()
-    missed = CellsFolder(store.directory).missed()
+    missed = CellsFolder(store.directory, store.manifest.id).missed()
     for planned in missing:
         if missed[planned.key]:
             admission.note_earlier_attempts(planned, missed[planned.key])

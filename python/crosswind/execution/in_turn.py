@@ -64,7 +64,7 @@ class _Turns:
 
     def __init__(self, store: Store, stops: StopRequests, streams: ClientStreams | None) -> None:
         self._binary = find_binary()
-        self._cells = CellsFolder(store.directory)
+        self._cells = CellsFolder(store.directory, store.manifest.id)
         self._stops = stops
         self._streams = streams
         self._processors = Processors()

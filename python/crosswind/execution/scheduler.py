@@ -65,7 +65,7 @@ class Scheduler:
         self.store = store
         self._growth = growth
         self.clock_jumps: list[ClockJump] = []
-        self._cells = CellsFolder(store.directory)
+        self._cells = CellsFolder(store.directory, store.manifest.id)
         self._binary = binary
         self._observer = observer
         self._clock = clock or WallClock()

@@ -14,6 +14,7 @@ from typing import Any
 from crosswind.cell.binary import find_binary, used_placeholders
 from crosswind.cell.kernels import find_kernel
 from crosswind.cell.token import use_token
+from crosswind.damage import damage_sentences
 from crosswind.errors import CrosswindError
 from crosswind.execution.growth import Growth, StoppingRules
 from crosswind.execution.observer import Observer
@@ -64,6 +65,9 @@ def resume(
     """As `crosswind.resume`, which describes the arguments. rules: as of `run`."""
     place = directory or latest_run(name=study.name if study else None)
     store = Store.resume(place, digest=study.digest() if study else None)
+    if progress:
+        for text in damage_sentences(store.damaged):
+            progress.remark(f"run again: {text}")
     jobs = jobs or _jobs_so_far(store.manifest)
     try:
         if any(planned.is_over_network for planned in store.missing()):

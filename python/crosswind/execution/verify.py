@@ -20,6 +20,7 @@ import polars as pl
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.kernels import build_hint, find_kernel
+from crosswind.damage import Damage
 from crosswind.errors import EngineError, StoreError
 from crosswind.execution.observer import Observer
 from crosswind.execution.session import execute, resume_command
@@ -91,6 +92,24 @@ class Verification:
         return tuple(sorted({name for comparison in self.comparisons for name in comparison.added}))
 
 
+@dataclass(frozen=True)
+class FileCheck:
+    """What came of the check of a run's files.
+
+    Attributes: files: how many were checked. damaged: those of repetitions that count. aside: what is wrong with files
+        of attempts that do not count, in words.
+    """
+
+    files: int
+    damaged: tuple[Damage, ...]
+    aside: tuple[str, ...]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is wrong, a sentence for each file."""
+        return (*(damage.text for damage in self.damaged), *(f"{text}: it does not count" for text in self.aside))
+
+
 def verify(directory: Path, *, cells: int | None = CELLS, observer: Observer | None = None) -> Verification:
     """Runs repetitions of a run again and compares digests. Nothing in the run is changed.
 
@@ -99,8 +118,14 @@ def verify(directory: Path, *, cells: int | None = CELLS, observer: Observer | N
         ran on is not here, or does not run.
     """
     store = Store.read(directory)
-    results = store.results()
-    repeatable = [result for result in results.values() if result.planned.is_virtual and result.finished is not None]
+    checked = store.check()
+    results = checked.results
+    damaged = {damage.key for damage in checked.damaged}
+    repeatable = [
+        result
+        for result in results.values()
+        if result.planned.is_virtual and result.finished is not None and result.key not in damaged
+    ]
     if not repeatable:
         raise _nothing_to_repeat(store, results)
     chosen = spread(repeatable, len(repeatable) if cells is None else cells)
@@ -117,6 +142,18 @@ def verify(directory: Path, *, cells: int | None = CELLS, observer: Observer | N
         ]
     real = sum(not result.planned.is_virtual for result in results.values())
     return Verification(tuple(comparisons), len(repeatable), real, tuple(remarks))
+
+
+def check_files(directory: Path) -> FileCheck:
+    """Checks every file of a run against its checksum.
+
+    Raises: StoreError when it is no run, or its manifest or its plan is damaged.
+    """
+    store = Store.read(directory)
+    counted, aside = store.check(), store.check_attempts()
+    # Beside those of repetitions there are the manifest and the plan, which were read.
+    files = 2 + counted.files + aside.files
+    return FileCheck(files, tuple(counted.damaged), tuple(f"{one.file} {one.reason}" for one in aside.damaged))
 
 
 def spread(results: Sequence[CellResult], count: int) -> list[CellResult]:
@@ -204,7 +241,6 @@ def _manifest(store: Store, planned: int) -> Manifest:
         planned=planned,
         sessions=(Session(started=utc_now()),),
         status=Status.RUNNING,
-        plan_inside=None,
     )
 
 

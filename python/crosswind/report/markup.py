@@ -44,7 +44,7 @@ class Markup:
         """Title, whether to trust it, and what it says."""
         found = verdict(result)
         # That a run is incomplete is the banner's, unless that says something worse.
-        said_above = found.trust is Trust.DOUBTFUL and not result.complete
+        said_above = found.trust is Trust.DOUBTFUL and not result.complete and not result.damaged
         lines = [*sentences(result), *([] if said_above else map(sentence, result.warnings))]
         answers = "".join(_answer(answer) for answer in answered(result))
         limits = "".join(threshold_html(*said) for said in threshold_sentences(result.thresholds))

@@ -5,24 +5,24 @@ half-way leaves a `.part` that nobody reads and the next session removes.
 """
 
 import os
-import re
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from crosswind.errors import DiskError
-from crosswind.store.files import disk_errors, sync_path, sync_tree, write_json
+from crosswind.store.checksums import Checksum
+from crosswind.store.files import ATTEMPT, disk_errors, set_aside, sync_path, sync_tree, write_sealed
 from crosswind.store.result import RESULT, CellResult
 from crosswind.store.tables import to_parquet
 
-_MISSED = re.compile(r"(?P<key>[^.]+)\.missed-\d+")
-
 
 class CellsFolder:
-    """The cells of a run whose lock the caller holds. Args: run: its directory."""
+    """The cells of a run whose lock the caller holds. Args: run: its directory. run_id: as the manifest has it."""
 
-    def __init__(self, run: Path) -> None:
+    def __init__(self, run: Path, run_id: str) -> None:
         self._folder = run / "cells"
+        self._run_id = run_id
 
     def begin(self, key: str) -> Path:
         """An empty directory for the cell process to write into. Nobody reads it until `commit`."""
@@ -62,8 +62,8 @@ class CellsFolder:
         One look at the folder, which holds thousands of names.
         """
         with os.scandir(self._folder) as entries:
-            matches = (_MISSED.fullmatch(entry.name) for entry in entries)
-            return Counter(match["key"] for match in matches if match)
+            matches = (ATTEMPT.fullmatch(entry.name) for entry in entries)
+            return Counter(match["key"] for match in matches if match and match["why"] == "missed")
 
     def _commit(self, part: Path, result: CellResult, *, name: str) -> None:
         place = self._folder / name
@@ -73,9 +73,10 @@ class CellsFolder:
                     to_parquet(arrow)
                 for leftover in part.glob("*.part"):
                     leftover.unlink()
-                write_json(part / RESULT, result.as_json())
+                files = checksums_in(part)
+                write_sealed(part / RESULT, {"run": self._run_id, **replace(result, files=files).as_json()})
                 sync_tree(part)
-                _set_aside(place)
+                set_aside(place, "failed")
                 part.rename(place)
                 sync_path(place.parent)
         except DiskError:
@@ -83,11 +84,7 @@ class CellsFolder:
             raise
 
 
-def _set_aside(place: Path) -> None:
-    """Renames an earlier, failed attempt."""
-    if not place.exists():
-        return
-    number = 1
-    while place.with_name(f"{place.name}.failed-{number}").exists():
-        number += 1
-    place.rename(place.with_name(f"{place.name}.failed-{number}"))
+def checksums_in(directory: Path) -> dict[str, Checksum]:
+    """The checksum of every file below a directory, by its path within it. Links are left out. Raises: OSError."""
+    files = sorted(path for path in directory.rglob("*") if path.is_file() and not path.is_symlink())
+    return {path.relative_to(directory).as_posix(): Checksum.of(path) for path in files}

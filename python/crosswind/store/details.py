@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.cell.result import OutcomeCount, added_up
+from crosswind.store.checksums import DamagedFileError
 from crosswind.store.manifest import UnreadableFileError
 from crosswind.store.result import RESULT, CellResult, read_result
 
@@ -40,15 +41,19 @@ class Details:
         }
 
 
-def details_of(cells: Path, keys: Iterable[str]) -> Details:
-    """Reads the results of the given keys in the folder `cells`."""
+def details_of(cells: Path, keys: Iterable[str], run: str) -> Details:
+    """Reads the results of the given keys in the folder `cells`. Args: run: the id of the run."""
     results: list[CellResult] = []
-    problem = None
+    problems: list[str] = []
     for key in keys:
         try:
-            results.append(read_result(cells / key / RESULT))
+            results.append(read_result(cells / key / RESULT, key=key, run=run))
+        except DamagedFileError as error:
+            problems.append(f"cells/{key}/{RESULT} {error.reason}")
         except UnreadableFileError as error:
-            problem = problem or f"cells/{key}/{RESULT}: {error.reason}"
+            problems.append(f"cells/{key}/{RESULT}: {error.reason}")
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    problem = problems[0] + more if problems else None
     failed = sum(not result.succeeded for result in results)
     valid = sum(result.valid and result.succeeded for result in results)
     clocks = tuple(sorted({"virtual" if result.planned.is_virtual else "real" for result in results}))

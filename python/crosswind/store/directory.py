@@ -10,20 +10,31 @@ One process at a time has a run open for writing; anyone may read. How cells are
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Self
 
+from crosswind.damage import Damage
 from crosswind.errors import StoreError
-from crosswind.store.files import disk_errors
+from crosswind.store.checksums import Checksum, DamagedFileError, open_checked
+from crosswind.store.files import ATTEMPT, disk_errors, set_aside
 from crosswind.store.lock import LOCK, lock_run
 from crosswind.store.manifest import MANIFEST, Manifest, Session, Status, read_manifest, write_manifest
-from crosswind.store.plan import PLAN, PlannedCell, read_plan, write_plan
+from crosswind.store.plan import PLAN, PlannedCell, drop_unlisted, read_plan, write_plan
 from crosswind.store.result import RESULT, CellResult, read_result
 
 _FILES_OF_A_START = (LOCK, PLAN, f"{PLAN}.part", f"{MANIFEST}.part")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A run after all its files were checked. Attributes: results: by key. files: how many there are."""
+
+    results: Mapping[str, CellResult]
+    damaged: Sequence[Damage]
+    files: int
 
 
 class Store:
@@ -33,6 +44,8 @@ class Store:
         self.directory = directory
         self.manifest = manifest
         self._lock = lock
+        self.damaged: Sequence[Damage] = ()
+        """What `resume` found damaged, and set aside."""
 
     # Opening
 
@@ -48,7 +61,7 @@ class Store:
             lock = lock_run(directory)
             try:
                 (directory / "cells").mkdir(exist_ok=True)
-                write_plan(directory, plan)
+                manifest = replace(manifest, plan=write_plan(directory, plan))
                 write_manifest(directory, manifest)
             except OSError:
                 for name in _FILES_OF_A_START:
@@ -61,6 +74,8 @@ class Store:
     def resume(cls, directory: Path, *, digest: str | None = None) -> Self:
         """Opens a run to go on with it, and removes what a dead session left half-written.
 
+        A repetition of which a file is damaged is set aside as `cells/<key>.damaged-<n>`, so that it is run again.
+
         Args: digest: of the study that is to go on; None takes the run's own.
         Raises: StoreError when it is not a run, is in use, or holds another study.
         """
@@ -72,12 +87,13 @@ class Store:
             )
         with disk_errors(directory):
             lock = lock_run(directory)
+            store = cls(directory, manifest, lock)
             try:
-                manifest = _tidied(directory, manifest)
-            except OSError:
+                store._tidy()
+            except BaseException:
                 lock.close()
                 raise
-        return cls(directory, manifest, lock)
+        return store
 
     @classmethod
     def read(cls, directory: Path) -> Self:
@@ -109,9 +125,9 @@ class Store:
         """Adds repetitions to the plan. Raises: DiskError."""
         plan = (*self.plan, *added)
         with disk_errors(self.directory):
-            write_plan(self.directory, plan)
+            checksum = write_plan(self.directory, plan)
         self.plan = plan
-        self._replace_manifest(replace(self.manifest, planned=len(plan)))
+        self._replace_manifest(replace(self.manifest, planned=len(plan), plan=checksum))
 
     def begin_session(self, session: Session) -> None:
         """Adds a session to the manifest of a run that goes on. Raises: DiskError."""
@@ -128,22 +144,85 @@ class Store:
         with disk_errors(self.directory):
             write_manifest(self.directory, manifest)
 
+    def _tidy(self) -> None:
+        """Removes what a dead session left half-written, and sets damaged repetitions aside."""
+        for part in (self.directory / "cells").glob("*.part"):
+            shutil.rmtree(part)
+        if self.manifest.precision is not None:
+            drop_unlisted(self.directory, self._plan_checksum)
+        self.damaged = self.check().damaged
+        for key in {damage.key for damage in self.damaged}:
+            set_aside(self.directory / "cells" / key, "damaged")
+
     # Reading
 
     @cached_property
     def plan(self) -> tuple[PlannedCell, ...]:
         """The repetitions, in the order in which they are to run. Raises: StoreError when it cannot be read."""
-        inside = self.manifest.plan_inside
-        return read_plan(self.directory) if inside is None else inside
+        grows = self.manifest.precision is not None and self.manifest.status is not Status.DONE
+        return read_plan(self.directory, self._plan_checksum, may_be_longer=grows)
+
+    @property
+    def _plan_checksum(self) -> Checksum:
+        assert self.manifest.plan is not None  # It was written before the manifest.
+        return self.manifest.plan
 
     def results(self) -> dict[str, CellResult]:
-        """What is known of every repetition that was run, by key, in the order of the plan. Raises: StoreError."""
-        found = {}
+        """What is known of every repetition that was run and has an undamaged result, by key, in the order of the plan.
+
+        Raises: StoreError when the plan cannot be read, or a result is of another schema.
+        """
+        return self.checked_results()[0]
+
+    def checked_results(self) -> tuple[dict[str, CellResult], list[Damage]]:
+        """The same, and which results are damaged. The files beside a result are checked when they are read."""
+        found, damaged = {}, []
+        done = self.manifest.status is Status.DONE
         for planned in self.plan:
-            path = self.directory / "cells" / planned.key / RESULT
-            if path.exists():
-                found[planned.key] = read_result(path)
-        return found
+            place = self.directory / "cells" / planned.key
+            if not (done or place.exists()):
+                continue
+            try:
+                found[planned.key] = read_result(place / RESULT, key=planned.key, run=self.manifest.id)
+            except DamagedFileError as error:
+                damaged.append(self.damage(planned, error))
+        return found, damaged
+
+    def check(self) -> Checked:
+        """Checks every file of every repetition against its checksum.
+
+        Raises: StoreError when the plan cannot be read, or a result is of another schema.
+        """
+        results, damaged = self.checked_results()
+        files = len(results)
+        for result in results.values():
+            place = self.directory / "cells" / result.key
+            files += len(result.files)
+            damaged += [self.damage(result.planned, error) for error in _damaged_files(place, result)]
+        return Checked(results, damaged, files)
+
+    def check_attempts(self) -> Checked:
+        """The same of the attempts that do not count: `results` has them by the names of their directories."""
+        results, damaged, files = {}, [], 0
+        planned = {planned.key: planned for planned in self.plan}
+        for place in sorted((self.directory / "cells").iterdir()):
+            match = ATTEMPT.fullmatch(place.name)
+            if match is None or match["why"] == "damaged" or match["key"] not in planned:
+                continue
+            try:
+                result = read_result(place / RESULT, key=match["key"], run=self.manifest.id)
+            except DamagedFileError as error:
+                damaged.append(self.damage(planned[match["key"]], error))
+                continue
+            results[place.name] = result
+            files += 1 + len(result.files)
+            damaged += [self.damage(result.planned, error) for error in _damaged_files(place, result)]
+        return Checked(results, damaged, files)
+
+    def damage(self, planned: PlannedCell, error: DamagedFileError) -> Damage:
+        """What a damaged file means for its repetition."""
+        file = error.path.relative_to(self.directory).as_posix()
+        return Damage(planned.key, planned.cell, planned.repetition, file, error.reason)
 
     def missing(self) -> list[PlannedCell]:
         """What still has to run, in the order of the plan: repetitions without a result, and those that failed."""
@@ -153,24 +232,12 @@ class Store:
         ]
 
 
-def _tidied(directory: Path, manifest: Manifest) -> Manifest:
-    """Removes what a dead session left half-written, and moves a plan inside the manifest to its own file."""
-    for part in (directory / "cells").glob("*.part"):
-        shutil.rmtree(part)
-    if manifest.plan_inside is None:
-        return _with_its_plan(directory, manifest)
-    write_plan(directory, manifest.plan_inside)
-    write_manifest(directory, manifest.without_plan())
-    return manifest.without_plan()
-
-
-def _with_its_plan(directory: Path, manifest: Manifest) -> Manifest:
-    """The manifest with the size of the plan, which a session that died while the plan grew has left behind it."""
-    if manifest.precision is None or (planned := len(read_plan(directory))) == manifest.planned:
-        return manifest
-    manifest = replace(manifest, planned=planned)
-    write_manifest(directory, manifest)
-    return manifest
+def _damaged_files(place: Path, result: CellResult) -> Iterator[DamagedFileError]:
+    for name, checksum in result.files.items():
+        try:
+            open_checked(place / name, checksum).close()
+        except DamagedFileError as error:
+            yield error
 
 
 def check_place(directory: Path) -> None:

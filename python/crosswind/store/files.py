@@ -1,39 +1,32 @@
 """Files that are the old one or the new one, whole, whatever happens; and what a disk refuses, in words."""
 
 import errno
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from crosswind.errors import DiskError
+from crosswind.store.checksums import json_bytes, sealed
+
+ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(?P<why>missed|failed|damaged)-\d+")
+"""The name of what is kept of an attempt that does not count."""
 
 _DISK_HINT = "free some space or choose another place with --output; what is whole stays, `--resume` goes on from there"
 _PLACE_HINT = "choose a directory that can be written, with --output DIR"
 _NOT_A_PLACE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 
 
-def write_json(path: Path, data: Mapping[str, Any]) -> None:
-    """Writes an object, indented for people. Raises: OSError; the old file then stays."""
-
-    def write(file: IO[str]) -> None:
-        json.dump(data, file, indent=1, ensure_ascii=False)
-        file.write("\n")
-
-    _replace(path, write)
+def write_sealed(path: Path, data: Mapping[str, Any]) -> None:
+    """Writes an object with its own checksum. Raises: OSError; the old file then stays."""
+    _replace(path, [sealed(data)])
 
 
 def write_json_lines(path: Path, objects: Iterable[Mapping[str, Any]]) -> None:
     """Writes objects, one a line. Raises: OSError; the old file then stays."""
-
-    def write(file: IO[str]) -> None:
-        for data in objects:
-            json.dump(data, file, separators=(",", ":"), ensure_ascii=False)
-            file.write("\n")
-
-    _replace(path, write)
+    _replace(path, (json_bytes(data) + b"\n" for data in objects))
 
 
 def sync_path(path: Path) -> None:
@@ -52,6 +45,16 @@ def sync_tree(directory: Path) -> None:
     sync_path(directory)
 
 
+def set_aside(place: Path, why: str) -> None:
+    """Renames an earlier attempt that does not count, if there is one, so that ATTEMPT fits. Raises: OSError."""
+    if not place.exists():
+        return
+    number = 1
+    while place.with_name(f"{place.name}.{why}-{number}").exists():
+        number += 1
+    place.rename(place.with_name(f"{place.name}.{why}-{number}"))
+
+
 @contextmanager
 def disk_errors(where: Path) -> Iterator[None]:
     """Turns what the disk refuses into a DiskError that says why and what to do."""
@@ -67,12 +70,12 @@ def _disk_hint(number: int | None) -> str:
     return _DISK_HINT
 
 
-def _replace(path: Path, write: Callable[[IO[str]], None]) -> None:
+def _replace(path: Path, content: Iterable[bytes]) -> None:
     """Writes a file under another name, syncs it, and gives it its own name."""
     part = path.with_name(path.name + ".part")
     try:
-        with part.open("w", encoding="utf-8") as file:
-            write(file)
+        with part.open("wb") as file:
+            file.writelines(content)
             file.flush()
             os.fsync(file.fileno())
         part.rename(path)

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosswind.errors import StoreError
+from crosswind.regular_files import read_regular
+from crosswind.store.files import ATTEMPT
 from crosswind.store.lock import in_use
 from crosswind.store.manifest import FAMILY, MANIFEST, NOT_A_RUN_HINT, Status, UnreadableFileError, read_manifest
 
@@ -29,7 +31,6 @@ SAMPLED_CELLS = 64
 """Of how many cells the size is read; that of the others is estimated from them."""
 
 _LEFTOVER = re.compile(r"\..+\.removed(-\d+)?")
-_ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(missed|failed)-\d+")
 _PARTS = (".json.part", ".jsonl.part")
 
 
@@ -162,7 +163,7 @@ def attempts_of(directory: Path) -> list[Path]:
     """Attempts that do not count: `cells/<key>.missed-<n>` and `.failed-<n>` of keys that have a later one."""
     names = _names(directory / "cells")
     whole = set(names)
-    matches = filter(None, map(_ATTEMPT.fullmatch, names))
+    matches = filter(None, map(ATTEMPT.fullmatch, names))
     return [directory / "cells" / match[0] for match in matches if match["key"] in whole]
 
 
@@ -198,18 +199,18 @@ def _examined(directory: Path, details: bool) -> ListedRun:
         active=max([started, *map(_time, times)]),
         done=len(whole),
         planned=manifest.planned,
-        attempts=sum(_ATTEMPT.fullmatch(name) is not None for name in aside),
+        attempts=sum(ATTEMPT.fullmatch(name) is not None for name in aside),
         parts=sum(name.endswith(".part") for name in aside),
         size_bytes=size_bytes,
         exact=exact,
-        details=_details(inside / "cells", whole) if details else None,
+        details=_details(inside / "cells", whole, manifest.id) if details else None,
     )
 
 
-def _details(cells: Path, whole: Sequence[str]) -> "Details":
+def _details(cells: Path, whole: Sequence[str], run: str) -> "Details":
     from crosswind.store.details import details_of
 
-    return details_of(cells, whole)
+    return details_of(cells, whole, run)
 
 
 def _started(directory: Path, name: str | None) -> str | None:
@@ -223,8 +224,8 @@ def _started(directory: Path, name: str | None) -> str | None:
 
 def _is_manifest(path: Path) -> bool:
     try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        data = json.loads(read_regular(path))
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(data, dict) and str(data.get("schema")).startswith(FAMILY)
 

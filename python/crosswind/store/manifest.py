@@ -1,21 +1,19 @@
 """What a run is, `manifest.json`: study, options, provenance, sessions, status. Its plan is a file of its own."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
 from crosswind.errors import StoreError
-from crosswind.store.files import write_json
-from crosswind.store.plan import PlannedCell
+from crosswind.regular_files import read_regular
+from crosswind.store.checksums import Checksum, earlier_schema, unsealed
+from crosswind.store.files import write_sealed
 
 MANIFEST = "manifest.json"
-RUN_SCHEMA = "crosswind.run/2"
-SCHEMA_WITH_PLAN = "crosswind.run/1"
-"""Of earlier versions, which kept the plan in the manifest. Such runs can be read, and gone on with."""
-
+RUN_SCHEMA = "crosswind.run/3"
 FAMILY = "crosswind.run/"
 NOT_A_RUN_HINT = "runs are the directories that `crosswind run` makes, in crosswind-runs/ without --output"
 
@@ -80,6 +78,8 @@ class Manifest:
         precision: what intervals are to be narrowed to, and after how many repetitions each cell is looked at
             (docs/store.md); None where every cell is run a fixed number of times.
         planned: repetitions in the plan. provenance: versions, machine, kernel settings, `started`.
+        id: tells the run from every other one; its results have it too. plan: the checksum of the plan, None until it
+            is written.
     """
 
     name: str
@@ -92,8 +92,8 @@ class Manifest:
     sessions: tuple[Session, ...] = ()
     status: Status = Status.RUNNING
     precision: Mapping[str, Any] | None = None
-    plan_inside: tuple[PlannedCell, ...] | None = field(default=None, repr=False)
-    """The plan, where an earlier version kept it in the manifest."""
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    plan: Checksum | None = None
 
     @property
     def title(self) -> str:
@@ -109,6 +109,7 @@ class Manifest:
         """The object as it is stored."""
         return {
             "schema": RUN_SCHEMA,
+            "id": self.id,
             "name": self.name,
             "study": self.study,
             "study_digest": self.study_digest,
@@ -116,6 +117,7 @@ class Manifest:
             "options": asdict(self.options),
             **({} if self.precision is None else {"precision": self.precision}),
             "planned": self.planned,
+            "plan": self.plan.as_json() if self.plan else None,
             "provenance": self.provenance,
             "sessions": [asdict(session) for session in self.sessions],
             "status": self.status,
@@ -125,11 +127,8 @@ class Manifest:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The manifest that was stored.
 
-        Raises: KeyError, TypeError, ValueError, AttributeError when it is not one of RUN_SCHEMA or SCHEMA_WITH_PLAN.
+        Raises: KeyError, TypeError, ValueError, AttributeError when it is not one of RUN_SCHEMA.
         """
-        plan = None
-        if data["schema"] == SCHEMA_WITH_PLAN:
-            plan = tuple(map(PlannedCell.from_json, data["plan"]))
         options = {name: bool(data["options"].get(name)) for name in Options.__dataclass_fields__}
         return cls(
             name=data["name"],
@@ -137,17 +136,14 @@ class Manifest:
             study_digest=data["study_digest"],
             presentation=data["presentation"],
             options=Options(**options),
-            planned=int(data["planned"]) if plan is None else len(plan),
+            planned=int(data["planned"]),
             provenance=data["provenance"],
             sessions=tuple(map(Session.from_json, data["sessions"])),
             status=Status(data["status"]),
             precision=data.get("precision"),
-            plan_inside=plan,
+            id=data["id"],
+            plan=Checksum.from_json(data["plan"]),
         )
-
-    def without_plan(self) -> Self:
-        """The same, for a run whose plan is a file of its own."""
-        return replace(self, plan_inside=None)
 
 
 class UnreadableFileError(StoreError):
@@ -160,22 +156,21 @@ class UnreadableFileError(StoreError):
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
     """Replaces the manifest of a run. Raises: OSError."""
-    write_json(directory / MANIFEST, manifest.as_json())
+    write_sealed(directory / MANIFEST, manifest.as_json())
 
 
 def read_manifest(directory: Path) -> Manifest:
     """The manifest of a run. Raises: UnreadableFileError when it has none, or one that this version cannot read."""
     path = directory / MANIFEST
     try:
-        data = json.loads(path.read_bytes())
+        data = read_sealed(path, known=RUN_SCHEMA)
     except (FileNotFoundError, NotADirectoryError):
         reason = f"it has no {MANIFEST}"
         raise UnreadableFileError(f"{directory} is not a run: {reason}", reason, hint=NOT_A_RUN_HINT) from None
     except OSError as error:
         raise _damaged(path, error.strerror or str(error)) from None
     except ValueError as error:
-        raise _damaged(path, f"it is not whole JSON: {error}") from None
-    check_schema(path, data, known=(RUN_SCHEMA, SCHEMA_WITH_PLAN))
+        raise _damaged(path, f"it {error}") from None
     try:
         return Manifest.from_json(data)
     except KeyError as error:
@@ -184,20 +179,36 @@ def read_manifest(directory: Path) -> Manifest:
         raise _damaged(path, f"it is no manifest of a run: {error}") from None
 
 
-def check_schema(path: Path, data: object, *, known: Sequence[str]) -> None:
-    """Raises: UnreadableFileError when JSON that was read is of none of the known schemas; the first is the newest."""
-    schema = data.get("schema") if isinstance(data, dict) else None
-    if schema in known:
-        return
-    newest = known[0]
+def read_sealed(path: Path, *, known: str) -> Any:
+    """The object that a JSON file with its own checksum holds.
+
+    Args: known: the schema that this version reads.
+    Raises: UnreadableFileError where it is of another schema. OSError. ValueError where it has changed.
+    """
+    content = read_regular(path)
+    try:
+        data = unsealed(content)
+    except ValueError:
+        # Before its schema had checksums, a file had none.
+        if (schema := earlier_schema(content)) is not None and schema != known:
+            raise _of_another_schema(path, schema, known) from None
+        raise
+    schema = data.get("schema")
+    if schema != known:
+        raise _of_another_schema(path, schema, known)
+    return data
+
+
+def _of_another_schema(path: Path, schema: object, known: str) -> UnreadableFileError:
     family, _, version = str(schema).partition("/")
-    if family == newest.partition("/")[0] and version.isdecimal() and int(version) > int(newest.partition("/")[2]):
-        reason = f"its schema is {schema}, newer than {newest}, the one this version reads"
+    known_family, _, known_version = known.partition("/")
+    if family == known_family and version.isdecimal() and int(version) > int(known_version):
+        reason = f"its schema is {schema}, newer than {known}, the one this version reads"
         hint = "update crosswind, or read the Parquet files directly"
     else:
-        reason = f"its schema is {schema!r}, not {newest!r}"
-        hint = "this version cannot read it; run the study anew"
-    raise UnreadableFileError(f"cannot read {path}: {reason}", reason, hint=hint)
+        reason = f"its schema is {schema!r}, not {known!r}"
+        hint = "this version cannot read it: run the study anew, or read the Parquet files directly"
+    return UnreadableFileError(f"cannot read {path}: {reason}", reason, hint=hint)
 
 
 def _damaged(path: Path, reason: str) -> UnreadableFileError:

@@ -1,13 +1,16 @@
 """The plan of a run, `plan.jsonl`: one line a repetition, in the order in which they are to run."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
 from crosswind.ends import NETWORK, is_virtual, peers_of, runs_programs
 from crosswind.errors import StoreError
+from crosswind.regular_files import read_regular
+from crosswind.store.checksums import CHANGED, Checksum
 from crosswind.store.files import write_json_lines
 
 PLAN = "plan.jsonl"
@@ -105,24 +108,35 @@ class PlannedCell:
         return cls(**{field.name: known[field.name] for field in fields(cls)})
 
 
-def write_plan(directory: Path, plan: Iterable[PlannedCell]) -> None:
-    """Writes the plan of a run. Raises: OSError."""
+def write_plan(directory: Path, plan: Iterable[PlannedCell]) -> Checksum:
+    """Writes the plan of a run. Returns: its checksum. Raises: OSError."""
     write_json_lines(directory / PLAN, (planned.as_json() for planned in plan))
+    return Checksum.of(directory / PLAN)
 
 
-def read_plan(directory: Path) -> tuple[PlannedCell, ...]:
-    """The plan of a run. Raises: StoreError when it cannot be read."""
+def drop_unlisted(directory: Path, checksum: Checksum) -> None:
+    """Removes what a session added to the plan that died before the manifest said so. Raises: OSError."""
+    path = directory / PLAN
+    if path.stat().st_size > checksum.size_bytes:
+        os.truncate(path, checksum.size_bytes)
+
+
+def read_plan(directory: Path, checksum: Checksum, *, may_be_longer: bool) -> tuple[PlannedCell, ...]:
+    """The plan of a run.
+
+    Args: checksum: what the manifest says of it. may_be_longer: whether a session may have died between adding to the
+        plan and saying so in the manifest; what it added is left out.
+    Raises: StoreError when it cannot be read, or has changed.
+    """
     path = directory / PLAN
     try:
-        return tuple(_read_lines(path))
+        content = read_regular(path)
+        whole = content[: checksum.size_bytes] if may_be_longer else content
+        if Checksum.of_bytes(whole) != checksum:
+            raise ValueError(f"it {CHANGED}")
+        return tuple(PlannedCell.from_json(json.loads(line)) for line in whole.splitlines())
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else getattr(error, "strerror", None) or error
         raise StoreError(
             f"cannot read {path}: {reason}", hint="restore the file from a copy, or run the study anew"
         ) from None
-
-
-def _read_lines(path: Path) -> Iterator[PlannedCell]:
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            yield PlannedCell.from_json(json.loads(line))

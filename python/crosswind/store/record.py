@@ -5,19 +5,31 @@ from pathlib import Path
 import polars as pl
 
 from crosswind.record import OBJECT_SCHEMA, SAMPLE_SCHEMA, CellRun, RunRecord, empty_objects, empty_samples
+from crosswind.store.checksums import Checksum, DamagedFileError, damaged_file, open_checked
 from crosswind.store.directory import Store
 from crosswind.store.result import CellResult
-from crosswind.store.tables import read_table, unreadable
+from crosswind.store.tables import read_table
 
-_SAMPLES = "samples.parquet"
+SAMPLES = "samples.parquet"
 _OBJECTS = "objects.parquet"
+_OUTPUT = "client.out"
 _KEPT_OUTPUT_BYTES = 16 << 20
 """Of what a client printed, which may be a report of itself with a million times in it."""
 
 
 def record_of(store: Store) -> RunRecord:
-    """The run, failed repetitions too. Raises: StoreError when a result cannot be read."""
+    """The run, failed repetitions too, without those of which a file is damaged.
+
+    Raises: StoreError when its plan cannot be read, or a result is of another schema.
+    """
     manifest = store.manifest
+    results, damaged = store.checked_results()
+    cells = []
+    for result in results.values():
+        try:
+            cells.append(cell_run(store, result))
+        except DamagedFileError as error:
+            damaged.append(store.damage(result.planned, error))
     presentation = manifest.presentation
     return RunRecord(
         study=dict(manifest.study),
@@ -26,7 +38,7 @@ def record_of(store: Store) -> RunRecord:
         published=presentation["published"],
         models=presentation["models"],
         notes=presentation["notes"],
-        cells=[cell_run(store, result) for result in store.results().values()],
+        cells=cells,
         planned=manifest.planned,
         provenance=dict(manifest.provenance),
         figures=presentation.get("figures", []),
@@ -37,11 +49,12 @@ def record_of(store: Store) -> RunRecord:
         claims=presentation.get("claims", []),
         questions=presentation.get("questions", []),
         thresholds=presentation.get("thresholds", []),
+        damaged=damaged,
     )
 
 
 def cell_run(store: Store, result: CellResult) -> CellRun:
-    """One repetition of a run with its tables. Raises: StoreError when they cannot be read."""
+    """One repetition of a run with its tables. Raises: DamagedFileError when one of them is not what was written."""
     place = store.directory / "cells" / result.key
     # A cell that failed may have left tables; they stay for whoever looks into it, but are no measurement.
     whole = result.failure is None
@@ -58,25 +71,24 @@ def cell_run(store: Store, result: CellResult) -> CellRun:
         attempts=result.attempt,
         exact=planned.exact and result.finished is not None and result.finished.virtual_time,
         beside=result.beside,
-        samples=_samples(place / _SAMPLES, result) if whole else empty_samples(),
-        objects=read_table(place / _OBJECTS, OBJECT_SCHEMA) if whole else empty_objects(),
-        client_out=_end_of_text(place / "client.out") if whole else "",
+        samples=_samples(place / SAMPLES, result) if whole else empty_samples(),
+        objects=read_table(place / _OBJECTS, OBJECT_SCHEMA, result.files.get(_OBJECTS)) if whole else empty_objects(),
+        client_out=_end_of_text(place / _OUTPUT, result.files.get(_OUTPUT)) if whole else "",
     )
 
 
 def _samples(path: Path, result: CellResult) -> pl.DataFrame:
-    """The samples of a repetition that finished. Raises: StoreError where those that it counted are gone."""
-    samples = read_table(path, SAMPLE_SCHEMA)
+    """The samples of a repetition. Raises: DamagedFileError, also where those that it counted are gone."""
+    samples = read_table(path, SAMPLE_SCHEMA, result.files.get(path.name))
     counted = 0 if result.finished is None else result.finished.samples.rows
     if counted and samples.is_empty():
-        what = "it has no rows" if path.exists() else "there is no such file"
-        raise unreadable(path, f"{what}, and the cell counted {counted} samples")
+        raise damaged_file(path, f"has no rows, and the cell counted {counted} samples")
     return samples
 
 
-def _end_of_text(path: Path) -> str:
-    if not path.exists():
+def _end_of_text(path: Path, checksum: Checksum | None) -> str:
+    if checksum is None:
         return ""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _KEPT_OUTPUT_BYTES))
+    with open_checked(path, checksum) as file:
+        file.seek(max(0, checksum.size_bytes - _KEPT_OUTPUT_BYTES))
         return file.read().decode(errors="replace")

@@ -54,6 +54,11 @@ def not_a_run(directory: Path) -> StoreError:
         return StoreError(f"{directory} is a link", hint="name the run itself: links are not followed")
     if not directory.exists():
         return StoreError(f"there is no {directory}", hint="`crosswind runs` lists the runs")
+    if (directory / MANIFEST).exists():
+        return StoreError(
+            f"{directory}: {MANIFEST} is damaged, or not that of a run",
+            hint="remove the directory by hand, if it is one",
+        )
     return StoreError(f"{directory} is not a run: it has no {MANIFEST} of one", hint=NOT_A_RUN_HINT)
 
 

@@ -1,8 +1,7 @@
 """One repetition that was run, `cells/<key>/result.json`: what it was and how it ended."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,11 +10,12 @@ from pydantic import ValidationError
 from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
 from crosswind.cell.result import Finished, OutcomeCount
-from crosswind.store.manifest import UnreadableFileError, check_schema
+from crosswind.store.checksums import CHANGED, MISSING, Checksum, damaged_file
+from crosswind.store.manifest import read_sealed
 from crosswind.store.plan import PlannedCell
 
 RESULT = "result.json"
-CELL_SCHEMA = "crosswind.cell-run/1"
+CELL_SCHEMA = "crosswind.cell-run/2"
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class CellResult:
         planned: the repetition as the plan has it. placement: where its threads ran.
         beside: most other cells that ran at the same time, None where that is not known. attempt: from 1.
         started, ended: UTC. elapsed_ns: by a clock that nobody sets.
+        files: the checksum of every file beside the result, by name, once they are stored.
     """
 
     planned: PlannedCell
@@ -37,6 +38,7 @@ class CellResult:
     elapsed_ns: int
     finished: Finished | None
     failure: Failure | None
+    files: Mapping[str, Checksum] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -71,6 +73,7 @@ class CellResult:
             "started": self.started,
             "ended": self.ended,
             "elapsed_ns": self.elapsed_ns,
+            "files": {name: checksum.as_json() for name, checksum in self.files.items()},
         }
 
     @classmethod
@@ -90,35 +93,31 @@ class CellResult:
             elapsed_ns=data["elapsed_ns"],
             finished=None if finished is None else Finished.from_stored(finished),
             failure=None if failure is None else Failure.from_json(failure),
+            files={name: Checksum.from_json(checksum) for name, checksum in data["files"].items()},
         )
 
 
-def read_result(path: Path) -> CellResult:
-    """What a result.json says. Raises: UnreadableFileError."""
+def read_result(path: Path, *, key: str, run: str) -> CellResult:
+    """What a result.json says.
+
+    Args: key: of the repetition that it is to be of. run: the id of its run.
+    Raises: DamagedFileError where it is missing, has changed, or belongs elsewhere. UnreadableFileError where it is of
+        another schema.
+    """
     try:
-        data = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise _unreadable(path, "it is missing") from None
-    except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from None
-    except ValueError as error:
-        raise _unreadable(path, f"it is not whole JSON: {error}") from None
-    check_schema(path, data, known=(CELL_SCHEMA,))
-    try:
+        data = read_sealed(path, known=CELL_SCHEMA)
+        if (data["key"], data["run"]) != (key, run):
+            raise damaged_file(path, "is the result of another repetition")
         return CellResult.from_json(data)
+    except (FileNotFoundError, NotADirectoryError):
+        raise damaged_file(path, MISSING) from None
+    except OSError as error:
+        raise damaged_file(path, f"cannot be read: {error.strerror or error}") from None
     except KeyError as error:
-        raise _unreadable(path, f"it lacks {error}") from None
+        raise damaged_file(path, f"lacks {error}") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise _unreadable(path, f"finished.{place}: {first['msg']}") from None
+        raise damaged_file(path, f"cannot be read: finished.{place}: {first['msg']}") from None
     except (TypeError, ValueError, AttributeError) as error:
-        raise _unreadable(path, str(error)) from None
-
-
-def _unreadable(path: Path, reason: str) -> UnreadableFileError:
-    return UnreadableFileError(
-        f"cannot read {path}: {reason}",
-        reason,
-        hint=f"remove the directory {path.parent}; `--resume` runs that cell again",
-    )
+        raise damaged_file(path, CHANGED if str(error) == CHANGED else f"cannot be read: {error}") from None

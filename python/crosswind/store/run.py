@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from crosswind.errors import StoreError
 from crosswind.record import RunRecord
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest, Status
@@ -58,6 +59,16 @@ class Run:
     def record(self) -> RunRecord:
         """The run with its tables, as `crosswind.analysis.analyse` takes it. Raises: StoreError."""
         return record_of(self._store)
+
+    def measured(self) -> RunRecord:
+        """The same, of a run that has results. Raises: StoreError, also where no repetition has an undamaged one."""
+        record = self.record()
+        if record.cells:
+            return record
+        hint = f"`crosswind run --resume {self.directory}` goes on with it"
+        if record.damaged:
+            raise StoreError(f"{self.directory} has no undamaged result: {record.damaged[0].text}", hint=hint)
+        raise StoreError(f"{self.directory} has no results yet", hint=hint)
 
 
 def load(directory: Path | str) -> Run:

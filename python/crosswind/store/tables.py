@@ -9,8 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from crosswind.errors import EngineError, StoreError
+from crosswind.errors import EngineError
 from crosswind.record import empty_table, whole_table
+from crosswind.store.checksums import Checksum, checked_bytes, damaged_file
 
 _LARGE = 1000
 """Rows of a table in which it is worth the time to look for columns that say the same in every one."""
@@ -35,26 +36,22 @@ def to_parquet(arrow: Path) -> None:
     arrow.unlink()
 
 
-def read_table(path: Path, schema: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
-    """A table in a schema's shape; one without rows when there is no such file.
+def read_table(path: Path, schema: Mapping[str, type[pl.DataType]], checksum: Checksum | None) -> pl.DataFrame:
+    """A table in a schema's shape; one without rows where none was written.
 
-    Raises: StoreError when the file is no whole table.
+    Args: checksum: what the result of its repetition says of it; None where it was not written.
+    Raises: DamagedFileError when the file has changed, or is no table.
     """
-    if not path.exists():
+    if checksum is None:
         return empty_table(schema)
+    # A run has thousands of small tables: reading one from memory, in one piece, takes the least time.
+    content = io.BytesIO(checked_bytes(path, checksum))
     try:
-        # A run has thousands of small tables: reading one from memory, in one piece, takes the least time.
-        found = whole_table(pl.read_parquet(io.BytesIO(path.read_bytes()), parallel="none"), schema)
+        found = whole_table(pl.read_parquet(content, parallel="none"), schema)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise unreadable(path, reason) from error
+        raise damaged_file(path, f"cannot be read: {reason}") from error
     return found if found.height < _LARGE else _with_constants_once(found)
-
-
-def unreadable(path: Path, why: str) -> StoreError:
-    """The error of a table of a cell that has to be run again."""
-    hint = f"remove {path.parent} and run the cell again with `crosswind run --resume {path.parent.parent.parent}`"
-    return StoreError(f"cannot read {path}: {why}", hint=hint)
 
 
 def _with_constants_once(table: pl.DataFrame) -> pl.DataFrame:

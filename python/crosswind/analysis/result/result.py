@@ -19,6 +19,7 @@ from crosswind.analysis.result.fits import Fit
 from crosswind.analysis.result.model_errors import ModelErrors
 from crosswind.analysis.result.programs import ClientProgram
 from crosswind.analysis.result.thresholds import ThresholdResult
+from crosswind.damage import Damage
 from crosswind.precision import PrecisionReached
 
 SCHEMA = "crosswind.result/1"
@@ -35,6 +36,7 @@ class Result(ResultModel):
     complete: bool
     planned: int
     executed: int
+    damaged: list[Damage] = Field(default=[])
     conditions: Conditions | None = None
     cells: list[CellResult]
     comparisons: list[LevelComparison]

@@ -26,6 +26,7 @@ from crosswind.analysis.two_runs.result import (
     Verdict,
 )
 from crosswind.analysis.two_runs.surroundings import clocks_of, differing_surroundings
+from crosswind.damage import damage_sentences
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import RunRecord
 from crosswind.stats import EXACT, holm
@@ -85,7 +86,8 @@ def _side(record: RunRecord, data: Sequence[CellData], name: str) -> RunSide:
         clocks=clocks_of(record),
         cells=len(data),
         repetitions=len(record.cells),
-        valid=all(reason_of(cell.runs) is None for cell in data),
+        valid=not record.damaged and all(reason_of(cell.runs) is None for cell in data),
+        damaged=damage_sentences(record.damaged),
     )
 
 

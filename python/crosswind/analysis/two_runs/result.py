@@ -20,7 +20,7 @@ Verdict = Literal["worse", "better", "no difference shown", "cannot tell", "same
 
 
 class RunSide(ResultModel):
-    """One of the two runs. cells, repetitions: that have results."""
+    """One of the two runs. cells, repetitions: that have results. damaged: what is left out of it, in words."""
 
     directory: str
     study: str
@@ -30,6 +30,7 @@ class RunSide(ResultModel):
     cells: int
     repetitions: int
     valid: bool
+    damaged: list[str] = Field(default=[])
 
 
 class Differing(ResultModel):

@@ -44,6 +44,10 @@ def verdict(result: Result) -> Verdict:
         first = f"{levels(invalid[0].levels)}: {invalid[0].reason}"
         counted = f"{len(invalid)} of {count_of(len(result.cells), 'cell')}"
         return Verdict(Trust.BAD, f"{counted} must not be trusted: {first}")
+    if result.damaged:
+        out = len({damage.key for damage in result.damaged})
+        left = f"{out} of {count_of(result.executed, 'repetition')} left out, because files have changed"
+        return Verdict(Trust.DOUBTFUL, f"Damaged: {left}; the others are valid.")
     if not result.complete:
         executed = f"{result.executed} of {result.planned} repetitions were executed"
         return Verdict(Trust.DOUBTFUL, f"Incomplete: {executed}; those are valid.")

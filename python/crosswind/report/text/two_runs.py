@@ -28,6 +28,8 @@ def print_comparison(found: RunComparison, console: Console) -> None:
     """Print a comparison; rich colours it on a terminal only, and not where NO_COLOR is set."""
     for name, side in (("A", found.a), ("B", found.b)):
         _print_wrapped(console, side_text(name, side))
+        for text in side.damaged:
+            _print_wrapped(console, f"damaged: {text}")
     _print_wrapped(console, f"{count_of(len(found.common), 'common cell')}, matched by {matched_text(found.common)}")
     for name, cells in (("A", found.only_a), ("B", found.only_b)):
         if cells:
