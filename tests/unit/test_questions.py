@@ -140,12 +140,12 @@ def test_two_repetitions_show_values_and_no_interval() -> None:
     assert (found.verdict, found.cases[0].effect.low, found.cases[0].pairs) == ("cannot tell", None, 2)
     assert answer_sentence(found) == (
         "Cannot tell from 2 repetitions: the mean round-trip time is 8.865 to 8.910 ms with b and 9.900 to 9.950 ms "
-        "with a; it takes 3 at least."
+        "with a; it takes at least 3 (--repetitions 3)."
     )
     one = cell(0, 10, "a", repetitions=1), cell(1, 9, "b", repetitions=1)
     assert answer_sentence(answer_of(asked(), *one)) == (
-        "Cannot tell from 1 repetition: the mean round-trip time is 8.865 ms with b and 9.900 ms with a; it takes 3 "
-        "at least."
+        "Cannot tell from 1 repetition: the mean round-trip time is 8.865 ms with b and 9.900 ms with a; it takes at "
+        "least 3 (--repetitions 3)."
     )
 
 
@@ -164,13 +164,42 @@ def test_a_few_nanoseconds_beside_milliseconds_are_less_than_a_microsecond() -> 
     )
 
 
+def lossy(index: int, rtts_ms: list[float], level: str):
+    """A cell over TCP with 5 % loss, whose mean takes 20 repetitions for an interval."""
+    parameters = {"path": path(loss=0.05), "workload": {"kind": "echo", "transport": "tcp"}}
+    return runs(index, [echoes([round(rtt * MS)] * 10) for rtt in rtts_ms], {FACTOR: level}, parameters=parameters)
+
+
+def test_without_an_interval_of_the_mean_the_answer_is_about_most_repetitions() -> None:
+    """One of eight pairs is far slower, so that the mean is larger; seven of eight are not enough, eight are."""
+    slow = lossy(0, [10, 11, 10, 12, 10, 11, 10, 12], "a")
+    mostly = answer_of(asked(), slow, lossy(1, [9, 10, 9, 11, 9, 10, 9, 80], "b"))
+    assert (mostly.verdict, mostly.cases[0].needed) == ("cannot tell", 12)
+    assert answer_sentence(mostly) == (
+        "Cannot tell: a repetition's mean round-trip time is lower with b than with a in 7 of 8 (sign test); the "
+        "median of the ratios is 0.9 [0.9, 6.7]; about 4 more repetitions would decide (--repetitions 12)."
+    )
+    all_of_them = answer_of(asked(), slow, lossy(1, [9, 10, 9, 11, 9, 10, 9, 11], "b"))
+    assert all_of_them.verdict == "yes"
+    assert answer_sentence(all_of_them) == (
+        "Yes, in most repetitions: a repetition's mean round-trip time is lower with b than with a in 8 of 8 (sign "
+        "test, p = 0.008); the median of the ratios is 0.905 [0.900, 0.917]."
+    )
+    few = answer_of(asked(), lossy(0, [10, 11, 10], "a"), lossy(1, [9, 10, 9], "b"))
+    assert (few.verdict, few.cases[0].needed) == ("cannot tell", 6)
+    assert answer_sentence(few).endswith(
+        "3 repetitions each, too few for an interval; about 3 more repetitions would decide (--repetitions 6)."
+    )
+
+
 def test_how_many_more_repetitions_would_tell() -> None:
     found = answer_of(asked(), cell(0, 10, "a"), cell(1, 9.9, "b"))
     assert found.verdict == "cannot tell"
     (case,) = found.cases
     assert case.needed is not None
+    more = rounded(case.needed - 10)
     assert answer_sentence(found).endswith(
-        f", 10 repetitions each; about {rounded(case.needed - 10)} more repetitions would decide."
+        f", 10 repetitions each; about {more} more repetitions would decide (--repetitions {10 + more})."
     )
     # With as many, most runs of the same kind show it: 80 % by design, and more than half of 40 are almost certain.
     rng = np.random.default_rng(3)

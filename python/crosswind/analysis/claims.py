@@ -16,7 +16,7 @@ from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic, other_levels
 from crosswind.analysis.effects import exponent_of, mean_error, over_model, per_step
-from crosswind.analysis.estimates import estimate_of_cell
+from crosswind.analysis.estimates import deciding_estimate
 from crosswind.analysis.predictions import predictions_of
 from crosswind.analysis.result import ClaimPart, ClaimResult, ClaimVerdict, Interval, ModelPrediction
 from crosswind.metrics import METRICS
@@ -263,7 +263,7 @@ def _effect(claim: AskedClaim, reference: CellData, other: CellData, level: floa
 
 def _value(claim: AskedClaim, cell: CellData, level: float) -> Interval:
     """The claim's statistic of a cell."""
-    return estimate_of_cell(cell, claim.metric, claim.statistic, level=level)
+    return deciding_estimate(cell, claim.metric, claim.statistic, level=level)
 
 
 def _over_model(claim: AskedClaim, cell: CellData, predicted: float, level: float) -> Interval:

@@ -16,6 +16,7 @@ from crosswind.stats import (
     benjamini_hochberg,
     cliffs_delta,
     difference,
+    estimate_of,
     exactly,
     paired_shift,
     pairs_of,
@@ -23,9 +24,9 @@ from crosswind.stats import (
     refused,
     unpaired_shift,
 )
-from crosswind.stats.beyond import effect_estimate, size_of, two_sided_p, without_rounding
+from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, size_of, two_sided_p, without_rounding
 from crosswind.stats.design import MIN_UNITS
-from crosswind.stats.effect import PAIRED, Effect, Statistic
+from crosswind.stats.effect import PAIRED, Effect, Statistic, is_constant
 
 ALPHA = 0.05
 STATISTICS_BESIDE = ("median",)
@@ -118,12 +119,15 @@ def _by_statistic(
     made: Effect | None = None
     try:
         made = without_rounding(difference(reference, other, statistic), size=size)
-        effect = Interval.of(effect_estimate(made, size=size, unit=unit, level=level))
+        effect = Interval.of(_shown(made, size, unit, level))
     except TooFewSamples as error:
         effect = Interval.of(refused(error.message, n=n, level=level, unit=unit))
 
+    of_most = made is not None and is_of_most(made, size=size)
+    below, above = counts_of(made, size=size) if made is not None and of_most else (None, None)
+
     def ratio_of() -> Estimate:
-        return effect_estimate(ratio(reference, other, statistic), size=1.0, unit="1", level=level)
+        return _shown(ratio(reference, other, statistic), 1.0, "1", level)
 
     return made, StatisticComparison(
         difference=effect,
@@ -131,7 +135,16 @@ def _by_statistic(
         p=None if made is None else two_sided_p(made, size=size),
         p_adjusted=None,
         verdict=_exact_verdict(effect) if effect.is_exact else _untested_verdict(made),
+        below=below,
+        above=above,
     )
+
+
+def _shown(effect: Effect, size: float, unit: str, level: float) -> Estimate:
+    """An effect of the statistic, with an interval where its design supports one or it is the same in every pair."""
+    if is_constant(effect, size=size):
+        return effect_estimate(effect, size=size, unit=unit, level=level)
+    return estimate_of(effect, unit=unit, level=level)
 
 
 def _interval(make: Callable[[], Estimate], n: int, level: float, unit: str) -> Interval:
@@ -201,6 +214,8 @@ def _corrected(compared: Sequence[LevelComparison]) -> list[LevelComparison]:
 def _judgement(effect: StatisticComparison, p_adjusted: float) -> dict[str, object]:
     """What a corrected p-value says of an effect."""
     verdict = "no difference shown"
-    if p_adjusted < ALPHA and effect.difference.value is not None:
+    if p_adjusted < ALPHA and effect.below is not None and effect.above is not None:
+        verdict = f"{'larger' if effect.above > effect.below else 'smaller'} in most repetitions"
+    elif p_adjusted < ALPHA and effect.difference.value is not None:
         verdict = "larger" if effect.difference.value > 0 else "smaller"
     return {"p_adjusted": p_adjusted, "verdict": verdict}

@@ -3,7 +3,7 @@
 Yes and no are two claims about the effect of a case, and each has to be shown: less than the reference is a yes, not
 less the no to it. With a margin the place between them is the smallest effect that matters. Both claims are tested
 two-sided, that is each at half of 5 %, as a 95 % interval that lies on one side; and corrected by Holm's method over
-all cases of all questions, since a study declares them together.
+all cases of all questions, since a study declares them together. crosswind.stats.beyond says what the claims are about.
 """
 
 import math
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from crosswind.analysis.asked import AskedQuestion
 from crosswind.analysis.result import AnswerCase, CaseVerdict
 from crosswind.stats import EXACT, holm
-from crosswind.stats.beyond import beyond, beyond_nothing, repetitions_in_a_row
+from crosswind.stats.beyond import agreeing_at, beyond
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import Effect
+from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
 from crosswind.stats.sample_size import repetitions_needed
 
 ALPHA = 0.05
@@ -26,14 +27,12 @@ LEVEL = 0.95
 class Case:
     """Two cells that answer a question: what the result has of them, and their effect as far as there is one.
 
-    Attributes: difference: the effect as a difference, on whichever scale the question is. size: of the two numbers, in
-        the effect's unit; 1 for a ratio.
+    Attributes: size: of the two numbers, in the effect's unit; 1 for a ratio.
     """
 
     question: AskedQuestion
     made: AnswerCase
     effect: Effect | None
-    difference: Effect | None
     size: float
 
     @property
@@ -104,22 +103,17 @@ def _with_verdict(case: Case, made: _Claims | None, corrected: _Claims | None, o
 
 
 def _claims(case: Case) -> _Claims | None:
-    """What speaks against the answer being yes, and against its being no; None where there is no test.
-
-    Numbers that are equal every time are not less, not more and not different: a no to each of these.
-    """
+    """What speaks against the answer being yes, and against its being no; None where there is no test."""
     effect, margin, yes = case.effect, case.margin, case.question.yes
     if effect is None:
         return None
-    lower, upper = beyond(effect, -margin, size=case.size), beyond(effect, margin, size=case.size)
-    if lower is None and margin == 0 and case.difference is not None:
-        lower = upper = beyond_nothing(case.difference, is_other_exact=case.made.other.value.is_exact)
+    lower, upper = (beyond(effect, place, size=case.size) for place in (-margin, margin))
     if lower is None or upper is None:
         return None
     if yes == "less":
-        return _two_sided(lower.below, min(lower.above, lower.at))
+        return _two_sided(lower.below, lower.not_below)
     if yes == "more":
-        return _two_sided(upper.above, min(upper.below, upper.at))
+        return _two_sided(upper.above, upper.not_above)
     apart = min(upper.above, lower.below)
     near = max(lower.above, upper.below) if margin > 0 else upper.at
     return _two_sided(apart, near) if yes == "different" else _two_sided(near, apart)
@@ -138,13 +132,14 @@ def _needed(case: Case, tests: int, made: _Claims | None) -> int | None:
     if effect is None or case.is_exact:
         return None
     alpha = ALPHA / tests
+    if case.made.of_most:
+        # Just at the margin neither claim is ever shown.
+        if case.made.constant and made is not None and min(made.yes, made.no) == 1:
+            return None
+        places = {"less": (-margin,), "more": (margin,)}.get(case.question.yes, (-margin, margin))
+        return _by_most(effect, min(agreeing_at(effect, place, size=case.size) for place in places), alpha)
     # That there is an effect at all is tested before an interval is supported.
     fewest = max(effect.needed or 0 if margin else 0, MIN_UNITS)
-    if case.made.constant and made is not None:
-        # Just at the margin neither claim is ever shown.
-        if min(made.yes, made.no) == 1:
-            return None
-        return max(fewest, repetitions_in_a_row(alpha / 2))
     if effect.units < 2:
         return fewest
     if effect.error == 0 or (made is None and effect.shortage is not None and effect.needed is None):
@@ -157,3 +152,10 @@ def _needed(case: Case, tests: int, made: _Claims | None) -> int | None:
         fewest = max(fewest, repetitions_in_a_row(alpha / 2))
     found = repetitions_needed(effect.spread, distance, alpha=alpha)
     return None if found is None else max(fewest, found)
+
+
+def _by_most(effect: Effect, agreeing: int, alpha: float) -> int | None:
+    """Pairs with which a sign test decides if as large a share of them agrees, or those that an interval takes."""
+    found = repetitions_of_most(agreeing, effect.units, p=alpha / 2)
+    known = [number for number in (found, effect.needed) if number is not None and number > effect.units]
+    return min(known, default=found)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from crosswind.analysis.result import Interval
+from crosswind.stats.majority import MOST
 
 
 def exponent_of(ratio: Interval, at: float, other: float) -> Interval:
@@ -41,10 +42,18 @@ def mean_error(measured: Sequence[Interval], predicted: Sequence[float]) -> Inte
         high=high if is_bounded and not exact else None,
         n=sum(of.n for of in measured),
         level=measured[0].level,
-        method="exact" if exact else "what the cells' intervals allow, all of which hold at once (Bonferroni)",
+        method=_error_method(measured),
         reason=None if is_bounded else next((of.reason for of in measured if of.reason), None),
         units=min(of.units for of in measured),
     )
+
+
+def _error_method(measured: Sequence[Interval]) -> str:
+    if all(of.is_exact for of in measured):
+        return "exact"
+    if any(of.is_of_most for of in measured):
+        return MOST
+    return "what the cells' intervals allow, all of which hold at once (Bonferroni)"
 
 
 def _error_limits(measured: Interval, predicted: float) -> tuple[float, float]:

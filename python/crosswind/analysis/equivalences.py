@@ -20,8 +20,9 @@ from crosswind.stats import (
     tost_ratio,
     tost_shares,
 )
-from crosswind.stats.beyond import repetitions_in_a_row, share_limit
+from crosswind.stats.beyond import share_limit
 from crosswind.stats.effect import Statistic
+from crosswind.stats.majority import repetitions_in_a_row
 
 ALPHA = 0.05
 
@@ -107,6 +108,7 @@ def _pair(test: _Test, factor: str, reference: CellData, other: CellData) -> Equ
         p_holm=None,
         p_beyond=random.p_beyond if random else None,
         p_beyond_holm=None,
+        of_most=tested is not None and tested.of_most,
         constant=constant,
         exceptions_at_most=share_limit(effect.units, level=1 - ALPHA) if constant else None,
         verdict=_exact_verdict(tested) if tested and effect.is_exact else "cannot tell",

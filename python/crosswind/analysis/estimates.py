@@ -3,6 +3,7 @@
 from dataclasses import asdict, replace
 
 from crosswind.analysis.cells import CellData
+from crosswind.analysis.comparisons import compared_statistic
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Diagnostics, Interval, MetricEstimates
 from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Statistic, metric_named
@@ -21,7 +22,8 @@ from crosswind.stats import (
     trimmed_mean_interval,
 )
 from crosswind.stats.diagnostics import diagnostics_of
-from crosswind.stats.differences import statistic_of
+from crosswind.stats.differences import own_values, statistic_of
+from crosswind.stats.majority import median_estimate
 
 
 def estimates_of(data: CellData, *, level: float) -> dict[str, MetricEstimates]:
@@ -36,6 +38,23 @@ def estimate_of_cell(data: CellData, name: str, statistic: str, *, level: float)
         assert metric is not None  # The study was checked.
         return Interval.of(refused("no exchange succeeded", n=0, level=level, unit=metric.unit.name))
     return one_estimate(data, METRICS[name], STATISTICS[statistic], level=level)
+
+
+def deciding_estimate(data: CellData, name: str, statistic: str, *, level: float) -> Interval:
+    """A statistic of a cell as bounds are decided by: the estimate with its interval, or where the design supports
+    none, the median of the repetitions' own numbers, which says what most repetitions do and nothing of all.
+    """
+    made = estimate_of_cell(data, name, statistic, level=level)
+    if made.is_whole or made.is_exact or name not in data.samples:
+        return made
+    units, compared = data.samples[name], compared_statistic(statistic)
+    try:
+        statistic_of(units, compared)
+        own = own_values(units, compared)
+    except TooFewSamples:
+        return made
+    most = Interval.of(median_estimate(own, n=units.n, unit=METRICS[name].unit.name, level=level))
+    return most if most.is_whole else made.model_copy(update={"reason": most.reason})
 
 
 def one_estimate(data: CellData, metric: Metric, statistic: Statistic, *, level: float) -> Interval:

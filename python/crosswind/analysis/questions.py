@@ -14,8 +14,8 @@ from crosswind.analysis.estimates import one_estimate, within_nature
 from crosswind.analysis.result import Answer, AnswerCase, AnswerSide, AnswerVerdict, CaseVerdict, Interval
 from crosswind.analysis.trust import reason_of
 from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
-from crosswind.stats import TooFewSamples, difference, estimate_of, ratio, refused, share_interval
-from crosswind.stats.beyond import share_limit, without_rounding
+from crosswind.stats import TooFewSamples, difference, ratio, refused, share_interval
+from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, share_limit, without_rounding
 from crosswind.stats.effect import Effect, is_constant
 from crosswind.stats.repetition_quantile import repetition_quantile_interval
 
@@ -53,22 +53,24 @@ def _case(question: AskedQuestion, reference: CellData, other: CellData) -> Case
     unit = "1" if question.is_ratio else metric.unit.name
     size = 1.0 if question.is_ratio else max(abs(side.value.value or 0.0) for side in sides) or 1.0
     effect: Effect | None = None
-    plain: Effect | None = None
     try:
         compared = reference.side(metric.name), other.side(metric.name)
-        plain = difference(*compared, statistic)
         effect = without_rounding((ratio if question.is_ratio else difference)(*compared, statistic), size=size)
-        shown = Interval.of(estimate_of(effect, unit=unit, level=LEVEL))
+        shown = Interval.of(effect_estimate(effect, size=size, unit=unit, level=LEVEL))
     except TooFewSamples as error:
         n = sum(side.value.n for side in sides)
         shown = Interval.of(refused(error.message, n=n, level=LEVEL, unit=unit))
     constant = effect is not None and is_constant(effect, size=size)
+    below, above = (0, 0) if effect is None else counts_of(effect, size=size)
     made = AnswerCase(
         reference=sides[0],
         other=sides[1],
         fixed=other_levels(reference, question.factor),
         effect=shown,
         pairs=0 if effect is None else effect.units,
+        of_most=effect is not None and is_of_most(effect, size=size),
+        below=below,
+        above=above,
         constant=constant,
         exceptions_at_most=share_limit(effect.units, level=LEVEL) if constant and effect is not None else None,
         p_yes=None,
@@ -77,7 +79,7 @@ def _case(question: AskedQuestion, reference: CellData, other: CellData) -> Case
         needed=None,
         reason=shown.reason,
     )
-    return Case(question, made, effect, plain, size)
+    return Case(question, made, effect, size)
 
 
 def _side(question: AskedQuestion, cell: CellData) -> AnswerSide:

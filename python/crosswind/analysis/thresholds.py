@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from crosswind.analysis.asked import AskedThreshold
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.claims import Range
-from crosswind.analysis.estimates import estimate_of_cell
+from crosswind.analysis.estimates import deciding_estimate
 from crosswind.analysis.result import Interval, ThresholdCell, ThresholdResult, ThresholdVerdict
 from crosswind.metrics import LOST, Metric, metric_named
 from crosswind.stats import share_interval
@@ -78,7 +78,7 @@ def _value(threshold: AskedThreshold, cell: CellData, level: float) -> Interval:
     """The statistic of a cell."""
     if threshold.metric == LOST.name and cell.lost:
         return Interval.of(share_interval(cell.lost, level=level))
-    return estimate_of_cell(cell, threshold.metric, threshold.statistic, level=level)
+    return deciding_estimate(cell, threshold.metric, threshold.statistic, level=level)
 
 
 def _needed(threshold: AskedThreshold, value: Interval) -> int | None:

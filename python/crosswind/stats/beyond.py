@@ -1,68 +1,107 @@
-"""On which side of a place an effect lies, with a p-value of each.
+"""On which side of a place an effect lies, with a p-value of each: the one rule by which everything is decided.
 
 A question such as "is it less?" has a place of its own: no effect, or the smallest one that matters. Both answers are
 claims about that place, and each has to be shown.
 
-Where the effect is the same in every repetition, nothing spreads and a mean cannot be tested. What n repetitions
-without an exception show is that most repetitions are like them: if half of them were not, n in a row would have a
-chance of 0.5^n (the sign test; Arbuthnot 1710). `share_limit` says how many may be different.
+Where the design supports an interval of the statistic, the claim is about the statistic, by the distributions of that
+interval. Where it does not, or where the effect is the same in every pair so that nothing spreads, the claim is about
+what most repetitions do, by the sign test of the pairs (crosswind.stats.majority). Nothing is claimed of a mean then.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from crosswind.stats.design import MIN_UNITS
-from crosswind.stats.differences import Side
-from crosswind.stats.effect import CONSTANT, ROUNDING, Effect, estimate_of, is_constant
-from crosswind.stats.estimate import EXACT, Estimate, check_level, without_interval
+import numpy as np
+import numpy.typing as npt
 
-EVERY_TIME = "the same in every repetition: sign test, of most repetitions"
-"""The method of an estimate that does not vary though it could."""
-_TOO_FEW = 0.05
-"""The p-value above which repetitions that are all the same are too few to say anything of most."""
+from crosswind.stats.differences import Side
+from crosswind.stats.effect import ROUNDING, Effect, estimate_of, is_constant
+from crosswind.stats.estimate import EXACT, Array, Estimate, check_level
+from crosswind.stats.majority import median_estimate, repetitions_in_a_row, sign_p
 
 
 @dataclass(frozen=True)
 class Beyond:
-    """P-values, one-sided. above: of the effect being at a place or below it, small where it is clearly above; below:
-    likewise. at: of it being anywhere but at the place, small where it is just there every time."""
+    """P-values, one-sided: each is small where its claim is shown.
+
+    Attributes: above, below: the effect is above a place, below it. not_below, not_above: it is there or above, there
+        or below. at: it is just there. of_most: whether the claims are about most repetitions.
+    """
 
     above: float
     below: float
-    at: float = 1.0
+    not_below: float
+    not_above: float
+    at: float
+    of_most: bool = False
 
 
 def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
-    """On which side of a place an effect lies, by the distributions of its interval; None where there is none.
+    """On which side of a place an effect lies; None of unpaired cells of which the design supports no interval.
 
     Args: size: of the two numbers that are compared, in the effect's unit; 1 for a ratio.
     """
-    if effect.how == EXACT or is_constant(effect, size=size):
-        wrong, over = (0.0 if effect.how == EXACT else 0.5**effect.units), effect.value - place
-        if abs(over) <= ROUNDING * abs(size):
-            return Beyond(1.0, 1.0, wrong)
-        return Beyond(wrong, 1.0) if over > 0 else Beyond(1.0, wrong)
-    return Beyond(effect.p_at_most(place), effect.p_at_least(place)) if effect.shortage is None else None
-
-
-def beyond_nothing(effect: Effect, *, is_other_exact: bool) -> Beyond | None:
-    """On which side of 0 a difference lies, of which there are too few repetitions for an interval; None below three.
-
-    Two equal cells of one block may change places, so that the difference of a pair is symmetric, whatever the tail. An
-    exact number does not change places with anything: beside it, a wait is only shown to be the longer one, for which
-    Student's t rather misses what there is. A single wait of any length has a t of 1.
-
-    Args: effect: a difference, and not a ratio, whose t is not bounded so. is_other_exact: beside an exact number,
-        whether that is the one that is compared with the reference.
-    """
-    if effect.units < MIN_UNITS or effect.error == 0:
+    if effect.how == EXACT:
+        over = _without_rounding(np.array([effect.value - place]), size)
+        return _beyond(over, lambda holds: float(not holds.all()), of_most=False)
+    if is_of_most(effect, size=size):
+        pairs = _over(effect, place, size=size)
+        if pairs is None:
+            return None
+        return _beyond(pairs, lambda holds: sign_p(int(holds.sum()), holds.size), of_most=True)
+    if effect.shortage is not None:
         return None
-    above, below = effect.student_p(effect.value, above=True), effect.student_p(-effect.value, above=False)
-    if effect.how != CONSTANT:
-        return Beyond(above, below)
-    if not effect.design.is_wait:
+    above, below = effect.p_at_most(place), effect.p_at_least(place)
+    return Beyond(above, below, not_below=above, not_above=below, at=1.0)
+
+
+def is_of_most(effect: Effect, *, size: float) -> bool:
+    """Whether claims about an effect are about most repetitions: by its design, or because nothing spreads."""
+    return effect.how != EXACT and (
+        is_constant(effect, size=size) or (effect.shortage is not None and _is_paired(effect))
+    )
+
+
+def _is_paired(effect: Effect) -> bool:
+    return effect.own is not None and effect.units > 1
+
+
+def _beyond(over: Array, p: Callable[[npt.NDArray[np.bool_]], float], *, of_most: bool) -> Beyond:
+    """Args: over: distances from a place. p: the p-value of a claim, from which of them bear it out."""
+    sides = p(over > 0), p(over < 0), p(over >= 0), p(over <= 0)
+    return Beyond(*sides, at=p(np.equal(over, 0)), of_most=of_most)
+
+
+def _over(effect: Effect, place: float, *, size: float) -> Array | None:
+    """By how much the effect of each pair lies above a place; the sign alone counts."""
+    if is_constant(effect, size=size):
+        return _without_rounding(np.full(effect.units, effect.value - place), size)
+    if effect.pairs is None:
         return None
-    return Beyond(1.0, below) if is_other_exact else Beyond(above, 1.0)
+    reference, other = effect.pairs
+    if not effect.is_ratio:
+        return _without_rounding(other - reference - place, size)
+    # A ratio to what is not above 0 is on no side.
+    least = math.exp(place) * reference
+    over = np.where(reference > 0, other - least, math.nan)
+    return np.where(np.abs(over) <= ROUNDING * np.abs(least), 0.0, over)
+
+
+def _without_rounding(over: Array, size: float) -> Array:
+    return np.where(np.abs(over) <= ROUNDING * abs(size), 0.0, over)
+
+
+def counts_of(effect: Effect, *, size: float) -> tuple[int, int]:
+    """In how many pairs the effect is below no effect, and above it; none of unpaired cells."""
+    over = _over(effect, 0.0, size=size)
+    return (0, 0) if over is None else (int((over < 0).sum()), int((over > 0).sum()))
+
+
+def agreeing_at(effect: Effect, place: float, *, size: float) -> int:
+    """How many pairs are on the side of a place on which more of them are, or just there."""
+    over = _over(effect, place, size=size)
+    return 0 if over is None else int(max((over > 0).sum(), (over < 0).sum(), (over == 0).sum()))
 
 
 def size_of(reference: Side, other: Side) -> float:
@@ -70,53 +109,44 @@ def size_of(reference: Side, other: Side) -> float:
     return max(side.units.largest for side in (reference, other))
 
 
-def every_time(effect: Effect, *, unit: str, level: float) -> Estimate:
-    """An effect that is the same in every repetition, as an estimate of what it is in most of them.
-
-    Its limits are the number itself, as soon as there are repetitions enough: 2 * 0.5^n at most 1 - level.
-    """
-    value = math.exp(effect.value) if effect.is_ratio else effect.value
-    needed = math.ceil(math.log2(2 / (1 - check_level(level))))
-    if effect.units >= needed:
-        return Estimate(value, value, value, effect.n, level, EVERY_TIME, unit, units=effect.units)
-    reason = (
-        f"it is the same in all {effect.units} repetitions; that it is in most takes {needed}: "
-        f"{needed - effect.units} more"
-    )
-    spread = (value, value)
-    return without_interval(value, reason, n=effect.n, level=level, unit=unit, units=effect.units, spread=spread)
-
-
 def effect_estimate(effect: Effect, *, size: float, unit: str, level: float) -> Estimate:
-    """An effect with its interval; where it is the same in every repetition, as `every_time` makes it."""
+    """An effect with its interval; of what claims about most repetitions are made of, the median of the pairs.
+
+    Of so few pairs that no claim can be made, the effect of the statistic alone.
+    """
+    if not is_of_most(effect, size=size):
+        return estimate_of(effect, unit=unit, level=level)
     if is_constant(effect, size=size):
-        return every_time(without_rounding(effect, size=size), unit=unit, level=level)
-    return estimate_of(effect, unit=unit, level=level)
+        value = without_rounding(effect, size=size).value
+        pairs = np.full(effect.units, math.exp(value) if effect.is_ratio else value)
+        return median_estimate(pairs, n=effect.n, unit=unit, level=level)
+    if effect.of_pairs is None:
+        return estimate_of(effect, unit=unit, level=level)
+    made = median_estimate(effect.of_pairs, n=effect.n, unit=unit, level=level)
+    return made if made.low is not None else estimate_of(effect, unit=unit, level=level)
 
 
 def two_sided_p(effect: Effect, *, size: float) -> float | None:
-    """The p-value of no difference at all, of an effect that is the same in every repetition by a sign test of these.
+    """The p-value of no difference: of the statistic, or where its design supports no interval, in most repetitions.
 
     Args:    as `beyond`.
-    Returns: None where it cannot be tested, where the repetitions are too few for `every_time` at 95 %, and where an
-             effect that is the same in every repetition is none at all.
+    Returns: None where it cannot be tested, where the pairs are too few for a sign test at 95 %, and where an effect
+             that is the same in every repetition is none at all.
     """
-    if not is_constant(effect, size=size):
+    if not is_of_most(effect, size=size):
         return effect.p
-    sides = beyond(without_rounding(effect, size=size), 0.0, size=size)
-    p = 1.0 if sides is None else 2 * min(sides.above, sides.below)
-    return p if p <= _TOO_FEW else None
+    effect = without_rounding(effect, size=size)
+    sides = beyond(effect, 0.0, size=size)
+    is_none = effect.value == 0 and is_constant(effect, size=size)
+    if sides is None or effect.units < repetitions_in_a_row(0.025) or is_none:
+        return None
+    return min(1.0, 2 * min(sides.above, sides.below))
 
 
 def without_rounding(effect: Effect, *, size: float) -> Effect:
     """An effect that is the same every time, and none at all but for rounding, as none. Args: as `beyond`."""
     every_time = effect.how == EXACT or is_constant(effect, size=size)
     return replace(effect, value=0.0) if every_time and abs(effect.value) <= ROUNDING * abs(size) else effect
-
-
-def repetitions_in_a_row(p: float) -> int:
-    """The repetitions without an exception of which a one-sided sign test has this p-value or less."""
-    return math.ceil(-math.log2(p))
 
 
 def share_limit(units: int, *, level: float = 0.95) -> float:

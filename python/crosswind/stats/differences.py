@@ -21,7 +21,7 @@ from crosswind.stats.design import (
     trimmed_mean_shortage,
 )
 from crosswind.stats.effect import CONSTANT, PAIRED, WELCH, Effect, Statistic, is_constant
-from crosswind.stats.estimate import EXACT, TooFewSamples
+from crosswind.stats.estimate import EXACT, Array, TooFewSamples
 from crosswind.stats.linearised import NO_SPREAD, Linearised, mean_of
 from crosswind.stats.mean import trimmed_mean_of
 from crosswind.stats.share_difference import no_surer_than_independent
@@ -97,6 +97,15 @@ def statistic_of(units: Units, statistic: Statistic, *, exact: bool = False) -> 
     return Linearised(value, own - value, units.n)
 
 
+def own_values(units: Units, statistic: Statistic) -> Array:
+    """A statistic of each repetition by itself, shape (units,)."""
+    if statistic == "mean":
+        return units.means
+    if statistic == "trimmed":
+        return np.array([trimmed_mean_of(units.chosen([key])).value for key in units.keys])
+    return units.quantiles(float(statistic))
+
+
 def _effect(reference: Side, other: Side, statistic: Statistic, *, is_ratio: bool) -> Effect:
     pairs = pairs_of(reference.units, other.units) if not (reference.exact or other.exact) else None
     a, b = reference.units, other.units
@@ -111,14 +120,23 @@ def _effect(reference: Side, other: Side, statistic: Statistic, *, is_ratio: boo
     if pairs is not None:
         if own[0].units != own[1].units:
             raise TooFewSamples("in a repetition of one of the cells no exchange succeeded")
-        return _of_one(Linearised(value, own[1].parts - own[0].parts, n), needs, PAIRED)
+        made = _of_one(Linearised(value, own[1].parts - own[0].parts, n), needs, PAIRED)
+        return replace(made, own=lambda: (own_values(a, statistic), own_values(b, statistic)))
     random = [of for of, side in zip(own, (reference, other), strict=True) if not side.exact]
     if len(random) == 2:
         return _unpaired(own[0], own[1], needs)
     if not random:
         return Effect(value, None, 0.0, 1.0, n, 1, needs.design, EXACT, is_ratio)
     sign = 1.0 if other.exact is False else -1.0
-    return _of_one(Linearised(value, sign * random[0].parts, random[0].n), needs, CONSTANT, n)
+    made = _of_one(Linearised(value, sign * random[0].parts, random[0].n), needs, CONSTANT, n)
+
+    def beside_exact() -> tuple[Array, Array]:
+        varied = own_values(a if other.exact else b, statistic)
+        exact = statistic_of(b if other.exact else a, statistic, exact=True).value
+        constant = np.full(varied.size, exact)
+        return (varied, constant) if other.exact else (constant, varied)
+
+    return replace(made, own=beside_exact)
 
 
 @dataclass(frozen=True)

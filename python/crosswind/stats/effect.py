@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from crosswind.stats.design import LIGHT, MIN_UNITS, Design
+from crosswind.stats.design import LIGHT, Design
 from crosswind.stats.estimate import EXACT, Array, Estimate, exactly, without_interval
 from crosswind.stats.linearised import Linearised, limits, method_of
 from crosswind.stats.permutation import MAX_PERMUTED, is_tied, permutation_p, sign_flip_p
@@ -38,7 +38,7 @@ class Effect:
         n: values of both cells. units: repetitions of the smaller one. design: of both. how: PAIRED, WELCH, CONSTANT or
             EXACT. is_ratio: whether `value` is a logarithm. shortage: why there is no interval, else None; needed:
             repetitions of each that would do, where that is known.
-        sides: of two unpaired cells what is permuted.
+        sides: of two unpaired cells what is permuted. own: of pairs, the statistic of each repetition of both cells.
     """
 
     value: float
@@ -53,6 +53,22 @@ class Effect:
     shortage: str | None = None
     needed: int | None = None
     sides: tuple[Array, Array] | None = field(default=None, repr=False)
+    own: Callable[[], tuple[Array, Array]] | None = field(default=None, repr=False)
+
+    @cached_property
+    def pairs(self) -> tuple[Array, Array] | None:
+        """The statistic in each repetition of the reference and of the other cell; None of unpaired cells."""
+        return None if self.own is None else self.own()
+
+    @cached_property
+    def of_pairs(self) -> Array | None:
+        """The effect in each pair, a ratio as a ratio; None of unpaired cells, and of ratios of what is not above 0."""
+        if self.pairs is None:
+            return None
+        reference, other = self.pairs
+        if not self.is_ratio:
+            return np.asarray(other - reference)
+        return None if reference.min() <= 0 or other.min() < 0 else np.asarray(other / reference)
 
     @property
     def spread(self) -> float:
@@ -61,8 +77,8 @@ class Effect:
 
     @cached_property
     def p(self) -> float | None:
-        """Two-sided p-value of no difference at all; None where it cannot be tested."""
-        if self.how == EXACT or self.units < MIN_UNITS or self.error == 0:
+        """Two-sided p-value of no difference at all; None where the design supports no interval."""
+        if self.how == EXACT or self.shortage is not None:
             return None
         if self.sides is not None and sum(side.size for side in self.sides) <= MAX_PERMUTED:
             return permutation_p(*self.sides)

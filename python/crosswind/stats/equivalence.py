@@ -4,8 +4,8 @@ That no difference is shown is the outcome of too few repetitions as well. With 
 that has to be shown: both "further below than the margin" and "further above" must be rejected at alpha, which is the
 same as an interval of level 1 - 2 alpha within the margin. That the effect lies beyond the margin is tested likewise.
 
-Where the effect is the same in every repetition, a mean cannot be tested. Two one-sided sign tests show on which side
-of each end of the margin most repetitions are (crosswind.stats.beyond).
+Where the design supports no interval, or the effect is the same in every repetition, two one-sided sign tests show on
+which side of each end of the margin most repetitions are (crosswind.stats.beyond).
 
 Source: Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987).
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from crosswind.stats.beyond import beyond, effect_estimate, size_of
 from crosswind.stats.design import share_shortage
 from crosswind.stats.differences import Side, difference, ratio
-from crosswind.stats.effect import Effect, Statistic, estimate_of, is_constant
+from crosswind.stats.effect import Effect, Statistic, is_constant
 from crosswind.stats.estimate import EXACT, Estimate, TooFewSamples
 from crosswind.stats.share import Share, difference_limits
 
@@ -35,8 +35,8 @@ class EquivalenceTest:
         p: of the effect being beyond the margin, the larger of the two tests': small shows equivalence.
         p_beyond: of the effect being within it, two-sided: small shows a difference larger than the margin.
             Of an exact effect both are 0 or 1.
-        is_constant: whether the effect is the same in every repetition though it could vary. Then the tests are sign
-            tests, and are about most repetitions.
+        of_most: whether the tests are sign tests, which are about most repetitions. is_constant: whether the effect is
+            the same in every one of them though it could vary.
     """
 
     estimate: Estimate
@@ -45,6 +45,7 @@ class EquivalenceTest:
     p: float
     p_beyond: float
 
+    of_most: bool = False
     is_constant: bool = False
 
     @property
@@ -121,30 +122,16 @@ def tost_shares(reference: Side, other: Side, *, margin: float, alpha: float = A
 def _tested(effect: Effect, low: float, high: float, unit: str, alpha: float, *, size: float) -> EquivalenceTest:
     """Args: size: of the numbers that are compared, beside which rounding is nothing."""
     ends = (math.log(low), math.log(high)) if effect.is_ratio else (low, high)
-    if is_constant(effect, size=size):
-        estimate = effect_estimate(effect, size=size, unit=unit, level=1 - 2 * alpha)
-        return EquivalenceTest(estimate, low, high, *_sign_tests(effect, *ends, size=size), is_constant=True)
-    if effect.shortage is not None:
-        raise TooFewSamples(effect.shortage)
-    estimate = estimate_of(effect, unit=unit, level=1 - 2 * alpha)
-    if effect.how == EXACT:
-        within = estimate.value is not None and low < estimate.value < high
-        return EquivalenceTest(estimate, low, high, float(not within), float(within))
-    return EquivalenceTest(estimate, low, high, *_p_values(effect, *ends))
-
-
-def _p_values(effect: Effect, low: float, high: float) -> tuple[float, float]:
-    within = max(effect.p_at_most(low), effect.p_at_least(high))
-    return within, min(1.0, 2 * min(effect.p_at_most(high), effect.p_at_least(low)))
-
-
-def _sign_tests(effect: Effect, low: float, high: float, *, size: float) -> tuple[float, float]:
-    """As `_p_values`, of an effect that is the same every time. At an end of the margin neither claim is shown."""
-    above_low, above_high = (beyond(effect, end, size=size) for end in (low, high))
-    assert above_low is not None  # What is the same every time always has a sign test.
-    assert above_high is not None
+    above_low, above_high = (beyond(effect, end, size=size) for end in ends)
+    if above_low is None or above_high is None:
+        raise TooFewSamples(effect.shortage or "there are no pairs")
+    estimate = effect_estimate(effect, size=size, unit=unit, level=1 - 2 * alpha)
+    if above_low.of_most and estimate.low is None and not is_constant(effect, size=size):
+        raise TooFewSamples(effect.shortage or "there are too few pairs")
     within = max(above_low.above, above_high.below)
-    return within, min(1.0, 2 * min(above_high.above, above_low.below))
+    p_beyond = min(above_high.above, above_low.below)
+    constant = is_constant(effect, size=size)
+    return EquivalenceTest(estimate, low, high, within, min(1.0, 2 * p_beyond), above_low.of_most, constant)
 
 
 def _least(holds: Callable[[float], bool]) -> float:

@@ -134,11 +134,11 @@ def test_too_few_pairs_have_a_value_and_no_test(n: int) -> None:
     assert estimate_of(made, unit="ns", level=0.95).low is None
 
 
-def test_a_skewed_design_has_a_test_before_it_has_an_interval() -> None:
+def test_a_skewed_design_has_no_test_of_a_mean_before_it_has_an_interval() -> None:
     rng = np.random.default_rng(1)
     a, b = rng.exponential(1, 10), rng.exponential(1, 10)
     made = difference(*sides(a, b, design=Design(Tail.SKEWED)))
-    assert made.p == pytest.approx(stats.ttest_rel(b, a).pvalue)
+    assert made.p is None
     assert estimate_of(made, unit="ns", level=0.95).low is None
 
 
@@ -164,7 +164,7 @@ def test_a_quantile_of_few_messages_is_not_compared() -> None:
 def test_a_trimmed_mean_takes_100_values_to_compare_too() -> None:
     made = difference(*sides(np.arange(9.0), np.arange(9.0) ** 2), "trimmed")
     assert made.shortage == "an interval of a trimmed mean needs 100 repetitions, there are 9: 91 more"
-    assert made.p is not None
+    assert made.p is None
 
 
 @pytest.mark.parametrize(("repetitions", "design", "has_one"), [

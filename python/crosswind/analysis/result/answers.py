@@ -30,8 +30,11 @@ class AnswerCase(ResultModel):
     """Two cells that differ in the question's factor alone: `other` against `reference`.
 
     `fixed`: their other levels. `effect`: the ratio or the difference, with its interval of 95 %. `pairs`: repetitions
-    that were compared, of the smaller cell where they are not paired. `constant`: whether all of them have the same
-    effect; then `exceptions_at_most` is the share of repetitions that may have another one, with 95 % confidence.
+    that were compared, of the smaller cell where they are not paired. `of_most`: whether the answer is about what most
+    repetitions do and not about the statistic of all, because the design supports no interval of that; then `effect` is
+    the median of the pairs, decided by a sign test. `below`, `above`: pairs in which `other` is less, and more.
+    `constant`: whether all of them have the same effect; then `exceptions_at_most` is the share of repetitions that may
+    have another one, with 95 % confidence.
     `p_yes`: of the answer not being yes, `p_no`: of it not being no, both two-sided and corrected by Holm's method over
     all cases of all questions of the study; null where there is no test. `needed`: repetitions of each cell with which
     the answer would probably be known, where it is not. `reason`: why there is no effect, or no interval of it.
@@ -42,6 +45,9 @@ class AnswerCase(ResultModel):
     fixed: dict[str, str]
     effect: Interval
     pairs: int
+    of_most: bool = Field(default=False)
+    below: int = Field(default=0)
+    above: int = Field(default=0)
     constant: bool
     exceptions_at_most: float | None
     p_yes: float | None

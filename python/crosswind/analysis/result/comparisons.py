@@ -16,6 +16,8 @@ class StatisticComparison(ResultModel):
     A quantile is the mean of those of the repetitions. `p`: of no difference at all. `p_adjusted`: by Benjamini and
     Hochberg's method over all comparisons of the run, which explore; a claim that is tested is an equivalence. Of two
     exact cells the effects are exact and there is no p; beside one exact cell, the interval is that of the other.
+    `below`, `above`: where the design supports no interval, in how many pairs of repetitions `other` is less and more;
+    then p is that of their sign test, and the verdict is about most repetitions.
     """
 
     difference: Interval
@@ -23,6 +25,8 @@ class StatisticComparison(ResultModel):
     p: float | None
     p_adjusted: float | None
     verdict: str
+    below: int | None = Field(default=None)
+    above: int | None = Field(default=None)
 
 
 class LevelComparison(StatisticComparison):
@@ -57,8 +61,9 @@ class EquivalencePair(ResultModel):
 
     `effect` is a difference or a ratio (EquivalenceClaim), with its interval of level 1 - 2 alpha. `p`: of it being
     beyond the margin, `p_beyond`: of it being within; each corrected by Holm's method over all claims of the
-    study. An exact effect has no p. `constant`: whether all repetitions have the same effect; then p is that of a sign
-    test, the verdict is about most repetitions, `exceptions_at_most` is the share of them that may have another effect,
+    study. An exact effect has no p. `of_most`: whether p is that of a sign test, the verdict is about most repetitions
+    and `effect` is the median of the pairs. `constant`: whether all repetitions have the same effect; then
+    `exceptions_at_most` is the share of them that may have another effect,
     with 95 % confidence, and `needed` the repetitions that would decide, where they are too few.
     """
 
@@ -72,6 +77,7 @@ class EquivalencePair(ResultModel):
     p_holm: float | None
     p_beyond: float | None
     p_beyond_holm: float | None
+    of_most: bool = False
     constant: bool = False
     exceptions_at_most: float | None = None
     needed: int | None = None

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from crosswind.metrics import STATISTICS
 from crosswind.quantities import Unit
+from crosswind.stats.majority import MOST
 
 if TYPE_CHECKING:
     from crosswind.stats import Estimate
@@ -42,6 +43,11 @@ class Interval(ResultModel):
     def is_exact(self) -> bool:
         """Whether the value would come out the same every time."""
         return self.method == "exact"
+
+    @property
+    def is_of_most(self) -> bool:
+        """Whether it is the median of the repetitions, and says nothing of the statistic of all."""
+        return self.method == MOST
 
     @property
     def is_whole(self) -> bool:

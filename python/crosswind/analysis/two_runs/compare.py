@@ -8,6 +8,7 @@ from crosswind.analysis.summaries import statistics_of
 from crosswind.analysis.trust import reason_of
 from crosswind.analysis.two_runs.conditions import ALPHA, POWER, Condition, Sides
 from crosswind.analysis.two_runs.effects import (
+    LEVEL,
     Measured,
     failed_of,
     larger_is_worse,
@@ -30,13 +31,13 @@ from crosswind.damage import damage_sentences
 from crosswind.metrics import LOST, METRICS, Metric, metric_named
 from crosswind.record import RunRecord
 from crosswind.stats import EXACT, holm
-from crosswind.stats.beyond import repetitions_in_a_row, two_sided_p
+from crosswind.stats.beyond import agreeing_at, two_sided_p
 from crosswind.stats.design import MIN_UNITS
 from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import TooFewSamples
+from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
 from crosswind.stats.sample_size import repetitions_needed
 
-LEVEL = 0.95
 _SHOWN_STATISTICS = ("mean", "median", "p95", "share")
 
 
@@ -139,7 +140,9 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
     effect, unit = measured.shown, metric.unit.name
     is_same = effect.error == 0 and effect.value == 0
     made = measured.estimate(effect, LEVEL)
-    reason = None if is_same or effect.shortage is None else made.reason
+    reason = made.reason if measured.is_short(effect) and not is_same else None
+    if measured.is_constant(effect) and not is_same:
+        reason = made.reason
     verdict: Verdict = "no difference shown" if reason is None else "cannot tell"
     if is_same:
         verdict = "same"
@@ -166,7 +169,7 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         p_holm=None,
         verdict=verdict,
         reason=reason,
-        needed=effect.needed if reason else None if verdict == "same" else _pairs_needed(effect),
+        needed=effect.needed if reason else None if verdict == "same" else _pairs_needed(measured, effect),
     )
 
 
@@ -184,7 +187,11 @@ def _direction(metric: Metric, difference: float) -> Literal["worse", "better"]:
     return "worse" if (difference > 0) == larger_is_worse(metric) else "better"
 
 
-def _pairs_needed(effect: Effect) -> int | None:
+def _pairs_needed(measured: Measured, effect: Effect) -> int | None:
+    """Pairs that would probably show a difference as large as the observed one."""
+    if measured.is_of_most(effect):
+        agreeing = agreeing_at(effect, 0.0, size=measured.size(effect))
+        return repetitions_of_most(agreeing, effect.units, p=ALPHA / 2)
     if effect.how == EXACT or effect.shortage is not None:
         return None
     found = repetitions_needed(effect.spread, abs(effect.value), power=POWER)
@@ -255,10 +262,12 @@ def _asked(condition: Condition, pair: Pair) -> ConditionInCell:
 
 def _more_to_decide(condition: Condition, measured: Measured, effect: Effect) -> int | None:
     """More repetitions that would probably decide a condition; None where no number would, or nobody can know."""
-    if not measured.is_constant(effect):
+    if not measured.is_of_most(effect):
         return condition.more_needed(effect, effect.units)
-    more = repetitions_in_a_row(ALPHA) - effect.units
-    return more if more > 0 else None
+    size = measured.size(effect)
+    agreeing = min(agreeing_at(effect, place, size=size) for place in condition.places)
+    needed = repetitions_of_most(agreeing, effect.units, p=ALPHA)
+    return None if needed is None or needed <= effect.units else needed - effect.units
 
 
 def _shown(cell: ConditionInCell, p_values: Iterator[float]) -> ConditionInCell:

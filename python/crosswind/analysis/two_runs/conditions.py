@@ -89,11 +89,15 @@ class Condition:
         """
         if effect.shortage is not None or effect.how == EXACT:
             return None
-        low, high = self._places()
-        places = {Direction.DIFFERS: (low, high)}.get(self.direction, (high,) if self.is_upward else (low,))
-        distance = min(abs(effect.value - place) for place in places)
+        distance = min(abs(effect.value - place) for place in self.places)
         needed = repetitions_needed(effect.spread, distance, alpha=ALPHA, sides=1, power=POWER)
         return None if needed is None or needed >= MOST else max(1, needed - units)
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """The effects at which the amount is reached in the direction that it is about."""
+        low, high = self._places()
+        return {Direction.DIFFERS: (low, high)}.get(self.direction, (high,) if self.is_upward else (low,))
 
     def _places(self) -> tuple[float, float]:
         """The effects at which the amount is reached, downwards and upwards."""
@@ -104,7 +108,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Sides:
-    """One-sided p-values of an effect that has an interval, or is the same in every repetition.
+    """One-sided p-values of an effect that has an interval, or is about most repetitions.
 
     Attributes: size: how large the numbers are that it compares; what is far smaller is rounding.
     """

@@ -18,9 +18,12 @@ from crosswind.analysis.two_runs.result import Change
 from crosswind.metrics import LOST, Metric, Per
 from crosswind.quantities import RATE
 from crosswind.stats import Estimate, Side, TooFewSamples, difference, pairs_of, ratio
-from crosswind.stats.beyond import effect_estimate, size_of
+from crosswind.stats.beyond import effect_estimate, is_of_most, size_of
 from crosswind.stats.differences import independent_at_best, statistic_of
 from crosswind.stats.effect import Effect, Statistic, is_constant
+from crosswind.stats.majority import MOST
+
+LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +58,23 @@ class Measured:
 
     @property
     def shown(self) -> Effect:
-        """The ratio, or where that does not exist or has no interval, the difference."""
-        return self.difference if self.ratio is None or self.is_short(self.ratio) else self.ratio
+        """The ratio, or where that does not exist or has no interval of its statistic, the difference; and where that
+        has none either, the ratio in most repetitions."""
+        if self.ratio is None or self.is_short(self.ratio):
+            return self.difference
+        return self.difference if self.is_of_most(self.ratio) and not self.is_of_most(self.difference) else self.ratio
 
     def size(self, effect: Effect) -> float:
         """How large the numbers are that an effect compares: what is far smaller is rounding."""
         return 1.0 if effect.is_ratio else size_of(self.a, self.b)
 
     def is_short(self, effect: Effect) -> bool:
-        """Whether nothing judges an effect: the design does not support an interval, and repetitions differ."""
-        return effect.shortage is not None and not self.is_constant(effect)
+        """Whether nothing judges an effect: the design supports no interval, and the pairs are too few for signs."""
+        return effect.shortage is not None and not self.is_constant(effect) and self.estimate(effect, LEVEL).low is None
+
+    def is_of_most(self, effect: Effect) -> bool:
+        """Whether what judges an effect is about most repetitions."""
+        return is_of_most(effect, size=self.size(effect))
 
     def is_constant(self, effect: Effect) -> bool:
         """Whether an effect is the same in every repetition."""
@@ -75,7 +85,8 @@ class Measured:
         if effect is None:
             return no_change("a ratio needs two numbers above 0", level)
         made = self.estimate(effect, level)
-        return Change(value=made.value, low=made.low, high=made.high, level=level, reason=made.reason)
+        of_most = made.method == MOST
+        return Change(value=made.value, low=made.low, high=made.high, level=level, reason=made.reason, of_most=of_most)
 
     def estimate(self, effect: Effect, level: float) -> Estimate:
         """An effect with its interval, and by which method."""

@@ -42,13 +42,18 @@ class Differing(ResultModel):
 
 
 class Change(ResultModel):
-    """An effect with its interval. low and high are null where it has none: `reason` says why, or `method` is exact."""
+    """An effect with its interval. low and high are null where it has none: `reason` says why, or `method` is exact.
+
+    of_most: whether it is the median of the pairs of repetitions, judged by a sign test; then it says what most
+    repetitions do and nothing of the statistic of all.
+    """
 
     value: float | None
     low: float | None
     high: float | None
     level: float
     reason: str | None = None
+    of_most: bool = False
 
 
 class MetricChange(ResultModel):

@@ -19,7 +19,8 @@ from crosswind.report.text.format import count, interval, level_text, levels, pl
 from crosswind.report.text.sentences import varied_levels
 
 _COLOURS = {
-    "larger": PALETTE[1], "smaller": PALETTE[0], "differs": PALETTE[1], "equivalent": PALETTE[2],
+    "larger": PALETTE[1], "larger in most repetitions": PALETTE[1], "smaller": PALETTE[0],
+    "smaller in most repetitions": PALETTE[0], "differs": PALETTE[1], "equivalent": PALETTE[2],
     "equal": PALETTE[2], "no difference shown": GREY, "cannot tell": GREY,
     "worse": PALETTE[1], "better": PALETTE[2], "same": PALETTE[2],
 }  # fmt: skip

@@ -9,6 +9,7 @@ from crosswind.metrics import METRICS, STATISTICS
 from crosswind.report.tables.metrics import method_name
 from crosswind.report.tables.reasons import merged
 from crosswind.report.tables.table import Column, Table, names, numbers, replaced, words
+from crosswind.report.text.exploration import NEAR
 from crosswind.report.text.format import (
     EXACT,
     NOTHING,
@@ -20,6 +21,7 @@ from crosswind.report.text.format import (
     levels,
     p_value,
     plural_of,
+    quantity,
     scale_of,
     with_unit,
 )
@@ -27,11 +29,15 @@ from crosswind.report.text.format import (
 MAX_ROWS = 60
 """Rows of the table; of more comparisons it has the largest of each family."""
 
-_SHORTER = {" against ": " / ", "no difference shown": "none shown", "not enough repetitions": "too few"}
+_SHORTER = {
+    " against ": " / ", "no difference shown": "none shown", "not enough repetitions": "too few",
+    " in most repetitions": ", mostly",
+}  # fmt: skip
 _HOW_TO_READ = (
-    "Exploratory: intervals are 95 %, each by itself; p is of no difference at all, and corrected by Benjamini and "
-    "Hochberg's method over all comparisons of the run. A median or another quantile is the mean of those of the "
-    "repetitions. “No difference shown” does not mean equal; that is a claim to "
+    "Exploratory: intervals are 95 %, each by itself; p is of no difference, and corrected by Benjamini and Hochberg's "
+    "method over all comparisons of the run. “In most repetitions”: a sign test of the pairs, where the design "
+    "supports no interval; it says nothing of the mean of all. A median or another quantile is the mean of those of "
+    "the repetitions. “No difference shown” does not mean equal; that is a claim to "
     "declare in the study (equivalence)."
 )
 
@@ -103,7 +109,7 @@ def largest(compared: Sequence[LevelComparison], most: int) -> list[LevelCompari
 
 
 def _clear_and_large_first(comparison: LevelComparison) -> tuple[bool, float]:
-    return comparison.verdict not in ("larger", "smaller"), -abs(math.log(comparison.ratio.value or 1.0))
+    return not comparison.verdict.startswith(("larger", "smaller")), -abs(math.log(comparison.ratio.value or 1.0))
 
 
 def _columns_of(statistic: str) -> list[Column]:
@@ -121,16 +127,25 @@ def _row(comparison: LevelComparison, beside: Sequence[str]) -> list[str]:
         interval(comparison.ratio),
         interval(comparison.cliffs_delta),
         _p(comparison),
-        comparison.verdict,
-        *(text for name in beside for text in _by_statistic(comparison.by(name))),
+        verdict_text(comparison, comparison.unit),
+        *(text for name in beside for text in _by_statistic(comparison.by(name), comparison.unit)),
     ]
 
 
-def _by_statistic(made: StatisticComparison | None) -> list[str]:
+def _by_statistic(made: StatisticComparison | None, unit: str) -> list[str]:
     """Ratio, p and verdict by another statistic than the mean; dashes where the cells have none."""
     if made is None or made.difference.value is None:
         return [NOTHING, NOTHING, NOTHING]
-    return [interval(made.ratio), _p(made), made.verdict]
+    return [interval(made.ratio), _p(made), verdict_text(made, unit)]
+
+
+def verdict_text(made: StatisticComparison, unit: str) -> str:
+    """The verdict, with the difference where the ratio beside it is shown as 1: "larger by 12 ns"."""
+    is_shown = made.verdict.startswith(("larger", "smaller"))
+    if not is_shown or not made.difference.value or made.ratio.value is None or abs(made.ratio.value - 1) >= NEAR:
+        return made.verdict
+    side, *most = made.verdict.split(" ", 1)
+    return " ".join([f"{side} by {quantity(abs(made.difference.value), unit)}", *most])
 
 
 def _p(made: StatisticComparison) -> str:

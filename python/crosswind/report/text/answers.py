@@ -9,6 +9,7 @@ from crosswind.report.text.effects import (
     FEW,
     clause,
     effect_scale,
+    effect_text,
     margin_text,
     margin_words,
     metric_of_answer,
@@ -20,7 +21,15 @@ from crosswind.report.text.effects import (
     with_level,
     with_levels,
 )
-from crosswind.report.text.format import count, count_of, count_range, percent, scale_of, three_digits
+from crosswind.report.text.format import (
+    count,
+    count_of,
+    count_range,
+    p_value,
+    percent,
+    scale_of,
+    three_digits,
+)
 
 VERDICTS = {"yes": "Yes", "no": "No", "cannot tell": "Cannot tell", "mixed": "It depends"}
 
@@ -72,6 +81,8 @@ def place_name(answer: Answer, case: AnswerCase) -> str:
 
 def _one(answer: Answer, case: AnswerCase) -> str:
     """Of the only case of a question."""
+    if case.effect.is_of_most and not case.constant:
+        return _of_most(answer, case)
     sides = (case.other, case.reference)
     missing = [side for side in sides if side.value.value is None and side.value.low is None]
     if missing:
@@ -88,6 +99,25 @@ def _one(answer: Answer, case: AnswerCase) -> str:
     said = f"{VERDICTS[case.verdict]}: the {what_of(answer)} {clause(answer, case)}"
     said += f"{margin_words(answer, case)}{_extent(case)}{_failed(answer, case)}"
     return said + (_more([case]) if case.verdict == "cannot tell" else "") + _doubts([case])
+
+
+def _of_most(answer: Answer, case: AnswerCase) -> str:
+    """Of what most repetitions do: in how many of them, and the median of their effects; nothing of a mean of all."""
+    other, reference = (with_level(answer, side.level) for side in (case.other, case.reference))
+    agreeing, order = max((case.below, f"lower {other} than"), (case.above, f"higher {other} than"))
+    same = case.pairs - case.below - case.above
+    if same > agreeing:
+        agreeing, order = same, f"the same {other} as"
+    p = {"yes": case.p_yes, "no": case.p_no}.get(case.verdict)
+    tested = "sign test" if p is None else f"sign test, p = {p_value(p)}"
+    in_how_many = f"in {count(agreeing)} of {count(case.pairs)} ({tested})"
+    said = f"a repetition's {what_of(answer)} is {order} {reference} {in_how_many}"
+    effects = "ratios" if answer.scale == "ratio" else "differences"
+    said += f"; the median of the {effects} is {effect_text(answer, case.effect)}{margin_words(answer, case)}"
+    said += _failed(answer, case)
+    if case.verdict == "cannot tell":
+        return f"{VERDICTS[case.verdict]}: {said}{_more([case])}{_doubts([case])}"
+    return f"{VERDICTS[case.verdict]}, in most repetitions: {said}{_doubts([case])}"
 
 
 def _why_missing(answer: Answer, sides: Sequence[AnswerSide]) -> str:
@@ -154,7 +184,8 @@ def _more(cases: Sequence[AnswerCase]) -> str:
         )
     if most <= 0:
         return f"; {where}this would be enough by itself, but not among all that the study asks together"
-    return f"; {where}about {count_of(rounded(most), 'more repetition')} would decide"
+    asked = rounded(most) + max(case.pairs for case in open_)
+    return f"; {where}about {count_of(rounded(most), 'more repetition')} would decide (--repetitions {asked})"
 
 
 def _would_take(case: AnswerCase) -> str:
@@ -163,9 +194,8 @@ def _would_take(case: AnswerCase) -> str:
     if case.needed > _MOST_REPETITIONS:
         return f"it would take more than {count(_MOST_REPETITIONS)}"
     is_known = case.pairs > 1 and case.needed > FEW
-    return (
-        f"it would take about {count(rounded(case.needed))}" if is_known else f"it takes {count(case.needed)} at least"
-    )
+    needed = rounded(case.needed) if is_known else case.needed
+    return f"{'it would take about' if is_known else 'it takes at least'} {count(needed)} (--repetitions {needed})"
 
 
 def rounded(repetitions: int) -> int:
@@ -194,7 +224,17 @@ def _several(answer: Answer) -> str:
     names = with_levels(answer, list(dict.fromkeys(case.other.level for case in known)))
     said = f"{head}: the {what_of(answer)} {names} {_range(answer, known)} {reference}{_values(answer, known)}"
     said += f", where {margin_text(answer)} would matter" if answer.margin else ""
+    said += _most_of(known)
     return said + (_would_take_all(cases) if few else _extent_of_all(known) + _more(cases)) + _doubts(cases)
+
+
+def _most_of(cases: Sequence[AnswerCase]) -> str:
+    """Of which cases the answer is about most repetitions."""
+    number = sum(case.effect.is_of_most and not case.constant for case in cases)
+    if not number:
+        return ""
+    where = "" if number == len(cases) else f" in {count(number)} of the cases"
+    return f"{where} in the median of the repetitions (sign test)"
 
 
 def _range(answer: Answer, cases: Sequence[AnswerCase]) -> str:
@@ -234,7 +274,9 @@ def _counts(answer: Answer) -> str:
     if len(found) == 1:
         (verdict,) = found
         named = _named(answer, answer.cases) if total <= _MOST_NAMED else ""
-        return f"{VERDICTS[verdict]}, in {'both' if total == 2 else f'all {count(total)}'} cases{named}"
+        every = all(case.effect.is_of_most and not case.constant for case in answer.cases)
+        most = ", in most repetitions" if every and verdict != "cannot tell" else ""
+        return f"{VERDICTS[verdict]}{most}, in {'both' if total == 2 else f'all {count(total)}'} cases{named}"
     parts: list[str] = []
     for verdict, group in found.items():
         names = _named(answer, group) if total <= _MOST_NAMED else ""

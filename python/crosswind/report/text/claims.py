@@ -37,8 +37,9 @@ def claim_sentence(claim: ClaimResult) -> str:
     if part is None:
         return f"{VERDICTS[claim.verdict]}: “{says}”: {claim.reason}."
     why = f"; {part.effect.reason}" if claim.verdict == "cannot tell" and part.effect.reason else ""
+    most = ", the median of the repetitions (sign test)" if part.effect.is_of_most else ""
     needs = f"the statement needs {needed(claim)}{_rest(claim)}"
-    return f"{VERDICTS[claim.verdict]}: “{says}”: {_measured(claim, part)}; {needs}{why}."
+    return f"{VERDICTS[claim.verdict]}: “{says}”: {_measured(claim, part)}{most}; {needs}{why}."
 
 
 def decisive(claim: ClaimResult) -> ClaimPart | None:

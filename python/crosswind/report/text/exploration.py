@@ -35,7 +35,7 @@ _CHOSEN = (
 )  # fmt: skip
 """Keys of a workload whose levels people choose. All of a host they choose too."""
 _MEDIAN = "median"
-_NEAR = 5e-5  # of a ratio to 1, of which the four digits that are shown would say nothing
+NEAR = 5e-5  # of a ratio to 1, of which the four digits that are shown would say nothing
 
 
 def is_chosen(factor: str) -> bool:
@@ -147,7 +147,7 @@ def _every_time(found: StatisticComparison, unit: str, reference: str) -> str:
     difference, ratio = found.difference.value or 0.0, found.ratio.value or math.nan
     if difference == 0:
         return f"that with {reference}"
-    if abs(ratio - 1) < _NEAR:
+    if abs(ratio - 1) < NEAR:
         return f"almost that with {reference}, {quantity(abs(difference), unit)} {'less' if difference < 0 else 'more'}"
     return f"{times(found.ratio, number_of_ratio(ratio))} that with {reference}"
 
@@ -182,14 +182,27 @@ def _end(factor: str, comparison: LevelComparison, made: StatisticComparison, *,
 
 def _said(made: Sequence[StatisticComparison]) -> str:
     """What some comparisons show, in words: nothing was declared before the run, so that they explore."""
-    shown = sum(found.verdict in ("larger", "smaller") for found in made)
+    shown = [found for found in made if found.verdict.startswith(("larger", "smaller"))]
+    of_most = [found for found in shown if found.verdict.endswith("most repetitions")]
     if all(found.verdict == "not enough repetitions" for found in made):
         return "too few repetitions to say whether that is a difference"
     if all(found.verdict == "equal" for found in made):
         return "exactly equal"
     if len(made) == 1:
+        if of_most:
+            return f"a repetition's is {_in_most(made[0])} (sign test, exploratory)"
         return f"{'a' if shown else 'no'} difference is shown (exploratory)"
-    return f"{count(shown)} of {count(len(made))} comparisons show a difference (exploratory)"
+    total = count(len(made))
+    if of_most:
+        others = f", and {count(len(shown) - len(of_most))} by their intervals" if len(shown) > len(of_most) else ""
+        return f"in {count(len(of_most))} of {total} comparisons most repetitions differ{others} (exploratory)"
+    return f"{count(len(shown))} of {total} comparisons show a difference (exploratory)"
+
+
+def _in_most(found: StatisticComparison) -> str:
+    """Of a sign test: "smaller in 8 of 8"."""
+    agreeing, side = max((found.below or 0, "smaller"), (found.above or 0, "larger"))
+    return f"{side} in {count(agreeing)} of {count(found.difference.units)}"
 
 
 def _what(metric: Metric, statistic: str) -> str:

@@ -52,7 +52,8 @@ def change_text(change: Change, *, is_ratio: bool, unit: str) -> str:
     value, *ends = (_signed((part - is_ratio) * scale) for part in parts)
     if change.low is not None and change.low == change.high:
         return f"{value} {label} in every repetition"
-    return f"{value} [{', '.join(ends)}] {label}" if ends else f"{value} {label}"
+    most = ", the median of the pairs" if change.of_most else ""
+    return f"{value} [{', '.join(ends)}] {label}{most}" if ends else f"{value} {label}"
 
 
 def side_text(name: str, side: RunSide) -> str:
@@ -110,8 +111,10 @@ def _print_metric(console: Console, name: str, cells: Sequence[CommonCell]) -> N
 
 
 def scaled(change: MetricChange) -> tuple[Change, bool]:
-    """The ratio, else the difference, whichever has an interval; and which of them it is."""
-    has_interval = change.ratio.low is not None or change.difference.low is None
+    """The ratio, else the difference, whichever has an interval of its statistic; and which of them it is."""
+    is_of_difference = change.difference.low is not None and not change.difference.of_most
+    has_interval = change.ratio.low is not None and not (change.ratio.of_most and is_of_difference)
+    has_interval = has_interval or change.difference.low is None
     return (change.ratio, True) if change.ratio.value is not None and has_interval else (change.difference, False)
 
 
@@ -130,7 +133,8 @@ def verdict_text(change: MetricChange) -> str:
     if change.verdict in ("worse", "better"):
         ends = [end for end in (shown.low, shown.high, shown.value) if end is not None][:2]
         sizes = sorted(abs(end - 1) if is_ratio else abs(end) for end in ends)
-        return f"{change.verdict} by {_range(sizes, is_ratio=is_ratio, unit=change.unit)}"
+        most = " in most repetitions" if shown.of_most else ""
+        return f"{change.verdict} by {_range(sizes, is_ratio=is_ratio, unit=change.unit)}{most}"
     if change.verdict == "cannot tell":
         return f"cannot tell: {change.reason}"
     if change.verdict == "same":

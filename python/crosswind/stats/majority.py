@@ -1,0 +1,78 @@
+"""What most repetitions do: exact whatever the distribution, where a design supports no interval of a statistic.
+
+Half of the repetitions lie above their median and half below. So n independent repetitions (or pairs of them) decide on
+which side of a place most of them are by the sign test, and enclose the median by order statistics. Nothing is assumed
+of their tail, and nothing is said of their mean: of a few long waits the mean may lie on the other side.
+
+Source: Arbuthnot, Phil. Trans. 27 (1710); Thompson, Ann. Math. Stat. 7 (1936).
+"""
+
+import math
+
+import numpy as np
+from scipy import special
+
+from crosswind.stats.estimate import Array, Estimate, check_level, without_interval
+
+MOST = "the median of the repetitions, by a sign test"
+"""The method of an estimate that is of most repetitions, and not of a statistic of all values."""
+
+_MOST_REPETITIONS = 10_000
+
+
+def sign_p(agreeing: int, units: int) -> float:
+    """One-sided p-value of half of all repetitions or fewer being on a side on which `agreeing` of `units` are.
+
+    A repetition that is on neither side counts against.
+    """
+    if agreeing in (0, units):
+        return 0.5**agreeing
+    return float(special.bdtrc(agreeing - 1, units, 0.5))
+
+
+def repetitions_in_a_row(p: float) -> int:
+    """The repetitions without an exception of which a one-sided sign test has this p-value or less."""
+    return math.ceil(-math.log2(p))
+
+
+def repetitions_of_most(agreeing: int, units: int, *, p: float, power: float = 0.8) -> int | None:
+    """Repetitions with which a one-sided sign test has this p-value or less with a probability of `power`, if as large
+    a share of all repetitions agrees as of those that there are (by the normal distribution); None above 10,000, and
+    where half of them agree.
+    """
+    share = agreeing / units
+    if share <= 0.5:
+        return None
+    fewest = repetitions_in_a_row(p)
+    if share == 1:
+        return fewest
+    beyond_half = float(special.ndtri(1 - p)) / 2 + float(special.ndtri(power)) * math.sqrt(share * (1 - share))
+    found = math.ceil((beyond_half / (share - 0.5)) ** 2)
+    return None if found > _MOST_REPETITIONS else max(fewest, found)
+
+
+def median_estimate(values: Array, *, n: int, unit: str, level: float) -> Estimate:
+    """The median of repetitions, with the exact interval that inverts the sign test; without one of too few.
+
+    Args: values: shape (repetitions,). n: values behind them.
+    """
+    ordered, size = np.sort(values), values.size
+    middle = float((ordered[(size - 1) // 2] + ordered[size // 2]) / 2)
+    tail = (1 - check_level(level)) / 2
+    cut = size - _fewest_agreeing(size, tail) + 1
+    if cut < 1:
+        needed = repetitions_in_a_row(tail)
+        reason = f"what most repetitions do takes {needed} of them, there are {size}: {needed - size} more"
+        ends = (float(ordered[0]), float(ordered[-1]))
+        return without_interval(middle, reason, n=n, level=level, unit=unit, units=size, spread=ends)
+    low, high = float(ordered[cut - 1]), float(ordered[size - cut])
+    return Estimate(middle, low, high, n, level, MOST, unit, units=size)
+
+
+def _fewest_agreeing(units: int, p: float) -> int:
+    """The smallest number of agreeing repetitions with this p-value or less; above `units` where none has."""
+    low, high = units // 2, units + 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if sign_p(middle, units) <= p else (middle + 1, high)
+    return low
