@@ -257,7 +257,8 @@ def _values(answer: Answer, cases: Sequence[AnswerCase]) -> str:
     sides = [[case.other for case in cases], [case.reference for case in cases]]
     values = [[side.value.value for side in group if side.value.value is not None] for group in sides]
     unit = metric_of_answer(answer).unit
-    if unit not in (TIME, RATE) or not all(values):
+    # Means of all beside an answer about most repetitions would read as if they were meant.
+    if unit not in (TIME, RATE) or not all(values) or _most_of(cases):
         return ""
     divisor, name = scale_of([max(map(max, values))], unit.name)
     texts = [range_text(min(group) / divisor, max(group) / divisor) for group in values]
