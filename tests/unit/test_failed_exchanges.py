@@ -129,7 +129,7 @@ def test_the_page_shows_them_and_marks_the_cell() -> None:
     assert '<div class="banner bad">1 of 2 cells must not be trusted: cell 1:' in page
     assert f"First error of certificate: {EXPIRED} (cell 1)" in page
     lost = page[page.index("<h2>Exchanges lost, by cause</h2>") :]
-    assert '<tr class="marked"><td class="word">cell 1</td>' in lost[: lost.index("</table>")]
+    assert '<tr class="marked"><th scope="row" class="word">cell 1</th>' in lost[: lost.index("</table>")]
 
 
 def test_the_table_has_a_row_for_each_cell_and_the_json_its_causes() -> None:

@@ -81,23 +81,40 @@ function titles(spec) {
   const channels = [spec, ...(spec.layer ?? [])].flatMap((view) => Object.values(view.encoding ?? {})).filter(({ field }) => !["low", "high"].includes(field));
   return Object.fromEntries(channels.filter(({ field, title }) => field && title).map(({ field, title }) => [field, title.replace(/, log scale$/, "")]));
 }
-// The rows that a chart draws. Those without any name only draw lines and margins.
-function asTable(spec) {
+// The rows that a chart draws, below their heads. Those without any name only draw lines and margins.
+function asRows(spec) {
   const rows = Object.values(spec.datasets).flat().filter((row) => Object.values(row).some((value) => typeof value === "string"));
   const names = [...new Set(rows.flatMap(Object.keys))], heads = titles(spec);
-  const cell = (value) => {
-    const text = String(value ?? "").replaceAll("\n", " · ");
-    return /[",\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return [names.map((name) => heads[name] ?? name), ...rows.map((row) => names.map((name) => String(row[name] ?? "").replaceAll("\n", " · ")))];
+}
+function asCsv(spec) {
+  const quoted = (text) => (/[",\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  return asRows(spec).map((line) => line.map(quoted).join(",")).join("\r\n") + "\r\n";
+}
+// The same as a table in the page, as far as anybody reads it there.
+const MOST_ROWS = 500;
+function asTable(spec, name) {
+  const [heads, ...rows] = asRows(spec), table = document.createElement("table"), region = document.createElement("div");
+  table.createCaption().textContent = `Data of the chart ${name}` + (rows.length > MOST_ROWS ? `: ${MOST_ROWS} of ${rows.length} rows; the CSV file has all` : "");
+  const line = (section, texts, tag, scope) => {
+    const row = section.insertRow();
+    for (const text of texts) row.append(Object.assign(document.createElement(tag), { textContent: text, ...(scope && { scope }) }));
   };
-  return [names.map((name) => heads[name] ?? name), ...rows.map((row) => names.map((name) => row[name]))].map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
+  line(table.createTHead(), heads, "th", "col");
+  const body = table.createTBody();
+  for (const texts of rows.slice(0, MOST_ROWS)) line(body, texts, "td");
+  region.append(table);
+  Object.assign(region, { className: "scroll tall", tabIndex: 0, role: "group", ariaLabel: `Data of the chart ${name}` });
+  return region;
 }
 const FORMATS = {
   SVG: async (spec) => new Blob([await (await asView(spec)).toSVG()], { type: "image/svg+xml" }),
   PNG: async (spec) => (await fetch(await (await asView(spec)).toImageURL("png", 2))).blob(),
-  CSV: async (spec) => new Blob([asTable(spec)], { type: "text/csv" }),
+  CSV: async (spec) => new Blob([asCsv(spec)], { type: "text/csv" }),
 };
+const sectionOf = (figure) => figure.closest("section, details[id]")?.querySelector("h2, summary")?.textContent;
 function fileName(figure, format) {
-  const words = [document.querySelector("h1").textContent.split(":")[0], figure.closest("section")?.querySelector("h2")?.textContent, figure.querySelector("figcaption")?.textContent];
+  const words = [document.querySelector("h1").textContent.split(":")[0], sectionOf(figure), figure.querySelector("figcaption")?.textContent];
   const text = words.filter(Boolean).join(" ").replace(/[^\p{L}\p{N}.%]+/gu, "-").slice(0, 160).replace(/^-+|-+$/g, "");
   return `${text || "chart"}.${format.toLowerCase()}`;
 }
@@ -109,13 +126,21 @@ async function save(figure, spec, format) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 for (const [id, spec] of Object.entries(specs)) {
-  const figure = document.getElementById(id).closest("figure");
-  const bar = Object.assign(document.createElement("div"), { className: "save" });
-  for (const format of Object.keys(FORMATS)) {
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: format, title: `Save this chart as ${format}` });
-    button.addEventListener("click", () => save(figure, spec, format));
-    bar.append(button);
-  }
+  const figure = document.getElementById(id).closest("figure"), bar = document.createElement("div");
+  const name = figure.querySelector("figcaption")?.textContent ?? sectionOf(figure);
+  bar.className = "save";
+  const button = (text, label, action) => {
+    const made = Object.assign(document.createElement("button"), { type: "button", textContent: text, title: label, ariaLabel: `${text}: ${label}` });
+    made.addEventListener("click", () => action(made));
+    bar.append(made);
+  };
+  button("Table", `data of the chart ${name}`, (made) => {
+    const shown = bar.nextElementSibling;
+    shown ? shown.remove() : bar.after(asTable(spec, name));
+    made.ariaExpanded = String(!shown);
+  });
+  bar.firstElementChild.ariaExpanded = "false";
+  for (const format of Object.keys(FORMATS)) button(format, `save the chart ${name}`, () => save(figure, spec, format));
   figure.append(bar);
 }
 // Inside a closed fold a chart has no width to fill: it is drawn when the fold opens.
@@ -123,8 +148,9 @@ function draw(again) {
   for (const [id, spec] of Object.entries(specs)) {
     const place = document.getElementById(id);
     if (place.closest("details:not([open])") || (place.childElementCount && !again)) continue;
-    const width = place.clientWidth;
-    vegaEmbed("#" + id, { ...inLines(spec, width), height: height(spec, width), config: config(spec, width), autosize: { type: "fit", contains: "padding", resize: true } },
+    const width = place.clientWidth, drawing = Object.assign(document.createElement("div"), { ariaHidden: "true" });
+    place.replaceChildren(drawing); // The place has a role and a name; those of the marks in it say nothing.
+    vegaEmbed(drawing, { ...inLines(spec, width), height: height(spec, width), config: config(spec, width), autosize: { type: "fit", contains: "padding", resize: true } },
       { actions: false, renderer: "svg", ast: false, formatLocale: LOCALE });
   }
 }

@@ -49,8 +49,11 @@ def render(record: RunRecord, result: Result, *, data: Sequence[CellData] | None
 
 
 def document(title: str, parts: Sequence[str], page: Markup) -> str:
-    """One HTML document with everything in it. Args: parts: of its body. page: what made them, and has the charts."""
-    body = "\n".join(parts)
+    """One HTML document with everything in it.
+
+    Args: parts: of its body, the head first, which the contents follow. page: what made them, and has the charts.
+    """
+    body = "\n".join([*parts[:1], page.contents(), *parts[1:]])
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

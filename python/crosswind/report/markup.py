@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from crosswind.analysis.result import Answer, Result, ThresholdVerdict
 from crosswind.report.charts.answers import answer_chart
+from crosswind.report.charts.description import description
 from crosswind.report.charts.panels import Chart, Panels
 from crosswind.report.charts.style import Specification
 from crosswind.report.page import Section
@@ -19,6 +20,7 @@ from crosswind.report.text.sentences import sentence
 from crosswind.report.text.thresholds import threshold_sentences
 
 _SCROLLING_ROWS = 30  # a longer table scrolls in its place
+_FEWEST_CONTENTS = 4  # sections of a page that lists them at its top
 _OPEN_PANELS = 4  # panels of a kind that are shown at once; the rest is folded away
 _OF_MACHINE = ("sysctls.", "machine.congestion_control")
 _MACHINE_TITLE = "Network settings of the machine itself"
@@ -26,6 +28,8 @@ _OF_HOSTS = f"{_MACHINE_TITLE}: the hosts of a cell have their own, named above"
 _LONG_NAME = 24  # characters of a name that may be broken into lines
 _LIMITS = re.compile(r" (\[[^\]]*\]|\([^)]*\))( \S+| percentage points)?$")
 """What stands behind a number: its interval, or what there is in its place, and their unit."""
+_OTHER_PLACES = ("contents", "specs")
+"""Names of places on a page that are no sections."""
 _CLASSES = {Kind.NAME: "word", Kind.WORD: "word", Kind.SENTENCE: "word long"}
 
 
@@ -35,10 +39,20 @@ def escaped(text: str) -> str:
 
 
 class Markup:
-    """The HTML of a page's parts, and the specifications of the charts in them, by the names of their places."""
+    """The HTML of a page's parts, and what the parts share: the specifications of the charts, by the names of their
+    places, and the sections, by the names that links lead to."""
 
     def __init__(self) -> None:
         self.specifications: dict[str, Specification] = {}
+        self._sections: dict[str, str] = {}
+        self._tables = 0
+
+    def contents(self) -> str:
+        """Links to the sections that were made so far; empty where they are few."""
+        if len(self._sections) < _FEWEST_CONTENTS:
+            return ""
+        links = "".join(f'<li><a href="#{place}">{escaped(title)}</a></li>' for place, title in self._sections.items())
+        return f'<nav aria-labelledby="contents"><h2 id="contents">Contents</h2><ul>{links}</ul></nav>'
 
     def head(self, result: Result) -> str:
         """Title, whether to trust it, and what it says."""
@@ -71,64 +85,103 @@ class Markup:
 
     def _figure_of(self, answer: Answer, result: Result) -> str:
         chart, table = answer_chart(answer, result), answer_table(answer)
-        content = self._charts([chart]) if chart else ""
-        content += _fold(f"The {len(answer.cases)} cases", _table(table)) if table else ""
+        content = self._charts([chart], answer.asks) if chart else ""
+        content += _fold(f"The {len(answer.cases)} cases", self._table(table)) if table else ""
         said = f'<p class="help">{escaped(answer_sentence(answer).partition(":")[0])}.</p>'
-        return _section(answer.asks, said + content) if content else ""
+        return self._section(answer.asks, said + content) if content else ""
 
     def section(self, section: Section) -> str:
         """A section: its heading, what its numbers are, its charts, how to read them, its tables."""
         parts = [
             *(f'<p class="help">{escaped(table.help)}</p>' for table in section.tables if table.help),
-            *(self._panels(panels, has_table=bool(section.tables)) for panels in section.charts),
+            *(self._panels(panels, section) for panels in section.charts),
             f'<p class="foot">{escaped(section.caption)}</p>' if section.caption else "",
-            *(_table_or_fold(table, section) for table in section.tables),
+            *(self._table_or_fold(table, section) for table in section.tables),
         ]
-        return _fold(section.title, "".join(parts)) if section.folded else _section(section.title, "".join(parts))
+        return self._section(section.title, "".join(parts), folded=section.folded)
 
     def notes(self, result: Result) -> str:
         """The study's own notes."""
         items = "".join(f"<li>{_with_code(escaped(note))}</li>" for note in result.notes)
-        return _section("Notes", f"<ul>{items}</ul>") if items else ""
+        return self._section("Notes", f"<ul>{items}</ul>") if items else ""
 
     def provenance(self, result: Result) -> str:
         """Where the numbers come from, and the study as it was run."""
         design = escaped(json.dumps(result.design, indent=2, ensure_ascii=False, default=str))
-        return provenance_html(result.provenance, _OF_HOSTS, more=_fold("The study", f"<pre>{design}</pre>"))
+        study = _fold("The study", f'<pre tabindex="0">{design}</pre>')
+        return self.provenance_of(result.provenance, _OF_HOSTS, more=study)
 
-    def _panels(self, panels: Panels, *, has_table: bool) -> str:
+    def provenance_of(self, known: Mapping[str, object], machine_title: str = _MACHINE_TITLE, *, more: str = "") -> str:
+        """The section that says where numbers come from, with the machine's settings folded away. Args: more: HTML."""
+        flat = _flat(dict(known))
+        of_machine = [pair for pair in flat if pair[0].startswith(_OF_MACHINE)]
+        pairs = terms_html(pair for pair in flat if pair not in of_machine)
+        kernel = _fold(machine_title, terms_html(of_machine)) if of_machine else ""
+        return self._section("Provenance", f"{pairs}{kernel}{more}")
+
+    def _section(self, title: str, content: str, *, folded: bool = False) -> str:
+        """A section that the contents lead to. Args: folded: whether it opens when its title is clicked."""
+        place = name = re.sub(r"\W+", "-", title.lower()).strip("-") or "section"
+        while place in self._sections or place in _OTHER_PLACES:
+            place = f"{name}-{len(self._sections)}"
+        self._sections[place] = title
+        if folded:
+            return _fold(title, content, place)
+        return f'<section id="{place}"><h2>{escaped(title)}</h2>{content}</section>'
+
+    def _panels(self, panels: Panels, section: Section) -> str:
         """The first panels, the rest folded away, and how many there are that are not drawn."""
         drawn = panels.charts
-        text = self._charts(drawn[:_OPEN_PANELS])
+        text = self._charts(drawn[:_OPEN_PANELS], section.title)
         if len(drawn) > _OPEN_PANELS:
             text += _fold(
                 f"{len(drawn) - _OPEN_PANELS} more panel{'' if len(drawn) == _OPEN_PANELS + 1 else 's'}",
-                self._charts(drawn[_OPEN_PANELS:]),
+                self._charts(drawn[_OPEN_PANELS:], section.title),
             )
         if len(drawn) < panels.total:
-            rest = " The table has every cell." if has_table else ""
+            rest = " The table has every cell." if section.tables else ""
             text += f'<p class="foot">Drawn: {len(drawn)} of {panels.total} panels.{rest}</p>'
         return text
 
-    def _charts(self, charts: Sequence[Chart]) -> str:
-        """Places for charts, whose specifications go to the end of the page."""
+    def _charts(self, charts: Sequence[Chart], title: str) -> str:
+        """Places for charts, whose specifications go to the end of the page.
+
+        Args: title: of the section.
+        """
         figures = []
         for chart in charts:
             place = f"chart-{len(self.specifications)}"
-            self.specifications[place] = chart.specification
+            described = description(chart.specification, ": ".join(filter(None, (title, chart.caption))))
+            self.specifications[place] = {**chart.specification, "description": described}
             caption = f"<figcaption>{escaped(chart.caption)}</figcaption>" if chart.caption else ""
             notes = "".join(f'<p class="foot">{escaped(note)}</p>' for note in chart.notes)
-            figures.append(f'<figure>{caption}<div class="chart" id="{place}"></div>{notes}</figure>')
+            drawing = f'<div class="chart" id="{place}" role="img" aria-label="{escaped(described)}"></div>'
+            figures.append(f"<figure>{caption}{drawing}{notes}</figure>")
         return f'<div class="charts">{"".join(figures)}</div>' if figures else ""
 
+    def _table_or_fold(self, table: Table, section: Section) -> str:
+        if table.shown is Shown.FOLDED and not section.folded:
+            return _fold(table.title, self._table(table, above=table.title))
+        return self._table(table, above=section.title)
 
-def provenance_html(known: Mapping[str, object], machine_title: str = _MACHINE_TITLE, *, more: str = "") -> str:
-    """The section that says where numbers come from, with the machine's settings folded away. Args: more: HTML."""
-    flat = _flat(dict(known))
-    of_machine = [pair for pair in flat if pair[0].startswith(_OF_MACHINE)]
-    pairs = terms_html(pair for pair in flat if pair not in of_machine)
-    kernel = _fold(machine_title, terms_html(of_machine)) if of_machine else ""
-    return _section("Provenance", f"{pairs}{kernel}{more}")
+    def _table(self, table: Table, *, above: str = "") -> str:
+        """A table with its caption, which is hidden where the same words stand above it."""
+        self._tables += 1
+        place = f"table-{self._tables}"
+        head = "".join(_head_cell(column) for column in table.columns)
+        rows = []
+        for number, row in enumerate(table.rows):
+            mark = ' class="marked"' if number in table.marked else ""
+            data = "".join(_cell(column, text) for column, text in zip(table.columns, row, strict=True))
+            rows.append(f"<tr{mark}>{data}</tr>")
+        notes = "".join(f"<li>{escaped(note)}</li>" for note in table.footnotes)
+        foot = f'<ul class="foot">{notes}</ul>' if notes else ""
+        hidden = ' class="unseen"' if table.title == above else ""
+        caption = f'<caption id="{place}"{hidden}>{escaped(table.title)}</caption>'
+        body = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        tall = " tall" if len(table.rows) > _SCROLLING_ROWS else ""
+        # What scrolls must be reached, and named, without a mouse.
+        return f'<div class="scroll{tall}" tabindex="0" role="group" aria-labelledby="{place}">{body}</div>{foot}'
 
 
 def threshold_html(found: ThresholdVerdict, sentence: str) -> str:
@@ -153,32 +206,21 @@ def terms_html(pairs: Iterable[tuple[str, str]]) -> str:
     return f"<dl>{terms}</dl>"
 
 
-def _section(title: str, content: str) -> str:
-    return f"<section><h2>{escaped(title)}</h2>{content}</section>"
+def _fold(summary: str, content: str, place: str = "") -> str:
+    """Args: place: the name that links lead to."""
+    named = f' id="{place}"' if place else ""
+    return f"<details{named}><summary>{escaped(summary)}</summary>{content}</details>"
 
 
-def _fold(summary: str, content: str) -> str:
-    return f"<details><summary>{escaped(summary)}</summary>{content}</details>"
+def _head_cell(column: Column) -> str:
+    if not column.heading:
+        return "<td></td>"
+    return f'<th scope="col"{_class(column)}>{escaped(column.heading)}</th>'
 
 
-def _table_or_fold(table: Table, section: Section) -> str:
-    folds = table.shown is Shown.FOLDED and not section.folded
-    return _fold(table.title, _table(table)) if folds else _table(table)
-
-
-def _table(table: Table) -> str:
-    head = "".join(f"<th{_class(column)}>{escaped(column.heading)}</th>" for column in table.columns)
-    rows = []
-    for number, row in enumerate(table.rows):
-        mark = ' class="marked"' if number in table.marked else ""
-        cells = zip(table.columns, row, strict=True)
-        data = "".join(f"<td{_class(column, cell)}>{_softened(escaped(cell), column)}</td>" for column, cell in cells)
-        rows.append(f"<tr{mark}>{data}</tr>")
-    notes = "".join(f"<li>{escaped(note)}</li>" for note in table.footnotes)
-    foot = f'<ul class="foot">{notes}</ul>' if notes else ""
-    body = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    tall = " tall" if len(table.rows) > _SCROLLING_ROWS else ""
-    return f'<div class="scroll{tall}" tabindex="0">{body}</div>{foot}'
+def _cell(column: Column, text: str) -> str:
+    tag, scope = ("th", ' scope="row"') if column.kind is Kind.NAME and text else ("td", "")
+    return f"<{tag}{scope}{_class(column, text)}>{_softened(escaped(text), column)}</{tag}>"
 
 
 def _class(column: Column, text: str = "") -> str:

@@ -30,7 +30,7 @@ from crosswind.live.report.tables import (
 from crosswind.report.charts.panels import Panels
 from crosswind.report.files import write_text
 from crosswind.report.html import document
-from crosswind.report.markup import Markup, provenance_html, terms_html, threshold_html
+from crosswind.report.markup import Markup, terms_html, threshold_html
 from crosswind.report.page import Section
 from crosswind.report.text.format import count, count_of
 from crosswind.report.text.headline import Trust
@@ -59,7 +59,7 @@ def render(account: Account) -> str:
         head,
         f'<div class="conditions">{terms_html(condition_terms(account))}</div>',
         *(page.section(section) for section in _sections(account)),
-        provenance_html(account.origin),
+        page.provenance_of(account.origin),
     ]
     return document(title, parts, page)
 

@@ -1,0 +1,153 @@
+"""What a chart shows, in words: its axes, its series and its main numbers, for those who cannot see it.
+
+It is made from the specification, and so from the rows that are drawn.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from crosswind.report.charts.style import Specification
+from crosswind.report.text.format import count, number
+
+MOST_NUMBERS = 12
+"""Marks whose numbers are named one by one; of more, the smallest and the largest of each series are."""
+_MOST_SERIES = 8
+_LOG_SCALE = "log scale"
+_IN_WORDS = ("estimate", "effect", "text")
+"""Fields of a row that have its number in words."""
+_SHARES = "share of "
+"""How the title of an axis begins along which a distribution function rises."""
+_PARTS = ((50, "half at most"), (90, "90 % at most"), (100, "all at most"))
+
+_Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """What is drawn along one side: the field of the rows, its name and its unit; nominal fields have no unit."""
+
+    field: str
+    name: str
+    unit: str
+    is_log: bool
+    is_number: bool
+
+    @classmethod
+    def of(cls, views: Sequence[Mapping[str, Any]], channel: str) -> "_Axis | None":
+        """The axis of the first view that has a title for it, or else of the first that has one."""
+        found = [view["encoding"][channel] for view in views if "field" in view.get("encoding", {}).get(channel, {})]
+        if not found:
+            return None
+        shown = next((own for own in found if own.get("title")), found[0])
+        name, *rest = (shown.get("title") or "").split(", ")
+        unit = next((part for part in rest if part != _LOG_SCALE), "")
+        return cls(shown["field"], name, unit, _LOG_SCALE in rest, shown.get("type") == "quantitative")
+
+    @property
+    def title(self) -> str:
+        """Its name with its unit."""
+        parts = (self.name, f"in {self.unit}" if self.unit else "", f"on a {_LOG_SCALE}" if self.is_log else "")
+        return " ".join(filter(None, parts))
+
+    def text(self, row: _Row) -> str:
+        """Where a row stands along it."""
+        place = row[self.field]
+        if not self.is_number:
+            return _in_a_line(place)
+        return " ".join(filter(None, (self.name, f"{place:.4g}", self.unit)))
+
+
+def description(specification: Specification, caption: str) -> str:
+    """A chart in a few sentences. Args: caption: what stands above it."""
+    begun = caption if caption.endswith(("?", "!", ".")) else f"{caption}."
+    views = [specification, *specification.get("layer", ())]
+    x, y = _Axis.of(views, "x"), _Axis.of(views, "y")
+    if x is None or y is None:
+        return begun
+    if y.name.startswith(_SHARES):
+        value, place = x, y
+    else:
+        value, place = (y, x) if y.is_number else (x, y)
+    # Of bars that begin anywhere, their ends count.
+    end = specification.get("encoding", {}).get("x2", {}).get("field")
+    value = replace(value, field=end) if value is x and end else value
+    series = [field for field in _series_fields(views) if field != place.field]
+    names = [_in_a_line(name) for name in _domain(views, series[0])] if series else []
+    shown = f"{value.title}, by {place.name}" if place.name else value.title
+    by = f", for {', '.join(names)}" if 1 < len(names) <= _MOST_SERIES else ""
+    rows = [row for row in _rows(specification) if value.field in row and place.field in row]
+    numbers = _distributions if y.name.startswith(_SHARES) else _numbers
+    said = (f"{text}." for text in numbers(rows, value, place, series))
+    return " ".join([begun, f"{shown[:1].upper()}{shown[1:]}{by}.", *said])
+
+
+def _rows(specification: Specification) -> list[_Row]:
+    """The rows that are drawn; of cells that have estimates no single samples."""
+    rows = [row for data in specification.get("datasets", {}).values() for row in data]
+    named = [row for row in rows if any(isinstance(value, str) for value in row.values())]
+    return [row for row in named if row.get("kind") != "sample"] or named
+
+
+def _numbers(rows: Sequence[_Row], value: _Axis, place: _Axis, series: Sequence[str]) -> Iterator[str]:
+    """Every number where they are few, else the smallest and the largest of each series."""
+    fields = [field for field in (*series, "kind", "statistic") if len({row.get(field) for row in rows}) > 1]
+
+    def said(row: _Row) -> str:
+        at = _place(row, place)
+        where = [_in_a_line(row[field]) for field in fields if row.get(field) not in (None, "estimate")]
+        return f"{', '.join([*(part for part in where if part not in at.split(' · ')), at])}: {_value(row, value)}"
+
+    if len(rows) <= MOST_NUMBERS:
+        yield from map(said, rows)
+        return
+    groups = _groups(rows, series)
+    for own in groups if len(groups) <= _MOST_SERIES else [rows]:
+        low, high = (pick(own, key=lambda row: row[value.field]) for pick in (min, max))
+        yield f"Smallest of {count(len(own))}: {said(low)}; largest: {said(high)}"
+
+
+def _distributions(rows: Sequence[_Row], value: _Axis, share: _Axis, series: Sequence[str]) -> Iterator[str]:
+    """How much half, 90 % and all of each series are at most."""
+    for own in _groups(rows, series)[:_MOST_SERIES]:
+        ordered = sorted(own, key=lambda row: row[share.field])
+        ends = [
+            f"{words} {number(row[value.field])} {value.unit}".rstrip()
+            for percent, words in _PARTS
+            if (row := next((row for row in ordered if row[share.field] >= percent), None)) is not None
+        ]
+        name = " · ".join(_in_a_line(own[0][field]) for field in series if own[0].get(field) not in (None, "all"))
+        yield f"{name}: {', '.join(ends)}" if name else ", ".join(ends).capitalize()
+
+
+def _groups(rows: Iterable[_Row], series: Sequence[str]) -> list[list[_Row]]:
+    groups: dict[tuple[object, ...], list[_Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(field) for field in series), []).append(row)
+    return list(groups.values())
+
+
+def _series_fields(views: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The fields that colours, dashes and shapes tell apart."""
+    encodings = [view.get("encoding", {}) for view in views]
+    channels = [own[name] for own in encodings for name in ("color", "strokeDash", "shape") if name in own]
+    return list(dict.fromkeys(channel["field"] for channel in channels if "field" in channel))
+
+
+def _domain(views: Iterable[Mapping[str, Any]], field: str) -> list[str]:
+    channels = [own for view in views for own in view.get("encoding", {}).values() if isinstance(own, dict)]
+    return next((own["scale"]["domain"] for own in channels if own.get("field") == field and "scale" in own), [])
+
+
+def _place(row: _Row, place: _Axis) -> str:
+    return str(row.get("at") if isinstance(row.get("at"), str) else row.get("from_to") or place.text(row))
+
+
+def _value(row: _Row, value: _Axis) -> str:
+    words = next((row[field] for field in _IN_WORDS if row.get(field)), None)
+    text = str(words) if words else number(row[value.field])
+    return text if not value.unit or value.unit in text else f"{text} {value.unit}"
+
+
+def _in_a_line(text: object) -> str:
+    return str(text).replace("\n", " · ")
