@@ -148,6 +148,7 @@ class RunRecord:
             `margin` is as written, `bound` its number: in the metric's unit, or of a ratio what is above 1.
         precision: what intervals were to be narrowed to, as the manifest has it; None where nothing was asked.
         claims: statements of documents that a rule decides, as `crosswind.study.claims.Claim.as_dict` gives them.
+        checks: statements that a document's numbers decide, as `crosswind.study.checks.Check.as_dict` gives them.
         questions: what the study is run for, as `crosswind.study.questions.Question.as_dict` gives them.
         thresholds: when the study fails, as `crosswind.study.thresholds.Threshold.as_dict` gives them.
         damaged: repetitions that were executed and are left out, because a file of theirs is damaged.
@@ -168,6 +169,7 @@ class RunRecord:
     precision: dict[str, Any] | None = None
     compare_by: tuple[str, ...] = ("median",)
     claims: list[dict[str, Any]] = field(default_factory=list)
+    checks: list[dict[str, Any]] = field(default_factory=list)
     questions: list[dict[str, Any]] = field(default_factory=list)
     thresholds: list[dict[str, Any]] = field(default_factory=list)
     damaged: list[Damage] = field(default_factory=list)

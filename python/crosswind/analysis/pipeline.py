@@ -27,7 +27,7 @@ from crosswind.analysis.profiles import profile_of
 from crosswind.analysis.programs import program_of
 from crosswind.analysis.published import compare_published
 from crosswind.analysis.questions import answers_of
-from crosswind.analysis.result import CellResult, Interval, Result
+from crosswind.analysis.result import CellResult, CheckResult, Interval, Result
 from crosswind.analysis.thresholds import thresholds_of
 from crosswind.analysis.trust import (
     clock_of,
@@ -78,6 +78,7 @@ def analyse(record: RunRecord, *, data: Sequence[CellData] | None = None, level:
         model_errors=model_errors(cells, data),
         precisions=[state.at_end() for state in precision_of(record, data)],
         claims=claims_of(asked.claims, data),
+        checks=[CheckResult.model_validate(check) for check in record.checks],
         thresholds=thresholds_of(asked.thresholds, data),
         peers=[program for program in programs if program is not None],
         notes=list(record.notes),

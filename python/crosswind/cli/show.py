@@ -69,6 +69,8 @@ def _print_design(console: Console, study: Study, checked: tuple[CheckedCell, ..
         console.print(note)
     for question in study.table.question:
         console.print(f"question     {question.asks}", soft_wrap=True)
+    for check in study.checks:
+        console.print(f"check        {check.sentence} ({check.source})", soft_wrap=True)
     if study.models:
         console.print(f"models       {', '.join(study.models)}")
     if study.published:

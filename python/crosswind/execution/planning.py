@@ -232,6 +232,7 @@ def presentation(study: Study) -> dict[str, Any]:
         "fits": [fit.as_dict(cells) for fit in study.fits],
         "equivalences": kept("equivalence", study.equivalences),
         "claims": kept("claim", study.claims),
+        "checks": [check.as_dict() for check in study.checks],
         "questions": kept("question", study.questions),
         "thresholds": [threshold.as_dict(cells) for threshold in study.thresholds],
         "models": list(study.models),

@@ -47,6 +47,7 @@ def record_of(store: Store) -> RunRecord:
         compare_by=tuple(presentation.get("compare_by", ("median",))),
         precision=None if manifest.precision is None else dict(manifest.precision),
         claims=presentation.get("claims", []),
+        checks=presentation.get("checks", []),
         questions=presentation.get("questions", []),
         thresholds=presentation.get("thresholds", []),
         damaged=damaged,

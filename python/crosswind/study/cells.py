@@ -60,6 +60,10 @@ class Where:
             for key, value in self._values.items()
         )
 
+    def includes(self, other: "Where") -> bool:
+        """Whether another one names all that this one names, with the same values."""
+        return all(key in other._values and other._values[key] == value for key, value in self._values.items())
+
     def among(self, cells: Iterable[Cell]) -> list[Cell]:
         """Those of them that are among some cells, in their order."""
         return [cell for cell in cells if self.matches(cell)]

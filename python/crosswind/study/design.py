@@ -13,6 +13,7 @@ from typing import Any
 from crosswind.study import identity
 from crosswind.study.cells import Cell, RepetitionLimit, cells_of, limits_of
 from crosswind.study.census import census_of, repetitions_of, without_idle
+from crosswind.study.checks import Check, checks_of
 from crosswind.study.claims import Claim, claims_of
 from crosswind.study.errors import DesignError, Origin, read_document, read_toml
 from crosswind.study.exclusions import Exclusion, exclusions_of, wheres_of
@@ -61,6 +62,7 @@ class Study:
     fits: tuple[Fit, ...] = field(repr=False)
     equivalences: tuple[Equivalence, ...] = field(repr=False)
     claims: tuple[Claim, ...] = field(repr=False)
+    checks: tuple[Check, ...] = field(repr=False)
     questions: tuple[Question, ...] = field(repr=False)
     thresholds: tuple[Threshold, ...] = field(repr=False)
     origin: Origin = field(repr=False)
@@ -84,6 +86,7 @@ class Study:
             published = published_of(table, parts)
             figures, fits = figures_of(table, parts), fits_of(table, parts)
             equivalences, claims = equivalences_of(table, parts), claims_of(table, parts)
+            checks = checks_of(table, published, parts)
             questions = questions_of(table, parts)
             # Levels that were set anew may leave a question without cells, of which the report says so.
             if questions and not origin.options:
@@ -98,10 +101,11 @@ class Study:
             # A table for cells that are not run is no mistake, as where levels are set anew.
             options = {("study", "parts"): "study.parts", **origin.options}
             some = cls.from_document(with_parts(document, chosen), name=name, origin=replace(origin, options=options))
-            return replace(some, document=document, origin=origin)
+            # A document's numbers are what they are, whichever parts are run.
+            return replace(some, document=document, origin=origin, checks=checks)
         return cls(
             name, document, table, parts, exclusions, limits, precisions, published, figures, fits, equivalences,
-            claims, questions, thresholds, origin, census.cells,
+            claims, checks, questions, thresholds, origin, census.cells,
         )  # fmt: skip
 
     @classmethod

@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema
 from crosswind.study.keys import SETTINGS, budget_settings, section_of
 from crosswind.study.levels import Values
 from crosswind.study.report_tables import (
+    CheckTable,
     ClaimTable,
     EquivalenceTable,
     FigureTable,
@@ -162,6 +163,7 @@ class StudyDocument(Table):
     fit: list[FitTable] = Field(default_factory=list)
     equivalence: list[EquivalenceTable] = Field(default_factory=list)
     claim: list[ClaimTable] = Field(default_factory=list)
+    check: list[CheckTable] = Field(default_factory=list)
     threshold: list[ThresholdTable] = Field(default_factory=list)
 
 

@@ -19,6 +19,7 @@ MODELS = ("mathis", "mathis-c1", "pftk", "pftk-goodput", "pftk-approximate", "cu
 _SHOWN = {
     "question": ("question", "questions"),
     "claim": ("claim", "claims"),
+    "check": ("check of a document", "checks of documents"),
     "threshold": ("threshold", "thresholds"),
     "figure": ("figure", "figures"),
     "fit": ("fit", "fits"),
@@ -79,7 +80,7 @@ def title_over(server: str, gone: Gone) -> str:
 
 
 def _fits(name: str, table: Mapping[str, Any], gone: Gone) -> bool:
-    if name == "published" or (name == "claim" and table.get("rule") in _OF_NETWORKS):
+    if name in ("published", "check") or (name == "claim" and table.get("rule") in _OF_NETWORKS):
         return False
     if any(gone.has(str(table[axis])) for axis in _AXES if axis in table):
         return False

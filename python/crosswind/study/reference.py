@@ -14,6 +14,7 @@ from pathlib import Path
 from crosswind.catalog import Carrier, Key, KeyType, Transport, Unit, catalog
 from crosswind.peers.registry import names
 from crosswind.sections import fill_sections
+from crosswind.study.arithmetic import FUNCTIONS
 from crosswind.study.claims import RULES, Rule
 from crosswind.study.keys import SETTINGS, direction_keys, workload_keys
 from crosswind.study.networks import NETWORKS
@@ -93,6 +94,14 @@ def rule_table() -> str:
     return _table(("`rule`", "what has to lie in the range", "levels in `compare`", "the range is"), rows)
 
 
+def function_table() -> str:
+    """The functions of formulas."""
+    rows = [
+        (f"`{name}({', '.join('xy'[: function.arguments])})`", function.help) for name, function in FUNCTIONS.items()
+    ]
+    return _table(("function", "gives"), rows)
+
+
 def network_table() -> str:
     """The networks with a name."""
     rows = []
@@ -114,6 +123,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "transports": transport_table,
     "budget": budget_table,
     "rules": rule_table,
+    "functions": function_table,
 }
 """Every table by the name in its marker."""
 

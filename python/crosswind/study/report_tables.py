@@ -141,6 +141,24 @@ class ClaimTable(Table):
     note: str = ""
 
 
+class CheckTable(Table):
+    """One statement that a document's own numbers decide, by arithmetic and without a run."""
+
+    says: str = Field(description="the statement, as one sentence")
+    source: str = Field(description="the document and the place of the statement and its numbers")
+    given: dict[str, int | float | list[int | float] | Where] = Field(
+        description="the numbers by name: a number, a list, or the levels of published numbers, whose `source` and "
+        "`field` (mean, sd, ci, n) may be named too"
+    )
+    value: str = Field(description="a formula over the names: + - * / ** and the functions of docs/study.md")
+    what: str = Field(description="what it gives, in words that begin a sentence on it: the gap")
+    of: list[str] = Field(default_factory=list, description="of what each number is; without it, by its levels")
+    unit: str = Field(default="", description="unit of the value and of its bounds, as text")
+    at_least: int | float | None = Field(default=None, description="the least that every number may be")
+    at_most: int | float | None = Field(default=None, description="the most that every number may be")
+    note: str = ""
+
+
 class ThresholdTable(Table):
     """When the study fails: a number that is beyond a bound in some cell."""
 

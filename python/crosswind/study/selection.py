@@ -41,7 +41,7 @@ def chosen_parts(table: StudyDocument, parts: Sequence[Part]) -> tuple[str, ...]
 
 def with_parts(document: Mapping[str, Any], chosen: Collection[str]) -> dict[str, Any]:
     """A study's document with these of its parts only, and with the tables that are about their cells."""
-    kept = {key: value for key, value in document.items() if key not in _ABOUT_CELLS}
+    kept = {key: value for key, value in document.items() if key not in (*_ABOUT_CELLS, "check")}
     kept["study"] = {key: value for key, value in document["study"].items() if key != "parts"}
     kept["part"] = [part for part in document["part"] if part["name"] in chosen]
     for key in _ABOUT_CELLS:

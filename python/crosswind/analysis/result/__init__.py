@@ -21,6 +21,7 @@ from crosswind.analysis.result.cells import (
     ModelPrediction,
     Profile,
 )
+from crosswind.analysis.result.checks import CheckNumber, CheckResult
 from crosswind.analysis.result.claims import ClaimPart, ClaimResult, ClaimVerdict
 from crosswind.analysis.result.comparisons import (
     EquivalenceClaim,
@@ -48,6 +49,8 @@ __all__ = [
     "AnswerVerdict",
     "CaseVerdict",
     "CellResult",
+    "CheckNumber",
+    "CheckResult",
     "ClaimPart",
     "ClaimResult",
     "ClaimVerdict",

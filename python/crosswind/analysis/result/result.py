@@ -10,6 +10,7 @@ from pydantic import Field
 
 from crosswind.analysis.result.answers import Answer
 from crosswind.analysis.result.cells import CellResult
+from crosswind.analysis.result.checks import CheckResult
 from crosswind.analysis.result.claims import ClaimResult
 from crosswind.analysis.result.comparisons import EquivalenceClaim, LevelComparison, PublishedComparison
 from crosswind.analysis.result.conditions import Conditions
@@ -47,6 +48,7 @@ class Result(ResultModel):
     model_errors: list[ModelErrors] = Field(default=[])
     precisions: list[PrecisionReached] = Field(default=[])
     claims: list[ClaimResult] = Field(default=[])
+    checks: list[CheckResult] = Field(default=[])
     thresholds: list[ThresholdResult] = Field(default=[])
     peers: list[ClientProgram] = Field(default=[])
     notes: list[str]

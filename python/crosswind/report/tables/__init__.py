@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from crosswind.analysis.result import Result
+from crosswind.report.tables.checks import check_tables
 from crosswind.report.tables.claims import claim_tables
 from crosswind.report.tables.comparisons import comparison_tables
 from crosswind.report.tables.costs import drop_tables, processor_tables, wire_tables
@@ -37,6 +38,7 @@ BEFORE_METRICS: tuple[Callable[[Result], list[Table]], ...] = (
     threshold_tables,
     model_error_tables,
     claim_tables,
+    check_tables,
     fit_tables,
     equivalence_tables,
     precision_tables,

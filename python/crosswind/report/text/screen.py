@@ -95,7 +95,8 @@ def _answers(result: Result, width: int, most: int | None) -> list[Text]:
     lines = _questions(answered(result), width, most)
     for threshold_verdict, said in threshold_sentences(result.thresholds):
         lines += wrapped(said, width, _THRESHOLD_COLOURS[threshold_verdict])
-    texts = [wrapped(text, width) for text in (*sentences(result), *map(claim_sentence, result.claims))]
+    checks = (check.sentence for check in result.checks)
+    texts = [wrapped(text, width) for text in (*sentences(result), *map(claim_sentence, result.claims), *checks)]
     for number, own in enumerate(texts):
         if number and len(lines) + len(own) > _ANSWER_LINES:
             return [*lines, *wrapped(f"… and {count_of(len(texts) - number, 'more sentence')}", width, "dim")]

@@ -1,0 +1,184 @@
+"""Statements that a document's own numbers decide, by arithmetic: no run is needed, and none changes them.
+
+given -> what the document prints, or rows of [[published]]
+value -> a formula over it (crosswind.study.arithmetic), a number or one for each row
+at_least, at_most -> where every number has to lie for the statement to hold
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from crosswind.study.arithmetic import FUNCTIONS, MOST_ROWS, FormulaError, Number, value_of
+from crosswind.study.cells import where_of
+from crosswind.study.format import StudyDocument
+from crosswind.study.levels import did_you_mean
+from crosswind.study.parts import Part
+from crosswind.study.presentation import Published, PublishedError
+from crosswind.study.report_tables import CheckTable, Level
+from crosswind.study.toml_text import Location
+from crosswind.units import shown
+
+FIELDS = ("mean", "sd", "ci", "n")
+"""What a row of [[published]] has that a formula can be about."""
+
+_MOST_NAMED = 6
+"""Numbers that a sentence names."""
+_ROUNDING = 1e-9
+"""By which share a number may miss a bound, since decimal fractions are rounded."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One statement with the numbers that are given for it.
+
+    Attributes: names: of what each number is that the formula gives.
+    """
+
+    given: Mapping[str, Number]
+    names: Sequence[str]
+    _table: CheckTable = field(repr=False)
+
+    @cached_property
+    def numbers(self) -> tuple[tuple[str, float], ...]:
+        """What the arithmetic comes to, each number with what it is of, which is empty for the only one."""
+        found = value_of(self._table.value, self.given)
+        return tuple(zip(self.names, found if isinstance(found, list) else [found], strict=True))
+
+    @property
+    def verdict(self) -> Literal["holds", "does not hold"]:
+        """By the rule: every number lies in the range."""
+        return "holds" if all(self._is_within(number) for _, number in self.numbers) else "does not hold"
+
+    @property
+    def source(self) -> str:
+        """The document and the place."""
+        return self._table.source
+
+    @property
+    def sentence(self) -> str:
+        """The verdict, the statement, what the numbers come to, and what they had to be."""
+        table = self._table
+        return (
+            f"{self.verdict.capitalize()}: “{table.says.rstrip('.')}”: {table.what} {self._in_words()}; the statement "
+            f"needs {self._needed()}."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        numbers = [{"of": of, "value": number} for of, number in self.numbers]
+        plain = self._table.model_dump(exclude_none=True, exclude={"given", "of"})
+        return {**plain, "numbers": numbers, "verdict": self.verdict, "sentence": self.sentence}
+
+    def _is_within(self, number: float) -> bool:
+        slack = _ROUNDING * abs(number)
+        low, high = self._table.at_least, self._table.at_most
+        return (low is None or number >= low - slack) and (high is None or number <= high + slack)
+
+    def _in_words(self) -> str:
+        if not self.numbers:
+            return "has no number"
+        if len(self.numbers) <= _MOST_NAMED:
+            named = [f"{_text(number)}{f' ({of})' if of else ''}" for of, number in self.numbers]
+            return f"is {_listed(named)}{self._unit}"
+        values = [number for _, number in self.numbers]
+        return f"is {_text(min(values))} to {_text(max(values))}{self._unit} in {len(values)} rows"
+
+    def _needed(self) -> str:
+        low, high = self._table.at_least, self._table.at_most
+        if low is None:
+            return f"at most {_text(high or 0.0)}{self._unit}"
+        if high is None:
+            return f"at least {_text(low)}{self._unit}"
+        return f"{_text(low)}{f' to {_text(high)}' if high != low else ''}{self._unit}"
+
+    @property
+    def _unit(self) -> str:
+        return f" {self._table.unit}" if self._table.unit else ""
+
+
+def checks_of(document: StudyDocument, published: Sequence[Published], parts: Sequence[Part]) -> tuple[Check, ...]:
+    """The checks of a study. Raises: PublishedError, CellError."""
+    return tuple(_check(table, ("check", number), published, parts) for number, table in enumerate(document.check))
+
+
+def _check(table: CheckTable, place: Location, published: Sequence[Published], parts: Sequence[Part]) -> Check:
+    if table.at_least is None and table.at_most is None:
+        raise PublishedError((*place, "at_least"), "a check needs at_least, at_most or both", None)
+    if table.at_least is not None and table.at_most is not None and table.at_least > table.at_most:
+        raise PublishedError((*place, "at_most"), f"at_least {table.at_least} is more than at_most", "exchange them")
+    given: dict[str, Number] = {}
+    names: list[list[str]] = []
+    for name, raw in table.given.items():
+        where: Location = (*place, "given", name)
+        if isinstance(raw, dict):
+            rows = list(_chosen(raw, where, published, parts))
+            given[name] = [number for _, number in rows]
+            names.append(_named([levels for levels, _ in rows]))
+        else:
+            given[name] = [float(number) for number in raw] if isinstance(raw, list) else float(raw)
+        _check_given(name, given[name], table.value, where)
+    try:
+        found = value_of(table.value, given, draft=True)
+    except FormulaError as error:
+        hint = "names of `given`, numbers, + - * / ** and the functions of docs/study.md"
+        raise PublishedError((*place, "value"), f"{shown(table.value)}: {error}", hint) from None
+    numbers = found if isinstance(found, list) else [found]
+    if not numbers or not all(map(math.isfinite, numbers)):
+        raise PublishedError((*place, "value"), f"{shown(table.value)} has no value", None)
+    if table.of and len(table.of) != len(numbers):
+        message = f"of names {len(table.of)} numbers, and the formula gives {len(numbers)}"
+        raise PublishedError((*place, "of"), message, "name each number, or leave it away")
+    of = next((own for own in (table.of, *names) if len(own) == len(numbers)), [""] * len(numbers))
+    return Check(given, of if isinstance(found, list) else [""], table)
+
+
+def _check_given(name: str, number: Number, formula: str, place: Location) -> None:
+    """Raises: PublishedError."""
+    if name in FUNCTIONS:
+        raise PublishedError(place, f"{name} is a function of formulas", "give it another name")
+    if isinstance(number, list) and len(number) > MOST_ROWS:
+        raise PublishedError(place, f"it has {len(number)} numbers", f"at most {MOST_ROWS}")
+    if name not in re.findall(r"\w+", formula):
+        raise PublishedError(place, f"{shown(name)} is not in the formula", "leave it away")
+
+
+def _chosen(
+    raw: Mapping[str, Level], place: Location, published: Sequence[Published], parts: Sequence[Part]
+) -> Iterator[tuple[Mapping[str, str], float]]:
+    """The published numbers with these levels, each with the levels that it has. Raises: PublishedError, CellError."""
+    own = str(raw.get("field", "mean"))
+    if own not in FIELDS:
+        raise PublishedError((*place, "field"), f"{shown(own)} is no field", did_you_mean(own, FIELDS))
+    source = raw.get("source")
+    if source is not None and all(row.source != source for row in published):
+        hint = did_you_mean(str(source), [row.source for row in published])
+        raise PublishedError((*place, "source"), f"no published number is from {shown(source)}", hint)
+    levels = {key: value for key, value in raw.items() if key not in ("field", "source")}
+    where = where_of(levels, place, parts)
+    for row in published:
+        if where.includes(row.where) and (source is None or row.source == source):
+            number = getattr(row, own)
+            if number is not None:
+                yield row.levels, float(number)
+
+
+def _named(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Each row by the levels in which the rows differ."""
+    varied = [key for key in (rows[0] if rows else ()) if len({row.get(key) for row in rows}) > 1]
+    return [
+        ", ".join(f"{key.rsplit('.', 1)[-1].replace('_', ' ')} {row[key]}" for key in varied if key in row)
+        for row in rows
+    ]
+
+
+def _text(number: float) -> str:
+    return f"{number:.4g}".replace("-", "−")
+
+
+def _listed(texts: Sequence[str]) -> str:
+    *others, last = texts
+    return f"{', '.join(others)} and {last}" if others else last
