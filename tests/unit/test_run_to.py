@@ -168,7 +168,7 @@ def test_a_plan_says_what_is_left_out_and_that_it_is_rough(crosswind: Crosswind,
     play("fail('a plan asks nobody')")
     status, out, err = crosswind("plan", "latency-by-link", "--to", "[2001:db8::7]")
     assert status == 0
-    assert "note: Left out, as there is no emulated path: path.family, path.delay." in err.splitlines()
+    assert "note: Left out, as there is no emulated path: path.family, path.delay, path.loss." in err.splitlines()
     assert "These forecasts are rough: nobody knows the network." in " ".join(out.split())
     assert "side by side" not in out
 
