@@ -63,7 +63,10 @@ def answer_sentence(answer: Answer) -> str:
     """The verdict, what was measured, from how many repetitions, and what would decide where nothing is decided."""
     if not answer.cases:
         return f"Cannot tell: {answer.reason}."
-    return f"{_one(answer, answer.cases[0])}." if len(answer.cases) == 1 else f"{_several(answer)}."
+    said = f"{_one(answer, answer.cases[0])}." if len(answer.cases) == 1 else f"{_several(answer)}."
+    if answer.reason is None:
+        return said
+    return f"Cannot tell: {answer.reason}; of the others: {said[:1].lower()}{said[1:]}"
 
 
 def case_name(answer: Answer, case: AnswerCase) -> str:
