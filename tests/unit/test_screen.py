@@ -8,6 +8,7 @@ import pytest
 from crosswind.analysis import analyse
 from crosswind.analysis.result import Result
 from crosswind.record import CellRun
+from crosswind.report.tables.metrics import metric_tables
 from crosswind.report.tables.summary import summary_tables
 from crosswind.report.text.screen import SCREEN_LINES, doubts_of
 from crosswind.report.text.terminal import render
@@ -107,6 +108,8 @@ def test_the_main_numbers_are_of_what_the_study_asks_for() -> None:
         for asked in ([], [question])
     ]
     assert titles == [["Goodput, Mbit/s"], ["Transfer time on the wire, s"]]
+    asked = analyse(record(*made, questions=[question]))
+    assert next(iter(metric_tables(asked))) == "transfer_time"
 
 
 def test_doubts_name_their_cells_and_each_is_said_once() -> None:

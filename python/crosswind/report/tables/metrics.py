@@ -27,10 +27,13 @@ _CENSORED = (
 def metric_tables(result: Result) -> dict[str, Table]:
     """The table of every metric that any cell has, by the metric's name, unless it shares one with other metrics.
 
-    Details are folded away, but for what the study asks for, and for connections where they are all that was measured.
+    Those that its questions and claims are about come first. Details are folded away, but for what the study asks for,
+    and for connections where they are all that was measured.
     """
     present = {name for cell in result.cells for name in cell.estimates}
+    order = [*asked_metrics(result), *METRICS]
     own = [name for name in METRICS if name in present and METRICS[name].place in (Place.MAIN, Place.DETAIL)]
+    own.sort(key=order.index)
     asked = {figure.metric for figure in result.figures} | {claim.metric for claim in result.equivalences}
     asked |= {claim.metric for claim in result.claims}
     connection = {_CONNECTION, *(phase.name for phase in phases_of(_CONNECTION))}
@@ -39,6 +42,12 @@ def metric_tables(result: Result) -> dict[str, Table]:
     folded = {name for name in own if METRICS[name].place is Place.DETAIL and name not in asked}
     tables = {name: metric_table(name, result) for name in own}
     return {name: replace(table, shown=Shown.FOLDED) if name in folded else table for name, table in tables.items()}
+
+
+def asked_metrics(result: Result) -> list[str]:
+    """The metrics that the study's questions and claims are about, in their order."""
+    metrics = [*(answer.metric for answer in result.answers), *(claim.metric for claim in result.claims)]
+    return list(dict.fromkeys(metrics))
 
 
 def metric_table(name: str, result: Result) -> Table:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
 from crosswind.metrics import METRICS, STATISTICS, Metric, Per, Place
 from crosswind.quantities import RATE
-from crosswind.report.tables.metrics import statistic_text
+from crosswind.report.tables.metrics import asked_metrics, statistic_text
 from crosswind.report.tables.table import CellNames, Column, Table, invalid_rows, numbers, words
 from crosswind.report.text.format import NOTHING, count, levels
 from crosswind.report.text.scales import scale_of_metric
@@ -24,9 +24,7 @@ def summary_tables(result: Result, *, most: int) -> list[Table]:
     """
     found: list[tuple[Metric, list[CellResult]]] = []
     left = list(result.cells)
-    asked = list(
-        dict.fromkeys([*(answer.metric for answer in result.answers), *(claim.metric for claim in result.claims)])
-    )
+    asked = asked_metrics(result)
     # What the study asks for; else what a client program says of its exchanges, which tells more than how long it ran.
     for metric in sorted(METRICS.values(), key=lambda metric: _place_in(asked, metric)):
         has_it = [cell for cell in left if metric.name in cell.estimates]
