@@ -16,6 +16,7 @@ from crosswind.errors import StudyError
 from crosswind.execution import session
 from crosswind.execution.observer import Observer
 from crosswind.execution.reach import reach, server_of, transports_of
+from crosswind.first_look import first_look
 from crosswind.precision import StoppingRule
 from crosswind.store.manifest import Manifest, Options
 from crosswind.store.run import Run
@@ -55,7 +56,9 @@ def run(
         directory is taken; EngineError or DiskError when no cell can run. What was finished is kept.
     """
     design = study if isinstance(study, Study) else load_study(str(study))
-    design, _ = for_this_machine(design.quick() if quick else design)
+    design, _ = (
+        first_look(design, clock="real" if to is not None or profile else None) if quick else for_this_machine(design)
+    )
     if to is not None:
         design, _ = over_network(design, to)
     return session.run(

@@ -104,8 +104,8 @@ def test_quick_may_change_nothing_and_says_so() -> None:
 
 def test_the_command_line_says_what_quick_does_without_a_table(crosswind: Crosswind) -> None:
     Path("s.toml").write_text(MANY, encoding="utf-8")
-    status, out, err = crosswind("plan", "s.toml", "--quick", "--json")
+    status, out, err = crosswind("plan", "s.toml", "--quick", "--json", "--clock", "real")
     assert (status, json.loads(out)["runs"]) == (0, 2)
     assert err == "quick: the study has no [quick] table, so that each cell runs twice\n"
     assert "quick        the study has no [quick] table" in crosswind("show", "s.toml")[1]
-    assert crosswind("plan", "quickstart", "--quick")[2] == ""
+    assert "quick:" not in crosswind("plan", "quickstart", "--quick")[2]

@@ -30,7 +30,7 @@ import crosswind, crosswind.cli.progress, crosswind.cli.run
 class FirstCell(crosswind.Observer):
     def cell_started(self, planned):
         show_modules()
-crosswind.run("quickstart", quick=True, jobs=1, progress=FirstCell())
+crosswind.run(crosswind.load_study("quickstart").quick(), jobs=1, progress=FirstCell())
 """
 
 

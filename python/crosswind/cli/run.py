@@ -19,6 +19,7 @@ from crosswind.errors import UsageError
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
 from crosswind.study.keys import WORKLOAD_KINDS
+from crosswind.study.own_question import with_own_question
 
 if TYPE_CHECKING:
     from crosswind.store.run import Run
@@ -31,32 +32,32 @@ Every setting takes a list, and a list is a factor:
   crosswind run my-study.toml --set path.loss=0%,2%,5%
 
 \b
-Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 3 a threshold fails, 4 with --require-answer: a
-threshold is inconclusive, 130 interrupted (finished repetitions are kept).
+Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 3 a threshold is not kept, 4 with --require-answer:
+it cannot be told whether one is, 130 interrupted (what was finished is kept).
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("study", required=False, metavar="[STUDY|FILE|KIND]")
 @variant_options
-@click.option("--seed", type=click.IntRange(0), help="Seed of all random decisions.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Directory of the run.")
+@click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where the run is kept.")
 @click.option(
-    "--resume", is_flag=False, flag_value="", metavar="[DIR]", help="Continue the run in DIR, or the latest run."
+    "--resume", is_flag=False, flag_value="", metavar="[DIR]", help="Go on with a run: the one in DIR, else the latest."
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="Cells in parallel. Default: as many as the fidelity budget allows, or as the resumed run had.",
+    help="Cells at a time; left out, as many as the fidelity budget allows, or as a resumed run had.",
 )
-@click.option("--packets", is_flag=True, help="Keep one record per packet.")
-@click.option("--capture", "--pcapng", is_flag=True, help="Capture the packets of each host as pcapng.")
-@click.option("--qlog", is_flag=True, help="Log QUIC events at both ends as qlog.")
-@click.option("--cpu-profile", is_flag=True, help="Profile the processor time of client and server.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object only.")
-@click.option("--all", "everything", is_flag=True, help="Print every table, then the summary.")
-@click.option("--no-report", is_flag=True, help="Do not report; `crosswind report DIR` reports later.")
+@click.option("--packets", is_flag=True, help="Keep one record a packet.")
+@click.option("--capture", "--pcapng", is_flag=True, help="Keep what each host sent and received, as pcapng.")
+@click.option("--qlog", is_flag=True, help="Keep what QUIC did, at both ends, as qlog.")
+@click.option("--cpu-profile", is_flag=True, help="Sample where the processor time of client and server goes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
+@click.option("--all", "everything", is_flag=True, help="Print every table of every cell, and the summary last.")
+@click.option("--no-report", is_flag=True, help="Run only; `crosswind report DIR` reports later.")
 @to_option
 @token_file_option
 @threshold_options
@@ -89,7 +90,7 @@ def command(
 ) -> int:
     """Run a study, or one made of options, and report.
 
-    STUDY is a built-in study (`crosswind studies`), FILE a study file (- is standard input), KIND one of echo,
+    STUDY is a built-in study (`crosswind studies`), FILE a study file (- for standard input), KIND one of echo,
     transfer, connect, multiplex, page, program.
     """
     given = chosen(settings)
@@ -99,14 +100,14 @@ def command(
             "--resume continues a run as it was planned, and takes no settings",
             hint="leave the settings out, or run the study anew without --resume",
         )
-    wanted = study_from(study, given, overrides, quick=quick, precision=precision, to=to)
+    wanted = study_from(study, given, overrides, quick=quick, precision=precision, to=to, profile=cpu_profile)
     wanted = wanted.with_thresholds(fail_if) if wanted is not None and fail_if else wanted
     _refuse_judging_nothing(no_report and bool(fail_if or require_answer or junit), wanted is None and bool(fail_if))
     asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
     if to and (packets or cpu_profile):
         raise UsageError(
-            "--packets needs the emulator, and --cpu-profile both hosts: --to has neither",
-            hint="leave them out; --capture captures packets at both ends",
+            "--packets is of an emulator, and --cpu-profile of both hosts: --to has neither",
+            hint="leave them away; --capture keeps what both ends sent and received",
         )
     if token_file is not None:
         use_token(token_file)
@@ -183,10 +184,11 @@ def study_from(
     quick: bool,
     precision: str | None = None,
     to: str | None = None,
+    profile: bool = False,
 ) -> Study | None:
     """The study that a command line means: a built-in one, a file, or one made of options; None when it names none.
 
-    Args: to: HOST[:PORT] of a server that it runs to over the network.
+    Args: to: HOST[:PORT] of a server that it runs to over the network. profile: whether processor time is sampled.
 
     Raises: UsageError, StudyError when the command line or the study is wrong.
     """
@@ -197,14 +199,18 @@ def study_from(
             )
         return None
     server = server_at(to) if to else None
-    design = _design(name, given, overrides, quick=quick, precision=precision)
+    design = _design(
+        name, given, overrides, quick=quick, precision=precision, needs_machine=server is not None or profile
+    )
     if server is None:
         return design
     return study_to(design, server, [*given, *overrides.values], family=given.get("path.family"))
 
 
-def _design(name: str, given: dict[str, str], overrides: Overrides, *, quick: bool, precision: str | None) -> Study:
-    """The same, as it is run on emulated paths."""
+def _design(
+    name: str, given: dict[str, str], overrides: Overrides, *, quick: bool, precision: str | None, needs_machine: bool
+) -> Study:
+    """The same, as it is run on emulated paths. Args: needs_machine: whether only the machine's clock will do."""
     # A file or directory of that name is meant only when it is written as a path.
     if name in WORKLOAD_KINDS:
         if quick:
@@ -218,7 +224,9 @@ def _design(name: str, given: dict[str, str], overrides: Overrides, *, quick: bo
         study = load_study(name)
         if quick and study.quick_without_table is not None:
             click.echo(f"quick: {study.quick_without_table}", err=True)
-        study = with_what_is_here(study.quick() if quick else study)
+        chosen_clock = {**given, **overrides.values}.get("host.clock")
+        clock = "real" if needs_machine else None if chosen_clock is None else str(chosen_clock)
+        study = with_what_is_here(study, quick=quick, clock=clock)
     # Before the overrides, one of which may say how often a cell is run at most for its precision.
     study = study.with_precision(precision) if precision is not None else study
     twice = sorted(set(given) & set(overrides.values))
@@ -226,7 +234,8 @@ def _design(name: str, given: dict[str, str], overrides: Overrides, *, quick: bo
         raise UsageError(f"{twice[0]} is set by {options()[twice[0]]} and by --set", hint="leave one of them away")
     both = {**given, **overrides.values}
     flags = {key: options()[key] for key in given} | overrides.flags
-    return study.with_overrides(both, flags=flags) if both else study
+    study = study.with_overrides(both, flags=flags) if both else study
+    return with_own_question(study) if name in WORKLOAD_KINDS else study
 
 
 def _directory_to_resume(place: str, output: Path | None, asked: Mapping[str, bool]) -> Path | None:

@@ -11,9 +11,9 @@ from crosswind.cli.output import plain_console
 from crosswind.cli.text import seconds_text
 from crosswind.errors import EngineError
 from crosswind.execution.planning import runs_of
+from crosswind.first_look import first_look
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
-from crosswind.study.optional_peers import for_this_machine
 from crosswind.study.plan import Plan
 
 _SHOWN_CELLS = 40
@@ -30,7 +30,7 @@ def command(study: str, quick: bool, toml: bool) -> None:
     if toml:
         click.echo(wanted.to_toml(), nl=False)
         return
-    chosen = with_what_is_here(wanted)
+    chosen = with_what_is_here(loaded, quick=quick)
     console = plain_console()
     console.print(chosen.title, style="bold")
     if chosen.description:
@@ -40,7 +40,7 @@ def command(study: str, quick: bool, toml: bool) -> None:
     checked = _checked(chosen)
     _print_design(console, chosen, checked)
     if not quick:
-        variant, _ = for_this_machine(loaded.quick())
+        variant, _ = first_look(loaded)
         text = loaded.quick_without_table or _size(variant, _checked(variant))
         console.print(f"quick        {text}")
     console.print()

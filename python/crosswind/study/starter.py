@@ -7,13 +7,11 @@ from contextlib import contextmanager
 
 from crosswind.catalog import catalog
 from crosswind.errors import StudyError
-from crosswind.metrics import METRICS
-from crosswind.quantities import RATE
 from crosswind.study.answers import STARTERS, Answers, Factor
 from crosswind.study.design import Study
 from crosswind.study.networks import NETWORKS, Network
+from crosswind.study.own_question import question_about, raw_levels
 from crosswind.study.precision import main_metric
-from crosswind.study.questions import MOST_CHARACTERS
 from crosswind.study.toml_text import write_value
 from crosswind.units import format_size
 
@@ -170,37 +168,17 @@ def _study(answers: Answers) -> list[str]:
 
 
 def _question(answers: Answers) -> list[str]:
-    """What is compared as a question: what people choose may be better, what they are given may differ."""
+    """What is compared as a question."""
     key, name = answers.compare.key, main_metric({"kind": answers.what})
     levels = _networks(answers) if key == "path.network" else answers.compare.levels
     if name is None or len(levels) < 2:
         return []
-    is_chosen, is_rate = not key.startswith(("path.", "workload.size")), METRICS[name].unit is RATE
-    of, factor = f"mean {METRICS[name].title.lower()}", _in_words(key)
-    first, *others = (f"{factor}{level}" for level in levels)
-    more = "higher" if is_rate else "shorter"
-    asks = (
-        f"Is the {of} {more} with {' or '.join(others)} than with {first}?"
-        if is_chosen
-        else f"Does the {of} differ between {first} and {' or '.join(others)}?"
-    )
-    asks = asks if len(asks) <= MOST_CHARACTERS else f"Does the {of} differ from that with {first}?"
     return [
         "# What the run is for: its report opens with the answer. The first level is what others are compared with.",
         "[[question]]",
-        f"asks = {write_value(asks)}",
-        f"metric = {write_value(name)}",
-        f"factor = {write_value(key)}",
-        f"compare = {write_value(_raw(levels))}",
-        *([] if is_chosen else ['yes = "different"']),
+        *(f"{key} = {write_value(value)}" for key, value in question_about(name, key, levels).items()),
         '# margin = "5%" makes a smaller difference a no.',
     ]
-
-
-def _in_words(key: str) -> str:
-    """What stands before a level that does not say by itself what it is: "loss 2%", and "http3" alone."""
-    word = key.rsplit(".", maxsplit=1)[-1]
-    return "" if word in {"transport", "network", "congestion_control"} else f"{word.replace('_', ' ')} "
 
 
 def _precision(answers: Answers) -> list[str]:
@@ -219,9 +197,4 @@ def _own(answers: Answers, table: str, *, but: Sequence[str] = ()) -> list[str]:
     section, _, key = answers.compare.key.partition(".")
     if section != table or key in but:
         return []
-    return ["# What is compared.", f"{key} = {write_value(_raw(answers.compare.levels))}"]
-
-
-def _raw(levels: Sequence[str]) -> list[object]:
-    """Levels as a study has them: numbers without quotes."""
-    return [int(level) if level.isdigit() else level for level in levels]
+    return ["# What is compared.", f"{key} = {write_value(raw_levels(answers.compare.levels))}"]

@@ -19,8 +19,8 @@ _FEWEST_ROWS = 3
 def summary_tables(result: Result, *, most: int) -> list[Table]:
     """A table for each workload's main metric, of `most` rows together: all cells, or the worst and the best.
 
-    Which is the main one, the study's questions and claims say, in their order.
-    The forms of a table are ever narrower: without the mean, without intervals.
+    Which is the main one, the study's questions and claims say, in their order. The forms of a table are ever narrower;
+    all of them have the statistic that the first question about the metric asks for.
     """
     found: list[tuple[Metric, list[CellResult]]] = []
     left = list(result.cells)
@@ -40,7 +40,11 @@ def summary_tables(result: Result, *, most: int) -> list[Table]:
         metric, cells = found[0]
         found[0] = (metric, sorted([*cells, *left], key=lambda cell: cell.cell))
     rooms = _rooms([len(cells) for _, cells in found], most)
-    return [_table(metric, cells, room) for (metric, cells), room in zip(found, rooms, strict=True)]
+    kept = {answer.metric: answer.statistic for answer in reversed(result.answers) if answer.statistic in _STATISTICS}
+    return [
+        _table(metric, cells, room, kept=kept.get(metric.name, "median"))
+        for (metric, cells), room in zip(found, rooms, strict=True)
+    ]
 
 
 def _place_in(asked: Sequence[str], metric: Metric) -> tuple[int, bool]:
@@ -58,7 +62,7 @@ def _rooms(sizes: Sequence[int], most: int) -> list[int]:
     return rooms
 
 
-def _table(metric: Metric, cells: Sequence[CellResult], most: int) -> Table:
+def _table(metric: Metric, cells: Sequence[CellResult], most: int, *, kept: str) -> Table:
     # One row says that there are others.
     chosen = cells if len(cells) <= most else _extremes(metric, cells, most - 1)
     scale = scale_of_metric(metric.name, cells)
@@ -67,15 +71,17 @@ def _table(metric: Metric, cells: Sequence[CellResult], most: int) -> Table:
         worst, best = _ends(len(chosen))
         title += f": the {_how_many(worst)}worst and the {_how_many(best)}best of {count(len(cells))} cells"
     naming = CellNames.of(cells)
+    pair = [name for name in _STATISTICS if name in (kept, "median" if kept == "p95" else "p95")]
     widest = _form(metric, chosen, scale, title, _STATISTICS, intervals=_STATISTICS)
     forms = [_with_gap(form, len(cells) - len(chosen)) for form in (
         replace(widest, columns=[*naming.columns, *widest.columns[1:]], rows=[
             [*naming.row(cell), *row[1:]] for cell, row in zip(chosen, widest.rows, strict=True)
         ]),
         widest,
-        _form(metric, chosen, scale, title, ("median", "p95"), intervals=_STATISTICS),
-        _form(metric, chosen, scale, title, ("median", "p95"), intervals=("median",)),
-        _form(metric, chosen, scale, title, ("median", "p95"), intervals=()),
+        _form(metric, chosen, scale, title, pair, intervals=_STATISTICS),
+        _form(metric, chosen, scale, title, pair, intervals=[kept]),
+        _form(metric, chosen, scale, title, [kept], intervals=[kept]),
+        _form(metric, chosen, scale, title, pair, intervals=()),
     )]  # fmt: skip
     narrower: Table | None = None
     for form in reversed(forms):

@@ -1,0 +1,78 @@
+"""What `--quick` runs on this machine: a study's quick variant, in virtual time wherever that answers as well.
+
+Virtual time costs seconds where the machine's clock costs minutes, so that a first look can afford the repetitions that
+decide its questions.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from crosswind.cell.kernels import find_kernel
+from crosswind.errors import EngineError
+from crosswind.metrics import METRICS, Place
+from crosswind.peers.registry import PEERS
+from crosswind.study.design import Study
+from crosswind.study.optional_peers import for_this_machine
+from crosswind.study.quick import QUICK_REPETITIONS
+
+_KEY = "host.clock"
+NOTE = "The quick variant runs in virtual time; --clock real runs it on the machine's clock."
+
+
+def first_look(study: Study, *, clock: str | None = None) -> tuple[Study, tuple[str, ...]]:
+    """The quick variant of a study as this machine runs it.
+
+    Args:    clock: that the caller chose; None where nobody did.
+    Returns: the study, and what differs from what is written, in sentences that are notes of it.
+    Raises:  StudyError.
+    """
+    quick, notes = for_this_machine(study.quick())
+    if asks_the_machine(quick) or clock == "virtual":
+        return quick, notes
+    if clock is None and _has_kernel(quick):
+        return quick.with_overrides({_KEY: "virtual"}, flags={_KEY: "--quick"}), (*notes, NOTE)
+    if quick.repetitions <= QUICK_REPETITIONS:
+        return quick, notes
+    said = (
+        f"On the machine's clock the quick variant runs each cell {QUICK_REPETITIONS} times, which decides little. In "
+        f"virtual time (--clock virtual) it runs each {quick.repetitions} times; here --repetitions does that."
+    )
+    few = quick.with_overrides({"study.repetitions": QUICK_REPETITIONS}, flags={"study.repetitions": "--quick"})
+    return few, (*notes, said)
+
+
+def asks_the_machine(study: Study) -> bool:
+    """Whether a study is about a machine, or chooses its clock itself, so that virtual time would not answer it.
+
+    Its first question decides: one about processor time needs the machine's clock.
+    """
+    document = study.document
+    tables = [document, *document.get("part", ())]
+    if study.profile or any("clock" in table.get("host", {}) for table in tables):
+        return True
+    if any(_runs_strangers(table.get("workload", {})) for table in tables):
+        return True
+    first = next(iter(study.questions), None)
+    metric = METRICS.get(first.metric) if first is not None else None
+    return metric is not None and metric.place is Place.PROCESSOR
+
+
+def _runs_strangers(workload: Mapping[str, Any]) -> bool:
+    """Whether a workload runs programs that Crosswind does not know, whose processor time may be what matters."""
+    if workload.get("kind") == "program":
+        return True
+    ends = [workload[end] for end in ("client", "server") if end in workload]
+    levels = [level for end in ends for level in (end if isinstance(end, list) else [end])]
+    return any(level not in PEERS and level != "native" for level in levels if isinstance(level, str)) or any(
+        not isinstance(level, str) for level in levels
+    )
+
+
+def _has_kernel(study: Study) -> bool:
+    kernels = study.document.get("host", {}).get("kernel")
+    try:
+        for kernel in kernels if isinstance(kernels, list) else [kernels]:
+            find_kernel(kernel)
+    except EngineError:
+        return False
+    return True

@@ -1,0 +1,74 @@
+"""The question that a comparison asks by itself: how the levels of its factor differ in the main metric.
+
+`crosswind init` writes it into a study, and a run from options asks it.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from crosswind.metrics import METRICS
+from crosswind.quantities import RATE
+from crosswind.study.design import Study
+from crosswind.study.precision import main_metric
+from crosswind.study.questions import MOST_CHARACTERS
+
+USUAL_REPETITIONS = 10
+"""Of a run from options. Ten of a hundred messages support the interval of a mean (`crosswind.stats.design`)."""
+_MOST_REPETITIONS = 20
+_CHOSEN = (
+    "workload.transport", "workload.client", "workload.server", "host.congestion_control", "workload.connection",
+    "path.network", "host.clock", "host.kernel",
+)  # fmt: skip
+"""Factors whose levels somebody may choose from, before those that a network has: what people choose is compared."""
+
+
+def question_about(metric: str, key: str, levels: Sequence[str]) -> dict[str, Any]:
+    """A `[[question]]` about the levels of a factor, the first of which the others are compared with.
+
+    What people choose may be better; what they are given may differ.
+    """
+    is_chosen, is_rate = not key.startswith(("path.", "workload.size")), METRICS[metric].unit is RATE
+    of, factor = f"mean {METRICS[metric].title.lower()}", _in_words(key)
+    first, *others = (f"{factor}{level}" for level in levels)
+    more = "higher" if is_rate else "shorter"
+    asks = (
+        f"Is the {of} {more} with {' or '.join(others)} than with {first}?"
+        if is_chosen
+        else f"Does the {of} differ between {first} and {' or '.join(others)}?"
+    )
+    if len(asks) > MOST_CHARACTERS:
+        asks = f"Does the {of} differ from that with {first}?"
+    table: dict[str, Any] = {"asks": asks, "metric": metric, "factor": key, "compare": raw_levels(levels)}
+    return table if is_chosen else {**table, "yes": "different"}
+
+
+def with_own_question(study: Study) -> Study:
+    """A study from options with the question that it asks by itself, and the repetitions that an answer takes.
+
+    What it sets itself stays. A study with one cell asks nothing. Raises: StudyError.
+    """
+    document = dict(study.document)
+    if not document.get("precision"):
+        document["study"] = {"repetitions": _repetitions(study), **document.get("study", {})}
+    factor = next((key for key in _CHOSEN if key in study.factors), next(iter(study.factors), None))
+    metrics = {main_metric(cell.workload) for cell in study.cells()}
+    if factor is not None and len(metrics) == 1 and (metric := metrics.pop()) is not None:
+        document["question"] = [question_about(metric, factor, study.factors[factor])]
+    return Study.from_document(document, name=study.name, origin=study.origin)
+
+
+def _repetitions(study: Study) -> int:
+    """So many that a sign test of their pairs decides the first of all cases: 2 * 0.5^n is below 5 % of one of them."""
+    return min(_MOST_REPETITIONS, max(USUAL_REPETITIONS, math.ceil(math.log2(40 * max(len(study) - 1, 1)))))
+
+
+def _in_words(key: str) -> str:
+    """What stands before a level that does not say by itself what it is: "loss 2%", and "http3" alone."""
+    word = key.rsplit(".", maxsplit=1)[-1]
+    return "" if word in {"transport", "network", "congestion_control"} else f"{word.replace('_', ' ')} "
+
+
+def raw_levels(levels: Sequence[str]) -> list[object]:
+    """Levels as a study has them: numbers without quotes."""
+    return [int(level) if level.isdigit() else level for level in levels]
