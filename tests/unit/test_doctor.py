@@ -61,7 +61,7 @@ def test_an_optional_package_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp
     assert diagnosis.ok
     found, missing = diagnosis.checks[-2:]
     assert (found.name, found.ok, found.detail) == ("polars", True, metadata.version("polars"))
-    assert (missing.ok, missing.required, missing.hint) == (False, False, "for nothing")
+    assert (missing.ok, missing.required, missing.hint) == (False, False, "nothing")
 
 
 def test_what_cells_need_may_not(

@@ -179,12 +179,12 @@ def test_tables_say_that_most_repetitions_are_meant_and_what_would_decide() -> N
     (table,) = equivalence_tables(analyse(record(*alike(5, 1, 1, 1), equivalences=[ALIKE])))
     assert table.rows[0][3:] == ["1.000 (in all 5 repetitions)", "0.094", "cannot tell"]
     assert table.footnotes[-1] == (
-        "3 pairs of levels with the same effect in all 5 repetitions, so that no mean can be tested: sign test of 5 "
-        "pairs. The verdict is about most repetitions; at most 45.1 % of them may have another effect, with 95 % "
-        "confidence. Where neither is shown, 1 more repetition would decide among all that the study claims together."
+        "3 pairs of levels with the same effect in all 5 repetitions: without spread, no mean can be tested. A sign "
+        "test of 5 pairs judges most repetitions; at most 45.1 % of them have another effect, with 95 % confidence. An "
+        "inconclusive pair needs 1 more repetition, with the correction for all claims."
     )
     (table,) = equivalence_tables(analyse(record(*alike(7, 1, 1.25), equivalences=[ALIKE])))
-    assert table.footnotes[-1].endswith("An effect just at the margin is not decided by any number of them.")
+    assert table.footnotes[-1].endswith("No number of repetitions decides an effect just at the margin.")
 
 
 def test_a_family_of_pairs_with_and_without_spread_seldom_has_a_wrong_verdict() -> None:

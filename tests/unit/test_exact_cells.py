@@ -186,11 +186,11 @@ def test_the_run_says_which_clock_its_cells_had() -> None:
     assert "Clock: real." in sentences(analyse(record(*noisy(0, NOISY))))
     virtual = run(0, echoes(NOISY), end=VIRTUAL_END)
     said = sentences(analyse(record(virtual)))
-    clock = "Clock: virtual, on Linux 6.12.90; processor time and waits for processors are not measured there."
+    clock = "Clock: virtual, on Linux 6.12.90; processor time and waits for processors are not measured."
     assert said[2] == clock
     assert not any(sentence.startswith("Exact") for sentence in said)
     said = sentences(analyse(record(exact(0, [MS]), *noisy(1, NOISY))))
-    assert said[3] == "Exact: 1 of 2 cells, where nothing is left to chance and no repetition would differ."
+    assert said[3] == "Exact: 1 of 2 cells: without randomness, every repetition gives the same result."
 
 
 def test_a_cell_without_a_result_has_the_clock_that_it_was_asked_to_have() -> None:

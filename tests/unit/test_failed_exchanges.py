@@ -170,4 +170,4 @@ def test_where_most_timed_out_the_unit_is_that_of_the_timeout() -> None:
 
 def test_a_run_in_which_nothing_was_tried_counts_no_exchange() -> None:
     said = sentences(analyse(record(run(0, None))))
-    assert "1 cell, 1 repetition, no exchange: repetitions that failed as a whole have none." in said
+    assert "1 cell, 1 repetition, no exchange: repetitions that failed entirely have none." in said

@@ -73,7 +73,7 @@ def test_no_ledger_and_no_fidelity_are_no_doubt() -> None:
     (cell,) = result.cells
     assert (cell.ledger, cell.fidelity, cell.packet_loss) == (None, None, {})
     assert verdict(result).sentence == (
-        "Every cell is valid. The network was as it was: nothing is emulated, and packets are not counted."
+        "Every cell is valid. The network is real: nothing is emulated, and packets are not counted."
     )
     assert "Ledger and fidelity" not in [table.title for table in tables_of(result)]
 

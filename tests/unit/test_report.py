@@ -168,7 +168,7 @@ def test_exchanges_of_a_repetition_that_failed_as_a_whole_are_not_counted_and_th
     of_cell = {"path.loss": "0%"}
     made = record(run(0, echoes(RTTS[:20]), of_cell), run(0, None, of_cell, repetition=1))
     assert sentences(analyse(made))[-2] == (
-        "1 cell, 2 repetitions, 20 exchanges, none of them failed; repetitions that failed as a whole have none."
+        "1 cell, 2 repetitions, 20 exchanges, none of them failed; repetitions that failed entirely have none."
     )
 
 

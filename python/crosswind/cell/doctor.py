@@ -106,7 +106,7 @@ def obstacle_to_cells(binary: Path) -> EngineError | None:
     Raises: EngineError when nobody can say.
     """
     findings = _probe(binary)
-    unknown = _Finding(False, "crosswind-cell does not say whether it can make networks", "`make install` mends it")
+    unknown = _Finding(False, "crosswind-cell does not say whether it can make networks", "`make install` repairs it")
     needed = [findings.get("privilege"), findings.get("namespaces", unknown), findings.get("tun", unknown)]
     problem = next((found for found in needed if found is not None and not found.ok), None)
     return None if problem is None else EngineError(problem.detail, hint=problem.hint)
@@ -183,7 +183,7 @@ def _program(name: str, use: str) -> Check:
     except EngineError as error:
         return Check(name, False, False, error.message, error.hint)
     if found is None:
-        return Check(name, False, False, "not found", f"for {use}")
+        return Check(name, False, False, "not found", use)
     return Check(name, True, False, _program_version(found) or found)
 
 
@@ -192,7 +192,11 @@ def _npm_packages() -> Check:
         versions = ", ".join(f"{name} {version}" for name, version in package_versions().items())
     except EngineError as error:
         return Check(
-            "npm packages", False, False, "not found", f"for the peers node and deno, and Socket.IO; {error.hint}"
+            "npm packages",
+            False,
+            False,
+            "not found",
+            f"needed for the peers node and deno, and Socket.IO; {error.hint}",
         )
     return Check("npm packages", True, False, versions)
 
@@ -201,14 +205,14 @@ def _deno() -> Check:
     try:
         return Check("deno", True, False, deno_version())
     except EngineError as error:
-        return Check("deno", False, False, "not found", f"for the peer deno; {error.hint}")
+        return Check("deno", False, False, "not found", f"needed for the peer deno; {error.hint}")
 
 
 def _package(name: str, use: str) -> Check:
     try:
         return Check(name, True, False, metadata.version(name))
     except metadata.PackageNotFoundError:
-        return Check(name, False, False, "not found", f"for {use}")
+        return Check(name, False, False, "not found", use)
 
 
 def _program_version(command: str) -> str | None:

@@ -27,7 +27,7 @@ from crosswind.report.text.sentences import varied_levels
 _HOW_TO_READ = (
     "Two one-sided tests (Schuirmann 1987), by the 90 % intervals shown, each by itself. p is that of a difference "
     "beyond the margin where the verdict is “differs”, else that of equivalence, and is corrected by Holm's method "
-    "over all pairs of the study's claims. “Cannot tell”: neither is shown."
+    "over all pairs of the study's claims. “Cannot tell”: inconclusive."
 )
 
 
@@ -94,14 +94,14 @@ def _every_time(pairs: Sequence[EquivalencePair], repetitions: int) -> str:
     """How pairs of levels are judged whose effect is the same in every repetition."""
     all_of_them = count(repetitions)
     said = (
-        f"{count_of(len(pairs), 'pair')} of levels with the same effect in all {all_of_them} repetitions, so that no "
-        f"mean can be tested: sign test of {all_of_them} pairs. The verdict is about most repetitions; at most "
-        f"{percent(pairs[0].exceptions_at_most)} of them may have another effect, with 95 % confidence."
+        f"{count_of(len(pairs), 'pair')} of levels with the same effect in all {all_of_them} repetitions: without "
+        f"spread, no mean can be tested. A sign test of {all_of_them} pairs judges most repetitions; at most "
+        f"{percent(pairs[0].exceptions_at_most)} of them have another effect, with 95 % confidence."
     )
     needed = [pair.needed - repetitions for pair in pairs if pair.needed is not None]
     if needed:
         more = count_of(max(needed), "more repetition")
-        said += f" Where neither is shown, {more} would decide among all that the study claims together."
+        said += f" An inconclusive pair needs {more}, with the correction for all claims."
     if any(pair.verdict == "cannot tell" and pair.needed is None for pair in pairs):
-        said += " An effect just at the margin is not decided by any number of them."
+        said += " No number of repetitions decides an effect just at the margin."
     return said

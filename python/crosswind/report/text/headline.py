@@ -60,10 +60,10 @@ def _of_valid_cells(result: Result) -> Verdict:
     trust = Trust.DOUBTFUL if warned else Trust.GOOD
     failures = _many_failures(result)
     if result.conditions is not None and result.conditions.network is not None:
-        network = "The network was as it was: nothing is emulated, and packets are not counted."
+        network = "The network is real: nothing is emulated, and packets are not counted."
         return Verdict(trust, f"{failures}Every cell is valid{', with warnings' if warned else ''}. {network}")
     if warned:
-        return Verdict(trust, f"{failures}Every packet is accounted for and emulation kept its budget, with warnings.")
+        return Verdict(trust, f"{failures}Every packet is accounted for, and emulation kept its budget, with warnings.")
     return Verdict(trust, "Every packet is accounted for, and emulation kept its budget in every cell.")
 
 
@@ -96,7 +96,7 @@ def sentences(result: Result) -> list[str]:
 
 
 def tally(claim: EquivalenceClaim) -> str:
-    """How many pairs of a claim are equivalent, how many differ, and of how many neither was shown."""
+    """How many pairs of a claim are equivalent, how many differ, and how many are inconclusive."""
     found = Counter(pair.verdict for pair in claim.pairs)
     equivalent, differing, open_ = (found[each] for each in ("equivalent", "differs", "cannot tell"))
     total = len(claim.pairs)
@@ -109,7 +109,7 @@ def tally(claim: EquivalenceClaim) -> str:
     share = f"{count(equivalent) if equivalent else 'none'} of {count_of(total, 'pair')} {of_levels}"
     others = [
         *([f"{count(differing)} {'differs' if differing == 1 else 'differ'} by more"] if differing else []),
-        *([f"for {count(open_)} neither is shown"] if open_ else []),
+        *([f"{count(open_)} {'is' if open_ == 1 else 'are'} inconclusive"] if open_ else []),
     ]
     return f"{share} {'is' if equivalent == 1 else 'are'} {within}; {', '.join(others)}"
 
@@ -133,11 +133,11 @@ def _extent(result: Result) -> str:
     extent = f"{count_of(len(result.cells), 'cell')}, {count_of(result.executed, 'repetition')}"
     exchanges = sum(cell.n for cell in result.cells)
     if not exchanges:
-        return f"{extent}, no exchange{': repetitions that failed as a whole have none' if without else ''}."
+        return f"{extent}, no exchange{': repetitions that failed entirely have none' if without else ''}."
     return (
         f"{extent}, {count_of(exchanges, 'exchange')}, "
         f"{count(failed) if failed else 'none'} of them failed{f': {named}' if named else ''}"
-        f"{'; repetitions that failed as a whole have none' if without else ''}."
+        f"{'; repetitions that failed entirely have none' if without else ''}."
     )
 
 
@@ -152,11 +152,11 @@ def _clock(result: Result) -> list[str]:
     kernels = sorted({cell.kernel for cell in virtual if cell.kernel})
     some = f" in {count(len(virtual))} of {cells}" if len(virtual) < len(result.cells) else ""
     on = f", on Linux {' and '.join(kernels)}" if kernels else ""
-    sentences = [f"Clock: virtual{some}{on}; processor time and waits for processors are not measured there."]
+    sentences = [f"Clock: virtual{some}{on}; processor time and waits for processors are not measured."]
     exact = sum(cell.exact for cell in result.cells)
     if exact:
         which = f"{count(exact)} of {cells}" if exact < len(result.cells) else cells
-        sentences.append(f"Exact: {which}, where nothing is left to chance and no repetition would differ.")
+        sentences.append(f"Exact: {which}: without randomness, every repetition gives the same result.")
     return sentences
 
 
@@ -172,7 +172,7 @@ def _claims(result: Result) -> list[str]:
     parts = [
         *([f"{count(holding)} {'holds' if holding == 1 else 'hold'}"] if holding else []),
         *([f"{count(failing)} {'does not hold' if failing == 1 else 'do not hold'}"] if failing else []),
-        *([f"of {count(open_)} the data cannot tell"] if open_ else []),
+        *([f"{count(open_)} {'is' if open_ == 1 else 'are'} inconclusive"] if open_ else []),
     ]
     return [f"Of {count(total)} claims, {', '.join(parts[:-1])} and {parts[-1]}."]
 
@@ -184,8 +184,8 @@ def _all_claims(total: int, *, holding: bool, failing: bool) -> str:
     if failing:
         return "The claim does not hold." if total == 1 else f"None of the {count(total)} claims holds."
     if total == 1:
-        return "The data cannot tell whether the claim holds."
-    return f"The data cannot tell of any of the {count(total)} claims whether it holds."
+        return "The claim is inconclusive."
+    return f"All {count(total)} claims are inconclusive."
 
 
 def _equivalences(result: Result) -> list[str]:
