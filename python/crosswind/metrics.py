@@ -4,7 +4,7 @@ A row is all there is to a metric. Analysis, tables, charts, exports, the study 
 read it, so adding a metric is adding its row. Importing this module imports nothing heavy: a formula is text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -46,6 +46,21 @@ class Axis(Enum):
     """Logarithmic where the values are all above 0 and far apart, else linear."""
     LINEAR = "linear"
     LOGARITHMIC = "logarithmic"
+
+
+_NEAR_ZERO = 16
+"""How many times a time the largest one is, where a linear axis has it almost at 0."""
+
+
+def are_far_apart(values: Iterable[float], far: float, unit: Unit) -> bool:
+    """Whether a linear axis would hide most of some values, of which the largest is more than `far` times the smallest.
+
+    Of times most must be small: on a path without delay a few are almost nothing, and 0 is where they belong.
+    """
+    known = sorted(values)
+    if not known or known[0] <= 0 or known[-1] <= far * known[0]:
+        return False
+    return unit is not TIME or known[-1] > _NEAR_ZERO * known[len(known) // 2]
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def test_a_report_is_written_at_the_end_also_after_ctrl_c(live: Cli, port: int, 
     ended = live(*watching, "--tcp", str(port), "--fail-if", "median(rtt) > 1ns")
     assert (ended.status, ended.err) == (3, f"wrote {page}\n")
     text = page.read_text(encoding="utf-8")
-    assert "A threshold is not kept." in text
+    assert "A threshold fails." in text
     assert f"TCP connections to port {port}, from SYN to SYN-ACK" in text
     assert "<h2>Reordering</h2>" not in text
     watching = ("live", "127.0.0.1", "--tcp", str(port), "--interval", "10ms", "--window", "100ms")

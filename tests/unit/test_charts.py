@@ -8,13 +8,15 @@ import pytest
 from conftest import ROOT, requires
 from crosswind.analysis import analyse, collect
 from crosswind.analysis.axes import axis_of
+from crosswind.metrics import are_far_apart
+from crosswind.quantities import RATE, TIME
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.figures import figure_charts
 from crosswind.report.charts.intervals import intervals
 from crosswind.report.charts.panels import separating
 from crosswind.report.charts.phases import phase_charts
 from crosswind.report.charts.rows import LINE, row_labels, rows_height
-from crosswind.report.charts.style import PALETTE
+from crosswind.report.charts.style import LOG_SPREAD, PALETTE
 from crosswind.report.text.format import levels
 from records import MS, echoes, parted, path, record, runs
 
@@ -107,6 +109,40 @@ def test_an_axis_is_logarithmic_where_values_are_a_hundred_times_apart() -> None
     assert scale_of(drawn(everything), "y")["type"] == "log"
     assert scale_of(drawn(everything | {"cells": [0, 1, 2, 3]}), "y")["type"] == "linear"
     assert scale_of(drawn(everything | {"scale": "linear"}), "y")["type"] == "linear"
+
+
+@pytest.mark.parametrize(
+    ("times", "is_log"),
+    [
+        ([0.00002, 0.0003, 3, 6, 30, 60, 90], False),  # paths without delay, and those whose round trips are the point
+        ([0.02, 0.03, 0.1, 1, 10], True),  # files of a kB to 10 MB
+        ([20, 21, 22, 23, 900], True),  # a tail
+        ([5, 10, 60], False),
+        ([0, 1, 2, 1000], False),
+    ],
+)
+def test_of_times_a_few_that_are_nothing_make_no_axis_logarithmic(times: list[float], is_log: bool) -> None:
+    assert are_far_apart(times, LOG_SPREAD, TIME) is is_log
+    # Of other numbers each counts.
+    assert are_far_apart(times, LOG_SPREAD, RATE) is (times[0] > 0 and times[-1] > 20 * times[0])
+
+
+@pytest.mark.parametrize(
+    ("losses", "kind"),
+    [((0.0001, 0.001, 0.01, 0.2), "log"), ((0.0, 0.001, 0.01, 0.2), "linear"), ((0.01, 0.02, 0.05), "linear")],
+)
+def test_losses_of_several_decades_stand_on_a_logarithmic_axis(losses: tuple[float, ...], kind: str) -> None:
+    made = []
+    for index, loss in enumerate(losses):
+        levels, parameters = {"path.loss": f"{100 * loss:g}%"}, {"path": path(loss=loss), "workload": {"kind": "echo"}}
+        made += runs(index, [echoes([20 * MS] * 4)] * 3, levels, parameters=parameters)
+    asked = figure("path.loss", None, cells=list(range(len(losses))))
+    (chart,) = figure_charts(analyse(record(*made, figures=[asked])))
+    x = next(layer["encoding"]["x"] for layer in chart.specification["layer"])
+    assert x["scale"]["type"] == kind
+    assert x["title"] == f"loss, %{', log scale' if kind == 'log' else ''}"
+    # Half a percent is no "0".
+    assert x["axis"]["format"] == ",~r"
 
 
 def test_a_label_keeps_what_distinguishes_it() -> None:

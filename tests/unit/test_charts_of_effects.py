@@ -76,13 +76,13 @@ def test_an_interval_far_beyond_the_shifts_is_cut() -> None:
 
 
 def test_a_time_of_a_few_nanoseconds_lies_at_the_edge_of_a_logarithmic_axis() -> None:
-    made = record(*cells([[8] * 40] * 3, [[20 * MS] * 40] * 3))
+    made = record(*cells(*([[rtt] * 40] * 3 for rtt in (8, 8, 20 * MS))))
     result = analyse(made)
     (chart,) = intervals("rtt", result, collect(made)).charts
-    assert min(each["value"] for each in data_of(chart.specification)) == pytest.approx(0.001)
+    assert min(each["value"] for each in data_of(chart.specification)) == pytest.approx(1000)
     assert chart.notes == ("What is below 1 µs is drawn at the edge.",)
     scale = distribution("rtt", result, collect(made)).charts[0].specification["encoding"]["x"]["scale"]
-    assert (scale["type"], scale["domain"][0]) == ("log", pytest.approx(0.001))
+    assert (scale["type"], scale["domain"][0]) == ("log", pytest.approx(1000))
 
 
 def test_the_charts_and_the_table_of_a_metric_have_one_unit() -> None:
@@ -94,9 +94,8 @@ def test_the_charts_and_the_table_of_a_metric_have_one_unit() -> None:
     (curves,) = distribution("rtt", result, collect(made)).charts
     unit = title.removeprefix("Round-trip time, ")
     assert f"Round-trip time, {unit}, log scale" == curves.specification["encoding"]["x"]["title"]
-    assert {layer["encoding"]["x"]["title"] for layer in dots.specification["layer"]} == {
-        f"Round-trip time, {unit}, log scale"
-    }
+    # Most of what the dots show are means, for which a linear axis is right.
+    assert {layer["encoding"]["x"]["title"] for layer in dots.specification["layer"]} == {f"Round-trip time, {unit}"}
 
 
 def test_a_linear_axis_ends_before_the_last_of_the_slowest() -> None:

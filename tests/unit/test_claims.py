@@ -16,9 +16,11 @@ from crosswind.execution.planning import presentation
 from crosswind.execution.session import start
 from crosswind.report.html import render as render_html
 from crosswind.report.tables.claims import claim_tables
+from crosswind.report.text.answers import answer_sentence
 from crosswind.report.text.claims import claim_sentence
-from crosswind.report.text.headline import sentences
+from crosswind.report.text.headline import sentences, tally
 from crosswind.report.text.terminal import render
+from crosswind.report.text.thresholds import threshold_sentence
 from crosswind.store.manifest import Options
 from crosswind.study.claims import RULES
 from crosswind.study.design import Study
@@ -405,3 +407,71 @@ def test_every_rule_has_its_parts() -> None:
 def test_nearly_every_transfer_of_many_packets_loses_one(workload: dict[str, Any], share: float) -> None:
     settings = CellSettings.of({"path": path(loss=0.02), "workload": workload})
     assert settings.delayed_share == pytest.approx(share)
+
+
+DECLARED = """
+[path]
+delay = ["15ms", "50ms"]
+loss = ["0%", "1%"]
+[workload]
+kind = "echo"
+[[claim]]
+says = "Loss matters little."
+metric = "rtt"
+rule = "equivalent"
+factor = "path.loss"
+margin = "25%"
+[[equivalence]]
+title = "Does loss matter?"
+metric = "rtt"
+factor = "path.loss"
+margin = "25%"
+[[threshold]]
+fail_if = "mean(rtt) > 25ms"
+[[question]]
+asks = "Is it slower with loss?"
+metric = "rtt"
+factor = "path.loss"
+compare = ["0%", "1%"]
+yes = "more"
+[quick]
+"path.delay" = ["15ms"]
+"""
+
+
+def test_what_was_declared_of_more_cells_than_the_run_has_is_not_shown() -> None:
+    """A quick variant without one of two delays: what its cells bear out is not shown; what contradicts it is."""
+    quick = Study.from_toml(DECLARED, name="some").quick()
+    shown = presentation(quick)
+    asked_for = {key: shown[key] for key in ("claims", "equivalences", "thresholds")}
+    assert {tuple(one["missing"]) for of in asked_for.values() for one in of} == {("path.delay 50ms",)}
+    result = analyse(record(*(one for cell in of_times(20.0, 20.5) for one in cell), **asked_for))
+    assert (result.claims[0].verdict, result.thresholds[0].verdict) == ("cannot tell", "cannot tell")
+    assert {part.verdict for part in result.claims[0].parts} == {"holds"}
+    assert claim_sentence(result.claims[0]).startswith("Cannot tell: “Loss matters little”: mean round-trip time with")
+    assert "; this run has no cell with path.delay 50ms." in claim_sentence(result.claims[0])
+    assert threshold_sentence(result.thresholds[0]).endswith("; this run has no cell with path.delay 50ms.")
+    assert tally(result.equivalences[0]) == (
+        "cannot tell of all levels of loss: this run has no cell with path.delay 50ms; of the others 1 of 1 pair is "
+        "equivalent within 0.8 to 1.25 times"
+    )
+    apart = analyse(record(*(one for cell in of_times(20.0, 40.0) for one in cell), **asked_for))
+    assert (apart.claims[0].verdict, apart.thresholds[0].verdict) == ("does not hold", "fail")
+    # The whole study has all that it was declared for, until a cell of it is not executed.
+    whole = presentation(Study.from_toml(DECLARED, name="some"))
+    assert not any(one.get("missing") for one in whole["claims"])
+    part = analyse(record(*(one for cell in of_times(20.0, 20.5) for one in cell), claims=whole["claims"]))
+    assert (part.claims[0].verdict, part.claims[0].reason) == ("cannot tell", "2 of its 4 cells were not executed")
+
+
+def test_a_question_whose_level_is_not_in_the_run_is_not_answered() -> None:
+    given = {
+        "asks": "Is it slower?", "metric": "rtt", "statistic": "mean", "factor": FACTOR, "yes": "more",
+        "compare": [{"level": "0%", "cells": [0]}, {"level": "1%", "cells": [1]}, {"level": "5%", "cells": []}],
+        "is_ratio": True, "where": {}, "note": "", "cells": [0, 1],
+    }  # fmt: skip
+    (answer,) = analyse(record(*(one for cell in of_times(20.0, 40.0) for one in cell), questions=[given])).answers
+    assert (answer.verdict, answer.cases[0].verdict) == ("cannot tell", "yes")
+    assert answer_sentence(answer).startswith(
+        "Cannot tell: this run has no cell with path.loss 5%; of the others: yes: the mean round-trip time with loss 1%"
+    )

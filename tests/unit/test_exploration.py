@@ -1,6 +1,7 @@
 """What a run says first for which nobody declared a question: estimates, and how what people choose compares."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from crosswind.analysis import analyse
@@ -25,6 +26,19 @@ def said_of(*cells) -> list[str]:
     said = sentences(analyse(record(*(run for one in cells for run in one))))
     extent = next(at for at, sentence in enumerate(said) if " of them failed" in sentence)
     return said[:extent]
+
+
+@pytest.mark.parametrize(("late_ms", "metrics"), [(0, ["round-trip"]), (8, ["round-trip", "response"])])
+def test_response_times_are_named_where_messages_waited(late_ms: int, metrics: list[str]) -> None:
+    parameters = {"path": path(), "workload": {"kind": "echo", "transport": "tcp", "mode": "open"}}
+    sent = [index * 100 * MS for index in range(5)]
+    samples = echoes([20 * MS] * 5).with_columns(
+        sent_ns=pl.Series([at + late_ms * MS for at in sent]),
+        received_ns=pl.Series([at + (late_ms + 20) * MS for at in sent]),
+        intended_ns=pl.Series(sent),
+    )
+    said = said_of(runs(0, [samples] * 3, parameters=parameters))
+    assert [sentence.split()[1] for sentence in said if sentence.startswith("Median ")] == metrics
 
 
 def test_levels_that_are_suffered_are_not_compared() -> None:

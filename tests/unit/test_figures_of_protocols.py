@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -148,6 +149,15 @@ def test_a_waterfall_counts_from_when_the_page_was_asked_for() -> None:
     (chart,) = waterfalls(collect(record(*runs))).charts
     assert chart.caption == "http2"
     assert chart.notes == ("Page 3 of repetition 1: 200 ms, the median of n = 3 pages.",)
+
+
+@pytest.mark.parametrize(("others_ms", "ends"), [((100, 400), {0.4}), ((1, 400), {0.001, 0.4})])
+def test_waterfalls_beside_each_other_have_one_scale(others_ms: tuple[int, int], ends: set[float]) -> None:
+    """Unless nothing could be seen of the shortest."""
+    runs = [replace(pages(0, load_ms), cell=cell) for cell, load_ms in enumerate(others_ms)]
+    encodings = [chart.specification["encoding"]["x"] for chart in waterfalls(collect(record(*runs))).charts]
+    scales = {"ms": 1e-3, "s": 1.0}
+    assert {each["scale"]["domain"][1] * scales[each["title"].rpartition(", ")[2]] for each in encodings} == ends
 
 
 def test_what_never_arrived_has_no_bar() -> None:

@@ -240,7 +240,7 @@ def test_the_page_has_everything_in_it_and_refers_to_no_other_host(host: Host) -
 @pytest.mark.parametrize(
     ("fail_if", "says"),
     [
-        (("median(rtt) > 10ms",), ("bad", "A threshold is not kept.")),
+        (("median(rtt) > 10ms",), ("bad", "A threshold fails.")),
         (("loss > 90%",), ("doubtful", "There was 1 outage.")),
         ((), ("doubtful", "There was 1 outage.")),
     ],
@@ -254,7 +254,7 @@ def test_the_banner_of_a_session_without_trouble() -> None:
     host.run(3000, {})
     assert '<div class="banner good">There was no outage.</div>' in render(account_of(host))
     kept = render(account_of(host, "loss > 90%"))
-    assert '<div class="banner good">Every threshold is kept, and there was no outage.</div>' in kept
+    assert '<div class="banner good">Every threshold passes, and there was no outage.</div>' in kept
 
 
 def test_a_host_that_never_answers_has_a_page_too() -> None:

@@ -438,7 +438,7 @@ def test_plain_lines_of_many_cells_count_up_to_all() -> None:
     lost = [line for line in lines if line.startswith("failed: ")]
     assert counted == sorted(set(counted))
     assert len(counted) + len(lost) == 500
-    starts = ("mine: ", "[", "failed: ", "invalid: ", "run again ")
+    starts = ("mine: ", "[", "failed: ", "invalid: ", "retried ")
     assert all(line.startswith(starts) for line in lines)
 
 
@@ -473,8 +473,8 @@ def test_a_remark_is_a_line_in_both_displays() -> None:
     ("times", "said"),
     [
         (0, []),
-        (1, ["run again once for missing the fidelity budget: p99 of 1 ms; waits of 9 %"]),
-        (10, ["run again 10 times for missing the fidelity budget: the first time p99 of 1 ms; waits of 9 %"]),
+        (1, ["retried once: timing was too inaccurate (p99 of 1 ms; waits of 9 %)"]),
+        (10, ["retried 10 times: timing was too inaccurate (first p99 of 1 ms; waits of 9 %)"]),
     ],
 )
 def test_cells_that_are_repeated_are_counted_and_said_once_at_the_end(still: None, times: int, said: list[str]) -> None:

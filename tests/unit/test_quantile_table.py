@@ -32,7 +32,10 @@ def test_each_cell_has_its_quantiles_with_intervals_where_the_design_supports_th
     assert many[4].startswith("59.5")
     assert many[4].endswith("]")
     assert few[4] == "59.50 (in all 2 repetitions)"
-    assert "An interval of the median needs 5 repetitions, there are 2: 3 more (1%)." in table.footnotes
+    assert (
+        "2 repetitions are too few for intervals: p5 needs 20, p25 needs 5, the median needs 5, p75 needs 5, "
+        "p95 needs 20 (1%)."
+    ) in table.footnotes
 
 
 def test_quantiles_of_an_exact_cell_are_exact_and_those_that_timed_out_are_bounds() -> None:

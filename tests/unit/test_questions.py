@@ -20,7 +20,7 @@ from crosswind.report.tables.answers import answer_table
 from crosswind.report.text.answers import VERDICTS, answer_sentence, rounded
 from crosswind.report.text.effects import what_of
 from crosswind.report.text.terminal import render
-from records import MS, echoes, finished, path, record, runs
+from records import MS, echoes, finished, path, record, runs, transfers
 
 FACTOR = "workload.transport"
 SPREAD = (-0.02, 0.01, 0.0, 0.02, -0.01, 0.005, -0.005, 0.015, -0.015, 0.0)
@@ -189,6 +189,21 @@ def test_without_an_interval_of_the_mean_the_answer_is_about_most_repetitions() 
     assert (few.verdict, few.cases[0].needed) == ("cannot tell", 6)
     assert answer_sentence(few).endswith(
         "3 repetitions each, too few for an interval; about 3 more repetitions would decide (--repetitions 6)."
+    )
+
+
+def test_an_answer_about_most_repetitions_says_between_what_they_lie() -> None:
+    """The article's tests 1 and 2: from 94 Mbit/s to some three."""
+
+    def flows(index: int, rates: list[float], level: str, loss: float):
+        workload = {"kind": "transfer", "transport": "tcp", "duration_ns": 8_000 * MS}
+        parameters = {"path": path(loss=loss, rate_bps=10**8), "workload": workload}
+        return runs(index, [transfers([rate * 1e6]) for rate in rates], {FACTOR: level}, parameters=parameters)
+
+    slow = [2.88, 3.1, 6.4, 4.2, 2.61, 3.3, 16.1, 5.0]
+    found = answer_of(asked(metric="goodput"), flows(0, [94.2] * 8, "a", 0.0), flows(1, slow, "b", 0.1))
+    assert answer_sentence(found).startswith(
+        "Yes, in most repetitions: a repetition's mean goodput is lower with b (2.6 to 16.1 Mbit/s) than with a "
     )
 
 

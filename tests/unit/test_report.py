@@ -75,7 +75,7 @@ def test_terminal_text() -> None:
     assert text[start + 4] == "  Left out at this width: mean of successes, trimmed mean, p99."
     lost = text.index("Exchanges lost, by cause")
     assert re.sub(" +", " ", text[lost + 3]) == "5% 100 10 10 [0, 66] % 10 timed out"
-    assert "  An interval of p99 needs 100 repetitions, there are 5: 95 more (0%)." in text
+    assert "  5 repetitions are too few for intervals: p95 needs 20, p99 needs 100 (0%)." in text
 
 
 def test_terminal_marks_what_must_not_be_trusted() -> None:
@@ -230,6 +230,13 @@ def test_shortages_of_one_kind_are_one_sentence() -> None:
     assert why_no_interval(said) == [
         "An interval of p95 needs 40 to 1\u202f100 repetitions, there are 20 (2 cells).",
         "No number (2 cells).",
+    ]
+    # What the same cells lack is one sentence too.
+    lacking = [(f"an interval of {what} needs {needed} repetitions, there are 6: {needed - 6} more", cell)
+               for what, needed in (("the median", 14), ("a mean", 20)) for cell in "ab"]  # fmt: skip
+    assert why_no_interval([*lacking, ("no number", "a")]) == [
+        "6 repetitions are too few for intervals: the median needs 14, a mean needs 20 (2 cells).",
+        "No number (a).",
     ]
     assert why_no_interval(said[:1]) == ["An interval of p95 needs 40 repetitions, there are 20: 20 more (a)."]
     # What statistics say is what is understood here.

@@ -159,7 +159,7 @@ def test_settings_of_an_emulated_path_beside_to_are_a_mistake(crosswind: Crosswi
         "hint: write HOST or HOST:PORT, as example.org, 192.0.2.7:9470 or [2001:db8::7]:9470",
     ]
     status, _, err = crosswind("run", "echo", "--to", "192.0.2.7", "--packets")
-    assert (status, "--packets is of an emulator" in err) == (2, True)
+    assert (status, "--packets needs the emulator" in err) == (2, True)
     status, _, err = crosswind("run", "--resume", "--to", "192.0.2.7")
     assert (status, "takes no settings" in err) == (2, True)
 
@@ -169,7 +169,7 @@ def test_a_plan_says_what_is_left_out_and_that_it_is_rough(crosswind: Crosswind,
     status, out, err = crosswind("plan", "latency-by-link", "--to", "[2001:db8::7]")
     assert status == 0
     assert "note: Left out, as there is no emulated path: path.family, path.delay, path.loss." in err.splitlines()
-    assert "These forecasts are rough: nobody knows the network." in " ".join(out.split())
+    assert "These forecasts are rough, because the network is unknown." in " ".join(out.split())
     assert "side by side" not in out
 
 

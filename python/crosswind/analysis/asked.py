@@ -1,7 +1,8 @@
 """What a study asks its report to show: published numbers, figures, fits, claims, questions and thresholds.
 
 A record holds them as the plan's manifest does (crosswind.study.presentation); this module alone reads that JSON.
-`cells` are the indices of the cells that each of them is about.
+`cells` are the indices of the cells that each of them is about; `missing` are levels that it was declared for and that
+the run does not have, as a quick variant.
 """
 
 from typing import Annotated, Literal
@@ -93,6 +94,7 @@ class AskedEquivalence(_Asked):
     is_ratio: bool
     bound: float
     note: Note = None
+    missing: tuple[str, ...] = ()
     cells: frozenset[int]
 
 
@@ -119,6 +121,7 @@ class AskedClaim(_Asked):
     is_ratio: bool
     note: Note = None
     where: dict[str, Level] = {}
+    missing: tuple[str, ...] = ()
     cells: frozenset[int]
 
 
@@ -154,7 +157,19 @@ class AskedThreshold(_Asked):
     at_bound: bool
     note: Note = None
     where: dict[str, Level] = {}
+    missing: tuple[str, ...] = ()
     cells: frozenset[int]
+
+
+def absence_of(missing: tuple[str, ...], cells: frozenset[int], executed: set[int]) -> str | None:
+    """What a run lacks of the cells that a statement was declared for; None where it has all.
+
+    Args: cells: of the statement in this run's study. executed: of all.
+    """
+    if missing:
+        return f"this run has no cell with {' or '.join(missing)}"
+    left = len(cells - executed)
+    return f"{left} of its {len(cells)} cells {'was' if left == 1 else 'were'} not executed" if left else None
 
 
 class Asked(_Asked):

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import combinations, pairwise
 from typing import Literal
 
-from crosswind.analysis.asked import AskedClaim
+from crosswind.analysis.asked import AskedClaim, absence_of
 from crosswind.analysis.axes import axis_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic, other_levels
@@ -90,7 +90,8 @@ def _judged(claim: AskedClaim, data: Sequence[CellData]) -> ClaimResult:
     parts = list(_PARTS[claim.rule](claim, own))
     bounds = Range(claim.low, claim.high, claim.rule != "differs", claim.rule in ("rises", "falls"))
     judged = [_judge(part, bounds, len(parts)) for part in parts]
-    scale = _scale(claim)
+    scale, absent = _scale(claim), _incomplete(claim, data)
+    verdict = _together([part.verdict for part in judged])
     return ClaimResult(
         says=claim.says,
         source=claim.source,
@@ -104,9 +105,10 @@ def _judged(claim: AskedClaim, data: Sequence[CellData]) -> ClaimResult:
         low=claim.low,
         high=claim.high,
         inside=bounds.inside,
-        verdict=_together([part.verdict for part in judged]),
+        # One part that contradicts a statement is enough; those that bear it out have to be all of them.
+        verdict="cannot tell" if absent and (verdict == "holds" or claim.rule == "model-error") else verdict,
         parts=judged,
-        reason=None if judged else _absence(claim),
+        reason=absent if judged else _absence(claim),
         note=claim.note,
     )
 
@@ -128,6 +130,12 @@ def _together(verdicts: Sequence[ClaimVerdict]) -> ClaimVerdict:
     if "does not hold" in verdicts:
         return "does not hold"
     return "holds" if verdicts and all(verdict == "holds" for verdict in verdicts) else "cannot tell"
+
+
+def _incomplete(claim: AskedClaim, data: Sequence[CellData]) -> str | None:
+    """What the run lacks of what the claim was declared for; None where it has all."""
+    absent = [f"{claim.factor} {level.level}" for level in claim.compare if not level.cells]
+    return absence_of((*claim.missing, *absent), claim.cells, {cell.cell for cell in data})
 
 
 def _absence(claim: AskedClaim) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from crosswind.analysis.asked import AskedEquivalence
+from crosswind.analysis.asked import AskedEquivalence, absence_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic, other_levels
 from crosswind.analysis.result import EquivalenceClaim, EquivalencePair, Interval
@@ -62,6 +62,7 @@ def _claim(claim: AskedEquivalence, data: Sequence[CellData]) -> EquivalenceClai
         high=high,
         alpha=ALPHA,
         note=claim.note,
+        reason=absence_of(claim.missing, claim.cells, {cell.cell for cell in data}),
         pairs=pairs,
     )
 

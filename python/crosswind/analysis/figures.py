@@ -19,7 +19,7 @@ from crosswind.analysis.result import (
     PublishedComparison,
     PublishedPoint,
 )
-from crosswind.metrics import METRICS
+from crosswind.metrics import METRICS, are_far_apart
 
 _FAR_APART = 100
 """How many times its smallest value a figure's largest one is, where its axis is logarithmic."""
@@ -85,7 +85,7 @@ def _scale(asked: AskedFigure, cells: Iterable[CellResult]) -> Literal["linear",
     estimates = [cell.estimates[asked.metric] for cell in cells]
     values = [_estimate(own, asked.statistic)[0].value for own in estimates]
     known = [value for value in values if value is not None] or [own.smallest for own in estimates]
-    return "log" if known and 0 < min(known) <= max(known) / _FAR_APART else "linear"
+    return "log" if are_far_apart(known, _FAR_APART, METRICS[asked.metric].unit) else "linear"
 
 
 def _published_points(metric: str, published: Iterable[PublishedComparison]) -> dict[int, list[PublishedPoint]]:

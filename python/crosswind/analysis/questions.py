@@ -6,7 +6,7 @@ Each case is two cells that differ in the question's factor alone, compared as c
 
 from collections.abc import Iterable, Sequence
 
-from crosswind.analysis.asked import AskedQuestion
+from crosswind.analysis.asked import AskedQuestion, absence_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.comparisons import compared_statistic, other_levels
 from crosswind.analysis.decisions import LEVEL, Case, decided
@@ -116,9 +116,10 @@ def _value(cell: CellData, metric: Metric, statistic: str) -> Interval:
 
 
 def _answer(question: AskedQuestion, cases: list[AnswerCase], data: Sequence[CellData]) -> Answer:
+    absent = _incomplete(question, data)
     return Answer(
         asks=question.asks,
-        verdict=_together([case.verdict for case in cases]),
+        verdict="cannot tell" if cases and absent else _together([case.verdict for case in cases]),
         metric=question.metric,
         statistic=question.statistic,
         factor=question.factor,
@@ -129,7 +130,7 @@ def _answer(question: AskedQuestion, cases: list[AnswerCase], data: Sequence[Cel
         bound=question.bound,
         cases=cases,
         figure=question.figure,
-        reason=None if cases else _absence(question, data),
+        reason=absent if cases else _absence(question, data),
         note=question.note,
     )
 
@@ -139,6 +140,13 @@ def _together(verdicts: Iterable[CaseVerdict]) -> AnswerVerdict:
     if len(found) > 1:
         return "mixed"
     return found.pop() if found else "cannot tell"
+
+
+def _incomplete(question: AskedQuestion, data: Sequence[CellData]) -> str | None:
+    """What the run lacks of the levels that the question compares; None where it has all."""
+    missing = tuple(f"{question.factor} {level.level}" for level in question.compare if not level.cells)
+    compared = frozenset(cell for level in question.compare for cell in level.cells)
+    return absence_of(missing, question.cells & compared, {cell.cell for cell in data})
 
 
 def _absence(question: AskedQuestion, data: Sequence[CellData]) -> str:

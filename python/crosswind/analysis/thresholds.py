@@ -7,7 +7,7 @@ thresholds fails with a probability of 5 % at most, and one that is beyond one o
 
 from collections.abc import Iterable, Sequence
 
-from crosswind.analysis.asked import AskedThreshold
+from crosswind.analysis.asked import AskedThreshold, absence_of
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.claims import Range
 from crosswind.analysis.estimates import deciding_estimate
@@ -26,7 +26,8 @@ def thresholds_of(asked: Iterable[AskedThreshold], data: Sequence[CellData]) -> 
     """What became of every threshold of a run."""
     own = [(threshold, _cells_of(threshold, data)) for threshold in asked]
     cells = sum(len(found) for _, found in own)
-    return [_judged(threshold, found, cells) for threshold, found in own]
+    executed = {cell.cell for cell in data}
+    return [_judged(threshold, found, cells, executed) for threshold, found in own]
 
 
 def _cells_of(threshold: AskedThreshold, data: Sequence[CellData]) -> list[CellData]:
@@ -40,9 +41,13 @@ def _metric(threshold: AskedThreshold) -> Metric:
     return metric
 
 
-def _judged(threshold: AskedThreshold, own: Sequence[CellData], cells: int) -> ThresholdResult:
-    """Args: cells: of all thresholds of the run."""
+def _judged(threshold: AskedThreshold, own: Sequence[CellData], cells: int, executed: set[int]) -> ThresholdResult:
+    """Args: cells: of all thresholds of the run. executed: the run's cells."""
     judged = [_judge(threshold, cell, cells) for cell in own]
+    absent, verdict = (
+        absence_of(threshold.missing, threshold.cells, executed),
+        _together([one.verdict for one in judged]),
+    )
     return ThresholdResult(
         fail_if=threshold.fail_if,
         metric=threshold.metric,
@@ -51,9 +56,9 @@ def _judged(threshold: AskedThreshold, own: Sequence[CellData], cells: int) -> T
         bound=threshold.bound,
         above=threshold.above,
         at_bound=threshold.at_bound,
-        verdict=_together([cell.verdict for cell in judged]),
+        verdict="cannot tell" if absent and verdict == "pass" else verdict,
         cells=judged,
-        reason=None if judged else "the run has no cell that it is about",
+        reason=absent if judged else "the run has no cell that it is about",
         note=threshold.note,
     )
 

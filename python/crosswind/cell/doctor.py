@@ -41,14 +41,14 @@ _NAMES = {
 }
 
 _PROGRAMS: tuple[tuple[str, str], ...] = (
-    ("chromium", "the peer chromium; `make browser` or `crosswind browser install`"),
-    ("node", "the peer node; `make browser` or `crosswind browser install`"),
-    ("tshark", "reads the captures of --capture; `apt install tshark`"),
-    ("iperf3", "checks rates independently; `apt install iperf3`"),
+    ("chromium", "needed for the peer chromium; `make browser` or `crosswind browser install`"),
+    ("node", "needed for the peer node; `make browser` or `crosswind browser install`"),
+    ("tshark", "needed to read captures; `apt install tshark`"),
+    ("iperf3", "needed to check rates independently; `apt install iperf3`"),
 )
 
 _PACKAGES: tuple[tuple[str, str], ...] = (
-    ("websocket-client", "the Python client of the study client-profile; `pip install websocket-client`"),
+    ("websocket-client", "needed for the study client-profile; `pip install websocket-client`"),
 )
 
 

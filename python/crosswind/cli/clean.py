@@ -62,10 +62,10 @@ class _Removal:
 
 @click.command()
 @click.argument("named", nargs=-1, type=click.Path(path_type=Path), metavar="[RUN]...")
-@click.option("--unfinished", is_flag=True, help="Runs that died, were interrupted, or stopped by an error.")
-@click.option("--older-than", metavar="AGE", help="Runs without a sign of life for that long: 12h, 30d, 8w.")
-@click.option("--parts", is_flag=True, help="Only what dead sessions and broken-off removals left half-way.")
-@click.option("--attempts", is_flag=True, help="Only attempts that do not count, of repetitions that have a later one.")
+@click.option("--unfinished", is_flag=True, help="Remove runs that died, were interrupted or stopped by an error.")
+@click.option("--older-than", metavar="AGE", help="Remove runs unchanged for this long: 12h, 30d, 8w.")
+@click.option("--parts", is_flag=True, help="Remove only leftovers of dead sessions and interrupted removals.")
+@click.option("--attempts", is_flag=True, help="Remove only attempts that a later attempt replaced.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(
     *, named: tuple[Path, ...], unfinished: bool, older_than: str | None, parts: bool, attempts: bool, yes: bool

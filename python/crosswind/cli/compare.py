@@ -33,11 +33,11 @@ Exit status:
 @click.command(epilog=_EPILOG)
 @click.argument("run_a", type=click.Path(path_type=Path))
 @click.argument("run_b", type=click.Path(path_type=Path))
-@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Compare this metric; may be repeated.")
-@click.option("--fail-if", "fail_if", multiple=True, metavar="CONDITION", help="Fail when this is shown; repeatable.")
-@click.option("--require-answer", is_flag=True, help="Fail also when a condition can neither be shown nor excluded.")
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Compare this metric; repeatable.")
+@click.option("--fail-if", "fail_if", multiple=True, metavar="CONDITION", help="Fail if this is shown; repeatable.")
+@click.option("--require-answer", is_flag=True, help="Fail also if a condition is inconclusive.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.comparison/1.")
-@click.option("--html", type=_FILE, metavar="FILE", help="Write a page with tables, charts and verdicts there.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write an HTML page with verdicts, charts and tables.")
 def command(
     *,
     run_a: Path,

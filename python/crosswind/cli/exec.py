@@ -31,7 +31,7 @@ Exit status: the command's, or 128 and the number of the signal that ended it; a
 
 @click.command("exec", epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
 @click.argument("client", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARGUMENT]...")
-@click.option("--repetitions", type=click.IntRange(1), default=1, help="How often the command is run.")
+@click.option("--repetitions", type=click.IntRange(1), default=1, help="Number of times to run the command.")
 @program_options
 def command(
     *,

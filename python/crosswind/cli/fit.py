@@ -11,10 +11,10 @@ from crosswind.errors import StoreError, UsageError
 
 @click.command()
 @click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
-@click.option("--model", "names", multiple=True, metavar="NAME", help="This model; may be repeated.  [default: all]")
-@click.option("--simulated", is_flag=True, help="Fit to simulated times of the run's cells, not to the measured ones.")
-@click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="Of the tenths of the cells.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else.")
+@click.option("--model", "names", multiple=True, metavar="NAME", help="Fit this model; repeatable.  [default: all]")
+@click.option("--simulated", is_flag=True, help="Fit to simulated times instead of measured ones.")
+@click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="Seed of the split of cells into tenths.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")
 def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: int, as_json: bool) -> int:
     """Fit models of transfer time to the cells with loss of the run in directory RUN, else of the latest.
 

@@ -29,17 +29,15 @@ Without options it asks on the terminal. As one line:
 
 @click.command(epilog=_EPILOG)
 @click.argument("file", default="study.toml", metavar="[FILE]")
-@click.option("--what", metavar="KIND", help=f"What is measured: {', '.join(STARTERS)}.")
-@click.option("--network", metavar="NAMES", help="Over which network, or several: `crosswind networks` lists them.")
+@click.option("--what", metavar="KIND", help=f"What to measure: {', '.join(STARTERS)}.")
+@click.option("--network", metavar="NAMES", help="Network, or several of them (`crosswind networks` lists them).")
 @click.option(
     "--compare",
     metavar="LEVELS",
-    help=f"What is compared: transports, networks, loss as 0%,2%, KEY=LEVELS; or {NOTHING}.",
+    help=f"What to compare: transports, networks, loss as 0%,2%, KEY=LEVELS, or {NOTHING}.",
 )
-@click.option(
-    "--sure", "--precision", metavar="TARGET", help="How sure: 5% of the mean to either side, 2ms, or 20 repetitions."
-)
-@click.option("--force", is_flag=True, help="Replace FILE.")
+@click.option("--sure", "--precision", metavar="TARGET", help="Precision: 5% of the mean, 2ms, or 20 repetitions.")
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
 def command(
     file: str, *, what: str | None, network: str | None, compare: str | None, sure: str | None, force: bool
 ) -> None:

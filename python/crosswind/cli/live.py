@@ -38,8 +38,8 @@ Exit status:
   0  done, also by Ctrl-C
   1  the host never answered, or refused every probe, or probes cannot be sent
   2  the command line is wrong, or there is no such host
-  3  a threshold is not kept
-  4  with --require-answer: nobody can tell whether one is kept
+  3  a threshold fails
+  4  with --require-answer: a threshold is inconclusive
 """
 
 
@@ -52,9 +52,9 @@ def _duration(name: str, default: str | None, text: str) -> Callable[[Any], Any]
 
 @click.command(epilog=_EPILOG)
 @click.argument("host", metavar="HOST[:PORT]")
-@click.option("--tcp", type=click.IntRange(1, 65535), metavar="PORT", help="Probe by opening TCP connections to PORT.")
+@click.option("--tcp", type=click.IntRange(1, 65535), metavar="PORT", help="Probe with TCP connections to PORT.")
 @click.option(
-    "--transport", metavar="NAME", help="Probe by messages over udp, tcp, quic, ... to the `crosswind serve` there."
+    "--transport", metavar="NAME", help="Probe with messages over udp, tcp, quic, ... to the host's `crosswind serve`."
 )
 @click.option(
     "--probe",
@@ -62,35 +62,39 @@ def _duration(name: str, default: str | None, text: str) -> Callable[[Any], Any]
     is_flag=False,
     flag_value="5s",
     callback=read_amount,
-    help="First measure what TCP gets to the `crosswind serve` there, so long or so much each way; alone: 5s.",
+    help="First measure TCP throughput to the host's `crosswind serve`, for a time or a size each way; 5s if neither.",
 )
 @token_file_option
-@click.option("--family", type=click.Choice(["ipv4", "ipv6"]), help="Of the host's addresses.")
-@_duration("--interval", "200ms", "Between two probes, at least 10ms (1ms as root).")
-@_duration("--duration", None, "End after this time; without it Ctrl-C ends it.")
-@_duration("--window", "10s", "Length of the windows that are reported one by one.")
-@_duration("--timeout", None, "When a probe counts as lost: 2s unless given, with --tcp at most 990ms.")
+@click.option("--family", type=click.Choice(["ipv4", "ipv6"]), help="Address family of the host.")
+@_duration("--interval", "200ms", "Time between two probes, at least 10ms (1ms as root).")
+@_duration("--duration", None, "Stop after this time; default: at Ctrl-C.")
+@_duration("--window", "10s", "Length of a reported window.")
+@_duration(
+    "--timeout", None, "A probe without an answer within this time is lost. Default: 2s; at most 990ms with --tcp."
+)
 @click.option(
     "--outage",
     type=click.IntRange(2),
     default=3,
     show_default=True,
-    help="Consecutive probes without an answer that count as an outage.",
+    help="Consecutive losses that count as an outage.",
 )
-@click.option("--rate", metavar="RATE", callback=read_by(parse_rate), help="Of the slowest link, for what TCP can get.")
+@click.option(
+    "--rate", metavar="RATE", callback=read_by(parse_rate), help="Rate of the slowest link, for the TCP models."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines: windows, events, and the end.")
 @click.option("--probes", "with_probes", is_flag=True, help="With --json, print a line for each probe too.")
-@click.option("--metrics", metavar="[HOST]:PORT", help="Serve Prometheus metrics there, as :9469.")
+@click.option("--metrics", metavar="[HOST]:PORT", help="Serve Prometheus metrics at this address, as :9469.")
 @click.option(
     "--fail-if",
     "fail_if",
     multiple=True,
     metavar="THRESHOLD",
-    help='As "loss > 1%", with --tcp "refused > 1%"; repeatable.',
+    help='Fail if this is shown: "loss > 1%"; with --tcp also "refused > 1%"; repeatable.',
 )
 @require_answer_option
 @click.option(
-    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="At the end, write a report there."
+    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write an HTML report at the end."
 )
 def command(
     *,
@@ -115,9 +119,9 @@ def command(
 ) -> int:
     """Watch a host: loss, round-trip time, jitter, reordering, outages, and what TCP can get there.
 
-    Probes are ICMP echo requests or TCP connections, and nothing of ours runs on the host. In each interval there is
-    one probe, and no more. Where `crosswind serve` runs on the host, probes can be messages over any transport, which
-    tells loss there from loss back, and --probe measures what TCP gets.
+    Probes are ICMP echo requests or TCP connections, one per interval; the host needs no software. If the host runs
+    `crosswind serve`, probes can be messages over any transport, which tells forward loss from reverse loss, and
+    --probe measures TCP throughput.
     """
     if with_probes and not as_json:
         raise UsageError("--probes is an option of --json", hint="give both, or neither")

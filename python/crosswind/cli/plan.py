@@ -34,14 +34,14 @@ from crosswind.study.plan import Plan
     "pilot",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Forecast from RUN what the precision takes.",
+    help="Forecast from RUN how many repetitions the precision needs.",
 )
-@click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Check that a run can be kept there.")
-@click.option("--packets", is_flag=True, help="Count the space of one record a packet.")
-@click.option("--capture", "--pcapng", is_flag=True, help="Count the space of pcapng files.")
-@click.option("--cpu-profile", is_flag=True, help="Check that processor time can be sampled.")
-@click.option("--order", is_flag=True, help="List every repetition in its order.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of all random decisions.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Check that a run can be written there.")
+@click.option("--packets", is_flag=True, help="Include the disk space of packet records.")
+@click.option("--capture", "--pcapng", is_flag=True, help="Include the disk space of pcapng files.")
+@click.option("--cpu-profile", is_flag=True, help="Check that processor time can be profiled.")
+@click.option("--order", is_flag=True, help="List all repetitions in order.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.plan/1.")
 @to_option
 @setting_options

@@ -18,26 +18,24 @@ _LONGEST = 10
 _MUCH_SHORTER = 3
 """How many times shorter a plan has to be in virtual time to say so."""
 _COMPUTED = (
-    "These forecasts are meant to be right within a factor of two or three. They are computed from the parameters of "
-    "the cells alone: from round trips, the rate of the link, TCP's slow start, what loss costs TCP, and 0.06 s of "
-    "set-up for each repetition; one in virtual time takes 0.1 s and 0.11 ms for each packet, 13 s more for a "
-    "browser and 3 s for another peer, whatever it waits for. Not counted is what is run again: where processors are "
-    "few, repetitions side by side miss their fidelity budget, and a run can take several times as long. The first "
-    "runs on a machine teach that."
+    "Expect these forecasts to be right within a factor of two or three. They are computed from the parameters of "
+    "the cells: round trips, link rate, TCP's slow start, the cost of loss, and 0.06 s of set-up per repetition. In "
+    "virtual time a repetition takes 0.1 s and 0.11 ms per packet, a browser 13 s more and another peer 3 s more. "
+    "Retries are not counted: on few processors, parallel repetitions miss their fidelity budget, and a run can take "
+    "several times as long. Later forecasts learn from the first runs."
 )
 _LEARNED = (
-    "The totals are learned from what runs took on this machine: what was run before takes as long again as it did "
-    "undisturbed, another cell is computed from its parameters and corrected by what cells of its kind took. The table "
-    "of cells is computed alone."
+    "The totals are estimated from earlier runs on this machine. A new cell is computed from its parameters and "
+    "corrected by how long cells of its kind took. The table of cells is computed from parameters alone."
 )
 _OF_NETWORK = (
-    "These forecasts are rough: nobody knows the network. They take it for 50 ms there and back and 10 Mbit/s, without "
-    "loss. Cells run one after another. The server is not asked for a plan; a run begins by trying its transports."
+    "These forecasts are rough, because the network is unknown. They assume a round trip of 50 ms, 10 Mbit/s "
+    "and no loss. Cells run one after another. The server is not asked for a plan; a run first tries its transports."
 )
 _FOOTNOTE = (
-    "Where nothing was learned, “side by side” assumes as many repetitions at a time as {capacity:g} of {processors} "
-    "processors can carry, at most {most}. One that keeps more than {heavy} of a processor busy, or whose path takes "
-    "less than 1 ms there and back, is run alone, after the others."
+    "Without earlier runs, “side by side” assumes as many parallel repetitions as {capacity:g} of {processors} "
+    "processors can carry, at most {most}. A repetition that uses more than {heavy} of a processor, or whose round "
+    "trip is below 1 ms, runs alone, after the others."
 )
 
 

@@ -72,36 +72,45 @@ class Question:
 
 @click.command()
 @click.option(
-    "--size", metavar="SIZE", callback=read_by(parse_size), help="Size of a transfer, as 256kB; without it: a long one."
+    "--size",
+    metavar="SIZE",
+    callback=read_by(parse_size),
+    help="Size of the transfer, as 256kB. Default: a long transfer.",
 )
 @click.option(
     "--rate", metavar="RATE", callback=read_by(parse_rate), help="Rate of the link, as 6mbit.  [default: unlimited]"
 )
 @click.option("--rtt", metavar="DURATION", callback=read_by(parse_duration), required=True, help="Round trip, as 30ms.")
 @click.option(
-    "--loss", metavar="PROBABILITY", callback=read_by(parse_probability), default="0%", help="Loss each way, as 2%."
+    "--loss",
+    metavar="PROBABILITY",
+    callback=read_by(parse_probability),
+    default="0%",
+    help="Loss in each direction, as 2%.",
 )
 @click.option("--queue", metavar="QUEUE", callback=read_by(parse_queue), help="Queue before the link, as 100p.")
 @click.option("--profile", type=click.Choice(["linux", "freebsd-8"]), default="linux", help="Host profile.")
-@click.option("--congestion-control", metavar="NAME", help="As the kernel names it.  [default: the profile's]")
-@click.option("--initial-window", type=click.IntRange(1, 1000), metavar="N", help="Initial window, segments.")
+@click.option(
+    "--congestion-control", metavar="NAME", help="Name of the kernel's congestion control.  [default: the profile's]"
+)
+@click.option("--initial-window", type=click.IntRange(1, 1000), metavar="N", help="Initial window in segments.")
 @click.option(
     "--window", metavar="SIZE", callback=read_by(parse_size), help="Window or buffer that limits the sender, as 64kB."
 )
 @click.option(
-    "--min-rto", metavar="DURATION", callback=read_by(parse_duration), help="Least retransmission timeout, as 200ms."
+    "--min-rto", metavar="DURATION", callback=read_by(parse_duration), help="Minimum retransmission timeout, as 200ms."
 )
 @click.option("--mss", type=click.IntRange(_SMALLEST_MSS, _LARGEST_MSS), metavar="BYTES", help="Payload of a segment.")
-@click.option("--model", "names", multiple=True, metavar="NAME", help="This model; may be repeated.  [default: all]")
-@click.option("--simulate", is_flag=True, help="Simulate the transfer packet by packet too, for its distribution.")
+@click.option("--model", "names", multiple=True, metavar="NAME", help="Use this model; repeatable.  [default: all]")
+@click.option("--simulate", is_flag=True, help="Also simulate the transfer packet by packet, for its distribution.")
 @click.option(
     "--runs",
     type=click.IntRange(1, 100_000),
     metavar="N",
-    help="Simulated transfers.  [default: as many as half a second allows]",
+    help="Number of simulated transfers.  [default: as many as half a second allows]",
 )
-@click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="Of the simulation.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, and nothing else.")
+@click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="Seed of the simulation.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")
 def command(
     *, names: tuple[str, ...], simulate: bool, runs: int | None, seed: int, as_json: bool, **options: Any
 ) -> None:

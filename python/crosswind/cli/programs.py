@@ -23,13 +23,15 @@ _OPTIONS = [key for key in options() if not key.startswith("workload.")] + ["wor
 _OF_PATH = options_of(_OPTIONS)
 _OF_PROGRAMS = (
     click.option(
-        "--server", metavar="COMMAND", help="What runs on the server's host; without it, the host answers pings."
+        "--server",
+        metavar="COMMAND",
+        help="Command to run on the server's host; without it, the host only answers pings.",
     ),
-    click.option("--seed", type=click.IntRange(0), help="What every random decision derives from."),
+    click.option("--seed", type=click.IntRange(0), help="Seed of all random decisions."),
     click.option(
-        "--capture", type=click.Path(path_type=Path), metavar="FILE", help="Write the client's packets, as pcapng."
+        "--capture", type=click.Path(path_type=Path), metavar="FILE", help="Write the client's packets as pcapng."
     ),
-    click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, in one line on standard error."),
+    click.option("--json", "as_json", is_flag=True, help="Print the summary as one line of JSON on standard error."),
     click.option(
         "--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the run, for `crosswind report DIR`."
     ),

@@ -105,9 +105,9 @@ def repetitions_text(tally: Tally) -> list[str]:
     """How often a repetition missed its fidelity budget and was run again, and why the first one did."""
     if not tally.repeated:
         return []
-    times = "once" if tally.repeated == 1 else f"{tally.repeated} times"
-    first = "" if tally.repeated == 1 else "the first time "
-    return [f"run again {times} for missing the fidelity budget: {first}{tally.first_miss}"]
+    times = "once" if tally.repeated == 1 else "twice" if tally.repeated == 2 else f"{tally.repeated} times"
+    first = "" if tally.repeated == 1 else "first "
+    return [f"retried {times}: timing was too inaccurate ({first}{tally.first_miss})"]
 
 
 def troubles_text(tally: Tally) -> str:

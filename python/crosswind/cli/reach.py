@@ -24,7 +24,7 @@ Exit status: 0 every transport gets through, 1 one of them is blocked or there i
 
 @click.command(epilog=_EPILOG)
 @click.argument("server", metavar="HOST[:PORT]")
-@click.option("--transport", "named", metavar="TRANSPORT", help="Those to try, with commas between; else all.")
+@click.option("--transport", "named", metavar="TRANSPORT", help="Transports to try, separated by commas. Default: all.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.reach/1.")
 @token_file_option
 def command(server: str, named: str | None, as_json: bool, token_file: Path | None) -> int:

@@ -17,12 +17,14 @@ FILE may be `-`, which is standard output. A link is followed; a pipe or a devic
 
 @click.command(epilog=_EPILOG)
 @click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
-@click.option("--all", "everything", is_flag=True, help="Print every table of every cell, and the summary last.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object only.")
+@click.option("--all", "everything", is_flag=True, help="Print every table, then the summary.")
 @click.option("--csv", type=_FILE, metavar="FILE", help="Write every estimate as CSV.")
 @click.option("--parquet", type=_FILE, metavar="FILE", help="Write every estimate as Parquet.")
-@click.option("--samples", type=_FILE, metavar="FILE", help="Write every sample, with its cell's levels, as Parquet.")
-@click.option("--html", type=_FILE, metavar="FILE", help="Write the HTML report there.")
+@click.option(
+    "--samples", type=_FILE, metavar="FILE", help="Write every sample, with the levels of its cell, as Parquet."
+)
+@click.option("--html", type=_FILE, metavar="FILE", help="Write the HTML report to FILE.")
 @click.option("--open", "open_page", is_flag=True, help="Open the HTML report in a browser.")
 @threshold_options
 def command(

@@ -32,32 +32,32 @@ Every setting takes a list, and a list is a factor:
   crosswind run my-study.toml --set path.loss=0%,2%,5%
 
 \b
-Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 3 a threshold is not kept, 4 with --require-answer:
-it cannot be told whether one is, 130 interrupted (what was finished is kept).
+Exit status: 0 done, 1 a cell failed or is invalid, 2 usage, 3 a threshold fails, 4 with --require-answer: a
+threshold is inconclusive, 130 interrupted (finished repetitions are kept).
 """
 
 
 @click.command(epilog=_EPILOG)
 @click.argument("study", required=False, metavar="[STUDY|FILE|KIND]")
 @variant_options
-@click.option("--seed", type=click.IntRange(0), help="What every random decision derives from.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where the run is kept.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of all random decisions.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Directory of the run.")
 @click.option(
-    "--resume", is_flag=False, flag_value="", metavar="[DIR]", help="Go on with a run: the one in DIR, else the latest."
+    "--resume", is_flag=False, flag_value="", metavar="[DIR]", help="Continue the run in DIR, or the latest run."
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
-    help="Cells at a time; left out, as many as the fidelity budget allows, or as a resumed run had.",
+    help="Cells in parallel. Default: as many as the fidelity budget allows, or as the resumed run had.",
 )
-@click.option("--packets", is_flag=True, help="Keep one record a packet.")
-@click.option("--capture", "--pcapng", is_flag=True, help="Keep what each host sent and received, as pcapng.")
-@click.option("--qlog", is_flag=True, help="Keep what QUIC did, at both ends, as qlog.")
-@click.option("--cpu-profile", is_flag=True, help="Sample where the processor time of client and server goes.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
-@click.option("--all", "everything", is_flag=True, help="Print every table of every cell, and the summary last.")
-@click.option("--no-report", is_flag=True, help="Run only; `crosswind report DIR` reports later.")
+@click.option("--packets", is_flag=True, help="Keep one record per packet.")
+@click.option("--capture", "--pcapng", is_flag=True, help="Capture the packets of each host as pcapng.")
+@click.option("--qlog", is_flag=True, help="Log QUIC events at both ends as qlog.")
+@click.option("--cpu-profile", is_flag=True, help="Profile the processor time of client and server.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object only.")
+@click.option("--all", "everything", is_flag=True, help="Print every table, then the summary.")
+@click.option("--no-report", is_flag=True, help="Do not report; `crosswind report DIR` reports later.")
 @to_option
 @token_file_option
 @threshold_options
@@ -90,7 +90,7 @@ def command(
 ) -> int:
     """Run a study, or one made of options, and report.
 
-    STUDY is a built-in study (`crosswind studies`), FILE a study file (- for standard input), KIND one of echo,
+    STUDY is a built-in study (`crosswind studies`), FILE a study file (- is standard input), KIND one of echo,
     transfer, connect, multiplex, page, program.
     """
     given = chosen(settings)
@@ -106,8 +106,8 @@ def command(
     asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
     if to and (packets or cpu_profile):
         raise UsageError(
-            "--packets is of an emulator, and --cpu-profile of both hosts: --to has neither",
-            hint="leave them away; --capture keeps what both ends sent and received",
+            "--packets needs the emulator, and --cpu-profile both hosts: --to has neither",
+            hint="leave them out; --capture captures packets at both ends",
         )
     if token_file is not None:
         use_token(token_file)

@@ -23,7 +23,7 @@ STYLES = {"done": "green", "running": "cyan", "interrupted": "yellow", "stopped"
 @click.option(
     "--details",
     is_flag=True,
-    help="Read every result: clocks, valid, invalid and failed cells, lost exchanges and why, and exact sizes.",
+    help="Read every result: clocks, invalid and failed cells, lost exchanges by cause, exact sizes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.runs/1.")
 def command(root: Path | None, details: bool, as_json: bool) -> None:

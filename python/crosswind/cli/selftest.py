@@ -21,10 +21,10 @@ QUICK_REPETITIONS = 80
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Fewer repetitions: some minutes.")
+@click.option("--quick", is_flag=True, help="Run fewer repetitions: a few minutes.")
 @click.option("--clock", type=click.Choice(["real", "virtual", "both"]), default="both", help="Which clocks to test.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the runs there.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object, and nothing else.")
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the runs in DIR.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object only.")
 def command(*, quick: bool, clock: str, output: Path | None, as_json: bool) -> int:
     """Compare identical cells with each other, and count how often a difference is shown.
 

@@ -40,25 +40,29 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 it cannot listen, 2 usage.
     show_default=True,
     help="TCP port of control connections.",
 )
-@click.option("--data-port", type=click.IntRange(1, 65535), help="TCP and UDP port of what is measured; else the next.")
-@click.option("--address", help="Where to listen; left out, at every address of IPv4 and IPv6.")
+@click.option(
+    "--data-port", type=click.IntRange(1, 65535), help="TCP and UDP port of measured traffic. Default: the next port."
+)
+@click.option("--address", help="Address to listen at. Default: every IPv4 and IPv6 address.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The token, made where it does not exist; else one is made and shown once.",
+    help="File of the token, created if missing. Default: create a token and show it once.",
 )
-@click.option("--max-seconds", type=click.IntRange(1), default=3600, show_default=True, help="Of one cell.")
+@click.option("--max-seconds", type=click.IntRange(1), default=3600, show_default=True, help="Longest time of a cell.")
 @click.option(
     "--max-bytes",
     metavar="SIZE",
     callback=read_by(parse_size),
     default="100GB",
     show_default=True,
-    help="Of one cell, both directions together.",
+    help="Most bytes of a cell, both directions together.",
 )
-@click.option("--max-connections", type=click.IntRange(1), default=100_000, show_default=True, help="Of one cell.")
-@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines, the token in none of them.")
+@click.option(
+    "--max-connections", type=click.IntRange(1), default=100_000, show_default=True, help="Most connections of a cell."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print events as JSON lines, without the token.")
 def command(
     *,
     port: int,

@@ -20,16 +20,18 @@ _NOT_OPTIONS = {"workload.kind", "path.server"}
 """`crosswind run KIND` names the one, `--to` the other."""
 
 _OF_VARIANTS = (
-    click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, dotted."),
-    click.option("--quick", is_flag=True, help="The study's variant for a first look."),
     click.option(
-        "--repetitions", type=click.IntRange(1), help="How often cells are run that the study does not run less often."
+        "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Set a key of the study, as path.loss=5%."
     ),
-    click.option("--precision", metavar="TARGET", help="Run until intervals are this narrow: 5%, of the mean; or 2ms."),
+    click.option("--quick", is_flag=True, help="Run the study's short variant."),
+    click.option("--repetitions", type=click.IntRange(1), help="Repetitions per cell; a study may set fewer."),
+    click.option(
+        "--precision", metavar="TARGET", help="Repeat until intervals are this narrow: 5% of the mean, or 2ms."
+    ),
     click.option(
         "--repetitions-max",
         type=click.IntRange(1),
-        help="How often a cell is run at most for its precision: 5 or more.",
+        help="With a precision: most repetitions per cell, at least 5.",
     ),
 )
 

@@ -11,12 +11,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 SHOWN = 3
 """Exit status when a condition is shown."""
 CANNOT_TELL = 4
-"""Exit status when a condition can neither be shown nor excluded, and an answer is required."""
+"""Exit status when a condition is inconclusive and an answer is required."""
 
 
-require_answer_option = click.option(
-    "--require-answer", is_flag=True, help="Fail also when nobody can tell whether a bound is kept."
-)
+require_answer_option = click.option("--require-answer", is_flag=True, help="Fail also if a threshold is inconclusive.")
 
 
 def threshold_options(function: F) -> F:
@@ -24,12 +22,12 @@ def threshold_options(function: F) -> F:
     for option in (
         click.option(
             "--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-            help="Write a JUnit XML file: a test case for each cell, and for each cell of each threshold.",
+            help="Write JUnit XML: a test case per cell, and one per cell of each threshold.",
         ),
         require_answer_option,
         click.option(
             "--fail-if", "fail_if", multiple=True, metavar="THRESHOLD",
-            help='Fail when this is shown: "p95(rtt) > 200ms where loss = 2%"; repeatable.',
+            help='Fail if this is shown: "p95(rtt) > 200ms where loss = 2%"; repeatable.',
         ),
     ):  # fmt: skip
         option(function)

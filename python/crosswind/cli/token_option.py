@@ -14,5 +14,5 @@ token_file_option: Callable[[F], F] = click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help=f"Where the token of that server is; without it, in the environment variable {VARIABLE}.",
+    help=f"File with the server's token. Default: the environment variable {VARIABLE}.",
 )

@@ -11,9 +11,9 @@ _CELLS = 5
 
 @click.command()
 @click.argument("run", required=False, type=click.Path(path_type=Path), metavar="[RUN]")
-@click.option("--cells", type=click.IntRange(1), metavar="N", help=f"How many to run again, {_CELLS} by default.")
-@click.option("--all", "all_cells", is_flag=True, help="Run every cell in virtual time again.")
-@click.option("--files", "files_only", is_flag=True, help="Check the files of the run alone; run nothing.")
+@click.option("--cells", type=click.IntRange(1), metavar="N", help=f"Number of cells to rerun. Default: {_CELLS}.")
+@click.option("--all", "all_cells", is_flag=True, help="Rerun every cell in virtual time.")
+@click.option("--files", "files_only", is_flag=True, help="Only check the run's files; run nothing.")
 def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only: bool) -> int:
     """Run cells of the run in directory RUN, else of the latest, again, and compare every bit.
 
@@ -37,7 +37,7 @@ def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only:
         """Says on standard error when a cell has ended."""
 
         def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
-            click.echo(f"{planned.key} was run again in {end.elapsed_ns / 1e9:.1f} s", err=True)
+            click.echo(f"{planned.key} was rerun in {end.elapsed_ns / 1e9:.1f} s", err=True)
 
     place = run or latest_run()
     checked = check_files(place)

@@ -22,9 +22,11 @@ from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
 from crosswind.study.claims import Claim
 from crosswind.study.design import Study
+from crosswind.study.missing import Statement, missing_levels
 from crosswind.study.plan import Plan, PlanItem
 from crosswind.study.presentation import Equivalence, Figure
 from crosswind.study.questions import Question
+from crosswind.study.thresholds import Threshold
 
 
 @dataclass(frozen=True)
@@ -221,8 +223,18 @@ def presentation(study: Study) -> dict[str, Any]:
     cells = tuple(study.cells())
     left_out = left_out_in_virtual_time(study)
 
+    declared = study.declared
+    declared_cells = () if declared is None else tuple(declared.cells())
+
     def kept(name: str, tables: Sequence[Figure | Equivalence | Claim | Question]) -> list[dict[str, Any]]:
-        return [table.as_dict(cells) for number, table in enumerate(tables) if (name, number) not in left_out]
+        return [told(table) for number, table in enumerate(tables) if (name, number) not in left_out]
+
+    def told(table: Figure | Equivalence | Claim | Question | Threshold) -> dict[str, Any]:
+        plain = table.as_dict(cells)
+        if declared is None or not isinstance(table, Equivalence | Claim | Threshold):
+            return plain
+        before: tuple[Statement, ...] = (*declared.equivalences, *declared.claims, *declared.thresholds)
+        return {**plain, "missing": missing_levels(table, cells, before, declared_cells)}
 
     return {
         "name": study.name,
@@ -234,7 +246,7 @@ def presentation(study: Study) -> dict[str, Any]:
         "claims": kept("claim", study.claims),
         "checks": [check.as_dict() for check in study.checks],
         "questions": kept("question", study.questions),
-        "thresholds": [threshold.as_dict(cells) for threshold in study.thresholds],
+        "thresholds": [told(threshold) for threshold in study.thresholds],
         "models": list(study.models),
         "compare_by": list(study.compare_by),
         "notes": [

@@ -53,7 +53,7 @@ class Metrics:
         )
         ways = library.Counter(
             "crosswind_live_lost_by_way_total",
-            "Lost probes of which a server of ours told whether they were lost there or back.",
+            "Lost probes by direction, as reported by the server.",
             labelnames=(*_LABELS, "way"),
             registry=self.registry,
         )

@@ -101,6 +101,11 @@ class Claim:
     _table: ClaimTable = field(repr=False)
 
     @property
+    def table(self) -> ClaimTable:
+        """It as it was written."""
+        return self._table
+
+    @property
     def models(self) -> tuple[str, ...]:
         """The model that it names, if any."""
         return () if self._table.model is None else (self._table.model,)

@@ -113,7 +113,8 @@ class Study:
         """A study of a TOML text; `file` is named in errors. The quick variant is checked too. Raises: StudyError."""
         file = file or name
         document = read_toml(text, file)
-        study = cls.from_document(document, name=name, origin=Origin.of_text(file, text))
+        origin = replace(Origin.of_text(file, text), declared=document)
+        study = cls.from_document(document, name=name, origin=origin)
         if study.table.quick:
             study.quick()
         return study
@@ -171,6 +172,14 @@ class Study:
             return Study.from_document(few, name=self.name, origin=self.origin)
         labels = {key: f'{self.origin.where(("quick", key))}: quick "{key}"' for key in self.table.quick}
         return _overridden(document, self.table.quick, self.origin, labels, name=self.name)
+
+    @cached_property
+    def declared(self) -> "Study | None":
+        """The study as its file has it, where levels were set anew or left out since; None where nothing was."""
+        document = self.origin.declared
+        if document is None or document == self.document:
+            return None
+        return Study.from_document(document, name=self.name, origin=Origin(self.origin.file))
 
     @property
     def quick_without_table(self) -> str | None:

@@ -121,6 +121,11 @@ class Equivalence:
     margin: float
     _table: EquivalenceTable = field(repr=False)
 
+    @property
+    def table(self) -> EquivalenceTable:
+        """It as it was written."""
+        return self._table
+
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`; `margin` is as written, `bound` its number."""
         plain = _about(self._table, self.where, self.where.among(cells))

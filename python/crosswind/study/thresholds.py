@@ -51,6 +51,11 @@ class Threshold:
     where: Where
     _table: ThresholdTable = field(repr=False)
 
+    @property
+    def table(self) -> ThresholdTable:
+        """It as it was written."""
+        return self._table
+
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`."""
         return {

@@ -63,7 +63,7 @@ class Answer(ResultModel):
     `yes` is what a level has to be beside the reference: less, more, different or the same. By less than `margin`, as
     the study has it, levels do not differ in a way that matters; `bound` is its number, of a ratio what is above 1.
     `sentence`: the answer in words. `figure`: the title of the figure that shows it, where the study names one.
-    `reason`: why there are no cases, where there are none.
+    `reason`: why there are no cases, or which levels that it compares the run does not have, so that it cannot be told.
     """
 
     asks: str

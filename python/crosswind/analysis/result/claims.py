@@ -31,7 +31,7 @@ class ClaimResult(ResultModel):
     does not: the whole interval of that part, at the level 1 - 0.05 / parts, lies outside. Else nobody can tell.
     low, high: the range of the parts' effects, in `unit`, null where it has no such end; an end of it belongs to it,
     except that of `rises` and `falls`. inside: whether the effect is to lie in the range, or outside it. reason: why
-    there are no parts, where there are none.
+    there are no parts, or which cells that it was declared for the run does not have, so that it does not hold.
     """
 
     says: str

@@ -89,7 +89,8 @@ class EquivalenceClaim(ResultModel):
 
     `scale` says what `low` and `high`, the margin around no effect, are: a difference of the statistic in `unit`, or a
     ratio, with the unit 1. `margin` is as the study has it. `alpha`: of each of the two claims, over all pairs
-    together.
+    together. `reason`: which cells that it was declared for the run does not have, so that the claim as a whole is not
+    shown; null where it has all.
     """
 
     title: str
@@ -103,6 +104,7 @@ class EquivalenceClaim(ResultModel):
     high: float
     alpha: float
     note: str | None
+    reason: str | None = None
     pairs: list[EquivalencePair]
 
 

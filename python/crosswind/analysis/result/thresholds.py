@@ -27,7 +27,8 @@ class ThresholdResult(ResultModel):
     `fail_if`: as written. It fails above `bound` (`above`) or below it, and at the bound itself too (`at_bound`); the
     bound is in `unit`. A cell passes where its whole interval of 95 % is on the other side; it fails where the whole
     interval, at the level 1 - 0.05 / cells of all thresholds, is on this one. The study passes where every cell passes,
-    and fails where one fails. reason: why there are no cells, where there are none.
+    and fails where one fails. reason: why there are no cells, or which of those that it was declared for the run does
+    not have, so that it does not pass.
     """
 
     fail_if: str

@@ -6,6 +6,7 @@ import altair as alt
 import numpy as np
 
 from crosswind.live.report.account import Account
+from crosswind.quantities import TIME
 from crosswind.report.charts.distributions import CURVE_POINTS, curve
 from crosswind.report.charts.panels import Chart
 from crosswind.report.charts.style import axis, inline, is_log, scale_type, specification
@@ -74,7 +75,7 @@ def distribution_charts(account: Account) -> list[Chart]:
 
 def _axis(values: Array, unit: str) -> _Axis:
     low, high, most = float(values[0]), float(values[-1]), float(np.quantile(values, _MOST))
-    if is_log(low, high):
+    if is_log(map(float, values), TIME):
         return _Axis(low * 0.9, high * 1.1, unit, log=True)
     top = most if high > _FAR * most else high
     # Round trips that are all the same stand in the middle of an axis.

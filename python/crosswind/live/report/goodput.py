@@ -7,6 +7,7 @@ import altair as alt
 
 from crosswind.live.lines import goodput_text
 from crosswind.live.report.account import Account
+from crosswind.quantities import RATE
 from crosswind.report.charts.panels import Chart
 from crosswind.report.charts.rows import row_axis, row_labels, rows_height
 from crosswind.report.charts.style import PALETTE, axis, inline, is_log, scale_type, specification
@@ -39,7 +40,7 @@ def goodput_chart(account: Account) -> Chart | None:
     divisor, unit = scale_of(known, "bit/s")
     most = max(known)
     rows = [_row(rate, divisor, most) for rate in found]
-    log = is_log(min(known), most)
+    log = is_log(known, RATE)
     labels = row_labels(row.row for row in rows)
     scale = alt.Scale(type=scale_type(log=log), zero=not log, nice=not log, padding=10 if log else 0)
     title = f"goodput of one TCP flow, {unit}{', log scale' if log else ''}"

@@ -17,6 +17,7 @@ from crosswind.live.report.marks import (
     outage_spans,
     time_scale,
 )
+from crosswind.quantities import TIME
 from crosswind.report.charts.panels import Chart
 from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, is_log, scale_type, specification
 from crosswind.report.text.format import count, count_of, scale_of
@@ -102,7 +103,7 @@ def _share_text(found: Estimate) -> str:
 def _drawing(account: Account, marks: Sequence[Mark], title: str, *, from_zero: bool = False) -> Specification:
     _, unit = time_scale(account)
     known = [end for mark in marks for end in (mark.low, mark.value, mark.high)]
-    log = not from_zero and bool(known) and is_log(min(known), max(known))
+    log = not from_zero and is_log(known, TIME)
     scale = alt.Scale(type=scale_type(log=log), zero=from_zero, nice=True)
     along = alt.Scale(domain=[0, account.time_ns / time_scale(account)[0]], nice=False)
     shown = f"{title}, log scale" if log else title

@@ -72,7 +72,7 @@ def _verdict(account: Account) -> tuple[Trust, str]:
         said = refused_text(total) if total.refused else f"never answered {count_of(total.sent, 'probe')}"
         return Trust.BAD, f"{account.subject.target} {said}."
     if "fail" in verdicts:
-        return Trust.BAD, "A threshold is not kept."
+        return Trust.BAD, "A threshold fails."
     if account.outages or total.refused:
         counts = {"outage": len(account.outages), "refused connection": total.refused or 0}
         noun, number_of = next((noun, number_of) for noun, number_of in counts.items() if number_of)
@@ -80,9 +80,9 @@ def _verdict(account: Account) -> tuple[Trust, str]:
     if total.loss is None or total.loss.low is None:
         return Trust.DOUBTFUL, f"{count_of(total.sent, 'probe')} are too few for intervals."
     if "cannot tell" in verdicts:
-        return Trust.DOUBTFUL, "Of a threshold it cannot be told whether it is kept."
-    kept = "Every threshold is kept, and there" if verdicts else "There"
-    return Trust.GOOD, f"{kept} was no outage."
+        return Trust.DOUBTFUL, "A threshold is inconclusive."
+    passed = "Every threshold passes, and there" if verdicts else "There"
+    return Trust.GOOD, f"{passed} was no outage."
 
 
 def _were(number_of: int, noun: str) -> str:

@@ -55,7 +55,7 @@ def _drawn(answer: Answer, colours: Colours) -> Chart | None:
     metric = metric_of_answer(answer)
     divisor, unit = metric.unit.scale_for(known)
     marks = _marks(answer, sides, divisor, unit)
-    log = is_log(min(known), max(known), metric.axis)
+    log = is_log(known, metric.unit, metric.axis)
     title = ", ".join(filter(None, (what_of(answer), unit, "log scale" if log else "")))
     scale = alt.Scale(type=scale_type(log=log), zero=False, nice=not log, padding=10 if log else 0)
     x = alt.X("value:Q", title=title, scale=scale, axis=axis(log=log))

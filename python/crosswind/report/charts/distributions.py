@@ -46,9 +46,9 @@ def distribution(name: str, result: Result, data: Sequence[CellData]) -> Panels:
         return NO_PANELS
     divisor, unit = scale_of_metric(name, result.cells)
     roles = roles_of(cell.levels for cell in drawn)
-    low = min(float(cell.samples[name].values.min()) for cell in drawn) / divisor
-    high = max(float(cell.samples[name].values.max()) for cell in drawn) / divisor
-    log = is_log(low, high, metric.axis)
+    values = np.concatenate([cell.samples[name].values for cell in drawn]) / divisor
+    low, high = float(values.min()), float(values.max())
+    log = is_log(values.tolist(), metric.unit, metric.axis)
     # Some space at the left edge, where the axis would hide many equal values.
     low = max(low * 0.85, least_drawn(metric) / divisor) if log else low - 0.03 * (high - low)
     top = high if log else max(float(np.quantile(cell.samples[name].values, _MOST)) for cell in drawn) / divisor

@@ -8,9 +8,19 @@ import altair as alt
 
 from crosswind.analysis.result import Figure, FigurePoint, Result
 from crosswind.metrics import METRICS
+from crosswind.quantities import SHARE
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import Chart
-from crosswind.report.charts.style import GREY, axis, dash_by_model, inline, scale_type, specification
+from crosswind.report.charts.style import (
+    GREY,
+    LOG_LABELS,
+    axis,
+    dash_by_model,
+    inline,
+    is_log,
+    scale_type,
+    specification,
+)
 from crosswind.report.text.format import count_of, interval, observed, quantity, scale_of, with_unit
 from crosswind.report.text.sentences import sentence
 
@@ -19,7 +29,7 @@ _LOWEST_SHARE = 1 / 20  # of its value, to which a logarithmic axis shows an int
 _ONE_SERIES = "all"
 _HOLLOW: dict[str, Any] = {"shape": "diamond", "size": 110, "filled": False, "strokeWidth": 1.8, "opacity": 1}
 _PUBLISHED, _SHARED = "published", "published for several series"
-_STRAIGHT = 60  # characters of all labels together that stand beside each other; longer ones are turned
+_STRAIGHT = 36  # characters of all labels together that stand beside each other, on a narrow page too; more are turned
 
 
 @dataclass(frozen=True)
@@ -188,8 +198,10 @@ def _x(figure: Figure) -> alt.X:
         angle = 0 if len(order) * max(map(len, order)) <= _STRAIGHT else -40
         return alt.X("x:O", title=figure.x_title, sort=order, axis=alt.Axis(labelAngle=angle, labelLimit=0))
     places = sorted({point.x for point in figure.points})
-    log = figure.x_unit == "bytes"
-    ticks: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 4} | ({"format": "~s"} if log else {})
+    # A delay stays linear: the law over it is a line.
+    is_size = figure.x_unit == "bytes"
+    log = is_size or (figure.x_unit != "ms" and is_log(places, SHARE))
+    ticks: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 8, "format": "~s" if is_size else LOG_LABELS}
     ticks |= {"values": places} if len(places) <= _MAX_TICKS else {"tickCount": 6}
     title = f"{figure.x_title}, {figure.x_unit}{', log scale' if log else ''}"
     return alt.X("x:Q", title=title, scale=alt.Scale(type=scale_type(log=log), nice=False, padding=12), axis=ticks)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from crosswind.analysis.result import Fit, FitRow, Interval
+from crosswind.quantities import SHARE
 from crosswind.report.charts.panels import Chart, Panels
 from crosswind.report.charts.style import PALETTE, Specification, axis, inline, is_log, scale_type, specification
 from crosswind.report.text.format import factor_name, three_digits
@@ -68,7 +69,7 @@ def _of(row: FitRow, key: str) -> Interval:
 
 def _drawing(found: Sequence[_Coefficient], levels: Sequence[str], by: str, title: str) -> Specification:
     ends = [end for one in found for end in (one.value, one.low, one.high) if end is not None]
-    log = is_log(min(ends), max(ends))
+    log = is_log(ends, SHARE)
     scale = alt.Scale(type=scale_type(log=log), nice=True, zero=not log)
     title += ", log scale" if log else ""
     y = alt.Y("value:Q", title=title, scale=scale, axis=axis(log=log))

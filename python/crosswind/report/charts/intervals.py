@@ -53,7 +53,7 @@ def intervals(name: str, result: Result, data: Sequence[CellData], most: int = M
     if not known:
         return NO_PANELS
     divisor, unit = scale_of_metric(name, cells)
-    log = is_log(min(known), max(known), metric.axis)
+    log = is_log(known, metric.unit, metric.axis)
     floor = least_drawn(metric) if log else -math.inf
     factors = panel_factors([cell.levels for cell in cells], most)
     panels = into_panels(cells, factors, most)

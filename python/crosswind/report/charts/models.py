@@ -10,6 +10,7 @@ from crosswind.analysis import CellData
 from crosswind.analysis.result import CellResult, Result
 from crosswind.metrics import METRICS
 from crosswind.models import model_named, predict_situation, situation
+from crosswind.quantities import SHARE
 from crosswind.report.charts.colours import Colours
 from crosswind.report.charts.panels import MAX_PANELS, NO_PANELS, Chart, Panels
 from crosswind.report.charts.style import (
@@ -113,10 +114,13 @@ def _curves(
 def _drawing(points: Sequence[_Point], curves: Sequence[_Predicted], unit: str, colours: Colours) -> Specification:
     drawn = [*(point.value for point in points), *(predicted.value for predicted in curves)]
     values = [value for value in drawn if value > 0]
-    log = is_log(min(values), max(values), _METRIC.axis)
+    log = is_log(values, _METRIC.unit, _METRIC.axis)
     title = f"{_METRIC.title.lower()}, {unit}{', log scale' if log else ''}"
     scale = alt.Scale(type=scale_type(log=log), nice=True)
-    x = alt.X("loss:Q", title="loss, %", scale=alt.Scale(nice=False, padding=12))
+    losses = [point.loss for point in points]
+    log_x = is_log(losses, SHARE)
+    places = alt.Scale(type=scale_type(log=log_x), nice=False, padding=12)
+    x = alt.X("loss:Q", title=f"loss, %{', log scale' if log_x else ''}", scale=places, axis=axis(log=log_x))
     y = alt.Y("value:Q", title=title, scale=scale, axis=axis(log=log))
     colour = colours.by("measured", _COLOUR_FACTOR, [point.measured for point in points])
     measured = alt.Chart(inline(points)).encode(x=x, color=colour)

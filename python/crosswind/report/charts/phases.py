@@ -20,7 +20,7 @@ from crosswind.report.charts.panels import (
     separating,
 )
 from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
-from crosswind.report.charts.style import LOG_SPREAD, PALETTE, Specification, inline, specification
+from crosswind.report.charts.style import LOG_SPREAD, PALETTE, Specification, axis, inline, specification
 from crosswind.report.text.format import NOTHING, count_range, interval
 
 _EXCHANGE = "Exchange"
@@ -128,7 +128,7 @@ def _drawing(bars: Sequence[_Bar], title: str, scale: alt.Scale) -> Specificatio
         .mark_bar()
         .encode(
             y=alt.Y("cell:N", title=None, sort=None, axis=row_axis()),
-            x=alt.X("mean:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6)),
+            x=alt.X("mean:Q", title=title, scale=scale, axis=axis(log=False)),
             color=alt.Color(
                 "phase:N", scale=colour_scale, legend=alt.Legend(title=None, orient="top", columns=columns)
             ),

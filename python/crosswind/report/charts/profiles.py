@@ -20,7 +20,7 @@ from crosswind.report.charts.panels import (
     row_levels,
 )
 from crosswind.report.charts.rows import row_axis, row_labels, row_name, rows_height
-from crosswind.report.charts.style import PALETTE, Specification, inline, specification
+from crosswind.report.charts.style import PALETTE, Specification, axis, inline, specification
 from crosswind.report.tables.profiles import hosts_of, parts_of
 from crosswind.report.text.format import count_range, percent
 
@@ -81,7 +81,7 @@ def _drawing(bars: Sequence[_Bar], parts: Sequence[str], unit: str) -> Specifica
         .mark_bar()
         .encode(
             y=alt.Y("bar:N", title=None, sort=None, axis=row_axis()),
-            x=alt.X("time:Q", title=f"processor time of a message, {unit}", axis=alt.Axis(tickCount=6)),
+            x=alt.X("time:Q", title=f"processor time of a message, {unit}", axis=axis(log=False)),
             color=alt.Color("part:N", scale=colours, legend=alt.Legend(title=None, orient="top", columns=4)),
             order=alt.Order("order:Q"),
             tooltip=[alt.Tooltip(f"{name}:N") for name in ("bar", "part", "share", "n")] + [alt.Tooltip("time:Q")],

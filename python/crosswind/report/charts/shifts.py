@@ -14,7 +14,7 @@ from crosswind.analysis import CellData
 from crosswind.analysis.result import Interval, LevelComparison, Result
 from crosswind.metrics import METRICS
 from crosswind.report.charts.panels import MAX_PANELS, Chart, Panels
-from crosswind.report.charts.style import GREY, PALETTE, Specification, inline, specification
+from crosswind.report.charts.style import GREY, PALETTE, Specification, axis, inline, specification
 from crosswind.report.tables.comparisons import largest
 from crosswind.report.text.format import factor_and_level, interval, level_text, levels, scale_of, with_unit
 from crosswind.stats import TooFewSamples, difference, estimate_of
@@ -116,7 +116,7 @@ def _mark(quantile: float, made: Interval, divisor: float, unit: str) -> _Shift:
 
 
 def _drawing(marks: Sequence[_Shift], unit: str) -> Specification:
-    x = alt.X("quantile:Q", title="quantile, %", scale=alt.Scale(domain=[0, 100]))
+    x = alt.X("quantile:Q", title="quantile, %", scale=alt.Scale(domain=[0, 100]), axis=axis(log=False))
     y = alt.Y("shift:Q", title=f"shift, {unit}", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=5))
     tips = [alt.Tooltip("quantile:Q"), alt.Tooltip("effect:N")]
     base = alt.Chart(inline(marks)).encode(x=x)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import altair as alt
 
-from crosswind.metrics import Axis, Metric
-from crosswind.quantities import TIME
+from crosswind.metrics import Axis, Metric, are_far_apart
+from crosswind.quantities import TIME, Unit
 from crosswind.report.text.format import quantity
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ LOG_SPREAD = 20
 """How many times the smallest value the largest is, beyond which an axis is logarithmic."""
 
 
-def is_log(low: float, high: float, kind: Axis = Axis.AUTOMATIC) -> bool:
-    """Whether an axis from the smallest to the largest value is logarithmic."""
+def is_log(values: Iterable[float], unit: Unit, kind: Axis = Axis.AUTOMATIC) -> bool:
+    """Whether an axis for some values is logarithmic."""
     if kind is Axis.AUTOMATIC:
-        return low > 0 and high / low > LOG_SPREAD
-    return kind is Axis.LOGARITHMIC and low > 0
+        return are_far_apart(values, LOG_SPREAD, unit)
+    return kind is Axis.LOGARITHMIC and min(values) > 0
 
 
 def least_drawn(metric: Metric) -> float:
@@ -68,12 +68,12 @@ def scale_type(*, log: bool) -> Literal["log", "linear"]:
 
 def axis(*, log: bool) -> alt.Axis:
     """An axis of some six ticks, whose labels keep a distance and have no exponents."""
+    apart: dict[str, Any] = {"labelOverlap": "greedy", "labelSeparation": 8}
     if not log:
-        return alt.Axis(tickCount=6)
+        return alt.Axis(tickCount=6, **apart)
     between = {"condition": {"test": _IS_POWER_OF_TEN, "value": 1}, "value": 0.3}
     return alt.Axis(
-        labelOverlap="greedy",
-        labelSeparation=8,
+        **apart,
         labelBound=10,
         format=LOG_LABELS,
         tickCount=LOG_TICKS,

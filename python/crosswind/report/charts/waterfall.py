@@ -10,7 +10,7 @@ from crosswind.analysis import CellData
 from crosswind.quantities import TIME
 from crosswind.record import CellRun
 from crosswind.report.charts.panels import MAX_PANELS, Chart, Panels
-from crosswind.report.charts.style import PALETTE, Specification, inline, specification
+from crosswind.report.charts.style import LOG_SPREAD, PALETTE, Specification, axis, inline, specification
 from crosswind.report.text.format import count, levels, quantity
 
 
@@ -66,7 +66,14 @@ def median_page(runs: Sequence[CellRun]) -> MedianPage | None:
 def waterfalls(data: Sequence[CellData]) -> Panels:
     """A waterfall for each cell that loaded pages."""
     found = [(cell, page) for cell in data if (page := median_page(cell.runs)) is not None]
-    charts = [Chart(levels(cell.levels), _drawing(page), _notes(page)) for cell, page in found[:MAX_PANELS]]
+    drawn = found[:MAX_PANELS]
+    loads_ns = [page.load_ns for _, page in drawn]
+    # One scale where it leaves something to see of the shortest.
+    share_scale = bool(loads_ns) and max(loads_ns) <= LOG_SPREAD * min(loads_ns)
+    charts = [
+        Chart(levels(cell.levels), _drawing(page, max(loads_ns) if share_scale else page.load_ns), _notes(page))
+        for cell, page in drawn
+    ]
     return Panels(charts, len(found))
 
 
@@ -94,18 +101,20 @@ def spans_of(page: MedianPage) -> list[ObjectSpan]:
     return spans
 
 
-def _drawing(page: MedianPage) -> Specification:
-    divisor, unit = TIME.scale_for([page.load_ns])
+def _drawing(page: MedianPage, end_ns: float) -> Specification:
+    """Args: end_ns: where its axis ends."""
+    divisor, unit = TIME.scale_for([end_ns])
     spans = [replace(span, begin=span.begin / divisor, end=span.end / divisor) for span in spans_of(page)]
     order = list(dict.fromkeys(span.object for span in spans))
     colours = alt.Scale(domain=[span.name for span in _SPANS], range=[span.colour for span in _SPANS])
+    along = alt.Scale(domain=[0, end_ns / divisor], nice=True)
     fields = ("object:N", "span:N", "connection:N", "bytes:Q", "begin:Q", "end:Q")
     drawing = (
         alt.Chart(inline(spans))
         .mark_bar(height={"band": 0.7})
         .encode(
             y=alt.Y("object:N", title=None, sort=order, axis=alt.Axis(grid=False)),
-            x=alt.X("begin:Q", title=f"since the page was asked for, {unit}", axis=alt.Axis(tickCount=6)),
+            x=alt.X("begin:Q", title=f"since the page was asked for, {unit}", scale=along, axis=axis(log=False)),
             x2="end:Q",
             color=alt.Color("span:N", scale=colours, legend=alt.Legend(title=None, orient="top")),
             tooltip=[alt.Tooltip(field) for field in fields],

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from crosswind.analysis.result import CellResult, MetricEstimates, Result
 from crosswind.metrics import METRICS, STATISTICS, Place, Statistic, phases_of
-from crosswind.report.tables.reasons import merged
+from crosswind.report.tables.reasons import merged, together
 from crosswind.report.tables.table import CellNames, Shown, Table, grouped, invalid_rows, numbers
 from crosswind.report.text.format import count, count_of, interval, levels, number
 from crosswind.report.text.scales import finest_of, scale_of_metric
@@ -105,7 +105,7 @@ def why_no_interval(reasons: Iterable[tuple[str, str]]) -> list[str]:
     """Why intervals are absent, a sentence for each reason. Args: reasons: each with the cell that it is about."""
     return [
         sentence(f"{why} ({cells[0] if len(cells) == 1 else count_of(len(cells), 'cell')})")
-        for why, cells in merged(reasons).items()
+        for why, cells in together(merged(reasons))
     ]
 
 

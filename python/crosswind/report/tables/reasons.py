@@ -1,13 +1,17 @@
 """Why intervals are absent: each reason once, and one sentence for those that differ in their numbers alone."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from crosswind.report.tables.table import grouped
 from crosswind.report.text.format import count_range
 
 _SHORTAGE = re.compile(r"(?P<what>.+) needs (?P<needed>\d+) repetitions, there (?:is|are) (?P<units>\d+): \d+ more")
 """What `crosswind.stats.design` says where repetitions are too few."""
+_INTERVAL = re.compile(
+    r"an interval of (?P<what>.+) needs (?P<needed>[\d\u202f to]+) repetitions, "
+    r"there (?:is|are) (?P<units>[^:]+)(?:: .+)?"
+)
 
 
 def merged(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -21,6 +25,24 @@ def merged(reasons: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
         if found := _SHORTAGE.fullmatch(reason):
             kinds.setdefault(found["what"], set()).add((int(found["needed"]), int(found["units"])))
     return grouped((_in_common(reason, kinds), name) for reason, name in known)
+
+
+def together(reasons: Mapping[str, list[str]]) -> Iterator[tuple[str, list[str]]]:
+    """Shortages of the same cells as one: "6 repetitions are too few for intervals: the median needs 14, p95 needs 20".
+
+    Args: reasons: as `merged` has them.
+    """
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for reason, cells in reasons.items():
+        found = _INTERVAL.fullmatch(reason)
+        groups.setdefault((found["units"] if found else reason, tuple(cells)), []).append(reason)
+    for (units, names), own in groups.items():
+        if len(own) == 1:
+            yield own[0], list(names)
+            continue
+        parts = [f"{found['what']} needs {found['needed']}" for reason in own if (found := _INTERVAL.fullmatch(reason))]
+        few = "1 repetition is" if units == "1" else f"{units} repetitions are"
+        yield f"{few} too few for intervals: {', '.join(parts)}", list(names)
 
 
 def _in_common(reason: str, kinds: dict[str, set[tuple[int, int]]]) -> str:

@@ -63,7 +63,10 @@ def answer_sentence(answer: Answer) -> str:
     """The verdict, what was measured, from how many repetitions, and what would decide where nothing is decided."""
     if not answer.cases:
         return f"Cannot tell: {answer.reason}."
-    return f"{_one(answer, answer.cases[0])}." if len(answer.cases) == 1 else f"{_several(answer)}."
+    said = f"{_one(answer, answer.cases[0])}." if len(answer.cases) == 1 else f"{_several(answer)}."
+    if answer.reason is None:
+        return said
+    return f"Cannot tell: {answer.reason}; of the others: {said[:1].lower()}{said[1:]}"
 
 
 def case_name(answer: Answer, case: AnswerCase) -> str:
@@ -103,7 +106,9 @@ def _one(answer: Answer, case: AnswerCase) -> str:
 
 def _of_most(answer: Answer, case: AnswerCase) -> str:
     """Of what most repetitions do: in how many of them, and the median of their effects; nothing of a mean of all."""
-    other, reference = (with_level(answer, side.level) for side in (case.other, case.reference))
+    other, reference = (
+        f"{with_level(answer, side.level)}{_of_repetitions(answer, side)}" for side in (case.other, case.reference)
+    )
     agreeing, order = max((case.below, f"lower {other} than"), (case.above, f"higher {other} than"))
     same = case.pairs - case.below - case.above
     if same > agreeing:
@@ -118,6 +123,16 @@ def _of_most(answer: Answer, case: AnswerCase) -> str:
     if case.verdict == "cannot tell":
         return f"{VERDICTS[case.verdict]}: {said}{_more([case])}{_doubts([case])}"
     return f"{VERDICTS[case.verdict]}, in most repetitions: {said}{_doubts([case])}"
+
+
+def _of_repetitions(answer: Answer, side: AnswerSide) -> str:
+    """Between what the repetitions of a level lie: " (2.79 to 16.1 Mbit/s)"; empty where it is not known."""
+    unit = metric_of_answer(answer).unit
+    ends = (side.value.value, side.value.value) if side.value.is_exact else side.value.spread
+    if unit not in (TIME, RATE) or ends is None or ends[1] is None:
+        return ""
+    divisor, name = scale_of([ends[1]], unit.name)
+    return f" ({range_text((ends[0] or 0.0) / divisor, ends[1] / divisor)} {name})"
 
 
 def _why_missing(answer: Answer, sides: Sequence[AnswerSide]) -> str:

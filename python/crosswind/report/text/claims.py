@@ -36,7 +36,8 @@ def claim_sentence(claim: ClaimResult) -> str:
     part = decisive(claim)
     if part is None:
         return f"{VERDICTS[claim.verdict]}: “{says}”: {claim.reason}."
-    why = f"; {part.effect.reason}" if claim.verdict == "cannot tell" and part.effect.reason else ""
+    reasons = (claim.reason, part.effect.reason) if claim.verdict == "cannot tell" else ()
+    why = "".join(f"; {reason}" for reason in reasons if reason)
     most = ", the median of the repetitions (sign test)" if part.effect.is_of_most else ""
     needs = f"the statement needs {needed(claim)}{_rest(claim)}"
     return f"{VERDICTS[claim.verdict]}: “{says}”: {_measured(claim, part)}{most}; {needs}{why}."
@@ -45,7 +46,7 @@ def claim_sentence(claim: ClaimResult) -> str:
 def decisive(claim: ClaimResult) -> ClaimPart | None:
     """The part that decides: of those with the claim's verdict, the one that is deepest outside the range, or that is
     nearest to its end."""
-    parts = [part for part in claim.parts if part.verdict == claim.verdict]
+    parts = [part for part in claim.parts if part.verdict == claim.verdict] or claim.parts
     return min(parts, key=lambda part: _room(claim, part), default=None)
 
 

@@ -35,6 +35,8 @@ _CHOSEN = (
 )  # fmt: skip
 """Keys of a workload whose levels people choose. All of a host they choose too."""
 _MEDIAN = "median"
+_COMPARED = (_MEDIAN, MEAN)
+_SAME = 0.02  # of a number, by which another one that says the same may differ
 NEAR = 5e-5  # of a ratio to 1, of which the four digits that are shown would say nothing
 
 
@@ -107,14 +109,30 @@ def main_metrics(result: Result) -> list[str]:
     own = [name for name in METRICS if any(name in cell.estimates for cell in result.cells)]
     compared = [name for name in own if METRICS[name].compared_in]
     # Setting a connection up is what some workloads are about, and a detail of the others.
-    return [name for name in compared if METRICS[name].place is Place.MAIN] or compared
+    main = [name for name in compared if METRICS[name].place is Place.MAIN] or compared
+    return [name for at, name in enumerate(main) if not any(_is_same(name, other, result) for other in main[:at])]
+
+
+def _is_same(name: str, other: str, result: Result) -> bool:
+    """Whether a metric says what another one says: response times, where no message waits for the one before."""
+    pairs = [(cell.estimates[name], cell.estimates.get(other)) for cell in result.cells if name in cell.estimates]
+    return all(
+        beside is not None
+        and all(_is_close(own.statistic(key).value, beside.statistic(key).value) for key in _COMPARED)
+        for own, beside in pairs
+    )
+
+
+def _is_close(own: float | None, beside: float | None) -> bool:
+    return own == beside or (own is not None and beside is not None and abs(own - beside) <= _SAME * abs(beside))
 
 
 def _compared(result: Result) -> list[str]:
     """How the levels of each chosen factor compare."""
     families: dict[tuple[str, str], list[LevelComparison]] = {}
+    main = main_metrics(result)
     for comparison in result.comparisons:
-        if is_chosen(comparison.factor):
+        if is_chosen(comparison.factor) and comparison.metric in main:
             families.setdefault((comparison.factor, comparison.metric), []).append(comparison)
     found = [sentence for (factor, name), family in families.items() if (sentence := _family(factor, name, family))]
     return found[:MOST_COMPARED]

@@ -102,6 +102,9 @@ def tally(claim: EquivalenceClaim) -> str:
     total = len(claim.pairs)
     of_levels = f"of levels of {factor_name(claim.factor)}"
     within = f"equivalent within {margin_text(claim)}"
+    if claim.reason is not None:
+        found_so = f"{count(equivalent)} of {count_of(total, 'pair')} {'is' if equivalent == 1 else 'are'} {within}"
+        return f"cannot tell of all levels of {factor_name(claim.factor)}: {claim.reason}; of the others {found_so}"
     if equivalent == total:
         return (
             f"the pair {of_levels} is {within}" if total == 1 else f"all {count(total)} pairs {of_levels} are {within}"

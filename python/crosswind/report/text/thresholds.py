@@ -19,7 +19,8 @@ def threshold_sentence(threshold: ThresholdResult) -> str:
     if cell is None:
         return f"{says}: {threshold.reason}."
     where = f" ({named_levels(cell.levels)})" if cell.levels else ""
-    return f"{says}: {measured(threshold, cell)}{where}{why(cell)}{_rest(threshold)}."
+    absent = f"; {threshold.reason}" if threshold.verdict == "cannot tell" and threshold.reason else ""
+    return f"{says}: {measured(threshold, cell)}{where}{why(cell)}{_rest(threshold)}{absent}."
 
 
 def cell_sentence(threshold: ThresholdResult, cell: ThresholdCell) -> str:
@@ -38,7 +39,7 @@ def threshold_sentences(thresholds: Sequence[ThresholdResult]) -> list[tuple[Thr
 
 def decisive(threshold: ThresholdResult) -> ThresholdCell | None:
     """Of the cells with the threshold's verdict, the one that reaches farthest beyond the bound, or nearest to it."""
-    own = [cell for cell in threshold.cells if cell.verdict == threshold.verdict]
+    own = [cell for cell in threshold.cells if cell.verdict == threshold.verdict] or threshold.cells
     return max(own, key=lambda cell: _beyond(threshold, cell), default=None)
 
 

@@ -1,0 +1,279 @@
+"""The documents behind the studies: their errors, each decided by a rule or at least said; their numbers and places.
+
+The errors are those that a reader of the five documents finds. `PRINTED` is what the documents print, place by place.
+"""
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from crosswind.execution.planning import presentation
+from crosswind.study.design import Study
+from crosswind.study.files import builtin_studies, load_study
+
+NAMES = [name for name, _ in builtin_studies()]
+
+CHECK, RUN, NOTE = "check", "run", "note"
+"""What decides an error: the document's own numbers, what is measured, or nobody, so that a note says it."""
+
+ERRORS = [
+    # The thesis.
+    ("title asks for loss, measures round trips", CHECK, "thesis", "A round trip measures the loss of packets"),
+    ("no cell without loss", CHECK, "thesis", "There is a cell without loss"),
+    ("no deviation, interval or percentile", CHECK, "thesis", "The average of every cell has a standard deviation"),
+    ("one run a cell", CHECK, "thesis", "One run of 1000 messages shows a change"),
+    ("no size above a packet", CHECK, "thesis", "Of the sizes some make a message of more than one packet"),
+    (
+        "loss is independent of size by construction",
+        RUN,
+        "message-size",
+        "Does size delay messages, within one packet?",
+    ),
+    ("equally beneficial", RUN, "message-size", "The connection is equally beneficial"),
+    ("TLS beside cleartext", NOTE, "message-size", "WebSocket here is cleartext over TCP"),
+    ("Chrome beside Chromium", NOTE, "thesis", "The thesis had Chrome for WebSocket, Chromium for WebTransport"),
+    ("log before the echo", NOTE, "thesis", "sends the echo before it writes to its log"),
+    ("transport not verified", NOTE, "thesis", "Nor does its page check which transport is in use"),
+    ("drafts and versions", NOTE, "thesis", "cites WebTransport by a draft"),
+    ("packets rarely dropped", RUN, "message-size", "A choice of size ensures that packets are rarely dropped"),
+    ("128 ms is one cell", CHECK, "thesis", "the difference in average RTT was 128 ms"),
+    ("jumps blamed on consecutive losses", CHECK, "thesis", "The jump from 40.72 to 57.09 ms is more than chance"),
+    # The report on loss and transfer times.
+    ("64 kB and 5 kB", CHECK, "transfer-time", "Every file size of table I has its coefficients"),
+    ("equation 3 beside table II", CHECK, "transfer-time", "Equation 3 gives the b of table II"),
+    ("units", CHECK, "transfer-time", "with sizes in kB, as the tables have them"),
+    ("equation 5 corrects the wrong coefficient", CHECK, "transfer-time", "Equation 5, which is to rise faster"),
+    ("400 ms beside 0.501 s", CHECK, "transfer-time", "increases the total download time of 256 kB by 400 ms"),
+    ("table III beside V", CHECK, "transfer-time", "Tables III and V give the same cells the same time"),
+    ("queue drops hidden in V and VI", CHECK, "queue-size", "Table V is without drops"),
+    ("no link rate in table VI", RUN, "queue-size", "Table VI, which gives no link rate, was measured at 15 Mbit/s"),
+    ("500 slots were 50", CHECK, "queue-size", "The rows of 500 and of 50 slots"),
+    ("1.75 s of table IV is not in VI", CHECK, "queue-size", "Table IV's 1.75 s for 1 MB"),
+    ("queue sizes without impact", CHECK, "queue-size", "almost no perceivable impact on transfer times, except"),
+    ("bufferbloat from one flow", NOTE, "queue-size", "It had one flow and no cross traffic"),
+    ("footnote 1", CHECK, "transfer-time", "at most two duplicate acknowledgements follow a loss"),
+    ("no intervals", CHECK, "transfer-time", "The times of the tables have an interval"),
+    ("hostcache", NOTE, "transfer-time", "its hostcache"),
+    # The article on WebSockets.
+    ("the better of two runs", CHECK, "websocket-or-http", "Two runs, of which the better is kept"),
+    ("a library taken for the protocol", CHECK, "client-profile", "The problem lies in the WebSocket protocol itself"),
+    ("masking in one direction", RUN, "websocket-or-http", "In all cases, also where the server sends"),
+    ("no numbers, sizes, versions, TLS or phases", NOTE, "websocket-or-http", "The article prints no number"),
+    # The paper on latencies.
+    ("formula of the deviation", CHECK, "latency-by-link", "The printed formula, (X - mean)^2, gives"),
+    ("mixed constants of intervals", CHECK, "latency-by-link", "The half widths of all intervals follow"),
+    ("no sample size", CHECK, "latency-by-link", "The tables give the number of values"),
+    ("UDP most reliable", RUN, "latency-by-link", "Does UDP lose messages that TCP delivers"),
+    ("handshake under 4 kB", RUN, "latency-by-link", "The handshake sends less than 4 kB to the client"),
+    ("TCP significantly greater", CHECK, "latency-by-link", "TCP is slower than its round trips explain"),
+    ("no loss", RUN, "latency-by-link", "Does UDP lose messages that TCP delivers"),
+    ("delays one way or of round trips", CHECK, "latency-by-link", "The delays of the links are one way"),
+    ("HTTPS 15 % faster", CHECK, "latency-by-link", "HTTPS in all the scenarios was 15 % faster"),
+    # The article on loss and round-trip time.
+    ("no round-trip time, segment size or control", CHECK, "mathis", "Test 2 demonstrates the equation"),
+    ("outside of its validity", RUN, "mathis", "The equation predicts the throughput of Reno at 10 % of loss"),
+    ("lost dashes", NOTE, "mathis", "its commands lost their dashes"),
+    ("queue drops are loss", NOTE, "mathis", "leaves out that queues drop packets"),
+    ("netem's limit", CHECK, "mathis", "netem's queue of 1000 packets"),
+    ("segmentation offload", NOTE, "mathis", "(GSO)"),
+]
+
+
+def said_by(study: Study, kind: str) -> list[str]:
+    """What a study says of documents in one of the three ways."""
+    if kind == NOTE:
+        return list(study.notes)
+    if kind == CHECK:
+        return [check.sentence for check in study.checks]
+    table = study.table
+    return [
+        *(claim.says for claim in table.claim),
+        *(question.asks for question in table.question),
+        *(claim.title for claim in table.equivalence),
+    ]
+
+
+def test_the_errors_of_the_documents_are_decided_by_rule_or_said() -> None:
+    missing = [
+        error for error, kind, name, text in ERRORS if not any(text in said for said in said_by(load_study(name), kind))
+    ]
+    assert missing == []
+    assert len(ERRORS) == 49
+    assert Counter(kind for _, kind, *_ in ERRORS) == {CHECK: 29, RUN: 9, NOTE: 11}
+
+
+PRINTED: dict[str, dict[str, tuple[float, ...]]] = {
+    "thesis": {
+        "title": (), "section 4.1": (10, 15, 20, 1000, 1, 50, 100), "chapter 7": (),
+        "section 6.1": (40.72, 57.09, 59.39, 128, 38, 39, 10, 15, 20, 1, 100, 1000),
+        "table 2": (
+            40.72, 50.47, 53.06, 57.09, 16.93, 15.42, 14.15, 18.04, 93.90, 100.87, 101.27, 92.65, 25.47, 24.71, 27.86,
+            24.34, 167.61, 152.94, 148.30, 176.14, 39.89, 38.02, 39.51, 59.39, 10, 15, 20, 1, 50, 100, 1000,
+        ),
+    },
+    "CAIA 120405A": {
+        "section I": (200, 400, 0.59, 113), "section II": (5, 500), "section V": (1,),
+        "sections I and IV.C": (200, 400, 0.59),
+        "tables I and II": (),
+        "table I": (1500, 6000, 15000, 25000, 0, 2, 5, 8, 10, 15e3, 64e3, 256e3, 1e6, 20e6),
+        "table II": (5e3, 15e3, 256e3, 1e6, 20e6, 0.04, 21, 0.03, 22, 0.2, 25.5, 0.6, 27, 7, 30.5),
+        "table III": (15, 256, 0.069, 0.010, 0.060, 0.399, 0.501, 1.25, 0.468, 0.979, 1.778, 2, 5),
+        "table IV": (0.2310, 1.54, 5.69, 0.2090, 0.68, 1.79, 0.2040, 0.65, 1.75, 0.2040, 0.61, 1.70, 100),
+        "table V": (0.0900, 1.43, 5.58, 0.0690, 0.542, 1.44, 0.0640, 0.511, 1.15, 0.0640, 0.399, 0.508, 30),
+        "table VI": (15.86, 2.66, 1.146, 0.6342, 0.6350, 1.1467, 43.33, 7.013, 3.633, 1.230, 1.231, 3.639, 30, 100),
+        "section IV.A": (35, 5, 6, 10, 36, 1500, 500), "section IV.D": (1, 50), "figs 16 and 17": (1, 30, 100),
+        "section IV.C": (6, 30, 784, 450, 150, 36, 15, 10, 2, 5, 60, 256, 400, 750, 100, 70, 2000, 92.7, 12),
+        "footnote 1": (4, 3), "footnote 2": (5, 15, 6),
+        "equation 3": (0.02, 3.48e-7), "equation 4": (0.02, 1.15, 13600), "equation 5": (0.02, 1.15, 13600, 40, 2),
+    },
+    "WebSockets performance": {
+        "": (100, 10), "profile of send() with 10 MB": (4.550, 4.480, 0.011, 0.009, 4.512, 4.500, 4.491, 0.027, 0.010),
+    },
+    "Vijayaragavan": {
+        "table 1.1": (0, 3, 10, 30), "section II": (), "section III": (1,), "section IV": (15, 4), "section V": (),
+        "table 2.1": (1.9, 3.51, 2.09, 10.2, 0.46, 0.27, 29.0, 1.21, 0.72, 88.0, 0.43, 0.31),
+        "table 4.1": (3.8, 2.04, 1.26, 14.2, 2.78, 1.72, 34.6, 2.50, 1.55, 99.9, 0.73, 0.45),
+        "table 4.2": (4.8, 1.87, 1.12, 11.6, 0.43, 0.23, 32.2, 1.06, 0.62, 96.3, 2.48, 1.3),
+    },
+    "Packet Loss and Round-Trip Time": {
+        "": (10,), "test 1": (94,), "test 2": (2.88, 10), "test 3": (200,), "the Mathis equation": (1,),
+    },
+}  # fmt: skip
+_PLACE = re.compile(
+    r"(?:tables?|sections?|chapter|equation|footnote|figs?\.?|test|title|profile) ?[IVX]*[\d.]*(?:\.[A-D])?"
+)
+
+
+def document_of(source: str) -> str | None:
+    return next((name for name in PRINTED if source.removeprefix("the ").startswith(name)), None)
+
+
+def places_of(document: str, source: str) -> list[str]:
+    """The places of a document that a source names, "tables III and V" as both of them."""
+    text = re.sub(r"(table|section|equation|test)s ([\w.]+) (?:and|to) ([\w.]+)", r"\1 \2 and \1 \3", source)
+    text = re.sub(r"tables ([\w.]+), ([\w.]+) and ([\w.]+)", r"table \1, table \2 and table \3", text)
+    text = re.sub(r"(section|table)s (I) and (IV\.C)", r"\1 \2 and \1 \3", text)
+    named = [place for place in PRINTED[document] if place and re.search(rf"{re.escape(place)}(?![\w])(?!\.\w)", text)]
+    return named or ([""] if "" in PRINTED[document] else [])
+
+
+def sourced(study: Study) -> list[tuple[str, str]]:
+    made = presentation(study)
+    tables: list[dict[str, Any]] = [*made["claims"], *made["checks"], *made["published"]]
+    return [(table["source"], table.get("says", "")) for table in tables if table.get("source")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_source_names_a_document_and_a_place_that_it_has(name: str) -> None:
+    for source, _ in sourced(load_study(name)):
+        document = document_of(source)
+        assert document is not None, source
+        assert places_of(document, source), source
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_published_number_is_printed_at_the_place_that_it_names(name: str) -> None:
+    for row in load_study(name).published:
+        if row.inferred:
+            continue
+        document = document_of(row.source)
+        assert document is not None
+        printed = [number for place in places_of(document, row.source) for number in PRINTED[document][place]]
+        for number in (row.mean, row.sd, row.ci, row.n):
+            assert number is None or number in printed or document == "WebSockets performance", (row.source, number)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_check_is_given_is_printed_in_the_document_or_is_no_number_of_it(name: str) -> None:
+    # Of formulas: sizes of segments and packets, losses as fractions, rates in bit/s, and numbers of an experiment.
+    ours = {1448, 1500, 5000, 0.1, 0.15, 0.2, 94e6, 2, 1, 8, 1000}
+    for check in load_study(name).table.check:
+        document = document_of(check.source)
+        assert document is not None
+        printed = {number for place in PRINTED[document].values() for number in place} | ours
+        for given in check.given.values():
+            numbers = given if isinstance(given, list) else [given] if isinstance(given, int | float) else []
+            assert set(numbers) <= printed, (check.says, set(numbers) - printed)
+
+
+DERIVED = {
+    "0.267": 14.15 / 53.06, "0.416": 16.93 / 40.72, "0.238": 39.89 / 167.61, "127.72": 167.61 - 39.89,
+    "511": 979 - 468, "1310": 1778 - 468,
+}  # fmt: skip
+"""Numbers in sources that the documents do not print, from those that they do."""
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)")
+_NO_NUMBER = re.compile(
+    r"(?:tables?|sections?|chapter|equations?|footnote|figs?\.?|tests?|RFC) [\d.]+(?:, [\d.]+)*(?: and [\d.]+)?|"
+    "120405A|1997"
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_number_in_a_source_is_printed_at_its_place(name: str) -> None:
+    for table in (*load_study(name).table.claim, *load_study(name).table.check):
+        document = document_of(table.source)
+        printed = {1.0} if document is None else {
+            scale * number
+            for place in places_of(document, table.source) for number in PRINTED[document][place] for scale in (1, 1000)
+        }  # fmt: skip
+        for text in _NUMBER.findall(_NO_NUMBER.sub("", table.source)):
+            decimals = len(text.partition(".")[2])
+            known = {*printed, *([DERIVED[text]] if text in DERIVED else [])}
+            assert any(round(number, decimals) == float(text) for number in known), (table.source, text)
+
+
+def test_the_ratios_of_table_2_are_from_the_least_to_the_most_of_its_cells() -> None:
+    rows = {tuple(row.levels.values())[1:]: row.mean for row in load_study("thesis").published}
+    ratios = {
+        loss: [rows["socketio-webtransport", loss, size] / rows["socketio-websocket", loss, size]
+               for size in ("1", "50", "100", "1000")]
+        for loss in ("10%", "15%", "20%")
+    }  # fmt: skip
+    every = [ratio for of_loss in ratios.values() for ratio in of_loss]
+    low, high = min(ratios["10%"]), max(ratios["10%"])
+    said = f"table 2 has {low:.3f} to {high:.3f} times at 10 %, {min(every):.3f} to {max(every):.3f} at all losses"
+    for name in ("thesis", "message-size"):
+        assert any(said in claim.source for claim in load_study(name).table.claim)
+
+
+@pytest.mark.parametrize(
+    ("name", "says", "inside", "outside"),
+    [
+        ("transfer-time-held-out", "is 36 % off", (0.36,), (0.0, 0.30)),
+        ("queue-size", "1.8 to 3 times as long", (1.1467 / 0.6342, 3.639 / 1.230), (1.0, 1.5)),
+        ("transfer-time", "adds 0.501 s", (0.501e9,), (0.4e9,)),
+        ("transfer-time", "adds 0.4 s", (0.4e9,), (0.501e9,)),
+        ("transfer-time", "adds 10 ms", (10e6,), (5e6, 15e6)),
+        ("message-size", "is 128 ms", (127.72e6,), (117.04e6,)),
+        ("latency-by-link", "HTTPS is 15 % faster", (0.85,), (0.82, 0.93, 0.96)),
+        ("latency-by-link", "HTTP grows by 3.19 ms", (3.19e6,), (2e6, 3e6)),
+    ],
+)
+def test_a_rule_is_as_tight_as_its_sentence(
+    name: str, says: str, inside: tuple[float, ...], outside: tuple[float, ...]
+) -> None:
+    (claim,) = [claim for claim in load_study(name).claims if says in claim.as_dict([])["says"]]
+    assert claim.low is not None
+    assert claim.high is not None
+    assert all(claim.low <= number <= claim.high for number in inside)
+    assert not any(claim.low <= number <= claim.high for number in outside)
+
+
+_WITHIN = re.compile(r"([\d.]+) (?:ms|s|Mbit/s)\b(?! of round).*?, within (a tenth|a fifth|a quarter|\d+ %)")
+_SHARES = {"a tenth": 0.1, "a fifth": 0.2, "a quarter": 0.25}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_range_of_a_quantity_is_what_its_sentence_allows(name: str) -> None:
+    for claim in load_study(name).table.claim:
+        found = _WITHIN.search(claim.says)
+        if found is None or claim.rule not in ("difference", "value", "slope"):
+            continue
+        number = float(
+            re.findall(r"([\d.]+) (?:ms|s|Mbit/s)(?!\w)", claim.says[: found.end()].partition(" for each")[0])[-1]
+        )
+        share = _SHARES.get(found[2]) or float(found[2].split()[0]) / 100
+        low, high = (float(re.match(r"[\d.]+", str(bound))[0]) for bound in (claim.at_least, claim.at_most))  # type: ignore[index]
+        assert (low, high) == pytest.approx((number * (1 - share), number * (1 + share)), rel=3e-3), claim.says
