@@ -1,6 +1,7 @@
 """Questions that a study declares, from its file to the report, on data whose answer is known: both ways."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from crosswind.analysis import analyse, collect
 from crosswind.analysis.asked import asked_of
 from crosswind.analysis.questions import answers_of
 from crosswind.analysis.result import Answer
-from crosswind.report import answers_frame, worded
+from crosswind.report import answers_frame, last_lines, worded
 from crosswind.report.charts.answers import answer_chart
 from crosswind.report.html import render as render_html
 from crosswind.report.tables.answers import answer_table
@@ -542,3 +543,30 @@ def test_two_values_again_and_again_take_six_repetitions(repetitions: int, verdi
     fast = runs(1, [echoes([(9 - at % 2) * MS] * 10) for at in range(repetitions)], levels[1])
     (case,) = answer_of(asked(is_ratio=False), slow, fast).cases
     assert (case.verdict, case.needed) == (verdict, needed)
+
+
+def last_line(question: dict[str, Any], *cells: Any) -> str:
+    (line,) = last_lines(analyse(record(*(run for one in cells for run in one), questions=[question])))
+    return line
+
+
+def test_a_run_ends_with_how_many_times_as_fast_one_level_is() -> None:
+    # The pairs' ratios spread; the inverse of 8 to 10 is 1.25, and its limits are inverted and swapped.
+    faster = last_line(asked(), cell(0, 10, "a"), cell(1, 8, "b"))
+    slower = last_line(asked(), cell(0, 8, "a"), cell(1, 10, "b"))
+    value, low, high = (float(number) for number in re.findall(r"[\d.]+", faster)[:3])
+    assert (faster.split()[0], slower.split()[0]) == ("b", "a")
+    assert faster.endswith("times as fast as a") and slower.endswith("times as fast as b")
+    assert 1.2 < low < value < high < 1.3
+    assert value == pytest.approx(1.25, abs=0.01)
+
+
+def test_a_last_line_says_what_would_decide() -> None:
+    line = last_line(asked(), cell(0, 10, "a"), cell(1, 9.995, "b"))
+    assert re.fullmatch(r".*, but this run is inconclusive; --repetitions \d+ would decide", line), line
+
+
+def test_differences_have_no_last_line() -> None:
+    question = asked(is_ratio=False)
+    runs_of_both = (*cell(0, 10, "a"), *cell(1, 8, "b"))
+    assert last_lines(analyse(record(*runs_of_both, questions=[question]))) == []

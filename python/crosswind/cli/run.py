@@ -271,6 +271,10 @@ def _report(run: "Run", *, as_json: bool, everything: bool, require_answer: bool
     click.echo(f"report: {page}", err=True)
     if any(result.planned.runs_programs for result in run.results().values()):
         click.echo(f"output: {run.directory / output_of_program('*', 'client.out')}", err=True)
+    if not as_json:
+        with readers_may_leave():
+            for line in report.last_lines(result):
+                click.echo(line)
     learn_around(run.manifest.sessions[-1], (result.planned for result in run.results().values()))
     verdicts = [threshold.verdict for threshold in result.thresholds]
     return status_of(verdicts, require_answer=require_answer, valid=result.valid and run.valid)

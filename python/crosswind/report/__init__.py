@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crosswind.report.html import write_html
     from crosswind.report.junit import write_junit
     from crosswind.report.text.answers import worded
+    from crosswind.report.text.fastest import last_lines
     from crosswind.report.text.terminal import print_result
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "claims_frame",
     "comparisons_frame",
     "estimates_frame",
+    "last_lines",
     "print_result",
     "samples_frame",
     "worded",
@@ -38,6 +40,7 @@ __all__ = [
 ]
 
 _MODULES = dict.fromkeys(__all__, "export") | {
+    "last_lines": "text.fastest",
     "print_result": "text.terminal",
     "worded": "text.answers",
     "write_junit": "junit",

@@ -114,7 +114,7 @@ def clause(answer: Answer, case: AnswerCase) -> str:
         return f"{other} {_differs(answer, effect)} {reference} {values}"
     if 0 < value < SMALL_RATIO:
         turned = f"({texts[1]} against {texts[0]})"
-        return f"{reference} is {_bare(interval(_inverse(effect)))} times that {other} {turned}"
+        return f"{reference} is {_bare(interval(inverse(effect)))} times that {other} {turned}"
     return f"{other} is {_bare(interval(effect))} times that {reference} {values}"
 
 
@@ -208,13 +208,15 @@ def effect_scale(answer: Answer, *effects: Interval) -> tuple[float, str]:
     return scale_of([max(ends, key=abs, default=None)], answer.unit)
 
 
-def _inverse(effect: Interval) -> Interval:
+def inverse(effect: Interval) -> Interval:
+    """The ratio the other way round."""
+
     def turned(end: float | None) -> float | None:
         return None if not end else 1 / end
 
-    return effect.model_copy(
-        update={"value": turned(effect.value), "low": turned(effect.high), "high": turned(effect.low)}
-    )
+    ends = {"value": turned(effect.value), "low": turned(effect.high), "high": turned(effect.low)}
+    spread = effect.spread and all(effect.spread) and (1 / effect.spread[1], 1 / effect.spread[0])
+    return effect.model_copy(update={**ends, "spread": spread or None})
 
 
 def metric_of_answer(answer: Answer) -> Metric:

@@ -1,0 +1,47 @@
+"""What a run comes to in its last line: how many times as fast one level is as another.
+
+webtransport is 1.02 [1.01, 1.03] times as fast as websocket
+"""
+
+import re
+
+from crosswind.analysis.result import Answer, AnswerCase, Result
+from crosswind.quantities import RATE, TIME
+from crosswind.report.text.answers import place_name
+from crosswind.report.text.effects import inverse, metric_of_answer, named_level
+from crosswind.report.text.format import count, interval
+
+MOST_LINES = 4
+
+
+def last_lines(result: Result) -> list[str]:
+    """A line for each case of the first question, where that compares times or rates; the others are counted."""
+    answer = next((answer for answer in result.answers if answer.cases), None)
+    if answer is None or answer.scale != "ratio" or metric_of_answer(answer).unit not in (TIME, RATE):
+        return []
+    known = [case for case in answer.cases if case.effect.value]
+    lines = [_line(answer, case) for case in known[:MOST_LINES]]
+    if len(known) > len(lines):
+        lines.append(f"… and {count(len(known) - len(lines))} more: `crosswind report --all`")
+    return lines
+
+
+def _line(answer: Answer, case: AnswerCase) -> str:
+    names = [named_level(answer.factor, side.level) for side in (case.other, case.reference)]
+    speed = case.effect if metric_of_answer(answer).unit is RATE else inverse(case.effect)
+    if (speed.value or 1.0) < 1:
+        names, speed = names[::-1], inverse(speed)
+    at = f"{place}: " if (place := place_name(answer, case)) else ""
+    times = interval(speed).removesuffix(" exact")
+    exactly = "exactly " if case.effect.is_exact else ""
+    most = " (median of the repetitions)" if case.effect.is_of_most and not case.constant else ""
+    if all(float(number) == 1 for number in re.findall(r"[\d.]+", times)):
+        shown = "" if speed.value == 1 else f" ({times} times)"
+        return f"{at}{names[0]} is {exactly}as fast as {names[1]}{shown}"
+    said = f"{at}{names[0]} is {exactly}{times} times as fast as {names[1]}{most}"
+    return said + (_open(case) if case.verdict == "cannot tell" else "")
+
+
+def _open(case: AnswerCase) -> str:
+    more = f"; --repetitions {case.needed} would decide" if case.needed else ""
+    return f", but this run is inconclusive{more}"
