@@ -68,6 +68,20 @@ def test_the_retransmissions_that_iperf3_counts_are_those_of_the_summary(execute
     assert 0 < int(counted) <= int(summed)
 
 
+def test_a_client_that_tries_again_and_again_makes_no_packet_late(execute: Exec) -> None:
+    # iperf3 writes to a full buffer that is said to have room.
+    path = ["--rate", "2mbit", "--delay", "10ms", "--loss", "50%", "--json"]
+    client = ["iperf3", "-c", "{address}", "-p", "{port}", "-t", "20"]
+    ended = execute(*path, "--server", f"{requires('iperf3')} -s -1 -p {{port}}", "--", *client)
+    assert only(ended)["fidelity"]["late_max_ns"] <= 1_000
+
+
+def test_a_program_that_never_stops_polling_is_ended_at_its_timeout(execute: Exec) -> None:
+    spin = "import select, os\nread, write = os.pipe()\nwhile True: select.select([], [write], [])"
+    ended = execute("--timeout", "10s", "--", sys.executable, "-IS", "-c", spin)
+    assert ended.status == 124
+
+
 def test_errors_and_status_pass_too(execute: Exec) -> None:
     ended = execute("--", "sh", "-c", "echo out; echo err >&2; exit 5")
     assert (ended.status, ended.out) == (5, "out\n")

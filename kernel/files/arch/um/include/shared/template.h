@@ -28,6 +28,11 @@ void um_vdso_set_time(unsigned long long ns);
 void um_vdso_start_clock(void);
 void um_vdso_stop_clock(void);
 
+/* arch/um/kernel/price.c: what calls cost. */
+void um_before_call(int syscall);
+int um_after_call(int syscall, unsigned long ret);
+int um_wake_payers(void);
+
 /* fs/hostfs: the one directory of the host that may be mounted for writing. */
 extern char um_hostfs_writable[];
 

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What system calls cost in virtual time, where computing takes none.
+ *
+ * Nothing, as a rule. But a process that asks again and again for what only time can bring would ask for ever: it never
+ * sleeps, and time moves only when all processes sleep. So a process that asks so often while no time passes pays for
+ * each further call with time. It pays by sleeping, so that everybody else does meanwhile what is due, on time; and the
+ * first thing that anybody else does ends the sleep, because it may be what the process waits for.
+ */
+
+#include <linux/hrtimer.h>
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/sched.h>
+#include <linux/time-internal.h>
+#include <asm/unistd.h>
+#include <template.h>
+
+enum {
+	/* A program asks each of its files once when it wakes up: so many calls that bring nothing new are no loop yet. */
+	FRUITLESS_CALLS = 32,
+	/* Programs read clocks often, and ask what the kernel knows: so many times without doing anything are no loop yet. */
+	QUESTIONS = 10000,
+	/* A program that starts opens and reads many files: so many calls of any kind without ever waiting are no loop yet. */
+	CALLS = 100000,
+
+	LEAST_PRICE_NS = 1000,
+	MOST_PRICE_NS = NSEC_PER_MSEC,
+	/* Of the time that a loop has lasted, as its next call's price: it notices its own clock's end late by less than 1 %. */
+	PRICE_SHARE = 128,
+
+	/* A call reads the clock a few times, which takes 1 ns each: no time that has passed. */
+	NS_A_CALL = 4,
+	/* A process has one by its number. It loses it to another that has the same one, and then begins anew. */
+	ACCOUNTS = 1024,
+};
+
+enum outcome {
+	PROGRESS,	/* it did something */
+	ANSWERED,	/* it asked for something that the kernel knows, such as the time */
+	FOUND,		/* a poll that found something */
+	FRUITLESS,	/* it failed, or found nothing */
+};
+
+/* Of a process, since time has passed for the last time without its paying for it. */
+struct account {
+	pid_t process;
+	unsigned long long since;
+	unsigned long long calls_before;	/* of all processes */
+	unsigned int fruitless, questions, calls;
+	bool found;				/* by the last poll, and nothing was done since */
+	struct task_struct *thread;		/* that made the last call */
+	unsigned long sleeps;			/* its own, but for those it paid with */
+	int unpaid;				/* the call for which it pays before it makes it again; -1: none */
+	unsigned int since_unpaid;		/* calls */
+	unsigned long long paid_ns;		/* since the process last did something */
+};
+
+static struct account accounts[ACCOUNTS];
+
+static enum outcome outcome_of(int syscall, unsigned long ret)
+{
+	if (IS_ERR_VALUE(ret) || syscall == __NR_sched_yield)
+		return FRUITLESS;
+	switch (syscall) {
+	case __NR_poll:
+	case __NR_ppoll:
+	case __NR_select:
+	case __NR_pselect6:
+	case __NR_epoll_wait:
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+		return ret ? FOUND : FRUITLESS;
+	case __NR_read:
+	case __NR_readv:
+	case __NR_recvfrom:
+	case __NR_recvmsg:
+		/* The end of a file is one for each call. */
+		return ret ? PROGRESS : ANSWERED;
+	case __NR_clock_gettime:
+	case __NR_epoll_ctl:
+	case __NR_fcntl:
+	case __NR_getpid:
+	case __NR_getrusage:
+	case __NR_getsockopt:
+	case __NR_gettid:
+	case __NR_gettimeofday:
+	case __NR_ioctl:
+	case __NR_rt_sigprocmask:
+	case __NR_setsockopt:
+	case __NR_time:
+	case __NR_times:
+		return ANSWERED;
+	default:
+		return PROGRESS;
+	}
+}
+
+static struct account *account_of(struct task_struct *task)
+{
+	struct account *account = &accounts[task->tgid % ACCOUNTS];
+	unsigned long long now = um_guest_state->virtual_ns, calls = um_guest_state->syscalls;
+	bool other = account->process != task->tgid;
+
+	if (other || now - account->since >= LEAST_PRICE_NS + NS_A_CALL * (calls - account->calls_before))
+		*account = (struct account){ .process = task->tgid, .since = now, .calls_before = calls, .unpaid = -1 };
+	if (account->thread != task) {
+		account->thread = task;
+		account->sleeps = task->nvcsw;
+	}
+	return account;
+}
+
+/* Whether the process of this account is in a loop, after a call with this outcome. */
+static bool loops(struct account *account, enum outcome outcome)
+{
+	struct task_struct *task = account->thread;
+	bool again = account->found;
+
+	if (account->sleeps != task->nvcsw) {
+		account->sleeps = task->nvcsw;
+		account->calls = 0;
+	}
+	account->calls++;
+	account->found = outcome == FOUND || (again && outcome != PROGRESS);
+	switch (outcome) {
+	case PROGRESS:
+		account->questions = 0;
+		account->paid_ns = 0;
+		return account->calls > CALLS;
+	case ANSWERED:
+		return ++account->questions > QUESTIONS || account->calls > CALLS;
+	case FOUND:
+		if (!again)
+			return account->calls > CALLS;
+		fallthrough;
+	case FRUITLESS:
+		return ++account->fruitless > FRUITLESS_CALLS || account->calls > CALLS;
+	}
+	return false;
+}
+
+/* A process that pays. */
+struct payer {
+	struct list_head list;
+	struct task_struct *task;
+	bool time_has_moved;
+};
+
+static LIST_HEAD(payers);
+
+static void sleep_for(unsigned long long ns)
+{
+	struct payer self = { .task = current };
+	ktime_t timeout = ns_to_ktime(ns);
+	unsigned long flags;
+
+	local_irq_save(flags);
+	list_add_tail(&self.list, &payers);
+	local_irq_restore(flags);
+	set_current_state(TASK_UNINTERRUPTIBLE);
+	schedule_hrtimeout_range(&timeout, 0, HRTIMER_MODE_REL);
+	local_irq_save(flags);
+	list_del(&self.list);
+	local_irq_restore(flags);
+}
+
+/*
+ * To be called when nobody can run, before time moves. Time moves once while a process pays: when nobody can run for the
+ * second time, others have done what they had to, and it is its turn. Returns whether it is somebody's turn.
+ */
+int um_wake_payers(void)
+{
+	struct payer *payer;
+	int woken = 0;
+
+	list_for_each_entry(payer, &payers, list) {
+		if (payer->time_has_moved) {
+			wake_up_process(payer->task);
+			woken = 1;
+		}
+		payer->time_has_moved = true;
+	}
+	return woken;
+}
+
+static void pay(struct account *account)
+{
+	unsigned long long before = um_guest_state->virtual_ns;
+
+	sleep_for(clamp_t(unsigned long long, account->paid_ns / PRICE_SHARE, LEAST_PRICE_NS, MOST_PRICE_NS));
+	/* Another process may have taken the account meanwhile, or another thread of this one made a call. */
+	if (account->process != current->tgid)
+		return;
+	account->since = um_guest_state->virtual_ns;
+	account->calls_before = um_guest_state->syscalls;
+	account->paid_ns += account->since - before;
+	if (account->thread == current)
+		account->sleeps = current->nvcsw;
+}
+
+/*
+ * A loop pays before it makes a call again: so it learns at once what ended its sleep, and when it has come to its end, what it
+ * does next is free.
+ */
+void um_before_call(int syscall)
+{
+	struct account *account = &accounts[current->tgid % ACCOUNTS];
+
+	if (account->process == current->tgid && account->unpaid == syscall) {
+		account->unpaid = -1;
+		pay(account);
+	}
+	um_guest_state->syscalls++;
+	um_guest_state->syscall = syscall;
+	um_guest_state->pid = current->pid;
+	memcpy(um_guest_state->comm, current->comm, sizeof(um_guest_state->comm));
+	/* The vDSO's clock knows of no steps. */
+	if (syscall == __NR_clock_settime || syscall == __NR_settimeofday || syscall == __NR_adjtimex ||
+	    syscall == __NR_clock_adjtime)
+		um_vdso_stop_clock();
+}
+
+/* Returns whether it decides what calls cost. */
+int um_after_call(int syscall, unsigned long ret)
+{
+	struct account *account;
+
+	if (time_travel_mode != TT_MODE_INFCPU)
+		return 0;
+	account = account_of(current);
+	account->since_unpaid++;
+	/* A call that it did not make again was no part of a loop. */
+	if (loops(account, outcome_of(syscall, ret)) && (account->unpaid < 0 || account->since_unpaid > FRUITLESS_CALLS)) {
+		account->unpaid = syscall;
+		account->since_unpaid = 0;
+	}
+	return 1;
+}
