@@ -37,6 +37,17 @@ def test_a_rate_serialises_packets_exactly(cells: VirtualCells) -> None:
     assert set((packets["due_ns"] - packets["in_ns"]).to_list()) == {ms(10) + 8_224_000}
 
 
+def test_the_first_connection_takes_no_longer_than_the_next(cells: VirtualCells) -> None:
+    # 60 bytes each way are 9.6 us at 100 Mbit/s. The next connection's packets come behind the end of the one before,
+    # 52 bytes: 8.32 us more. A reading of the clock takes 1 ns.
+    link: Object = {"rate_bps": 100_000_000}
+    ran = cells.run({"kind": "connect", "transport": "tcp", "count": 4}, forward=link, reverse=link)
+    first_ns, *others = ran.samples().sort("exchange")["connect_ns"].to_list()
+    assert 0 <= first_ns - 9_600 <= 20
+    (other_ns,) = set(others)
+    assert 0 <= other_ns - 17_920 <= 20
+
+
 def test_nagles_algorithm_waits_for_the_delayed_acknowledgement(cells: VirtualCells) -> None:
     # A program that writes a message in two pieces and waits for the answer: with Nagle's algorithm the second piece
     # waits for the acknowledgement of the first, which the server delays by 40 ms, TCP_DELACK_MIN: a round trip more,

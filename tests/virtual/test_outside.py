@@ -35,6 +35,13 @@ def test_ping_takes_the_paths_round_trip(cells: VirtualCells, family: str) -> No
     assert re.findall(r"time=([\d.]+) ms", ran.text("client.out")) == ["20.0"] * 100
 
 
+def test_ping_waits_between_requests_from_its_first_second_on(cells: VirtualCells) -> None:
+    # It takes a clock in its first second for one that it has not read, and then sends at once.
+    ran = ping(cells, 5, 0.2, forward={"delay_ns": ms(10)}, reverse={"delay_ns": ms(10)})
+    sent = ran.packets("forward")["in_ns"].to_list()
+    assert [(later - sent[0]) // ms(1) for later in sent] == [0, 200, 400, 600, 800]
+
+
 @FAMILIES
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_ping_loses_what_the_seed_decides(cells: VirtualCells, direction: str, family: str) -> None:

@@ -42,6 +42,12 @@ The kernel's list of its pages takes 43 MB more, and copying it 60 ms.
 START_NS = 1_767_225_600_000_000_000
 """Time of day at which every guest starts: 2026-01-01, 00:00 UTC."""
 
+AGE_S = 1000
+"""For so long a guest's kernel has run when the guest starts: its timers are exact, and its clock has left its first
+second. After 300 s Linux's count of ticks has passed the 32 bits in which parts of it are kept."""
+
+_AGE_NS = AGE_S * 1_000_000_000
+
 ENDED = b'{"event":"guest_ended"'
 """How the last thing begins that a guest writes."""
 
@@ -87,7 +93,7 @@ class GuestRequest:
 
 @dataclass(frozen=True)
 class GuestState:
-    """How far a guest is. `process` made the last system call, number `call`."""
+    """How far a guest is, `virtual_ns` after its start. `process` made the last system call, number `call`."""
 
     virtual_ns: int
     calls: int
@@ -113,7 +119,7 @@ class Guest:
     def state(self) -> GuestState:
         """What it is doing now."""
         virtual_ns, calls, _, call, name = _STATE.unpack_from(self._state)
-        return GuestState(virtual_ns, calls, name.rstrip(b"\0").decode(errors="replace"), call)
+        return GuestState(max(0, virtual_ns - _AGE_NS), calls, name.rstrip(b"\0").decode(errors="replace"), call)
 
     def kill(self) -> None:
         """Ends it and everything in it, now."""
@@ -144,7 +150,7 @@ class Template:
         arguments = [
             f"mem={memory_mb}M",
             *("root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={binary.absolute()}"),
-            *("time-travel=inf-cpu", f"time-travel-start={START_NS}", "norandmaps"),
+            *("time-travel=inf-cpu", f"time-travel-start={START_NS - _AGE_NS}", f"age={AGE_S}", "norandmaps"),
             *(["seccomp=auto"] if trusted and kernel.knows_seccomp else []),
             *("con=null", "console=stderr0", "quiet", f"template={theirs.fileno()}", "--", "--guest"),
         ]

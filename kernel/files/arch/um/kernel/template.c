@@ -2,8 +2,8 @@
 /*
  * A kernel that is booted once and copied for each guest.
  *
- * With template=<fd> on its command line the kernel stops when it is booted, before it starts a process, and takes
- * requests from the socket <fd>. Each request makes a copy of the whole kernel, which goes on as a guest. All copies start
+ * With template=<fd> on its command line the kernel stops when it is booted, before it starts a process, and when age=<seconds>
+ * have passed, and takes requests from the socket <fd>. Each request makes a copy of the whole kernel, which goes on as a guest. All copies start
  * in the same state at the same virtual time, so that what one does depends on its request alone.
  *
  * A request is text, a setting a line (seed=<number>, writable=<directory of the host>, cpu=<number>), with four open
@@ -12,6 +12,7 @@
  */
 
 #include <linux/fs.h>
+#include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/kernel.h>
 #include <linux/miscdevice.h>
@@ -38,6 +39,14 @@ static int __init template_setup(char *text)
 	return kstrtoint(text, 10, &template_socket) == 0;
 }
 __setup("template=", template_setup);
+
+static unsigned int template_age;
+
+static int __init age_setup(char *text)
+{
+	return kstrtouint(text, 10, &template_age) == 0;
+}
+__setup("age=", age_setup);
 
 static ssize_t cell_read(struct file *file, char __user *to, size_t size, loff_t *offset)
 {
@@ -125,6 +134,18 @@ static void __init take(char *setting)
 		strscpy(um_hostfs_writable, setting + 9, TEMPLATE_REQUEST_SIZE);
 }
 
+/*
+ * A kernel that has just booted differs from all that one meets: its timers are coarse until the first tick, and programs
+ * take a clock that has not reached its first second for one that was never read (ping).
+ */
+static void __init grow_old(void)
+{
+	ktime_t until = ktime_set(template_age, 0);
+
+	set_current_state(TASK_UNINTERRUPTIBLE);
+	schedule_hrtimeout_range(&until, 0, HRTIMER_MODE_ABS);
+}
+
 /* Last of all: what comes after it is the root file system and the first process. */
 static int __init template_serve(void)
 {
@@ -136,6 +157,8 @@ static int __init template_serve(void)
 		panic("cannot register /dev/cell");
 	if (template_socket < 0)
 		return 0;
+	if (template_age)
+		grow_old();
 	if (os_template_serve(template_socket, phys_mapping(0, &offset), request, sizeof(request)) < 0)
 		panic("cannot serve as a template");
 	while ((setting = strsep(&rest, "\n")))
