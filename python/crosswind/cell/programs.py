@@ -14,11 +14,28 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from crosswind.cell.binary import BINARY, REINSTALL
-from crosswind.cell.guests import GuestRequest, Template, read_ended
+from crosswind.cell.guests import GuestRequest, GuestState, Template, read_ended
 from crosswind.errors import EngineError
 
 STUCK_S = 30.0
 """So long may virtual time stand still while a guest computes. Starting a browser takes less."""
+
+LEAST_STUCK_S = 10.0
+"""A program whose timeout is shorter than STUCK_S may compute for as long as its timeout, and at least so long."""
+
+LEAST_ADVANCE_NS = 100_000
+"""Virtual time stands still where it has moved less in that time: readings of the clock take 1 ns each."""
+
+_POLLS = {
+    7: "poll",
+    23: "select",
+    232: "epoll_wait",
+    270: "pselect6",
+    271: "ppoll",
+    281: "epoll_pwait",
+    441: "epoll_pwait2",
+}
+"""The system calls by which programs wait for descriptors, by their numbers on x86-64."""
 
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "NODE_PATH", "GOPATH", "XDG_CACHE_HOME")
 """What programs in a guest see of this process's environment."""
@@ -148,8 +165,9 @@ class InGuest:
         self._guest = template.start(request, cpu=cpu)
         self.pid, self.output, self.errors = self._guest.pid, self._guest.output, self._guest.errors
         self._status: int | None = None
+        self._patience_s = _patience_s(cell)
         self._moved = time.monotonic()
-        self._seen_ns = 0
+        self._moved_ns = self._calls = 0
         self._dumped = False
         self._last_words = ""
         self._interference: str | None = None
@@ -200,20 +218,39 @@ class InGuest:
     def problem(self, now: float) -> str | None:
         """Says so when virtual time stands still."""
         state = self._guest.state()
-        if state.virtual_ns != self._seen_ns:
-            self._seen_ns, self._moved = state.virtual_ns, now
+        calls, self._calls = state.calls - self._calls, state.calls
+        if state.virtual_ns - self._moved_ns >= LEAST_ADVANCE_NS:
+            self._moved_ns, self._moved = state.virtual_ns, now
+        if now - self._moved < self._patience_s:
             return None
-        if now - self._moved < STUCK_S:
-            return None
-        return (
-            f"virtual time stood still at {state.virtual_ns / 1e9:.3f} s for {now - self._moved:.0f} s: "
-            f"{state.process or BINARY} computes without ever waiting (its last system call was number {state.call}); "
-            "a program that waits for the clock in a loop never sees it move"
-        )
+        what = _in_words(state, calls)
+        return f"virtual time stood still at {state.virtual_ns / 1e9:.3f} s for {now - self._moved:.0f} s: {what}"
 
     def allowed_s(self, deadline_s: float) -> float:
         """Much longer: a busy second of virtual time takes several of the machine's."""
         return 60.0 + 20.0 * deadline_s
+
+
+def _patience_s(cell: Mapping[str, Any]) -> float:
+    """For how long virtual time may stand still."""
+    workload = cell.get("workload") or {}
+    if workload.get("kind") != "program" or "timeout_ns" not in workload:
+        return STUCK_S
+    timeout_s: float = workload["timeout_ns"] / 1e9
+    return min(STUCK_S, max(LEAST_STUCK_S, timeout_s))
+
+
+def _in_words(state: GuestState, calls: int) -> str:
+    """What a program does while virtual time stands still. Args: calls: that all made in the last second."""
+    process = state.process or BINARY
+    if not calls:
+        return (
+            f"{process} computes without ever waiting (its last system call was number {state.call}); "
+            "a program that waits for the clock in a loop never sees it move"
+        )
+    if (poll := _POLLS.get(state.call)) is not None:
+        return f"{process} polls a descriptor that is always ready ({poll}, {calls} system calls in a second)"
+    return f"{process} makes system calls without ever waiting ({calls} in a second, the last one number {state.call})"
 
 
 def _lost_process(message: str) -> str:
