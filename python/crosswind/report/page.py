@@ -33,8 +33,8 @@ from crosswind.report.tables.table import Shown, Table
 from crosswind.report.text.format import count
 
 _HOW_TO_READ = (
-    "Dot and line: mean and its 95 % interval, a dot alone where repetitions are too few for one, half a line where "
-    "there is a limit at one end; upright stroke: median; faint dots: single samples, where few."
+    "Dot and line: mean and its 95 % interval; a dot alone: too few repetitions; half a line: only one limit. Upright "
+    "stroke: median. Faint dots: single samples, if few."
 )
 
 

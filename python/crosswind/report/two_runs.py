@@ -18,8 +18,8 @@ from crosswind.report.text.headline import Trust
 from crosswind.report.text.two_runs import change_text, matched_text, side_text
 
 _HOW_TO_READ = (
-    "Mark and line: B divided by A and its 95 % interval, where there is one; dashed: no change. A change is “worse” "
-    "or “better” where p is below 5 % after Holm's correction over all cells of the metric and statistic."
+    "Mark and line: B divided by A and its 95 % interval, if any; dashed: no change. A change is “worse” or “better” "
+    "if p is below 5 % after Holm's correction over all cells of the metric and statistic."
 )
 
 

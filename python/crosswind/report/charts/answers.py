@@ -95,10 +95,10 @@ def _how_to_read(what: str, sides: Sequence[tuple[AnswerCase, AnswerSide]]) -> s
         return "Every number is exact."
     lines = {
         "its 95 % interval": any(value.is_whole for value in values),
-        "half of it where there is a limit at one end alone": any(
+        "half of it, where only one limit is known": any(
             (value.low is None) != (value.high is None) for value in values
         ),
-        "the range of the repetitions' own numbers where they are too few for an interval": any(
+        "the range of the repetitions, where they are too few for an interval": any(
             value.spread and value.spread[0] < value.spread[1] for value in values
         ),
     }

@@ -54,7 +54,7 @@ def distribution(name: str, result: Result, data: Sequence[CellData]) -> Panels:
     top = high if log else max(float(np.quantile(cell.samples[name].values, _MOST)) for cell in drawn) / divisor
     notes: tuple[str, ...] = ()
     if high > _FAR * top:
-        notes, high = (f"Beyond the end of the axis lies at most {100 - 100 * _MOST:g} % of a cell's samples.",), top
+        notes, high = (f"At most {100 - 100 * _MOST:g} % of a cell's samples lie beyond the axis.",), top
     scale = alt.Scale(type=scale_type(log=log), domain=[low, high], nice=False, zero=False)
     x = alt.X("x:Q", title=axis_title(metric, unit, log=log), scale=scale, axis=axis(log=log))
     levels = [roles.level(roles.colour, cell.levels) for cell in drawn]

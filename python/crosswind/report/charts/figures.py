@@ -219,14 +219,14 @@ def _notes(figure: Figure, marks: Sequence[_Mark], invalid: set[int]) -> tuple[s
     statistics = {point.statistic for point in figure.points if point.estimate.value is not None}
     notes = [f"{' or '.join(sorted(statistics)).capitalize()} with 95 % interval."] if statistics else []
     if any(not (point.estimate.is_whole or point.estimate.is_exact) for point in figure.points):
-        notes.append("A dot without a line, or with half of one: too few repetitions for an interval.")
+        notes.append("A dot without a line, or with half a line: too few repetitions for an interval.")
     if any(point.estimate.value is None for point in figure.points):
-        notes.append("Faint: smallest and largest sample, where there are too few for an interval.")
+        notes.append("Faint: smallest and largest sample, where samples are too few for an interval.")
     if any(point.published for point in figure.points):
         is_shared = any(mark.kind == _SHARED for mark in marks)
-        notes.append(f"Hollow: published{', grey where it is no single series’ number' if is_shared else ''}.")
+        notes.append(f"Hollow: published{', grey where it applies to several series' if is_shared else ''}.")
     if any(point.cell in invalid for point in figure.points):
-        notes.append("Crossed: not to be trusted.")
+        notes.append("Crossed: invalid.")
     if figure.absent:
         have = "has" if len(figure.absent) == 1 else "have"
         notes.append(f"{count_of(len(figure.absent), 'cell')} without a sample {have} no point.")

@@ -25,11 +25,11 @@ _COLOURS = {
     "worse": PALETTE[1], "better": PALETTE[2], "same": PALETTE[2],
 }  # fmt: skip
 _OTHER = PALETTE[3]
-HOW_TO_READ = "Mark and line: the ratio and its 95 % interval, where there is one; dashed: no difference."
+HOW_TO_READ = "Mark and line: ratio and its 95 % interval, if any; dashed: no difference."
 _SHAPES = ("circle", "diamond", "square", "triangle-up", "cross")
 _WIDEST = 1e5
 """A ratio beyond this is drawn there, for a logarithmic axis has no place for 0 and infinity."""
-_CUT = "What goes on beyond the axis ends at its edge."
+_CUT = "Intervals beyond the axis end at its edge."
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,10 @@ _LEVEL = 0.95
 _LEAST = 0.001
 """The least shift that is drawn, as a share of the reference's median."""
 _HOW_TO_READ = (
-    "Dots: the difference at each quantile, of the repetitions' own quantiles; shaded: its 95 % "
-    "interval, where the repetitions support one; dashed: no difference."
+    "Dots: difference of the repetitions' own quantiles; shaded: its 95 % interval, if the repetitions support one; "
+    "dashed: no difference."
 )
-_CUT = "An interval that goes on beyond the axis ends at its edge."
+_CUT = "Intervals beyond the axis end at its edge."
 _BEYOND = 1.0
 """How far beyond the shifts an interval is drawn, as a share of the range of shifts and no difference."""
 

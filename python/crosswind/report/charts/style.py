@@ -53,7 +53,7 @@ def least_drawn(metric: Metric) -> float:
 
 def below_edge(least: float) -> str:
     """What is said of marks that lie below the least that an axis of time shows."""
-    return f"What is below {quantity(least, TIME.name)} is drawn at the edge."
+    return f"Values below {quantity(least, TIME.name)} are drawn at the edge."
 
 
 def axis_title(metric: Metric, unit: str, *, log: bool) -> str:

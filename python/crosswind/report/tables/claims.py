@@ -9,7 +9,7 @@ _HOW_TO_READ = (
     "Each verdict follows from a rule that the study declares, by the bounds of intervals. “Holds”: in every "
     "comparison the whole 95 % interval lies in the range that the statement needs. “Does not hold”: in at least one "
     "the whole interval, widened for the number of comparisons (Bonferroni), lies outside of it. “Cannot tell”: "
-    "neither. Each claim is judged by itself."
+    "inconclusive. Each claim is judged separately."
 )
 
 

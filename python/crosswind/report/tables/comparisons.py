@@ -34,11 +34,10 @@ _SHORTER = {
     " in most repetitions": ", mostly",
 }  # fmt: skip
 _HOW_TO_READ = (
-    "Exploratory: intervals are 95 %, each by itself; p is of no difference, and corrected by Benjamini and Hochberg's "
+    "Exploratory: 95 % intervals, each by itself; p tests no difference, corrected by Benjamini and Hochberg's "
     "method over all comparisons of the run. “In most repetitions”: a sign test of the pairs, where the design "
-    "supports no interval; it says nothing of the mean of all. A median or another quantile is the mean of those of "
-    "the repetitions. “No difference shown” does not mean equal; that is a claim to "
-    "declare in the study (equivalence)."
+    "supports no interval; it says nothing about the mean. A median or another quantile is the mean of the "
+    "repetitions' own. “No difference shown” does not mean equal: to test that, declare an equivalence in the study."
 )
 
 
@@ -179,8 +178,8 @@ def _footnotes(result: Result, shown: Sequence[LevelComparison], tested: int) ->
     if len(shown) < tested:
         notes.insert(
             0,
-            f"Shown: {len(shown)} of {count(tested)}, the largest ratios of each factor and metric, clear ones first. "
-            "The JSON result has all.",
+            f"Shown: {len(shown)} of {count(tested)}, the largest ratios by factor and metric, significant ones first."
+            " The JSON result lists all.",
         )
     untested = len(result.comparisons) - tested
     if untested:

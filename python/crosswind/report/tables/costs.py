@@ -10,15 +10,16 @@ from crosswind.report.tables.table import CellNames, Table, invalid_rows, number
 from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, mean_or_observed, percent_interval
 from crosswind.report.text.sentences import sentence
 
-_MESSAGE = "A message is one row of the samples: a connection, a transfer or a page in the workloads of these."
+_MESSAGE = (
+    "A message is one row of the samples; for connect, transfer and page it is a connection, a transfer or a page."
+)
 _WIRE = (
-    "On the wire are the IP packets that a host handed to the path, also retransmitted ones and "
-    "acknowledgements. Overhead is what is not payload. The set-up of the connections that an echo or a multiplex "
-    "keeps is not counted."
+    "On the wire: IP packets that a host sent, including retransmissions and acknowledgements. Overhead: all bytes "
+    "but payload. Not counted: the set-up of connections that an echo or a multiplex keeps."
 )
 _PROCESSOR = "Processor time of each host's own threads."
 _DROPPED = (
-    "Of all packets that entered the path in all repetitions, those that were dropped for any cause, with 95 % "
+    "Share of the packets that entered the path that were dropped, for any cause, with 95 % "
     "intervals over repetitions (Clopper-Pearson, of the effective number of packets)."
 )
 
@@ -81,7 +82,7 @@ def _cost_tables(result: Result, metrics: Sequence[Metric], title: str, notes: l
         rows.append([*naming.row(cell), n, *means])
         narrow.append([levels(cell.levels), n, *means[:2]])
     found = [cell.estimates[name].mean for cell in measured.values() for name in names if name in cell.estimates]
-    exact = ["An exact number comes out the same in every repetition."] if any(mean.is_exact for mean in found) else []
+    exact = ["An exact number is the same in every repetition."] if any(mean.is_exact for mean in found) else []
     how = "Means over repetitions (n), with 95 % intervals by Student's t."
     notes = [how, *exact, *map(sentence, sorted(merged((mean.reason, "") for mean in found if mean.reason))), *notes]
     title = f"{title}, {label}" if unit.shown else title

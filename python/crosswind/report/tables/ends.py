@@ -6,13 +6,13 @@ from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, number, q
 
 _TITLE = "Clients and servers"
 _NOTES = (
-    "Transport verified: what the client found every connection to be. A peer's wait for a processor is that of all "
-    "its threads, in the repetition in which they waited most; that of Crosswind's own is part of the fidelity.",
+    "Transport verified: the transport that the client saw on every connection. A peer's CPU wait is that of all its "
+    "threads, in the repetition with the longest wait; the wait of Crosswind's own threads is part of the fidelity.",
 )
 _RETRANSMITS = "retransmits"
 _RETRANSMITTED = (
-    "Retransmits are those that the client's program counted, beside the packets that the path dropped in both "
-    "directions: more than were dropped were retransmitted without need."
+    "Retransmits, as counted by the client program, beside the packets dropped in both directions: any excess was "
+    "retransmitted unnecessarily."
 )
 
 

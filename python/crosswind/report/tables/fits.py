@@ -6,8 +6,8 @@ from crosswind.report.tables.table import Shown, Table, grouped, names, numbers,
 from crosswind.report.text.format import NOTHING, count, factor_name, listed, three_digits
 
 _HOW_TO_READ = (
-    "R²: share of the differences between the cells' means that the curves explain. Shape: what AICc prefers by 2 or "
-    "more; “exponential” says better than straight lines, not that nothing else would do as well."
+    "R²: share of the variance between the cells' means that the curves explain. Shape: preferred by AICc by 2 or "
+    "more; “exponential” means better than straight lines; another shape may fit as well."
 )
 
 
@@ -77,7 +77,7 @@ def _curves_table(fit: Fit) -> Table:
     )
     notes = [f"{listed(where)}: {why}" for why, where in refused.items()]
     columns = [*names(factor_name(fit.by), factor_name(fit.over)), *heads, *words("shape")]
-    return Table("The single curves", columns, rows, footnotes=notes, shown=Shown.FOLDED)
+    return Table("Individual curves", columns, rows, footnotes=notes, shown=Shown.FOLDED)
 
 
 def _curve_names(row: FitRow, curve: FitCurve) -> list[str]:

@@ -16,12 +16,9 @@ _CONNECTION = "connect"
 _FEW = ("median", "p95")
 _OF_INTERVAL = " [95 %]"
 _IN_PARENTHESES = (
-    "In parentheses, where there is no interval: its one limit, or the smallest and the largest of the repetitions' "
-    "own numbers."
+    "In parentheses, without an interval: its single limit, or the smallest and largest value of the repetitions."
 )
-_CENSORED = (
-    "Exchanges that timed out count in quantiles, as longer than their timeout; the mean is of those that succeeded."
-)
+_CENSORED = "Quantiles count timed-out exchanges as longer than the timeout; the mean is over successful exchanges."
 
 
 def metric_tables(result: Result) -> dict[str, Table]:
@@ -112,7 +109,7 @@ def why_no_interval(reasons: Iterable[tuple[str, str]]) -> list[str]:
 def method_name(method: str) -> str:
     """A method's name; of an exact number what that means."""
     if method == EXACT:
-        return "exact, nothing is left to chance in the cell, so that every repetition would be the same"
+        return "exact: without randomness in the cell, every repetition gives the same result"
     return method
 
 

@@ -17,8 +17,8 @@ from crosswind.report.text.format import (
 )
 
 _HELP = (
-    "What published models predict for the same path. “Uncapped” is the number of the formula alone, where the link "
-    "cannot carry that much. Where a cell breaks a model's assumptions, prediction and measurement need not agree."
+    "Predictions of published models for the same path. “Uncapped”: the formula's own number, where it exceeds the "
+    "link's rate. In a cell that breaks a model's assumptions, prediction and measurement may disagree."
 )
 _ERRORS_HELP = (
     "How far each model's mean is from the measured one, |predicted / measured − 1|, over the cells that it has a "

@@ -6,10 +6,9 @@ from crosswind.report.text.format import NOTHING, count, levels, percent_interva
 
 _TITLE = "Loss inferred from TCP's retransmissions"
 _HELP = (
-    "Of the TCP segments that each end sent, those that its kernel retransmitted, with 95 % intervals over repetitions "
-    "(Clopper-Pearson, of the effective number of segments). It is no count of drops: a segment that was only late is "
-    "retransmitted too, and TCP needs no retransmission for a lost acknowledgement. Round trip: the shortest that the "
-    "end's kernel saw."
+    "Share of the TCP segments of each end that its kernel retransmitted, with 95 % intervals over repetitions "
+    "(Clopper-Pearson, of the effective number of segments). This is not the number of drops: late segments are "
+    "retransmitted too, and lost acknowledgements are not. Round trip: the shortest seen by the end's kernel."
 )
 
 

@@ -8,9 +8,9 @@ from crosswind.report.text.format import EXACT, NOTHING, count, levels, number, 
 from crosswind.report.text.precision import ENDED, asked_text, half_width_text
 
 _HOW_TO_READ = (
-    "Intervals of 95 % of the mean over repetitions, of one number each. They hold although they were looked at again "
-    "and again (repeated confidence intervals, Lan and DeMets 1983), and are wider for it; those of the other tables "
-    "are as if the number of repetitions had been fixed beforehand."
+    "95 % intervals of the mean over repetitions, one number each. They stay valid despite repeated checks (repeated "
+    "confidence intervals, Lan and DeMets 1983), and are wider for it; intervals of other tables assume a number of "
+    "repetitions fixed in advance."
 )
 
 

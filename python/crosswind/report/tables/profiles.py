@@ -6,8 +6,8 @@ from crosswind.report.text.format import count, levels, percent
 
 TITLE = "Where processor time goes"
 _NOTE = (
-    "Shares of the samples (n) of a host's threads, over all repetitions. Samples of one thread are not independent of "
-    "each other, so that they have no interval."
+    "Shares of the samples (n) of a host's threads, over all repetitions. They have no interval, because samples of "
+    "one thread are not independent."
 )
 
 

@@ -14,10 +14,10 @@ _MAX_FUNCTIONS = 5
 _MIN_SHARE = 0.001
 _NAME_WIDTH = 40
 _NOTES = (
-    "Sending alone, by message, as the client program says; n messages. In all: mean over repetitions, with a 95 % "
-    "interval by Student's t. Functions: time in themselves, averaged over all messages.",
-    "A profiler that notes every call, as Python's own does, slows down functions that call much, and adds little to a "
-    "loop within one function.",
+    "Sending time per message, as reported by the client program; n messages. In all: mean over repetitions, with a "
+    "95 % interval by Student's t. Functions: own time, averaged over all messages.",
+    "A profiler that records every call, as Python's does, slows down functions with many calls, but hardly a loop "
+    "within one function.",
 )
 
 

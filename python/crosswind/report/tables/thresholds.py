@@ -7,8 +7,8 @@ from crosswind.report.text.thresholds import VERDICTS, value_text
 
 _HOW_TO_READ = (
     "A cell passes where its whole 95 % interval is within the bound, and fails where the whole interval, widened for "
-    "the number of cells of all thresholds (Bonferroni), is beyond it. “Cannot tell”: neither; the last column is how "
-    "many more repetitions would probably decide it."
+    "the number of cells of all thresholds (Bonferroni), is beyond it. “Cannot tell”: inconclusive; the last column "
+    "is the number of further repetitions that would probably decide."
 )
 
 

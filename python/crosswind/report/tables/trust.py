@@ -6,10 +6,10 @@ from crosswind.report.text.format import NOT_MEASURED, NOTHING, count, levels, l
 
 _LEDGER_NOTE = "Each direction: packets in = delivered + dropped by {causes} + still queued."
 _DELAY_NOTE = (
-    "Exchanges longer by: how much longer a mean exchange was because processors were busy with something else, "
-    "estimated from how long threads waited for one and how late packets left the path."
+    "Exchanges longer by: time that CPU contention added to the mean exchange, estimated from how long threads "
+    "waited for a processor and how late packets left the path."
 )
-_PROBE_NOTE = "Hosts waited: largest share of the time in which a probe on a host's processor waited for it."
+_PROBE_NOTE = "Hosts waited: largest share of time that a probe thread on a host waited for a processor."
 
 
 def trust_tables(result: Result) -> list[Table]:

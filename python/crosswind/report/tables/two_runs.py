@@ -36,7 +36,7 @@ def condition_table(found: RunComparison) -> Table | None:
 def surroundings_table(found: RunComparison) -> Table | None:
     """Settings, versions and machines that the two runs do not share; None where there is nothing."""
     rows = [[row.what, row.a or "not set", row.b or "not set"] for row in (*found.settings, *found.surroundings)]
-    return Table("What the runs do not share", [*names("what"), *sentences("A", "B")], rows) if rows else None
+    return Table("Differences between the runs", [*names("what"), *sentences("A", "B")], rows) if rows else None
 
 
 def _rows(name: str, cells: Sequence[CommonCell]) -> list[tuple[CommonCell, MetricChange]]:

@@ -45,11 +45,11 @@ def network_lines(network: NetworkConditions) -> list[Line]:
     """A network that is really there: between whom, what its ends are, their clocks, and what is not known of it."""
     there = f"crosswind-cell {_listed(network.server_versions)} on Linux {_listed(network.server_kernels)}"
     return [
-        Line("Network", f"the one between this machine and {network.server}; nothing is emulated"),
+        Line("Network", f"the real network between this machine and {network.server}; nothing is emulated"),
         Line("Round trip", f"{round_trip_text(network)}, the shortest of each repetition"),
         Line("Server", f"{there}; the client is crosswind-cell {_listed(network.client_versions)}"),
         Line("Clocks", clocks_text(network.clock)),
-        Line("Drops", "inferred from TCP's retransmissions; not known of UDP and QUIC"),
+        Line("Drops", "inferred from TCP's retransmissions; unknown for UDP and QUIC"),
         *([Line("Captures", "client.pcapng and server.pcapng of each repetition")] if network.captured else []),
     ]
 
@@ -63,7 +63,7 @@ def round_trip_text(network: NetworkConditions) -> str:
 def clocks_text(clock: ServerClock) -> str:
     """Whether delays of one direction are shown, and how the server's clock stands to the client's."""
     if clock.method == "same kernel":
-        apart = "both ends have the same clock"
+        apart = "both ends share a clock"
     else:
         ahead = "ahead" if clock.offset_ns >= 0 else "behind"
         known = f"± {quantity(clock.uncertainty_ns, 'ns')}"

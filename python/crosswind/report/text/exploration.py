@@ -171,7 +171,7 @@ def _every_time(found: StatisticComparison, unit: str, reference: str) -> str:
 
 
 def _in_all(found: StatisticComparison) -> str:
-    few = "" if found.difference.is_whole else ", which are too few to say so of most"
+    few = "" if found.difference.is_whole else ", too few to conclude for most"
     return f"in all {found.difference.units} repetitions{few}"
 
 
@@ -203,7 +203,7 @@ def _said(made: Sequence[StatisticComparison]) -> str:
     shown = [found for found in made if found.verdict.startswith(("larger", "smaller"))]
     of_most = [found for found in shown if found.verdict.endswith("most repetitions")]
     if all(found.verdict == "not enough repetitions" for found in made):
-        return "too few repetitions to say whether that is a difference"
+        return "too few repetitions to show a difference"
     if all(found.verdict == "equal" for found in made):
         return "exactly equal"
     if len(made) == 1:

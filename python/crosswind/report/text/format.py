@@ -21,9 +21,9 @@ _OUTCOMES = {
     "timeout": "timed out",
     "refused": "refused",
     "reset": "reset",
-    "closed": "closed too early",
-    "certificate": "with a certificate that is not trusted",
-    "protocol": "against the protocol",
+    "closed": "closed early",
+    "certificate": "with an untrusted certificate",
+    "protocol": "violated the protocol",
     "too_large": "too large",
     "error": "with an error",
 }

@@ -12,7 +12,7 @@ def inferred_sentences(result: Result) -> list[str]:
         return []
     said = [sentence for cell in result.cells if (sentence := _of_cell(cell)) is not None]
     more = len(said) - _MOST_CELLS
-    return [*said[:_MOST_CELLS], *([f"{more} more cells have models beside them."] if more > 0 else [])]
+    return [*said[:_MOST_CELLS], *([f"{more} more cells have model predictions."] if more > 0 else [])]
 
 
 def _of_cell(cell: CellResult) -> str | None:
@@ -21,9 +21,9 @@ def _of_cell(cell: CellResult) -> str | None:
         return None
     first = cell.models[0]
     trip_s = first.inputs.get("rtt_s")
-    trip = f" and {quantity(1e9 * trip_s, 'ns')} there and back, both" if trip_s else ","
+    trip = f" and {quantity(1e9 * trip_s, 'ns')} round trip, both" if trip_s else ","
     measured = first.measured.value if first.measured else None
-    beside = f"; measured are {quantity(measured, first.unit)}" if measured is not None else ""
+    beside = f"; measured: {quantity(measured, first.unit)}" if measured is not None else ""
     name = f"{levels(cell.levels)}: of" if cell.levels else "Of"
     return f"{name} {percent(first.inputs['loss'])} loss{trip} inferred from TCP, {', '.join(expected)}{beside}."
 

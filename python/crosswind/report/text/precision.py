@@ -31,11 +31,11 @@ def precision_text(state: CellPrecision) -> str:
     if state.ended is not None:
         parts.append(ENDED[state.ended])
     elif state.units < state.least:
-        parts.append(f"which losses make unsure below {state.least}")
+        parts.append(f"uncertain below {state.least} because of losses")
     elif state.likely is not None and state.likely > state.units:
         parts.append(f"probably {state.likely} in all")
     elif not state.is_reached:
-        parts.append("probably more than there may be")
+        parts.append("probably more than the limit")
     return ", ".join(parts)
 
 

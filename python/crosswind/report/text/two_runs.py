@@ -163,15 +163,15 @@ def notes_on(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[str]:
     """What to say below the changes of a metric."""
     changes = [change for _, change in rows]
     if any(change.failed_a or change.failed_b for change in changes if change.statistic == "mean"):
-        yield "Means are of the exchanges that succeeded; to a quantile, those that failed count as the worst."
+        yield "Means are over successful exchanges; quantiles count failed ones as the worst."
     unknown = [change for change in changes if change.verdict == "no difference shown" and change.needed]
     if unknown:
         fewest = min(change.needed or 0 for change in unknown)
         yield (
-            f"Differences as large as the observed ones would be shown by {fewest:,} repetitions or more".replace(
+            f"Showing differences as large as the observed ones would take {fewest:,} repetitions or more".replace(
                 ",", " "
             )
-            + " of each run. That none is shown does not mean that there is none: ask for a margin with --fail-if."
+            + " of each run. “No difference shown” does not mean equal: to test that, give a margin with --fail-if."
         )
 
 
@@ -199,7 +199,7 @@ def _answer(cell: ConditionInCell, asked: AskedCondition) -> str:
         return f"the change is {found}"
     if cell.reason:
         return f"cannot tell: {cell.reason}"
-    more = "no number of repetitions is likely to decide it" if cell.needed is None else _more(cell.needed)
+    more = "no number of repetitions is likely to decide" if cell.needed is None else _more(cell.needed)
     return f"the change is {found}; cannot tell: {more}"
 
 
