@@ -62,7 +62,7 @@ def test_a_service_that_is_dead_passes_no_bound_on_loss(live: Cli, dead_port: in
     ended = live(*watching, "--fail-if", "p95(rtt) > 1s")
     assert ended.status == 1
     assert re.fullmatch(r"error: 127\.0\.0\.1 refused all \d+ connections", ended.err.splitlines()[0])
-    assert ended.err.splitlines()[1].startswith("hint: nobody listens on that port")
+    assert ended.err.splitlines()[1].startswith("hint: no service listens on that port")
 
 
 def test_a_threshold_decides_the_status(live: Cli, port: int) -> None:
@@ -173,7 +173,7 @@ def test_ctrl_c_ends_the_display(terminal: Terminal) -> None:
         (("--fail-if", "delay > 1s"), "--fail-if 'delay > 1s' is not a threshold"),
         (("--fail-if", "p12(rtt) > 1s"), "--fail-if 'p12(rtt) > 1s': rtt has no p12"),
         (("--fail-if", "p95(rtt) > 1%"), "--fail-if 'p95(rtt) > 1%': '%' is no unit of it"),
-        (("--tcp", "80", "--metrics", "9469"), "--metrics 9469 is no address"),
+        (("--tcp", "80", "--metrics", "9469"), "--metrics 9469 is not an address"),
         (("--probes",), "--probes is an option of --json"),
         (("--html", "/dev/null/page.html"), "--html /dev/null/page.html: cannot be written"),
         (("--html", "-"), "--html -: standard output has the lines"),

@@ -253,7 +253,7 @@ def test_a_server_that_is_killed_ends_the_run_which_goes_on_with_another(pair: M
     assert client.returncode == 1, out + err
     error, hint = err.splitlines()[-2:]
     assert error.startswith("error: ")
-    assert hint.endswith("go on later with: crosswind run --resume out")
+    assert hint.endswith("continue later: crosswind run --resume out")
     kept = len(results(pair))
     assert 1 < kept < 50
     server.communicate()
@@ -278,7 +278,7 @@ def test_a_link_that_goes_down_ends_the_run_and_what_was_finished_is_kept(pair: 
     error, hint = err.splitlines()[-2:]
     assert error.startswith("error: ")
     assert "10.9.2.2:9470" in error
-    assert hint.endswith("go on later with: crosswind run --resume out")
+    assert hint.endswith("continue later: crosswind run --resume out")
     assert len(results(pair)) == 1
 
 

@@ -45,7 +45,7 @@ def test_an_axis_of_ratios_reaches_twice_as_far_as_the_ratios() -> None:
     shown = [row(4, 0, math.inf), row(1, 0.9, 1.1)]
     drawn = [each for each in data_of(ratio_forest(shown, METRICS["rtt"])) if "verdict" in each]
     assert {(each["low"], each["value"], each["high"]) for each in drawn} == {(0.25, 4, 16), (0.9, 1, 1.1)}
-    assert cut_note(shown) == "What goes on beyond the axis ends at its edge."
+    assert cut_note(shown) == "Intervals beyond the axis end at its edge."
     assert cut_note(shown[1:]) == ""
 
 
@@ -72,7 +72,7 @@ def test_an_interval_far_beyond_the_shifts_is_cut() -> None:
     assert shifts
     most = max(each["shift"] for each in shifts)
     assert all(-most <= each["low"] and each["high"] <= 2 * most for each in shifts)
-    assert chart.notes[0].endswith("An interval that goes on beyond the axis ends at its edge.")
+    assert chart.notes[0].endswith("Intervals beyond the axis end at its edge.")
 
 
 def test_a_time_of_a_few_nanoseconds_lies_at_the_edge_of_a_logarithmic_axis() -> None:
@@ -80,7 +80,7 @@ def test_a_time_of_a_few_nanoseconds_lies_at_the_edge_of_a_logarithmic_axis() ->
     result = analyse(made)
     (chart,) = intervals("rtt", result, collect(made)).charts
     assert min(each["value"] for each in data_of(chart.specification)) == pytest.approx(1000)
-    assert chart.notes == ("What is below 1 µs is drawn at the edge.",)
+    assert chart.notes == ("Values below 1 µs are drawn at the edge.",)
     scale = distribution("rtt", result, collect(made)).charts[0].specification["encoding"]["x"]["scale"]
     assert (scale["type"], scale["domain"][0]) == ("log", pytest.approx(1000))
 
@@ -102,7 +102,7 @@ def test_a_linear_axis_ends_before_the_last_of_the_slowest() -> None:
     made = record(*cells([[20 * MS + at for at in range(1000)] + [390 * MS]] * 3))
     (chart,) = distribution("rtt", analyse(made), collect(made)).charts
     assert chart.specification["encoding"]["x"]["scale"]["domain"][1] == pytest.approx(20, rel=1e-3)
-    assert chart.notes == ("Beyond the end of the axis lies at most 1 % of a cell's samples.",)
+    assert chart.notes == ("At most 1 % of a cell's samples lie beyond the axis.",)
 
 
 def test_a_published_number_beside_several_series_is_one_grey_mark() -> None:

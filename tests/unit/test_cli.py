@@ -33,7 +33,7 @@ MISTAKES = [
     (("plan", "echo", "--set", "study.seed=x"), "error: --set study.seed=x: ", "whole number"),
     (("run", "echo", "--set", "path.loss"), "not key=value", "--set"),
     (("run", "quickstart", "--set", "path.los=1%"), "path.los", "path.loss"),
-    (("run", "quickstart", "--loss", "1%", "--set", "path.loss=2%"), "--set", "leave one"),
+    (("run", "quickstart", "--loss", "1%", "--set", "path.loss=2%"), "--set", "give only one"),
     (("run", "echo", "--output", "taken"), "not empty and not a run", "--output"),
     (("run", "echo", "--output", "taken/file"), "not a directory", "--output"),
     (("run", "--resume", "taken"), "is not a run", "crosswind-runs/"),

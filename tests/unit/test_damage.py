@@ -233,7 +233,7 @@ def test_a_command_says_in_a_sentence_what_is_damaged(
 def test_the_check_of_all_files_counts_them(crosswind: Crosswind, damaged: Path) -> None:
     count = 2 + 7 * 8  # Manifest and plan; six repetitions and an attempt of eight files each.
     status, out, _ = crosswind("verify", str(damaged), "--files")
-    assert (status, out) == (0, f"{count} of {count} files are as they were written\n")
+    assert (status, out) == (0, f"{count} of {count} files are unchanged\n")
 
 
 def test_notebooks_are_warned_and_get_the_rest(damaged: Path) -> None:

@@ -167,7 +167,7 @@ def test_tables_say_exact_in_the_place_of_an_interval_and_of_p() -> None:
     result = analyse(record(exact(0, [20 * MS] * 3), exact(1, [40 * MS] * 3, "20ms")))
     table = metric_table("rtt", result)
     assert table.rows[0][:4] == ["10ms", "3", "0", "20 exact"]
-    assert any(note.endswith("every repetition would be the same.") for note in table.footnotes)
+    assert any(note.endswith("every repetition gives the same result.") for note in table.footnotes)
     (comparisons,) = comparison_tables(result)
     assert comparisons.rows[0][-2:] == ["exact", "larger"]
     text = " ".join(render(result, width=100).split())

@@ -65,7 +65,7 @@ def test_what_is_excluded_is_part_of_what_is_measured_and_its_reason_is_not() ->
     ("text", "message", "hint"),
     [
         ('where = { "path.loss" = "7%" }', "8: exclude[1].where: no combination has path.loss = 7%", "write levels"),
-        ('where = { "path.rate" = "1mbit" }', "no combination has path.rate = 1mbit", "leave the table away"),
+        ('where = { "path.rate" = "1mbit" }', "no combination has path.rate = 1mbit", "leave out the table"),
         ('where = { "path.los" = "5%" }', 'exclude[1].where."path.los": there is no key', 'did you mean "path.loss"?'),
         ('where = { "path.loss" = "lots" }', '"lots" is not a probability', "from 0% to 100%"),
         ('where = { part = "x" }', 'there is no part "x"', "this study has no parts"),
@@ -76,7 +76,7 @@ def test_what_is_excluded_is_part_of_what_is_measured_and_its_reason_is_not() ->
         (
             'where = { "path.loss" = "5%" }\n[[exclude]]\nwhere = { "path.loss" = 0 }',
             "7: exclude[1]: all 6 combinations are excluded",
-            "leave a table away, or add a key to it",
+            "leave out a table, or add a key to it",
         ),
     ],
 )

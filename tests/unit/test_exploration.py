@@ -80,7 +80,7 @@ def test_few_repetitions_have_values_and_no_comparison() -> None:
     assert alone.endswith(" ms in 1 repetition.")
     two = cell(0, 10, repetitions=2, workload_transport="tcp"), cell(1, 9, repetitions=2, workload_transport="quic")
     assert said_of(two[0])[0].endswith(" ms in 2 repetitions.")
-    assert said_of(*two)[1].endswith("too few repetitions to say whether that is a difference.")
+    assert said_of(*two)[1].endswith("too few repetitions to show a difference.")
 
 
 def test_the_metric_is_the_main_one_of_the_workload() -> None:

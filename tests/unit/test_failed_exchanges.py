@@ -117,7 +117,7 @@ def test_the_terminal_names_causes_and_first_errors() -> None:
     _, result = failed_run()
     text = render_text(result, width=200, everything=True)
     assert "✗ 1 of 2 cells must not be trusted: cell 1: no exchange succeeded: 30 x certificate" in text
-    assert "40 exchanges, 32 of them failed: 30 with a certificate that is not trusted, 2 timed out." in text
+    assert "40 exchanges, 32 of them failed: 30 with an untrusted certificate, 2 timed out." in text
     assert f"First error of certificate: {EXPIRED} (cell 1)" in text
     assert "First error of timeout: no answer within 1 s (cell 0)" in text
     assert f"invalid: {ALL_FAILED} (cell 1)" in text
@@ -137,7 +137,7 @@ def test_the_table_has_a_row_for_each_cell_and_the_json_its_causes() -> None:
     (lost,) = outcome_tables(result)
     assert lost.headings == ["cell", "n", "lost", "share, 95 %", "causes"]
     assert [(row[0], row[2], row[4]) for row in lost.rows] == [
-        ("cell 0", "2", "2 timed out"), ("cell 1", "30", "30 with a certificate that is not trusted"),
+        ("cell 0", "2", "2 timed out"), ("cell 1", "30", "30 with an untrusted certificate"),
     ]  # fmt: skip
     assert lost.marked == {1}
     assert trust_tables(result)[0].rows[1][1] == "INVALID"

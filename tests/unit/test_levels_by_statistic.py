@@ -151,7 +151,7 @@ def test_a_difference_that_is_the_same_in_every_repetition_has_a_sign_test(
     assert (median.difference.value, median.p, median.verdict) == (-4, p, verdict)
     assert (median.difference.low, median.difference.high) == ((-4, -4) if p else (None, None))
     said = [sentence for sentence in exploration(result) if sentence.startswith("Median round-trip time with")]
-    few = "" if p else ", which are too few to say so of most"
+    few = "" if p else ", too few to conclude for most"
     assert said == [
         f"Median round-trip time with 1 is almost that with 0, 4 ns less, in all {repetitions} repetitions{few}."
     ]

@@ -73,7 +73,7 @@ def test_an_address_is_a_host_and_a_port(text: str, address: tuple[str, int]) ->
 
 @pytest.mark.parametrize("text", ["9469", ":", ":0", ":65536", "here:http", ""])
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no address"):
+    with pytest.raises(UsageError, match="is not an address"):
         parse_address(text)
 
 

@@ -49,18 +49,18 @@ def lines_of(result: Result) -> dict[str, str]:
 
 def test_the_conditions_say_between_whom_the_network_is_and_what_is_known_of_it() -> None:
     found = lines_of(analyse(uploads()))
-    assert found["Network"] == "the one between this machine and 192.0.2.7:9470; nothing is emulated"
+    assert found["Network"] == "the real network between this machine and 192.0.2.7:9470; nothing is emulated"
     assert found["Round trip"] == "20 ms, the shortest of each repetition"
     assert found["Server"] == "crosswind-cell 0.1.1 on Linux 6.8.0; the client is crosswind-cell 0.1.0"
     assert found["Clocks"] == "one-way delays are not shown: the server's is 1.25 ms behind ± 61 µs"
-    assert found["Drops"] == "inferred from TCP's retransmissions; not known of UDP and QUIC"
+    assert found["Drops"] == "inferred from TCP's retransmissions; unknown for UDP and QUIC"
     assert "Path" not in found
 
 
 @pytest.mark.parametrize(
     ("clocks", "text"),
     [
-        ({"method": "same kernel", "one_way": True}, "one-way delays are shown: both ends have the same clock"),
+        ({"method": "same kernel", "one_way": True}, "one-way delays are shown: both ends share a clock"),
         ({"offset_ns": 5000, "one_way": True}, "one-way delays are shown: the server's is 5 µs ahead ± 61 µs"),
     ],
 )
@@ -113,8 +113,7 @@ def test_what_models_expect_is_said_as_inferred() -> None:
     result = analyse(uploads(models=("mathis",)))
     # 8 * 1448 / 0.02 * sqrt(3/2) / 0.1 bit/s, as above.
     assert inferred_sentences(result) == [
-        "Of 1 % loss and 20 ms there and back, both inferred from TCP, Mathis expects 7.09 Mbit/s; "
-        "measured are 5.8 Mbit/s."
+        "Of 1 % loss and 20 ms round trip, both inferred from TCP, Mathis expects 7.09 Mbit/s; measured: 5.8 Mbit/s."
     ]
     assert inferred_sentences(analyse(uploads(models=()))) == []
 

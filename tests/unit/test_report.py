@@ -427,8 +427,8 @@ def test_a_figure_marks_what_must_not_be_trusted_and_what_is_single() -> None:
     ]  # fmt: skip
     made = record(*runs, figures=[FIGURE | {"cells": [0, 1]}])
     text = render(made, analyse(made))
-    assert "A dot without a line, or with half of one: too few repetitions for an interval." in text
-    assert "Crossed: not to be trusted." in text
+    assert "A dot without a line, or with half a line: too few repetitions for an interval." in text
+    assert "Crossed: invalid." in text
     assert {row["kind"] for row in rows_of(specs_of(text)[0])} == {"estimate"}
 
 
@@ -481,7 +481,7 @@ def test_fitted_coefficients_stand_beside_the_published_ones() -> None:
     assert (table.rows[1][2], table.rows[1][3]) == ("–", "–")
     assert len(curves.rows) == 2
     text = render(made, result)
-    for said in ("<h2>Table II</h2>", "A note.", "gnuplot", "CAIA, table II", "Rao &amp; Wu 1988", "The single curves"):
+    for said in ("<h2>Table II</h2>", "A note.", "gnuplot", "CAIA, table II", "Rao &amp; Wu 1988", "Individual curves"):
         assert said in text
     assert "1kB · b" in render_text(result, everything=True)
 

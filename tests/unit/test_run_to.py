@@ -100,7 +100,7 @@ def test_a_server_that_goes_away_ends_the_run_and_resume_goes_on(
     assert status == 1
     error, hint = err.splitlines()[-2:]
     assert error == "error: 192.0.2.7:9470 went away"
-    assert hint == "hint: a hint · go on later with: crosswind run --resume out"
+    assert hint == "hint: a hint · continue later: crosswind run --resume out"
     assert [path.name for path in Path("out/cells").iterdir()] == ["c000-r00"]
 
     monkeypatch.delenv(VARIABLE)
@@ -144,7 +144,7 @@ def test_the_report_says_what_the_network_was(crosswind: Crosswind, play: Callab
     status, out, _ = crosswind("run", "echo", "--to", "192.0.2.7", "--output", "out", "--messages", "3")
     text = " ".join(out.split())
     assert "echo from the command line over the network to 192.0.2.7:9470" in text
-    assert "Network: the one between this machine and 192.0.2.7:9470; nothing is emulated" in text
+    assert "Network: the real network between this machine and 192.0.2.7:9470; nothing is emulated" in text
     assert "packets are not counted" in text
     assert Path("out/report.html").exists()
     assert status == 0

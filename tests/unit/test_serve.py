@@ -176,7 +176,7 @@ def test_events_are_printed_as_they_are(crosswind: Crosswind, listener: Callable
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--address", "example.org"), "--address example.org is no address"),
+        (("--address", "example.org"), "--address example.org is not an address"),
         (("--port", "65535"), "after port 65535 there is none"),
         (("--port", "80", "--data-port", "80"), "--port and --data-port are both 80"),
         (("--max-bytes", "many"), "--max-bytes many"),

@@ -208,7 +208,7 @@ def test_a_failure_after_the_first_cell_says_how_to_go_on(use_cell: Callable[[st
     study = crosswind.load_study("two.toml").with_overrides({"study.repetitions": 2})
     with pytest.raises(DiskError, match="no space") as caught:
         crosswind.run(study, output="here", jobs=1)
-    assert caught.value.hint == "do · go on later with: crosswind run --resume here"
+    assert caught.value.hint == "do · continue later: crosswind run --resume here"
 
 
 def test_every_public_name_is_there_and_no_other() -> None:

@@ -419,7 +419,7 @@ def test_a_page_has_conditions_charts_tables_and_what_differs() -> None:
     found = compared(a, b, "mean(rtt) worse by 10%", "mean(rtt) better by 1%")
     page = render(found)
     for said in (
-        "<h2>Conditions</h2>", "<h2>Round-trip time, ms</h2>", "<h2>What the runs do not share</h2>",
+        "<h2>Conditions</h2>", "<h2>Round-trip time, ms</h2>", "<h2>Differences between the runs</h2>",
         "Shown: mean(rtt) worse by 10%.", "path.forward.delay_ns", "worse by ",
     ):  # fmt: skip
         assert said in page, said

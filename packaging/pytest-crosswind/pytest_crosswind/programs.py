@@ -27,7 +27,7 @@ def command_of(program: Program, end: str) -> list[str]:
         hint = 'a list of words, as ["curl", "http://{address}:{port}/"], or a function of address and port'
         raise UsageError(f"the {end} {program!r} is no command: {error}", hint=hint) from None
     if not words:
-        raise UsageError(f"the {end} is an empty command", hint="name a program, or leave it away")
+        raise UsageError(f"the {end} is an empty command", hint="name a program, or leave it out")
     return words
 
 

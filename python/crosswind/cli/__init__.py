@@ -53,7 +53,7 @@ Exit status:
   0    done
   1    a cell failed or is invalid, or the run could not go on
   2    the command line, the study or the run directory is wrong
-  130  interrupted; what was finished is kept, `crosswind run --resume` goes on
+  130  interrupted; finished repetitions are kept; `crosswind run --resume` continues
 """
 
 

@@ -216,7 +216,7 @@ def _sum(removals: Sequence[_Removal]) -> str:
 def _agreed() -> bool:
     """Whether whoever sits at the terminal wants it. Raises: UsageError where there is none."""
     if not sys.stdin.isatty():
-        raise UsageError("nobody can be asked whether to remove this", hint="--yes removes it without asking")
+        raise UsageError("there is no terminal to confirm this removal", hint="--yes removes it without asking")
     return click.confirm("remove this?", err=True)
 
 

@@ -46,7 +46,7 @@ def command(
 ) -> int:
     """Run COMMAND on a client's host, and what --server says on a server's, with an emulated path between them."""
     if capture is not None and repetitions > 1:
-        raise UsageError("--capture writes one file, of one repetition", hint="leave --repetitions away, or --capture")
+        raise UsageError("--capture writes one file, of one repetition", hint="leave out --repetitions, or --capture")
     return run_programs(
         list(client),
         split_server(server),

@@ -289,7 +289,7 @@ def _no_answer(target: "Target", probe: "Probe", watch: "Watch") -> CrosswindErr
     total = watch.total()
     if total.refused:
         text = f"{target} {refused_text(total)}"
-        return CrosswindError(text, hint="nobody listens on that port: start the service, or give another port")
+        return CrosswindError(text, hint="no service listens on that port: start the service, or give another port")
     said = f": {probe.obstacle}" if probe.obstacle else ""
     if probe.tells_ways:
         hint = "something on the way may drop them: `crosswind reach` tries every transport"

@@ -153,7 +153,8 @@ def _refuse_judging_nothing(without_report: bool, without_study: bool) -> None:
     """Raises: UsageError for thresholds beside --no-report, or beside --resume without a study."""
     if without_report:
         raise UsageError(
-            "--no-report judges nothing", hint="leave it away, or judge later: crosswind report DIR --fail-if ..."
+            "--no-report leaves nothing to judge",
+            hint="leave it out, or judge later: crosswind report DIR --fail-if ...",
         )
     if without_study:
         raise UsageError(
@@ -216,7 +217,7 @@ def _design(
         if quick:
             raise UsageError(
                 f"{name} from options has no quick variant",
-                hint="leave --quick away; --messages or --count sets how much",
+                hint="leave out --quick; --messages or --count sets how much",
             )
         study = Study.adhoc(name, given, flags=options())
         given = {}
@@ -231,7 +232,7 @@ def _design(
     study = study.with_precision(precision) if precision is not None else study
     twice = sorted(set(given) & set(overrides.values))
     if twice:
-        raise UsageError(f"{twice[0]} is set by {options()[twice[0]]} and by --set", hint="leave one of them away")
+        raise UsageError(f"{twice[0]} is set by {options()[twice[0]]} and by --set", hint="give only one of them")
     both = {**given, **overrides.values}
     flags = {key: options()[key] for key in given} | overrides.flags
     study = study.with_overrides(both, flags=flags) if both else study
@@ -242,7 +243,8 @@ def _directory_to_resume(place: str, output: Path | None, asked: Mapping[str, bo
     """The directory of the run that is to go on; None for the latest. Raises: UsageError."""
     if place and output and Path(place) != output:
         raise UsageError(
-            "--resume and --output name two directories", hint="a run goes on where it is: leave --output away"
+            "--resume and --output name two directories",
+            hint="a run continues in its own directory: leave out --output",
         )
     if any(asked.values()):
         raise UsageError(

@@ -29,7 +29,7 @@ STYLES = {"done": "green", "running": "cyan", "interrupted": "yellow", "stopped"
 def command(root: Path | None, details: bool, as_json: bool) -> None:
     """List the runs in ROOT, else in crosswind-runs/: latest first.
 
-    A run has died when it says that it is running, but nobody holds its lock; `crosswind run --resume RUN` goes on
+    A run has died when it says that it is running, but nobody holds its lock; `crosswind run --resume RUN` continues it
     with it.
     """
     place = root or DEFAULT_ROOT

@@ -132,7 +132,7 @@ def _checked_address(address: str) -> str:
         return str(ipaddress.ip_address(text))
     except ValueError:
         hint = "an address of this machine, as 192.0.2.7 or ::1; left out, all of them"
-        raise UsageError(f"--address {address} is no address", hint=hint) from None
+        raise UsageError(f"--address {address} is not an address", hint=hint) from None
 
 
 def _every_address() -> str:
@@ -149,7 +149,7 @@ def _data_port(port: int, data_port: int | None) -> int:
     if data_port is None and port == 65535:
         raise UsageError("after port 65535 there is none for what is measured", hint="name one: --data-port PORT")
     if data_port == port:
-        raise UsageError(f"--port and --data-port are both {port}", hint="they are two ports: leave --data-port away")
+        raise UsageError(f"--port and --data-port are both {port}", hint="they are two ports: leave out --data-port")
     return port + 1 if data_port is None else data_port
 
 

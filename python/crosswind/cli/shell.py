@@ -40,8 +40,8 @@ def command(
     given = chosen(settings)
     if given.get("host.clock", "real") not in ("real", "auto"):
         raise UsageError(
-            "a shell runs in real time: in virtual time nobody could type",
-            hint="leave --clock away; `crosswind exec --clock virtual` runs a command",
+            "a shell needs the real clock: nobody can type in virtual time",
+            hint="leave out --clock; `crosswind exec --clock virtual` runs a command",
         )
     return run_programs(
         [os.environ.get("SHELL") or "sh"],

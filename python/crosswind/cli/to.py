@@ -43,7 +43,7 @@ def study_to(study: "Study", server: str, settings: Collection[str], *, family: 
         listed = ", ".join(names.get(key, f"--set {key}") for key in refused)
         raise UsageError(
             f"{listed}: with --to nothing is emulated",
-            hint="leave it away, or run on an emulated path: leave --to away",
+            hint="leave it out, or run on an emulated path: leave out --to",
         )
     design, said = over_network(study, server, family=family)
     for sentence in said:

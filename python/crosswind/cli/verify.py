@@ -25,7 +25,7 @@ def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only:
     repeat, or the manifest or the plan is damaged.
     """
     if (cells is not None) + all_cells + files_only > 1:
-        raise UsageError("--cells, --all and --files say different things", hint="leave all but one of them away")
+        raise UsageError("--cells, --all and --files exclude each other", hint="give only one of them")
     # Imported here, since what runs cells takes a while to import, for which --help should not wait.
     from crosswind.cell.process import CellEnd
     from crosswind.execution.observer import Observer
@@ -44,7 +44,7 @@ def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only:
     for sentence in checked.sentences:
         click.echo(f"damaged: {sentence}")
     if files_only:
-        click.echo(f"{checked.files - len(checked.sentences)} of {checked.files} files are as they were written")
+        click.echo(f"{checked.files - len(checked.sentences)} of {checked.files} files are unchanged")
         return 1 if checked.sentences else 0
     asked = None if all_cells else cells or _CELLS
     found = verify(place, cells=asked, observer=Progress())
@@ -59,5 +59,5 @@ def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only:
     same = len(found.comparisons) - len(found.differing)
     click.echo(f"{same} of {len(found.comparisons)} cells came out the same, of {found.repeatable} in virtual time")
     if found.real:
-        click.echo(f"{found.real} cells ran on the machine's clock; nobody can repeat them exactly")
+        click.echo(f"{found.real} cells ran on the machine's clock; they cannot be repeated exactly")
     return 1 if found.differing or checked.sentences else 0

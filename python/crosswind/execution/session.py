@@ -147,7 +147,7 @@ def execute(
         except CrosswindError as error:
             if store.results():
                 error.hint = " · ".join(
-                    filter(None, [error.hint, f"go on later with: {resume_command(store.directory)}"])
+                    filter(None, [error.hint, f"continue later: {resume_command(store.directory)}"])
                 )
             raise
         finally:

@@ -250,7 +250,7 @@ def _nothing_to_repeat(store: Store, results: Mapping[str, CellResult]) -> Store
         failed = sum(result.failure is not None for result in results.values())
         return StoreError(
             f"no cell of {store.directory} in virtual time has finished" + (f"; {failed} failed" if failed else ""),
-            hint=f"{resume_command(store.directory)} goes on with it",
+            hint=f"{resume_command(store.directory)} continues it",
         )
     return StoreError(
         f"{store.directory} ran on the machine's clock: nothing in it can be repeated exactly",

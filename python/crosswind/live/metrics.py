@@ -23,7 +23,9 @@ def parse_address(text: str) -> tuple[str, int]:
     """Host and port of `:9469`, `127.0.0.1:9469` or `[::1]:9469`; no host is every address. Raises: UsageError."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise UsageError(f"--metrics {text} is no address", hint="as :9469, or 127.0.0.1:9469 for this machine alone")
+        raise UsageError(
+            f"--metrics {text} is not an address", hint="as :9469, or 127.0.0.1:9469 for this machine alone"
+        )
     return host.removeprefix("[").removesuffix("]") or "0.0.0.0", int(port)
 
 
@@ -49,7 +51,7 @@ class Metrics:
         )
         lost = library.Counter("crosswind_live_lost_total", "Probes that had no answer within the timeout.", **of_this)
         refused = library.Counter(
-            "crosswind_live_refused_total", "Probes that the host refused: nobody listens on the port.", **of_this
+            "crosswind_live_refused_total", "Probes that the host refused: no service listens on the port.", **of_this
         )
         ways = library.Counter(
             "crosswind_live_lost_by_way_total",

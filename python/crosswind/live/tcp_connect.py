@@ -1,7 +1,7 @@
 """Probes by TCP: the time from a SYN to its SYN-ACK. No data is sent; the connection is closed at once.
 
-A host that answers with RST, because nobody listens on the port, refuses the connection. The kernel retransmits a SYN
-after 1 s (RFC 6298), so that a probe which took longer has lost a packet: it counts as lost.
+A host that answers with RST, because no service listens on the port, refuses the connection. The kernel retransmits a
+SYN after 1 s (RFC 6298), so that a probe which took longer has lost a packet: it counts as lost.
 """
 
 import errno

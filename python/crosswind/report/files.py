@@ -36,7 +36,7 @@ def whole(path: Path) -> Iterator[Path]:
     except BrokenPipeError:
         if path == STANDARD_OUTPUT:
             raise
-        raise _refused(path, "nobody reads it any more") from None
+        raise _refused(path, "its reader has closed it") from None
     except OSError as error:
         raise _refused(path, error.strerror or str(error)) from error
 

@@ -272,6 +272,6 @@ def _occupied(directory: Path) -> StoreError:
     if (directory / MANIFEST).exists():
         return StoreError(
             f"{directory} already holds a run",
-            hint=f"`crosswind run --resume {directory}` goes on with it; or choose another --output",
+            hint=f"`crosswind run --resume {directory}` continues it; or choose another --output",
         )
     return StoreError(f"{directory} is not empty and not a run", hint="choose another directory with --output")

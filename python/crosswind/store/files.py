@@ -14,7 +14,7 @@ from crosswind.store.checksums import json_bytes, sealed
 ATTEMPT = re.compile(r"(?P<key>[^.]+)\.(?P<why>missed|failed|damaged)-\d+")
 """The name of what is kept of an attempt that does not count."""
 
-_DISK_HINT = "free some space or choose another place with --output; what is whole stays, `--resume` goes on from there"
+_DISK_HINT = "free space or choose another --output; finished repetitions are kept, `--resume` continues the run"
 _PLACE_HINT = "choose a directory that can be written, with --output DIR"
 _NOT_A_PLACE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 

@@ -65,7 +65,7 @@ class Run:
         record = self.record()
         if record.cells:
             return record
-        hint = f"`crosswind run --resume {self.directory}` goes on with it"
+        hint = f"`crosswind run --resume {self.directory}` continues it"
         if record.damaged:
             raise StoreError(f"{self.directory} has no undamaged result: {record.damaged[0].text}", hint=hint)
         raise StoreError(f"{self.directory} has no results yet", hint=hint)

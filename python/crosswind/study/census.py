@@ -33,7 +33,7 @@ class Census:
             table = getattr(document, str(name))[number]
             levels = ", ".join(f"{key} = {text}" for key, text in table.where.items())
             what = "combination" if name == "exclude" else "cell"
-            hint = "write levels of this study, or leave the table away"
+            hint = "write levels of this study, or leave out the table"
             raise CellError((name, number, "where"), f"no {what} has {levels}", hint)
 
 
@@ -58,7 +58,7 @@ def census_of(
         runs += repetitions_of(cell, most, limits)
         used |= {number for number, limit in enumerate(limits) if number not in used and limit.where.matches(cell)}
     if not cells:
-        hint = "a cell is excluded when all keys of one where fit it; leave a table away, or add a key to it"
+        hint = "a cell is excluded when all keys of one where fit it; leave out a table, or add a key to it"
         combinations = sum(map(len, parts))
         all_of_them = f"all {combinations} combinations are" if combinations > 1 else "the one combination is"
         raise CellError(("exclude", 0), f"{all_of_them} excluded", hint)

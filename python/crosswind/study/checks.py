@@ -131,7 +131,7 @@ def _check(table: CheckTable, place: Location, published: Sequence[Published], p
         raise PublishedError((*place, "value"), f"{shown(table.value)} has no value", None)
     if table.of and len(table.of) != len(numbers):
         message = f"of names {len(table.of)} numbers, and the formula gives {len(numbers)}"
-        raise PublishedError((*place, "of"), message, "name each number, or leave it away")
+        raise PublishedError((*place, "of"), message, "name each number, or leave it out")
     of = next((own for own in (table.of, *names) if len(own) == len(numbers)), [""] * len(numbers))
     return Check(given, of if isinstance(found, list) else [""], table)
 
@@ -143,7 +143,7 @@ def _check_given(name: str, number: Number, formula: str, place: Location) -> No
     if isinstance(number, list) and len(number) > MOST_ROWS:
         raise PublishedError(place, f"it has {len(number)} numbers", f"at most {MOST_ROWS}")
     if name not in re.findall(r"\w+", formula):
-        raise PublishedError(place, f"{shown(name)} is not in the formula", "leave it away")
+        raise PublishedError(place, f"{shown(name)} is not in the formula", "leave it out")
 
 
 def _chosen(

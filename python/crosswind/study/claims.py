@@ -144,14 +144,14 @@ def _compared(table: ClaimTable, rule: Rule, where: Where, place: Location, part
     if rule.levels is None:
         if table.factor is not None or table.compare:
             key = "factor" if table.factor is not None else "compare"
-            raise PublishedError((*place, key), f"the rule {table.rule} compares no levels", f"leave {key} away")
+            raise PublishedError((*place, key), f"the rule {table.rule} compares no levels", f"leave out {key}")
         return ()
     if table.factor is None:
         raise PublishedError((*place, "factor"), f"the rule {table.rule} needs a factor", "name a factor's key")
     check_factors({"factor": table.factor}, place, parts)
     if table.factor in where.texts:
         message = f"{table.factor} has one value only where {table.factor} = {where.texts[table.factor]}"
-        raise PublishedError((*place, "where"), message, "leave it away: its levels are what is compared")
+        raise PublishedError((*place, "where"), message, "leave it out: its levels are what is compared")
     if rule.needs_numbers and table.factor.rsplit(".", 1)[-1] not in _NUMBERED:
         message = f"the levels of {table.factor} are no numbers for the rule {table.rule}"
         raise PublishedError((*place, "factor"), message, f"a key that ends in {', '.join(_NUMBERED)}")

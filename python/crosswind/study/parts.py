@@ -175,7 +175,7 @@ def _refuse_idle_network(part: Part) -> None:
     for use in network_uses(part.settings):
         if not use.applied:
             message = f"path.network changes nothing: {', '.join(use.own)} are set beside {use.name}"
-            raise CellError(part.locations["path.network"], message, "leave one of them away, or the network")
+            raise CellError(part.locations["path.network"], message, "give only one of them, or the network")
 
 
 def _refuse_idle_key(part: Part, dotted: str, key: Key, keys: Mapping[str, Key], groups: tuple[str, ...]) -> None:

@@ -231,7 +231,7 @@ def _equivalence(table: EquivalenceTable, place: Location, parts: Sequence[Part]
     where = where_of(table.where, (*place, "where"), parts)
     if table.factor in where.texts:
         message = f"{table.factor} has one value only where {table.factor} = {where.texts[table.factor]}"
-        raise PublishedError((*place, "where"), message, "leave it away: its levels are what is compared")
+        raise PublishedError((*place, "where"), message, "leave it out: its levels are what is compared")
     is_ratio, margin = margin_of(table.margin, METRICS[table.metric].unit, (*place, "margin"))
     return Equivalence(table.factor, where, is_ratio, margin, table)
 

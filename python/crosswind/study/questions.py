@@ -104,7 +104,7 @@ def _question(table: QuestionTable, place: Location, parts: Sequence[Part], figu
     where = where_of(table.where, (*place, "where"), parts)
     if table.factor in where.texts:
         message = f"{table.factor} has one value only where {table.factor} = {where.texts[table.factor]}"
-        raise PublishedError((*place, "where"), message, "leave it away: its levels are what is compared")
+        raise PublishedError((*place, "where"), message, "leave it out: its levels are what is compared")
     if table.figure is not None and table.figure not in figures:
         hint = did_you_mean(table.figure, figures) if figures else "this study has no figure"
         raise PublishedError((*place, "figure"), f"no figure has the title {shown(table.figure)}", hint)
@@ -155,7 +155,7 @@ def _scale(table: QuestionTable, metric: Metric, place: Location) -> tuple[bool,
     """Whether levels are compared by ratio, and the margin. Raises: PublishedError."""
     if table.scale == "ratio" and not metric.is_positive:
         message = f"{metric.name} may be 0 or less, of which there is no ratio"
-        raise PublishedError((*place, "scale"), message, 'write scale = "difference", or leave it away')
+        raise PublishedError((*place, "scale"), message, 'write scale = "difference", or leave it out')
     if table.margin is None:
         return (metric.is_positive if table.scale is None else table.scale == "ratio"), None
     is_ratio, margin = margin_of(table.margin, metric.unit, (*place, "margin"))
@@ -166,5 +166,5 @@ def _scale(table: QuestionTable, metric: Metric, place: Location) -> tuple[bool,
     if table.scale is not None and is_ratio != (table.scale == "ratio"):
         kind = "ratio" if is_ratio else "difference"
         message = f"{shown(table.margin)} is the margin of a {kind}, and not of a {table.scale}"
-        raise PublishedError((*place, "margin"), message, "write another margin, or leave scale away")
+        raise PublishedError((*place, "margin"), message, "write another margin, or leave out scale")
     return is_ratio, margin

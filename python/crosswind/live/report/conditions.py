@@ -18,7 +18,7 @@ def condition_terms(account: Account) -> Iterator[tuple[str, str]]:
     yield "Sent", f"one every {format_duration(subject.interval_ns)}, {count(account.total.sent)} in all"
     yield "Counts as lost", f"a probe without an answer within {format_duration(watch.probes.timeout_ns)}"
     if watch.can_be_refused:
-        yield "Counts as refused", "a connection that the host answers with RST, since nobody listens"
+        yield "Counts as refused", "a connection that the host answers with RST, because no service listens"
     yield "Windows", _windows_text(account)
     yield "Time", f"from {origin['started']}, {account.time_ns / 1e9:.1f} s"
     yield "Clock", origin["clock"]
