@@ -207,7 +207,7 @@ impl FidelityReport {
         }
         if let Some(delay) = self.observed.exchange_delay.filter(|delay| delay.share_of(&self.budget) > 1.0) {
             reasons.push(format!(
-                "busy processors made a mean exchange {} longer, the budget is {}",
+                "CPU contention added {} to the mean exchange, the budget is {}",
                 with_unit(delay.total_ns()),
                 with_unit(delay.allowed_ns(&self.budget) as u64)
             ));
