@@ -519,7 +519,7 @@ def test_a_document_s_own_question_comes_first() -> None:
     first = {name: load_study(name).questions[0].as_dict(list(load_study(name).cells())) for name in NAMES}
     asked = {
         name: (first[name]["metric"], first[name]["factor"], [level["level"] for level in first[name]["compare"]])
-        for name in ("thesis", "message-size", "latency-by-link", "mathis", "transfer-time")
+        for name in ("thesis", "message-size", "latency-by-link", "mathis", "transfer-time", "page-load")
     }
     assert asked == {
         # Section 4.1 of the thesis: whether averages of 1 and of 1000 characters differ.
@@ -530,6 +530,8 @@ def test_a_document_s_own_question_comes_first() -> None:
         # Tests 1 and 2 of the article: 94 and 2.88 Mbit/s.
         "mathis": ("goodput", "path.forward.loss", ["0%", "10%"]),
         "transfer-time": ("transfer_time", "path.loss", ["0%", "2%"]),
+        # Section IV.C and table III: 30 ms, and the 200 ms of Google.
+        "page-load": ("page_load", "path.loss", ["0%", "2%"]),
     }
     assert {factor for name in asked for factor in [first[name]["where"].get("host.congestion_control")]} == {
         None, "cubic",
