@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 CELL := target/release/crosswind-cell
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
-PYTHON_SOURCES := pyproject.toml README.md LICENSE $(shell find packaging python -type f ! -name '*.pyc')
+PYTHON_SOURCES := pyproject.toml README.md LICENSE THIRD-PARTY-NOTICES.txt $(shell find packaging python -type f ! -name '*.pyc')
 STUDY ?= quickstart
 
 .DEFAULT_GOAL := help
@@ -108,6 +108,7 @@ check-python: $(DEV)/.locked
 
 licences: $(DEV)/.locked
 	$(DEV)/bin/python packaging/licences.py
+	$(DEV)/bin/python packaging/notices.py --check
 	@if command -v cargo-deny > /dev/null; then cargo deny --offline check bans licenses sources; fi
 
 advisories:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -59,6 +60,13 @@ def test_the_demo_study_runs_in_its_quick_variant(crosswind: Crosswind, tmp_path
     assert "</html>" in (tmp_path / page).read_text(encoding="utf-8")
     again = crosswind("report", str(page.parent))
     assert (again.returncode, again.stdout) == (0, ended.stdout)
+
+
+def test_the_wheel_has_the_notices_of_others() -> None:
+    (wheel,) = (ROOT / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        (name,) = (name for name in packed.namelist() if name.endswith(".dist-info/licenses/THIRD-PARTY-NOTICES.txt"))
+        assert packed.read(name) == (ROOT / "THIRD-PARTY-NOTICES.txt").read_bytes()
 
 
 def test_the_installed_command_uses_the_binary_beside_it(crosswind: Crosswind, environment: Path) -> None:
