@@ -91,13 +91,13 @@ def test_limits_count_among_the_runs() -> None:
 
 
 def test_toml_written_reads_back_to_the_same_study() -> None:
-    awkward = ISSUE_EXAMPLE.replace('"TCP and UDP echo on a lossy path"', r'"a \"b\" \\ c\n\u007f ü"')
+    awkward = ISSUE_EXAMPLE.replace('"TCP and UDP echo on a lossy path"', r'"a \"b\" \\ c\n ü"')
     for text in (
         awkward,
         PARTS,
         PARTS + LIMITS,
         FACTORS + SHOWN,
-        '[workload]\nkind = "program"\nclient = [["a b", "c"], ["d"]]\n',
+        '[workload]\nkind = "program"\nclient = [["a b", "c\\u007f"], ["d"]]\n',
     ):
         first = study(text)
         again = study(first.to_toml())

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from crosswind.cache import cache_directory
 from crosswind.errors import EngineError
+from crosswind.regular_files import read_regular
 
 PACKAGE = "crosswind-kernel"
 """The package that brings kernels (`make kernel-wheel`)."""
@@ -108,7 +109,7 @@ def _entries(directory: Path) -> list[Path]:
 def _read(place: Path, origin: str) -> Kernel | None:
     program = place.resolve() / "linux"
     try:
-        facts = json.loads((place / "kernel.json").read_text(encoding="utf-8"))
+        facts = json.loads(read_regular(place / "kernel.json"))
         kernel = Kernel(
             program,
             facts["series"],
@@ -126,7 +127,7 @@ def _read(place: Path, origin: str) -> Kernel | None:
 def _congestion_controls(configuration: Path) -> frozenset[str] | None:
     """The congestion controls that a kernel was built with; None where its configuration is not beside it."""
     try:
-        text = configuration.read_text(encoding="utf-8")
+        text = read_regular(configuration).decode()
     except OSError:
         return None
     options = re.findall(r"^CONFIG_TCP_CONG_([A-Z]+)=y$", text, re.MULTILINE)

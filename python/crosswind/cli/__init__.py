@@ -21,6 +21,7 @@ import click
 from crosswind import __version__
 from crosswind.cli.standard_output import discard_output, why_output_fails
 from crosswind.errors import CrosswindError
+from crosswind.visible import visible
 
 _COMMANDS = {
     "run": "Run a study, or one made of options, and report.",
@@ -133,9 +134,9 @@ def _usage_problem(error: click.UsageError) -> tuple[str, str]:
 
 def _complain(message: str, hint: str | None, status: int) -> int:
     with suppress(OSError):
-        click.echo(f"error: {message}", err=True)
+        click.echo(f"error: {visible(message)}", err=True)
         if hint:
-            click.echo(f"hint: {hint}", err=True)
+            click.echo(f"hint: {visible(hint)}", err=True)
     return status
 
 

@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from crosswind.cli.output import Column, plain_console, print_columns
 from crosswind.cli.runs import STYLES
 from crosswind.cli.text import size_text, time_text
+from crosswind.console import Console
 from crosswind.errors import UsageError
 from crosswind.store.listing import (
     DEFAULT_ROOT,

@@ -237,8 +237,7 @@ def _probe(ends: _Ends, port: int | None, transport: str | None) -> "Probe":
 
 def _view(watch: "Watch", subject: "Subject") -> "View":
     """The display on a terminal, plain lines elsewhere."""
-    from rich.console import Console
-
+    from crosswind.console import Console
     from crosswind.live.views import Lines
 
     console = Console()

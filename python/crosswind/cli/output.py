@@ -4,9 +4,10 @@ import sys
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from crosswind.console import Console
 
 
 def plain_console() -> Console:

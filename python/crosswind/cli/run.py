@@ -112,10 +112,9 @@ def command(
     if token_file is not None:
         use_token(token_file)
     # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
-    from rich.console import Console
-
     from crosswind import running
     from crosswind.cli.progress import progress_for
+    from crosswind.console import Console
     from crosswind.execution.session import resume_command
 
     progress = progress_for(Console(stderr=True, highlight=False))

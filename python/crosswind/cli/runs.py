@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from crosswind.cli.output import Column, plain_console, print_columns
 from crosswind.cli.text import size_text, time_text
+from crosswind.console import Console
 from crosswind.store.listing import DEFAULT_ROOT, Listed, ListedRun, Unreadable, list_runs
 
 SCHEMA = "crosswind.runs/1"

@@ -54,10 +54,9 @@ def command(*, quick: bool, clock: str, output: Path | None, as_json: bool) -> i
 
 def _run(clock: str, *, quick: bool, directory: Path) -> "Run":
     # What runs cells takes a while to import, for which --help should not wait.
-    from rich.console import Console
-
     from crosswind import running
     from crosswind.cli.progress import progress_for
+    from crosswind.console import Console
     from crosswind.study.files import load_study
 
     fewer = {"study.repetitions": QUICK_REPETITIONS} if quick else {}

@@ -1,6 +1,8 @@
 """Standard output that somebody closed, that nobody reads any more, or that has no room."""
 
+import codecs
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -10,7 +12,10 @@ _NOWHERE_TO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.E
 
 
 def open_standard_files() -> None:
-    """Opens the null device for each standard file that is closed: the next file opened would take its number."""
+    """Makes sure that there are standard files, and that they take every character.
+
+    For each that is closed the null device is opened: the next file opened would take its number.
+    """
     for number in range(3):
         try:
             os.fstat(number)
@@ -19,6 +24,12 @@ def open_standard_files() -> None:
     # Python has none where it found one closed.
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # ASCII is what Python takes for a locale that says nothing. What an encoding does not have, as bytes of a
+            # path that are no UTF-8, is written as an escape.
+            is_ascii = codecs.lookup(stream.encoding).name == "ascii"
+            stream.reconfigure(encoding="utf-8" if is_ascii else None, errors="backslashreplace")
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from crosswind.execution.admission import CAPACITY
 from crosswind.forecast.cost import Forecast, makespan_ns, virtual_wall_ns
 from crosswind.forecast.kinds import CellTime, Kind, company, key_of, plan_key
 from crosswind.forecast.learned import Durations
+from crosswind.regular_files import read_regular
 from crosswind.store.manifest import Session
 from crosswind.store.plan import PlannedCell
 
@@ -46,8 +47,8 @@ def read_durations() -> Durations:
     """What was learned on this machine; nothing where the file is missing or damaged."""
     file = durations_file()
     try:
-        return Durations() if file is None else Durations.from_json(json.loads(file.read_bytes()))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Durations() if file is None else Durations.from_json(json.loads(read_regular(file)))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Durations()
 
 
@@ -70,9 +71,12 @@ def learn(change: Callable[[Durations], None]) -> None:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
-    with file.with_name(f"{file.name}.lock").open("a", encoding="utf-8") as lock:
+    lock = os.open(file.with_name(f"{file.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)
 
 
 def cell_time(planned: PlannedCell) -> CellTime:

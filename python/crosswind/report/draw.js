@@ -41,6 +41,8 @@ function height(spec, width) {
 }
 // Numbers as the page's tables have them.
 const LOCALE = { decimal: ".", thousands: "\u202f", grouping: [3], currency: ["", ""] };
+// The page's policy allows neither styles that a script adds nor code made of expressions.
+const EMBED = { actions: false, renderer: "svg", ast: true, formatLocale: LOCALE, defaultStyle: false, tooltip: { disableDefaultStyle: true } };
 const isNarrow = (width) => width < 560 && document.body.clientWidth < 600; // legends side by side would be cut off
 // How a chart looks in the page, or in a file, which is light whatever the page is.
 const pageColours = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -73,7 +75,7 @@ const FILE_WIDTH = 900;
 async function asView(spec) {
   const place = document.createElement("div");
   const own = { ...spec, width: FILE_WIDTH, height: height(spec, FILE_WIDTH), background: "#ffffff", padding: 16 };
-  const options = { config: config(spec, FILE_WIDTH, (name) => FILE_COLOURS[name]), actions: false, renderer: "svg", ast: false, formatLocale: LOCALE };
+  const options = { config: config(spec, FILE_WIDTH, (name) => FILE_COLOURS[name]), ...EMBED };
   return (await vegaEmbed(place, { ...own, autosize: { type: "fit", contains: "padding" } }, options)).view;
 }
 // What each column of a chart's rows is, with its unit, where an axis says so. Limits keep their names: low, high.
@@ -151,7 +153,7 @@ function draw(again) {
     const width = place.clientWidth, drawing = Object.assign(document.createElement("div"), { ariaHidden: "true" });
     place.replaceChildren(drawing); // The place has a role and a name; those of the marks in it say nothing.
     vegaEmbed(drawing, { ...inLines(spec, width), height: height(spec, width), config: config(spec, width), autosize: { type: "fit", contains: "padding", resize: true } },
-      { actions: false, renderer: "svg", ast: false, formatLocale: LOCALE });
+      EMBED);
   }
 }
 draw(false);

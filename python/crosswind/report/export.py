@@ -1,6 +1,8 @@
 """The result as tidy data: JSON, CSV and Parquet."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -9,6 +11,7 @@ from crosswind.analysis.result import AnswerCase, Interval, LevelComparison, Res
 from crosswind.analysis.result.comparisons import MEAN
 from crosswind.analysis.settings import CellSettings
 from crosswind.metrics import METRICS, STATISTICS, Per
+from crosswind.polars_errors import refused
 from crosswind.record import RunRecord
 from crosswind.report.files import whole, write_text
 from crosswind.report.text.answers import answer_sentence, worded
@@ -50,6 +53,8 @@ _ANSWER_COLUMNS: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("p_yes", "p_no"), pl.Float64),
     **dict.fromkeys(("repetitions", "needed"), pl.Int64),
 }
+_FORMULA = re.compile(r"^[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
 _CLAIM_COLUMNS = ("verdict", "says", "source", "metric", "rule", "sentence")
 
 
@@ -203,11 +208,40 @@ def write_json(result: Result, path: Path) -> None:
 
 def write_csv(result: Result, path: Path) -> None:
     """`estimates_frame` as CSV. Raises: DiskError."""
-    with whole(path) as part:
-        estimates_frame(result).write_csv(part)
+    frame = estimates_frame(result)
+    frame = frame.with_columns(_as_text(name) for name, kind in frame.schema.items() if kind == pl.String)
+    frame = frame.rename({name: spreadsheet_text(name) for name in frame.columns})
+    with whole(path) as part, part.open("wb") as file, _disk_errors():
+        frame.write_csv(file)
 
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     """A frame (`estimates_frame`, `samples_frame`) as Parquet. Raises: DiskError."""
-    with whole(path) as part:
-        frame.write_parquet(part)
+    with whole(path) as part, part.open("wb") as file, _disk_errors():
+        frame.write_parquet(file)
+
+
+def spreadsheet_text(text: str) -> str:
+    """A text as a cell of a CSV file: one that a spreadsheet would run begins with an apostrophe, which it hides.
+
+    Source: OWASP, CSV injection. What reads as a number stays one.
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def _as_text(name: str) -> pl.Expr:
+    """The same of a column."""
+    column = pl.col(name)
+    is_formula = column.str.contains(_FORMULA.pattern) & ~column.str.contains(f"^(?:{_NUMBER.pattern})$")
+    return pl.when(is_formula).then(pl.concat_str(pl.lit("'"), column)).otherwise(column).alias(name)
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    """Raises: OSError where the disk refuses what Polars writes."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        if of_system := refused(error):
+            raise of_system from error
+        raise

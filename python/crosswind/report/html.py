@@ -3,7 +3,9 @@
 The chart library is inlined once for all charts; nothing on the page refers to another host.
 """
 
+import base64
 import functools
+import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,10 +20,17 @@ from crosswind.analysis.result import Result
 from crosswind.cache import cache_directory
 from crosswind.errors import DiskError
 from crosswind.record import RunRecord
+from crosswind.regular_files import read_regular
 from crosswind.report.diagram import conditions_html
 from crosswind.report.files import write_text
 from crosswind.report.markup import Markup, escaped
 from crosswind.report.page import sections_of
+from crosswind.visible import visible
+
+_NOTICE = (
+    "The next script holds Vega, Vega-Lite and vega-embed (Copyright University of Washington Interactive Data Lab, "
+    "BSD-3-Clause), D3 (Copyright Mike Bostock, ISC) and others: THIRD-PARTY-NOTICES.txt of the package crosswind."
+)
 
 
 def write_html(record: RunRecord, result: Result, path: Path, *, data: Sequence[CellData] | None = None) -> None:
@@ -54,22 +63,38 @@ def document(title: str, parts: Sequence[str], page: Markup) -> str:
     Args: parts: of its body, the head first, which the contents follow. page: what made them, and has the charts.
     """
     body = "\n".join([*parts[:1], page.contents(), *parts[1:]])
+    style = f"\n{_asset('style.css')}"
+    scripts = [_library(), _asset("draw.js")] if page.specifications else []
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, scripts)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(title)} – Crosswind</title>\n<style>\n{_asset('style.css')}</style>\n</head>\n"
-        f"<body>\n<main>\n{body}\n</main>\n{_scripts(page)}\n</body>\n</html>\n"
+        f"<title>{escaped(title)} – Crosswind</title>\n<style>{style}</style>\n</head>\n"
+        f"<body>\n<main>\n{body}\n</main>\n{_scripts(page, scripts)}\n</body>\n</html>\n"
     )
 
 
-def _scripts(page: Markup) -> str:
-    """What draws the charts; nothing on a page without any."""
-    if not page.specifications:
-        return ""
-    charts = json.dumps(page.specifications, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+def _policy(style: str, scripts: Sequence[str]) -> str:
+    """What a browser lets the page do: run these scripts, which draw charts and save them, and nothing else."""
+    hashes = " ".join(map(_hash, scripts)) or "'none'"
     return (
-        f'<script id="specs" type="application/json">{charts}</script>\n'
-        f"<script>{_library()}</script>\n<script>{_asset('draw.js')}</script>"
+        f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data: blob:; connect-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _scripts(page: Markup, scripts: Sequence[str]) -> str:
+    """What draws the charts; nothing on a page without any."""
+    if not scripts:
+        return ""
+    specifications = json.dumps(page.specifications, ensure_ascii=False, separators=(",", ":"))
+    charts = visible(specifications.replace("<", "\\u003c"), backslash=r"\\")
+    return f'<script id="specs" type="application/json">{charts}</script>\n<!-- {_NOTICE} -->\n' + "\n".join(
+        f"<script>{script}</script>" for script in scripts
     )
 
 
@@ -82,7 +107,7 @@ def _library() -> str:
     """Vega, Vega-Lite and vega-embed as one script. Making it takes seconds, so that the user's cache keeps it."""
     place = cache_directory() / f"charts-{version('vl-convert-python')}.js"
     with suppress(OSError):
-        return place.read_text(encoding="utf-8")
+        return read_regular(place).decode()
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     script = bundle.replace("</script", "<\\/script")  # "</" would end the script element.
     with suppress(DiskError):

@@ -18,6 +18,7 @@ from crosswind.report.text.format import EXACT, NOT_MEASURED
 from crosswind.report.text.headline import Trust, sentences, verdict
 from crosswind.report.text.sentences import sentence
 from crosswind.report.text.thresholds import threshold_sentences
+from crosswind.visible import visible
 
 _SCROLLING_ROWS = 30  # a longer table scrolls in its place
 _FEWEST_CONTENTS = 4  # sections of a page that lists them at its top
@@ -34,8 +35,8 @@ _CLASSES = {Kind.NAME: "word", Kind.WORD: "word", Kind.SENTENCE: "word long"}
 
 
 def escaped(text: str) -> str:
-    """Text as HTML shows it."""
-    return html.escape(text)
+    """Text as HTML shows it, hidden characters too."""
+    return html.escape(visible(text))
 
 
 class Markup:

@@ -24,6 +24,7 @@ from crosswind.store.lock import LOCK, lock_run
 from crosswind.store.manifest import MANIFEST, Manifest, Session, Status, read_manifest, write_manifest
 from crosswind.store.plan import PLAN, PlannedCell, drop_unlisted, read_plan, write_plan
 from crosswind.store.result import RESULT, CellResult, read_result
+from crosswind.visible import no_utf8_in
 
 _FILES_OF_A_START = (LOCK, PLAN, f"{PLAN}.part", f"{MANIFEST}.part")
 
@@ -79,6 +80,7 @@ class Store:
         Args: digest: of the study that is to go on; None takes the run's own.
         Raises: StoreError when it is not a run, is in use, or holds another study.
         """
+        _refuse_odd(directory)
         manifest = read_manifest(directory)
         if digest is not None and digest != manifest.study_digest:
             raise StoreError(
@@ -251,8 +253,17 @@ def check_place(directory: Path) -> None:
         Path(tempfile.mkdtemp(prefix=".crosswind-", dir=there)).rmdir()
 
 
+def _refuse_odd(directory: Path) -> None:
+    """Raises: StoreError when crosswind-cell, which takes JSON, could not be told of a directory."""
+    if no_utf8_in(str(directory.absolute())):
+        raise StoreError(
+            f"{directory.absolute()} is not UTF-8", hint="choose a directory whose whole path is, with --output"
+        )
+
+
 def _refuse_taken(directory: Path) -> None:
     """Raises: StoreError when a run cannot be made in a directory because of what is there."""
+    _refuse_odd(directory)
     with disk_errors(directory):
         if directory.exists() and not directory.is_dir():
             raise StoreError(f"{directory} is not a directory", hint="choose another one with --output")

@@ -1,15 +1,13 @@
 """The tables of a cell: written by the cell as Arrow IPC, kept as Parquet."""
 
-import errno
 import io
-import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 
 from crosswind.errors import EngineError
+from crosswind.polars_errors import refused
 from crosswind.record import empty_table, whole_table
 from crosswind.store.checksums import Checksum, checked_bytes, damaged_file
 
@@ -27,11 +25,8 @@ def to_parquet(arrow: Path) -> None:
     try:
         pl.scan_ipc(arrow).sink_parquet(arrow.with_suffix(".parquet"), compression="zstd")
     except (pl.exceptions.PolarsError, OSError) as error:
-        # Polars hands on what the system refused with the number in its text only.
-        refused = re.search(r"os error (\d+)", str(error))
-        number = int(refused[1]) if refused else errno.EINVAL
-        if number != errno.EINVAL:
-            raise OSError(number, os.strerror(number)) from error
+        if of_system := refused(error):
+            raise of_system from error
         raise _not_a_table(arrow, str(error)) from error
     arrow.unlink()
 

@@ -6,7 +6,7 @@ right.
 
 import signal
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,8 +19,9 @@ from crosswind.study.format import StudyDocument, table_of
 from crosswind.study.keys import KINDS, renamed
 from crosswind.study.levels import did_you_mean
 from crosswind.study.report_tables import Table
-from crosswind.study.toml_text import Location, key_lines, line_of
+from crosswind.study.toml_text import DEEP_KEY, MOST_KEY_PARTS, Location, key_lines, line_of
 from crosswind.units import UnitError, shown
+from crosswind.visible import hidden_in, no_utf8_in
 
 # The hints of pydantic are for programmers. These replace them, for the types of error that a study file can cause.
 _HINTS = {
@@ -104,6 +105,11 @@ def _word(key: str) -> str:
 
 def read_toml(text: str, file: str) -> dict[str, Any]:
     """A TOML text as a dictionary. Raises: StudyError with file and line."""
+    if deep := DEEP_KEY.search(text):
+        raise StudyError(
+            f"{file}:{text.count(chr(10), 0, deep.start()) + 1}: a key of more than {MOST_KEY_PARTS} parts",
+            hint="a key of a study has at most four, as path.forward.loss",
+        )
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -131,6 +137,13 @@ def _interrupts_held_back() -> Iterator[None]:
 def read_document(document: Mapping[str, Any], origin: Origin) -> StudyDocument:
     """A dictionary as a checked study document. Raises: StudyError for the problem that stands first in the file."""
     try:
+        for location, name in _hidden_characters(document, ()):
+            raise origin.error(
+                document,
+                location,
+                f"has the hidden character {name}",
+                "leave it away: people would not see it",
+            )
         with _interrupts_held_back():
             return StudyDocument.model_validate(document)
     except ValidationError as problems:
@@ -144,6 +157,23 @@ def read_document(document: Mapping[str, Any], origin: Origin) -> StudyDocument:
         raise error from None
     except RecursionError:
         raise StudyError(f"{origin.file}: values are nested too deeply") from None
+
+
+def _hidden_characters(
+    value: object, location: Location, find: Callable[[str], str | None] = hidden_in
+) -> Iterator[tuple[Location, str]]:
+    """Where texts have characters that nobody sees. What programs are started with may have all that are UTF-8."""
+    if isinstance(value, str) and (name := find(value)):
+        yield location, name
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if name := find(str(key)):
+                yield location, name
+            of_program = location[-1:] == ("workload",) and key in ("client", "server")
+            yield from _hidden_characters(inner, (*location, key), no_utf8_in if of_program else find)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _hidden_characters(inner, (*location, number), find)
 
 
 def _error_of(detail: ErrorDetails, document: Mapping[str, Any], origin: Origin) -> StudyError:

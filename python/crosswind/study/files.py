@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from crosswind.errors import StudyError
+from crosswind.regular_files import open_regular
 from crosswind.study.design import Study
 from crosswind.study.levels import did_you_mean
 from crosswind.units import shown
@@ -60,7 +61,8 @@ def _is_file(path: Path) -> bool:
 
 def _read_text(path: Path) -> str:
     try:
-        data = path.read_bytes()
+        with open_regular(path) as file:
+            data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise StudyError(f"{path}: cannot be read: {error.strerror}") from error
     return decode(data, str(path))

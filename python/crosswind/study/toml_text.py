@@ -12,6 +12,12 @@ from typing import Any
 Location = tuple[str | int, ...]
 
 _KEY_PART = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)\s*""")
+MOST_KEY_PARTS = 16
+DEEP_KEY = re.compile(
+    r"""(?:(?:"[^"\n]*+"|'[^'\n]*+'|(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++)[ \t]*+\.[ \t]*+){%d}""" % MOST_KEY_PARTS  # noqa: UP031
+)
+"""A dotted key, or a text that looks like one, of more parts: reading it takes the square of their number."""
+
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 

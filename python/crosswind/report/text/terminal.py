@@ -1,9 +1,9 @@
 """The result on a terminal: its last screen, or every table and then that screen."""
 
-from rich.console import Console
 from rich.text import Text
 
 from crosswind.analysis.result import Result
+from crosswind.console import Console
 from crosswind.report.tables import tables_of
 from crosswind.report.tables.table import Shown, Table
 from crosswind.report.text.grid import fits, form_for, grid_lines, left_out, paragraph_lines

@@ -1,0 +1,12 @@
+"""What the system refused Polars, which hands it on with the number in its text only."""
+
+import errno
+import os
+import re
+
+
+def refused(error: Exception) -> OSError | None:
+    """The system's error behind one of Polars; None where there is none."""
+    found = re.search(r"os error (\d+)", str(error))
+    number = int(found[1]) if found else errno.EINVAL
+    return None if number == errno.EINVAL else OSError(number, os.strerror(number))

@@ -1,0 +1,206 @@
+"""What surrounds a command, and what users write: full disks, narrow terminals, odd bytes, hostile texts."""
+
+import base64
+import csv
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, missing
+from crosswind.analysis import analyse
+from crosswind.console import NARROWEST, Console
+from crosswind.errors import StudyError
+from crosswind.report.export import spreadsheet_text, write_csv
+from crosswind.report.html import render
+from fixture_types import Crosswind, UseCell
+from records import MS, echoes, record, run
+from runs import kept_run
+from small_disks import mounted_disk
+from study_texts import study
+
+BELL, REVERSED = "\x07", "\u202e"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """A run of two cells."""
+    times = [20 * MS + number * MS for number in range(30)]
+    runs = [run(cell, echoes(times), {"workload.transport": name}) for cell, name in enumerate(("tcp", "udp"))]
+    return kept_run(tmp_path / "made", runs)
+
+
+def crosswind_process(*arguments: str | bytes | Path, **environment: str) -> "subprocess.CompletedProcess[bytes]":
+    command = [sys.executable, "-m", "crosswind", *arguments]
+    variables = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **environment}
+    return subprocess.run(command, capture_output=True, env=variables, check=False)
+
+
+@pytest.mark.parametrize("what", ["csv", "parquet", "samples", "html"])
+def test_an_export_that_the_disk_has_no_room_for_is_said(
+    crosswind: Crosswind, made: Path, tmp_path: Path, what: str
+) -> None:
+    with mounted_disk(tmp_path / "disk", "4k") as disk:
+        status, _, err = crosswind("report", str(made), f"--{what}", str(disk / "file"))
+        assert (status, err) == (
+            1,
+            f"error: cannot write {disk / 'file'}: No space left on device\n"
+            "hint: make room or choose another place for the report\n",
+        )
+        assert list(disk.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", '=cmd|" /C calc"!A0', "--1", "-"])
+def test_a_spreadsheet_does_not_run_what_a_study_calls_a_level(tmp_path: Path, text: str) -> None:
+    made = record(*(run(cell, echoes([MS] * 5), {"workload.client": name}) for cell, name in enumerate((text, "-1.5"))))
+    write_csv(analyse(made), tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
+        levels = {row["workload.client"] for row in csv.DictReader(file)}
+    assert levels == {f"'{text}", "-1.5"}
+
+
+@pytest.mark.parametrize("text", ["-1.5", "+3", "1e-9", "-2E+5", "tcp", "a=b", "", "0%"])
+def test_numbers_and_plain_texts_stay_as_they_are(text: str) -> None:
+    assert spreadsheet_text(text) == text
+
+
+@pytest.mark.parametrize("hidden", [BELL, REVERSED, "\x1b[2J", "\u2066", "\x9b"])
+def test_a_study_with_a_character_that_nobody_sees_is_refused(hidden: str) -> None:
+    quoted = "".join(f"\\u{ord(character):04x}" for character in hidden)
+    with pytest.raises(StudyError, match=rf"my.toml:1: title: has the hidden character U\+{ord(hidden[0]):04X}"):
+        study(f'title = "a{quoted}"\n[workload]\nkind = "echo"\n')
+    # What a program is started with is its own affair.
+    study(f'[workload]\nkind = "program"\nclient = [["printf", "{quoted}"]]\n')
+
+
+def test_texts_of_programs_and_servers_are_shown_and_change_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    title = f"a{BELL}b{REVERSED}c\x1b[31m"
+    page = render(made := record(run(0, echoes([MS] * 5), {"workload.client": title}), title=title), analyse(made))
+    assert not set(page) & {BELL, REVERSED, "\x1b"}
+    assert r"a\u0007b\u202ec\u001b[31m" in page
+    Console(highlight=False, markup=False, force_terminal=True).print(title)
+    assert r"ab\u202ec\u001b[31m" in capfd.readouterr().out  # rich takes the bell out itself.
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "7", str(NARROWEST), "39"])
+def test_a_terminal_of_any_width_is_printed_to(
+    crosswind: Crosswind, monkeypatch: pytest.MonkeyPatch, made: Path, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    for command in (("report", str(made)), ("report", str(made), "--all"), ("runs", str(made)), ("networks",)):
+        status, _, err = crosswind(*command)
+        assert (status, err) == (0, "")
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX"])
+def test_a_locale_without_utf_8_loses_no_character(made: Path, locale: str) -> None:
+    ended = crosswind_process("report", made, LC_ALL=locale, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", NO_COLOR="1")
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert "✓" in ended.stdout.decode()
+
+
+def test_a_directory_that_is_not_utf_8_is_refused_for_a_new_run_and_read(
+    crosswind: Crosswind, use_cell: UseCell, made: Path, tmp_path: Path
+) -> None:
+    use_cell("finish()")
+    status, _, err = crosswind("run", "echo", "--transport", "udp", "--output", os.fsdecode(b"a\xff"))
+    assert (status, err.splitlines()[0]) == (2, rf"error: {Path.cwd()}/a\udcff is not UTF-8")
+    shutil.move(made, tmp_path / os.fsdecode(b"made\xff"))
+    ended = crosswind_process(
+        b"report", os.fsencode(tmp_path / "made") + b"\xff", b"--csv", os.fsencode(tmp_path) + b"/\xff"
+    )
+    assert (ended.returncode, ended.stderr) == (0, rf"wrote {tmp_path}/\udcff".encode() + b"\n")
+
+
+def test_a_pipe_in_the_place_of_a_file_of_ours_is_not_waited_for(
+    crosswind: Crosswind, use_cell: UseCell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    use_cell("finish()")
+    for name in ("durations", "durations.lock"):
+        os.mkfifo(tmp_path / name)
+    monkeypatch.setenv("CROSSWIND_DURATIONS", str(tmp_path / "durations"))
+    assert crosswind("plan", "echo", "--transport", "udp")[0] == 0
+    (tmp_path / "run").mkdir()
+    os.mkfifo(tmp_path / "run" / "manifest.json")
+    status, _, err = crosswind("report", str(tmp_path / "run"))
+    assert (status, "it is not a regular file" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "text", [".a" * 100_000 + " = 1", "[" + '"a".' * 100_000 + "a]", "x = {" + "a." * 100_000 + "b = 1}"]
+)
+def test_a_key_of_very_many_parts_is_refused_at_once(text: str) -> None:
+    began = time.process_time()
+    with pytest.raises(StudyError, match=r"my.toml:2: a key of more than 16 parts"):
+        study(f"\na{text}" if text.startswith(".") else f"\n{text}")
+    # Reading it took minutes. A bound so far from both is no race.
+    assert time.process_time() - began < 5
+
+
+# What a browser lets a report do
+
+
+class Inline(HTMLParser):
+    """The scripts, styles and policy of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.texts: dict[str, list[str]] = {"script": [], "style": []}
+        self.attributes: set[str] = set()
+        self.policy = ""
+        self._inside: str | None = None
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.attributes |= given.keys()
+        if given.get("http-equiv") == "Content-Security-Policy":
+            self.policy = given["content"] or ""
+        self._inside = tag if tag in self.texts and given.get("type") != "application/json" else None
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = None
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.texts[self._inside].append(data)
+
+
+def page_with_charts() -> str:
+    times = [20 * MS + number * MS for number in range(30)]
+    made = record(*(run(cell, echoes(times), {"workload.transport": name}) for cell, name in enumerate(("tcp", "udp"))))
+    return render(made, analyse(made))
+
+
+def test_a_report_allows_its_own_scripts_and_styles_and_nothing_else() -> None:
+    found = Inline(page_with_charts())
+    directives = dict(directive.strip().split(" ", 1) for directive in found.policy.split(";"))
+    assert directives["default-src"] == "'none'"
+    assert "unsafe" not in found.policy
+    for kind, texts in found.texts.items():
+        hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+        assert directives[f"{kind}-src"] == " ".join(f"'sha256-{one}'" for one in hashes)
+    assert len(found.texts["script"]) == 2
+    assert not {name for name in found.attributes if name == "style" or name.startswith("on")}
+
+
+def test_a_browser_draws_every_chart_within_the_policy(tmp_path: Path) -> None:
+    program = os.environ.get("CROSSWIND_CHROMIUM") or shutil.which("chromium")
+    if program is None:
+        missing("Chromium is not installed: make browser")
+    page = page_with_charts().replace("<details", "<details open")
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    options += ["--enable-logging=stderr", "--virtual-time-budget=20000", "--dump-dom"]
+    ended = subprocess.run([program, *options, (tmp_path / "page.html").as_uri()], capture_output=True, check=True)
+    said = [line for line in ended.stderr.decode().splitlines() if "CONSOLE" in line and "WARN" not in line]
+    assert said == []
+    drawn = re.findall('<svg [^>]*class="marks"', ended.stdout.decode())
+    assert len(drawn) == page.count('class="chart"') > 0
