@@ -110,6 +110,11 @@ class Metric:
         return self.per in (Per.EXCHANGE, Per.REPORTED) and not self.is_share
 
     @property
+    def needs_undisturbed(self) -> bool:
+        """Whether it compares exchanges with one that nothing delays."""
+        return "undisturbed_ns" in self.formula
+
+    @property
     def is_wait(self) -> bool:
         """Whether it is a time in which retransmissions are waited for, where there are any."""
         return self.unit is TIME and self.per is not Per.MESSAGE
@@ -149,7 +154,7 @@ _ROUND_TRIP = "received_ns - sent_ns"
 
 # A message that is retransmitted takes a whole round trip more at least; QUIC's pacing took up to 0.75 of one. Punctual
 # cells stay below 2 ms: the default budget lets a packet leave the path 1 ms late, and a round trip has two packets.
-_DELAYED = f"{_ROUND_TRIP} > 1.9 * shortest_ns AND {_ROUND_TRIP} > shortest_ns + 2e6"
+_DELAYED = f"{_ROUND_TRIP} > 1.9 * undisturbed_ns AND {_ROUND_TRIP} > undisturbed_ns + 2e6"
 
 _ALL_METRICS = (
     Metric("rtt", "Round-trip time", TIME, "From sending a message to having its whole reply.",
@@ -168,8 +173,9 @@ _ALL_METRICS = (
            "received_ns - intended_ns", workloads={"echo": {"mode": "open"}, "multiplex": {}},
            is_whole=True, compared_in=("echo", "multiplex")),
     Metric("delayed_share", "Share of exchanges delayed", SHARE,
-           "Of the exchanges that were answered, those that took longer than the shortest by nine tenths of it and by "
-           "2 ms. The shortest is that of all cells that differ in loss alone.",
+           "Of the exchanges that were answered, those that took longer than an undisturbed one by nine tenths of it "
+           "and by 2 ms. That is the shortest of all cells that differ in loss alone, if one has none; else what the "
+           "path takes, in virtual time; else the shortest, of messages of one packet.",
            _DELAYED, workloads={"echo": {"mode": "closed"}}, is_share=True, place=Place.DETAIL),
     Metric("completion", "Completion time", TIME,
            "From sending the first message to having the last reply, in repetitions that lost none.",

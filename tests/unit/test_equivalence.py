@@ -9,6 +9,7 @@ import pytest
 from crosswind.analysis import analyse, collect
 from crosswind.analysis.asked import asked_of
 from crosswind.analysis.equivalences import equivalences_of
+from crosswind.analysis.estimates import estimate_of_cell
 from crosswind.errors import StudyError
 from crosswind.execution.planning import presentation
 from crosswind.report import estimates_frame
@@ -17,9 +18,9 @@ from crosswind.report.tables.equivalences import equivalence_tables
 from crosswind.report.tables.metrics import metric_table
 from crosswind.report.text.headline import sentences, tally
 from crosswind.report.text.terminal import render
-from crosswind.stats import clopper_pearson
+from crosswind.stats import TooFewSamples, clopper_pearson
 from crosswind.study.design import Study
-from records import MS, echoes, path, record, run, runs
+from records import MS, echoes, finished, path, record, run, runs
 
 CLOSED = {"workload": {"kind": "echo", "transport": "tcp", "mode": "closed"}}
 CLAIM: dict[str, Any] = {
@@ -76,6 +77,56 @@ def test_the_shortest_is_that_of_cells_that_differ_in_loss_alone() -> None:
              waiting(2, 60 * MS, delay_ns=30 * MS, loss=0.2)]  # fmt: skip
     shares = [cell.estimates["delayed_share"].mean.value for cell in analyse(record(*cells)).cells]
     assert shares == [0, 1, 0]
+
+
+def lossy(rtts: list[int], *, clock: str, size: int = 16_000, rate_bps: int | None = None, **workload: Any):
+    """A cell with 5 % of loss in each direction of a path of 20 ms, alone in its run."""
+    parameters = {
+        "path": path(loss=0.05, delay_ns=10 * MS, rate_bps=rate_bps),
+        "host": {"clock": clock},
+        "workload": CLOSED["workload"] | {"size_bytes": size} | workload,
+    }
+    finish = finished() | {"virtual_time": clock == "virtual"}
+    (found,) = collect(record(run(0, echoes(rtts), parameters=parameters, end=finish)))
+    return found
+
+
+def test_in_virtual_time_the_path_says_what_an_exchange_takes_that_nothing_delays() -> None:
+    # Under loss every message of 11 packets waits: the shortest of them is one that was delayed as well.
+    made = lossy([40 * MS] * 20, clock="virtual")
+    assert (made.undisturbed_ns, made.samples["delayed_share"].values.mean()) == (20 * MS, 1)
+    # On a link of 8 Mbit/s 16 000 bytes and the 40 of 11 headers take 16.44 ms each way: late after 1.9 * 52.88 ms.
+    made = lossy([100_472_000, 100_472_001], clock="virtual", rate_bps=8_000_000)
+    assert made.undisturbed_ns == pytest.approx(52.88 * MS)
+    assert made.samples["delayed_share"].values.tolist() == [0, 1]
+    # An upload has an answer of one byte: 16.44 and 0.041 ms.
+    upload = lossy([40 * MS], clock="virtual", rate_bps=8_000_000, direction="upload")
+    assert upload.undisturbed_ns == pytest.approx((20 + 16.44 + 0.041) * MS)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"clock": "real"},
+        {"clock": "real", "size": 1001},  # two packets of some transports
+        {"clock": "virtual", "connection": "new"},  # whose window is too small for the message
+        {"clock": "virtual", "size": 70_000},
+        {"clock": "virtual", "connections": 2},  # which share the link
+    ],
+)
+def test_where_nothing_says_what_an_undisturbed_exchange_takes_there_is_no_share(other: dict[str, Any]) -> None:
+    found = lossy([40 * MS] * 100, **other)
+    assert "delayed_share" not in found.samples
+    assert "add a cell without loss" in estimate_of_cell(found, "delayed_share", "mean", level=0.95).reason
+    with pytest.raises(TooFewSamples, match="add a cell without loss"):
+        found.side("delayed_share")
+
+
+def test_of_many_messages_of_one_packet_the_shortest_lost_nothing() -> None:
+    # All of n lose one of two packets each way with (1 - 0.95^4)^n: below 1 in 1000 from 5 on.
+    assert lossy([21 * MS] * 4, clock="real", size=100).undisturbed_ns is None
+    assert lossy([21 * MS] * 4 + [60 * MS], clock="real", size=100).undisturbed_ns == 21 * MS
+    assert lossy([21 * MS], clock="real", transport="udp").undisturbed_ns == 21 * MS  # a datagram is never late
 
 
 @pytest.mark.parametrize("workload", [{"mode": "open"}, {"kind": "transfer"}, {"kind": "multiplex"}])

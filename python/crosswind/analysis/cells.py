@@ -1,7 +1,5 @@
 """The cells of a run, each with its repetitions and the samples of all its metrics."""
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from crosswind.analysis.designs import design_of
-from crosswind.analysis.samples import key_of, read_samples, shortest_round_trip
-from crosswind.analysis.settings import CellSettings, without_loss
+from crosswind.analysis.samples import key_of, read_samples
+from crosswind.analysis.settings import CellSettings
+from crosswind.analysis.undisturbed import ABSENT, undisturbed_times
 from crosswind.metrics import LOST, METRICS
 from crosswind.record import CellRun, RunRecord
 from crosswind.stats import Share, Side, TooFewSamples, Units
@@ -19,13 +18,17 @@ from crosswind.stats import Share, Side, TooFewSamples, Units
 
 @dataclass(frozen=True)
 class CellData:
-    """One cell of a record with the samples of each of its metrics; `cells`: how many the record has."""
+    """One cell of a record with the samples of each of its metrics; `cells`: how many the record has.
+
+    `undisturbed_ns`: of an exchange that nothing delays; None where it is not known.
+    """
 
     cell: int
     levels: dict[str, str]
     runs: list[CellRun]
     samples: dict[str, Units]
     cells: int = 1
+    undisturbed_ns: float | None = None
 
     @cached_property
     def settings(self) -> CellSettings:
@@ -47,9 +50,15 @@ class CellData:
         if name == LOST.name:
             return Side(self.failed, exact=self.is_exact, is_share=True)
         if name not in self.samples:
-            raise TooFewSamples("a cell has no such value")
+            raise TooFewSamples(self.why_absent(name))
         metric = METRICS[name]
         return Side(self.samples[name], design_of(metric, self.settings), self.is_exact, metric.is_share)
+
+    def why_absent(self, name: str) -> str:
+        """Why it has no samples of a metric."""
+        if not self.outcomes.get("ok"):
+            return "no exchange succeeded"
+        return ABSENT if METRICS[name].needs_undisturbed and self.undisturbed_ns is None else "it has no value"
 
     @cached_property
     def lost(self) -> Share | None:
@@ -91,21 +100,8 @@ def collect(record: RunRecord) -> list[CellData]:
     cells: dict[int, list[CellRun]] = {}
     for run in sorted(record.cells, key=lambda run: (run.cell, run.repetition)):
         cells.setdefault(run.cell, []).append(run)
-    shortest = _shortest(cells)
+    undisturbed = undisturbed_times(cells)
     return [
-        CellData(cell, runs[0].levels, runs, read_samples(runs, shortest_ns=shortest[cell]), cells=len(cells))
-        for cell, runs in cells.items()
+        CellData(cell, runs[0].levels, runs, read_samples(runs, undisturbed_ns=time_ns), len(cells), time_ns)
+        for (cell, runs), time_ns in zip(cells.items(), (undisturbed[cell] for cell in cells), strict=True)
     ]
-
-
-def _shortest(cells: Mapping[int, list[CellRun]]) -> dict[int, float | None]:
-    """For each cell the shortest round trip of all that differ in loss alone: under loss, its own may have waited."""
-    groups = {
-        cell: json.dumps(without_loss(runs[0].parameters), sort_keys=True, default=str) for cell, runs in cells.items()
-    }
-    known: dict[str, float] = {}
-    for cell, runs in cells.items():
-        own = shortest_round_trip(runs)
-        if own is not None:
-            known[groups[cell]] = min(own, known.get(groups[cell], own))
-    return {cell: known.get(group) for cell, group in groups.items()}

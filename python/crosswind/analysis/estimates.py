@@ -36,7 +36,7 @@ def estimate_of_cell(data: CellData, name: str, statistic: str, *, level: float)
     if name not in data.samples:
         metric = metric_named(name)
         assert metric is not None  # The study was checked.
-        return Interval.of(refused("no exchange succeeded", n=0, level=level, unit=metric.unit.name))
+        return Interval.of(refused(data.why_absent(name), n=0, level=level, unit=metric.unit.name))
     return one_estimate(data, METRICS[name], STATISTICS[statistic], level=level)
 
 

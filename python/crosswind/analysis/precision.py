@@ -74,7 +74,7 @@ class PrecisionRule:
 
     def add(self, run: CellRun) -> None:
         """A repetition has ended, well or not."""
-        self.add_cell(CellData(run.cell, run.levels, [run], read_samples([run], shortest_ns=None)))
+        self.add_cell(CellData(run.cell, run.levels, [run], read_samples([run], undisturbed_ns=None)))
 
     def add_cell(self, data: CellData) -> None:
         """Some repetitions of a cell have ended."""

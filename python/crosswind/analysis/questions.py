@@ -106,7 +106,7 @@ def _value(cell: CellData, metric: Metric, statistic: str) -> Interval:
             raise TooFewSamples("there is no exchange")
         return Interval.of(share_interval(cell.lost, level=LEVEL))
     if metric.name not in cell.samples:
-        raise TooFewSamples("it has no value" if cell.outcomes.get("ok") else "no exchange succeeded")
+        raise TooFewSamples(cell.why_absent(metric.name))
     compared = compared_statistic(statistic)
     if isinstance(compared, str) or cell.is_exact:
         return one_estimate(cell, metric, STATISTICS[statistic], level=LEVEL)

@@ -18,17 +18,17 @@ from crosswind.stats.units import Key
 _OK = pl.col("outcome") == "ok"
 
 
-def read_samples(runs: Iterable[CellRun], *, shortest_ns: float | None) -> dict[str, Units]:
+def read_samples(runs: Iterable[CellRun], *, undisturbed_ns: float | None) -> dict[str, Units]:
     """Values of every metric that the repetitions of a cell have, by the metric's name.
 
-    Args: shortest_ns: a round trip that nothing delayed, which formulas know as `shortest_ns`.
+    Args: undisturbed_ns: of a round trip that nothing delays, which formulas know by this name; None: not known.
     """
     used = sorted((run for run in runs if not run.samples.is_empty() or run.client_out), key=lambda run: run.repetition)
     if not used:
         return {}
     settings = CellSettings.of(used[0].parameters)
     wanted = [metric for metric in METRICS.values() if metric.applies(settings.workload)]
-    rows = _rows(used, settings).with_columns(shortest_ns=pl.lit(shortest_ns, dtype=pl.Float64))
+    rows = _rows(used, settings).with_columns(undisturbed_ns=pl.lit(undisturbed_ns, dtype=pl.Float64))
     counted = counters_of(used)
     exchanges = [metric for metric in wanted if metric.per is Per.EXCHANGE]
     found = _of_exchanges(exchanges, used, rows, settings)
@@ -40,13 +40,6 @@ def read_samples(runs: Iterable[CellRun], *, shortest_ns: float | None) -> dict[
         elif metric.per is Per.REPORTED:
             found[metric.name] = _of_reports(metric, used)
     return {metric.name: found[metric.name] for metric in wanted if found[metric.name].values.size}
-
-
-def shortest_round_trip(runs: Iterable[CellRun]) -> float | None:
-    """The shortest round trip of some repetitions, ns; None without one."""
-    rows = pl.concat([run.samples for run in runs], rechunk=False)
-    found = rows.filter(_OK).select((pl.col("received_ns") - pl.col("sent_ns")).min()).item()
-    return None if found is None else float(found)
 
 
 def _rows(used: Sequence[CellRun], settings: CellSettings) -> pl.DataFrame:

@@ -129,7 +129,7 @@ def _side(cell: CellData, metric: Metric) -> Side:
     if metric is LOST:
         return cell.side(metric.name)
     if metric.name not in cell.samples:
-        raise TooFewSamples("no repetition has a value")
+        raise TooFewSamples(cell.why_absent(metric.name))
     side, failed = cell.side(metric.name), _failed(cell, metric)
     if metric.unit is RATE or not any(failed.values()):
         return side

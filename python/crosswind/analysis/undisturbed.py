@@ -1,0 +1,103 @@
+"""How long an exchange takes that nothing delays: what delayed ones are told from.
+
+A cell without loss shows it. Without one, the path gives it where time is virtual: nothing else takes any there. On the
+machine's clock the shortest exchange under loss is one that lost nothing only where a message is one packet: of several
+hardly any gets through, and those that do wait for a window that losses made small.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from crosswind.analysis.settings import CellSettings, without_loss
+from crosswind.catalog import Carrier, catalog
+from crosswind.models.situation import ETHERNET_BYTES, WINDOW_FIELD_BYTES, situation
+from crosswind.record import CellRun
+
+ABSENT = "no exchange without delay to compare with: add a cell without loss (path.loss = 0%)"
+"""Why a metric that rests on it has no value."""
+
+_ONE_PACKET_BYTES = 1000
+"""Of a message that is one packet over every transport, whatever that adds; some implementations send two."""
+_PACKETS_EACH_WAY = 2
+_SURE = 1e-3
+"""How unlikely it must be that every exchange lost a packet."""
+_QUIC_INITIAL_BYTES = 12_000  # RFC 9002, section 7.2: ten packets of the 1200 bytes of RFC 9000
+_HEADER_BYTES = 40  # RFC 791 and 9293
+
+
+def undisturbed_times(cells: Mapping[int, Sequence[CellRun]]) -> dict[int, float | None]:
+    """For each cell the time of an exchange that nothing delays, ns; None where it is not known."""
+    groups: dict[str, list[int]] = {}
+    for cell, runs in cells.items():
+        groups.setdefault(json.dumps(without_loss(runs[0].parameters), sort_keys=True, default=str), []).append(cell)
+    found: dict[int, float | None] = {}
+    for members in groups.values():
+        found |= dict.fromkeys(members, _of_group([cells[member] for member in members]))
+    return found
+
+
+def _of_group(cells: Sequence[Sequence[CellRun]]) -> float | None:
+    """Of cells that differ in loss alone."""
+    settings = [CellSettings.of(runs[0].parameters) for runs in cells]
+    if any(own.retransmitted_loss == 0 for own in settings):
+        return _shortest(cells)
+    exact_ns = _of_path(cells[0], settings[0])
+    if exact_ns is not None:
+        return exact_ns
+    lossy = zip(cells, settings, strict=True)
+    return _shortest(cells) if any(_some_lost_nothing(runs, own) for runs, own in lossy) else None
+
+
+def _shortest(cells: Sequence[Sequence[CellRun]]) -> float | None:
+    rows = pl.concat([run.samples for runs in cells for run in runs], rechunk=False).filter(pl.col("outcome") == "ok")
+    found = rows.select((pl.col("received_ns") - pl.col("sent_ns")).min()).item()
+    return None if found is None else float(found)
+
+
+def _some_lost_nothing(runs: Sequence[CellRun], settings: CellSettings) -> bool:
+    """Whether some exchange of a cell surely lost no packet."""
+    if (settings.number("size_bytes") or 1) > _ONE_PACKET_BYTES or settings.mtu_bytes < 1.5 * _ONE_PACKET_BYTES - 1:
+        return False
+    kept = ((1 - settings.forward.loss) * (1 - settings.reverse.loss)) ** _PACKETS_EACH_WAY
+    return (1 - kept) ** sum(int((run.samples["outcome"] == "ok").sum()) for run in runs) < _SURE
+
+
+def _of_path(runs: Sequence[CellRun], settings: CellSettings) -> float | None:
+    """What the path takes for one message and its answer in one round trip; None where more may take part.
+
+    A message has its round trip alone once the window holds it, which on a kept connection grows from message to
+    message. The headers that are counted are those of TCP or UDP: what a transport adds is a few bytes.
+    """
+    parameters, size = runs[0].parameters, settings.number("size_bytes") or 1
+    alone = not settings.is_delayed_at_random and (settings.number("connections") or 1) == 1
+    if not alone or any(run.clock != "virtual" for run in runs) or not _fits_window(parameters, settings, size):
+        return None
+    direction = settings.workload.get("direction") or "echo"
+    there, back = (1.0 if direction == "download" else size), (1.0 if direction == "upload" else size)
+    path = parameters.get("path") or {}
+    taken = ((path.get("forward") or {}, there), (path.get("reverse") or {}, back))
+    return sum((way.get("delay_ns") or 0) + _serialisation_ns(way, payload, settings) for way, payload in taken)
+
+
+def _fits_window(parameters: Mapping[str, Any], settings: CellSettings, size: float) -> bool:
+    """Whether a message leaves in one flight, at the latest in the second half of a connection's messages."""
+    read = situation(parameters)
+    is_tcp = catalog().transports[read.transport].carrier is not Carrier.QUIC
+    initial = read.initial_window * read.mss_bytes if is_tcp else _QUIC_INITIAL_BYTES
+    if size <= initial:
+        return True
+    doublings = math.ceil(math.log2(size / initial))
+    grows = settings.workload.get("connection") != "new" and (settings.number("messages") or 100) > 2 * doublings
+    return grows and size <= WINDOW_FIELD_BYTES
+
+
+def _serialisation_ns(way: Mapping[str, Any], payload: float, settings: CellSettings) -> float:
+    if not way.get("rate_bps"):
+        return 0.0
+    headers = _HEADER_BYTES + (ETHERNET_BYTES if way.get("count") == "ethernet" else 0)
+    packets = math.ceil(payload / (settings.mtu_bytes - _HEADER_BYTES))
+    return 8e9 * (payload + packets * headers) / float(way["rate_bps"])
