@@ -10,7 +10,7 @@ from crosswind.models.cubic import cubic, cubic_window
 from crosswind.models.mathis import C_DELAYED_ACK, C_EVERY_SEGMENT, mathis
 from crosswind.models.pftk import backoff, expected_window, pftk, pftk_approximate, pftk_goodput, timeout_share
 from crosswind.models.ping_pong import deviation, ping_pong, undelayed
-from crosswind.models.slow_start import arrivals, slow_start
+from crosswind.models.slow_start import arrivals, first_overflow, slow_start
 
 
 def test_pftk_full_and_approximate() -> None:
@@ -119,6 +119,23 @@ def test_slow_start_continues_as_it_began(rate: float | None, window: float, rtt
     assert found == pytest.approx([time - left[0] for time in left], abs=1e-9)
     alone = slow_start(segments * 1448, rate_bps=rate, mss_bytes=1448, packet_bytes=1500, **path)
     assert alone == pytest.approx(left[-1] - left[0], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("queue", "first"),
+    [
+        # 10, 20, 40, 80 segments leave in round trips of 151 ms. The fourth lets two in for each one that leaves, from
+        # its first, which is the 70th: after 60 of them 30 wait. Linux 6.12 loses the 129th there.
+        (30, 130),
+        (5, 6),  # of the first ten, which come at once, one is in transmission and five wait
+        (200, 692),  # when the round of 640 begins, at 630, 320 - 151 still wait, and after 62 more 200 do
+    ],
+)
+def test_the_first_segment_that_finds_the_queue_full(queue: int, first: int) -> None:
+    path = {"rtt_s": 0.15, "serialisation_s": 0.001, "initial_window": 10}
+    assert first_overflow(queue, **path) == pytest.approx(first, abs=1)
+    assert first_overflow(queue, **path, window_segments=5) == math.inf
+    assert first_overflow(queue, **(path | {"serialisation_s": 0.0})) == math.inf
 
 
 def test_slow_start_of_one_segment_takes_no_time() -> None:

@@ -9,7 +9,7 @@ from crosswind.models import predict_situation
 from crosswind.models.model import packets_of_each
 from crosswind.models.simulated import simulated_transfers
 from crosswind.models.simulation import simulate
-from crosswind.models.simulation.congestion import Cubic, Reno
+from crosswind.models.simulation.congestion import Cubic, Reno, hystart_window
 from crosswind.models.simulation.path import Path, PathSettings
 from crosswind.models.simulation.sender import Sender, SenderSettings
 from crosswind.models.situation import Situation, situation
@@ -85,6 +85,62 @@ def test_a_queue_drops_what_it_cannot_hold() -> None:
 def test_a_window_limits_what_is_in_flight() -> None:
     expected = arrivals(np.arange(100), rtt_s=0.1, serialisation_s=0.001, initial_window=10, window_segments=5)[-1]
     assert expected - 1e-9 <= transfer(100, window_segments=5) <= expected + 20 * 0.040
+
+
+class Losing(Path):
+    """A path that loses the segments that are sent at these places, counted from 0, and no acknowledgement."""
+
+    def __init__(self, settings: PathSettings, segments: int, lost: set[int]) -> None:
+        super().__init__(settings, segments, self._draw)
+        self._lost, self._sent, self._sending = lost, -1, False
+
+    def send(self, segment: int, now_s: float) -> None:
+        self._sent, self._sending = self._sent + 1, True
+        super().send(segment, now_s)
+
+    def _draw(self) -> float:
+        lost, self._sending = self._sending and self._sent in self._lost, False
+        return 0.0 if lost else 1.0
+
+
+@pytest.mark.parametrize(
+    ("rate", "rtt_ms", "size", "lost", "seconds"),
+    [
+        (40e6, 10, 3_000_000, {112, 229, 1016, 1362, 2020}, 0.8450),
+        (40e6, 10, 3_000_000, {112, 628, 757, 941, 1175, 1413, 1443}, 1.1112),
+        (40e6, 10, 3_000_000, {260, 455, 666, 804, 1174, 1474, 1504}, 1.0833),
+        (40e6, 10, 3_000_000, {144, 343, 784, 1068, 1537, 1850}, 0.9769),
+        (12e6, 150, 2_000_000, {48, 275, 545, 1078}, 6.2419),
+    ],
+)
+def test_cubic_takes_as_long_as_linuxs_with_the_same_losses(
+    rate: float, rtt_ms: int, size: int, lost: set[int], seconds: float
+) -> None:
+    # Measured in virtual time: Linux 6.12, with the losses that its transfers met. Link and round trip are the same to
+    # the nanosecond; what differs are bursts of the sender, and acknowledgements for two segments here and there.
+    segments, packet_s = math.ceil(size / 1448), 12_000 / rate
+    last_s, ack_s = (size - (segments - 1) * 1448 + 52) * 8 / rate, 52 * 8 / rate
+    settings = PathSettings(rtt_ms / 1e3, 0.5, 0.5, packet_s, last_s, ack_s, tuned=True)
+    way = Losing(settings, segments, lost)
+    Sender(SenderSettings(True, 10, math.inf, 0.2, True, rtt_ms / 1e3 + 2 * ack_s), way).run()
+    assert way.last_arrival_s - way.first_arrival_s == pytest.approx(seconds, rel=0.015)
+
+
+@pytest.mark.parametrize("rate", [1.5e6, 6e6, 12e6, 40e6])
+@pytest.mark.parametrize("rtt_ms", [10, 30, 150])
+def test_hystart_ends_slow_start_as_the_simulation_does(rate: float, rtt_ms: int) -> None:
+    packet_s = 12_000 / rate
+    way = Losing(PathSettings(rtt_ms / 1e3, 0.5, 0.5, packet_s, packet_s, 0.0, tuned=True), 2000, set())
+    sender = Sender(SenderSettings(True, 10, math.inf, 0.2, True, rtt_ms / 1e3), way)
+    sender.run()
+    assert sender._control.ssthresh == pytest.approx(hystart_window(10, rtt_ms / 1e3, packet_s), abs=1)
+
+
+def test_hystart_ends_slow_start_by_hand() -> None:
+    # Segments of 0.3 ms, a round trip of 10 ms: a train of ACKs must last longer than (10.3 + 1) / 2 ms, which the 20th
+    # of the second round's does, by when the window is 20 + 19. Linux 6.12 has a window of 39 there.
+    assert hystart_window(10, 0.010, 0.0003) == 39
+    assert hystart_window(10, 0.010, 0.0) == math.inf
 
 
 def test_windows_after_a_loss() -> None:

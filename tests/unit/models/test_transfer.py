@@ -1,5 +1,6 @@
 """The formula for transfer times, term by term."""
 
+import math
 from dataclasses import replace
 from statistics import fmean, median
 
@@ -60,7 +61,7 @@ def test_a_large_file_is_told_apart_in_stretches(monkeypatch: pytest.MonkeyPatch
     for name in ("chance", "window", "left"):
         # A stretch is a thousandth of where it begins, and a place at least a twelfth of all, in chance.
         assert getattr(stretches, name) == pytest.approx(getattr(each, name), rel=0.02, abs=1e-9), name
-    assert len(transfer._starts(10**15)) <= 110_001
+    assert len(transfer._starts(10**15, math.inf)) <= 110_001
 
 
 def test_a_loss_at_the_end_costs_a_round_trip() -> None:
@@ -115,9 +116,9 @@ SIMULATED = {  # size, loss: means of 36 to 565 simulated transfers, s, at 60 ms
         (2_000_000, 0.01): 6.7656, (2_000_000, 0.03): 13.368, (2_000_000, 0.07): 25.158,
     },
     "linux": {
-        (128_000, 0.01): 0.2600, (128_000, 0.03): 0.3846, (128_000, 0.07): 0.7335,
-        (400_000, 0.01): 0.7056, (400_000, 0.03): 1.5469, (400_000, 0.07): 3.7607,
-        (2_000_000, 0.01): 5.4491, (2_000_000, 0.03): 14.657, (2_000_000, 0.07): 28.075,
+        (128_000, 0.01): 0.2667, (128_000, 0.03): 0.3911, (128_000, 0.07): 0.7077,
+        (400_000, 0.01): 0.6985, (400_000, 0.03): 1.6326, (400_000, 0.07): 3.8944,
+        (2_000_000, 0.01): 5.7072, (2_000_000, 0.03): 13.908, (2_000_000, 0.07): 28.098,
     },
 }  # fmt: skip
 
@@ -133,6 +134,31 @@ def test_it_is_near_simulated_transfers_that_it_was_not_fitted_to(profile: str) 
     assert median(errors) < 0.07
     assert fmean(errors) < 0.1
     assert max(errors) < 0.15
+
+
+@pytest.mark.parametrize(
+    ("path", "queue", "mean"),
+    [
+        (cell(0.005, 3_000_000, rtt_ms=10, rate=40_000_000, profile="linux"), None, 1.2201),
+        (cell(0.003, 2_000_000, rtt_ms=150, rate=12_000_000, profile="linux"), 30, 4.2799),
+        (cell(0.003, 2_000_000, rtt_ms=10, rate=40_000_000, profile="linux"), None, 0.576),
+    ],
+)
+def test_cubic_with_few_losses_in_a_large_file(path: Situation, queue: int | None, mean: float) -> None:
+    # Simulated, known to 1 and 3 %, and measured in virtual time, known to 3 %. HyStart has ended slow start before the
+    # first loss, or the queue has; from there CUBIC's window is back within K seconds.
+    path = replace(path, queue_packets=queue)
+    assert predict_situation("transfer", path).value / 1e9 == pytest.approx(mean, rel=0.15 if queue else 0.07)
+
+
+def test_a_queue_that_overflows_ends_slow_start_at_the_latest() -> None:
+    # With ten segments at once, a queue of four holds them but the sixth: it is lost where none before it is.
+    path = replace(cell(0.25, 20 * 1448, profile="linux"), queue_packets=4)
+    begun = Begun.of([path])
+    assert begun.chance[0].sum() == pytest.approx(1)
+    assert (begun.chance[0] * begun.left[0]).sum() == pytest.approx(
+        sum(0.75**index * 0.25 * (20 - index) for index in range(5)) + 0.75**5 * 15
+    )
 
 
 def test_columns_are_computed_each_by_itself() -> None:

@@ -97,4 +97,5 @@ def _path(cell: Situation, segments: int) -> PathSettings:
         last_s=8 * last_bytes / rate,
         ack_s=8 * ACK_BYTES / back,
         queue_packets=_DEFAULT_QUEUE if cell.queue_packets is None else cell.queue_packets,
+        tuned=cell.window_segments is None,
     )

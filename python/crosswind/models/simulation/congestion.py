@@ -3,10 +3,20 @@
 import math
 
 _CUBIC_BETA = 717 / 1024
-_CUBIC_C = 0.4
+_CUBIC_C = 410 / 1024
+_CUBIC_RENO_EIGHTHS = 15  # of segments for one of Reno's: 8 (1 + beta) / (3 (1 - beta)), rounded down
+_CUBIC_TICKS = 31
+CUBIC_FIRST = 20
+"""Segments that let the window grow by one at most until the first loss, after slow start."""
+_RECOVERY_S = 1.0
+"""How long after a reduction round trips are not taken in."""
 _HYSTART_LOW_WINDOW = 16
 _HYSTART_SAMPLES = 8
 _HYSTART_TRAIN_GAP_S = 0.002
+_HYSTART_BURST_S = 0.001
+_MICROSECOND_S = 1e-6  # in which the kernel counts such times
+TICK_S = 0.001
+"""Of the kernel's clock."""
 
 
 class Reno:
@@ -56,20 +66,22 @@ class Reno:
 
 
 class Cubic(Reno):
-    """RFC 9438 and HyStart (Ha & Rhee 2011), with the constants of Linux."""
+    """RFC 9438 and HyStart (Ha & Rhee 2011), with the constants of Linux, and the moments at which it computes them."""
 
     def __init__(self, initial_window: int) -> None:
         super().__init__(initial_window)
-        self._last_max = 0.0
-        self._least_rtt_s = math.inf
         self._restart()
 
     def _restart(self) -> None:
+        self._last_max = 0
+        self._least_rtt_s = math.inf
         self._epoch_s = -1.0
-        self._origin = self._k = 0.0
-        self._reno = 0.0
-        self._reno_credit = 0.0
-        self._round_end = -1
+        self._origin, self._k_s = 0, 0.0
+        self._for_one, self._computed_for, self._computed_tick = 2, 0, 0
+        self._acked = 0
+        self._reno = 0
+        self._found = False
+        self._round_end = 0
         self._round_start_s = self._last_ack_s = 0.0
         self._round_samples = 0
         self._round_rtt_s = math.inf
@@ -82,51 +94,99 @@ class Cubic(Reno):
         """A loss has been found."""
         self._epoch_s = -1.0
         converging = self.cwnd < self._last_max
-        self._last_max = self.cwnd * (1 + _CUBIC_BETA) / 2 if converging else float(self.cwnd)
+        self._last_max = int(self.cwnd * (1 + _CUBIC_BETA) / 2) if converging else self.cwnd
         super().handle_loss()
 
     def handle_timeout(self) -> None:
         """The retransmission timer has expired."""
         super().handle_timeout()
-        self._last_max = 0.0
         self._restart()
 
     def handle_round_trip(self, rtt_s: float, now_s: float, una: int, nxt: int) -> None:
         """A round trip was measured. HyStart ends slow start when those of a round grow, or its ACKs last long."""
-        self._least_rtt_s = min(self._least_rtt_s, rtt_s)
-        if self.cwnd >= self.ssthresh:
+        if self._epoch_s >= 0 and now_s - self._epoch_s < _RECOVERY_S:
             return
-        if una >= self._round_end:
+        least = self._least_rtt_s = min(self._least_rtt_s, rtt_s)
+        if self._found or self.cwnd >= self.ssthresh:
+            return
+        if una > self._round_end:
             self._round_end, self._round_start_s, self._last_ack_s = nxt, now_s, now_s
             self._round_samples, self._round_rtt_s = 0, math.inf
-        least = self._least_rtt_s
-        full = False
-        if now_s - self._last_ack_s <= _HYSTART_TRAIN_GAP_S:
+        if self.cwnd < _HYSTART_LOW_WINDOW:
+            return
+        if now_s - self._last_ack_s < _HYSTART_TRAIN_GAP_S + _MICROSECOND_S:
             self._last_ack_s = now_s
-            full = now_s - self._round_start_s > least / 2
+            self._found = now_s - self._round_start_s > (least + _HYSTART_BURST_S) / 2
+        self._round_rtt_s = min(self._round_rtt_s, rtt_s)
         if self._round_samples < _HYSTART_SAMPLES:
             self._round_samples += 1
-            self._round_rtt_s = min(self._round_rtt_s, rtt_s)
         else:
-            full = full or self._round_rtt_s > least + min(max(least / 8, 0.004), 0.016)
-        if full and self.cwnd >= _HYSTART_LOW_WINDOW:
+            self._found = self._found or self._round_rtt_s > least + _longer(least)
+        if self._found:
             self.ssthresh = self.cwnd
 
     def _segments_for_one(self, acked: int, now_s: float) -> int:
-        cwnd = self.cwnd
-        if self._epoch_s < 0:
-            self._epoch_s, self._reno, self._reno_credit = now_s, float(cwnd), 0.0
-            self._k = 0.0 if self._last_max <= cwnd else ((self._last_max - cwnd) / _CUBIC_C) ** (1 / 3)
-            self._origin = max(self._last_max, float(cwnd))
-        elapsed_s = now_s - self._epoch_s + self._least_rtt_s
-        target = self._origin + _CUBIC_C * (elapsed_s - self._k) ** 3
-        for_one = cwnd / (target - cwnd) if target > cwnd else 100.0 * cwnd
-        if not self._last_max:
-            for_one = min(for_one, 20.0)
-        self._reno_credit += acked
-        a_segment = cwnd * (1 + _CUBIC_BETA) / (3 * (1 - _CUBIC_BETA))
-        self._reno += self._reno_credit // a_segment
-        self._reno_credit %= a_segment
+        """How many segments must be acknowledged for the window to grow by one.
+
+        It is computed anew when the window has changed, and else every 31 ms: with a short round trip the window stays
+        as it is for some.
+        """
+        cwnd, tick = self.cwnd, int(now_s / TICK_S)
+        self._acked += acked
+        if self._computed_for == cwnd and tick - self._computed_tick <= _CUBIC_TICKS:
+            return self._for_one
+        for_one = self._for_one
+        if self._epoch_s < 0 or tick != self._computed_tick:
+            self._computed_for, self._computed_tick = cwnd, tick
+            if self._epoch_s < 0:
+                self._epoch_s, self._reno, self._acked = tick * TICK_S, cwnd, acked
+                self._k_s = max(0.0, (self._last_max - cwnd) / _CUBIC_C) ** (1 / 3)
+                self._origin = max(self._last_max, cwnd)
+            for_one = self._by_cubic(tick * TICK_S - self._epoch_s)
+        a_segment = cwnd * _CUBIC_RENO_EIGHTHS >> 3
+        self._reno += max(0, self._acked - 1) // a_segment
+        self._acked -= max(0, self._acked - 1) // a_segment * a_segment
         if self._reno > cwnd:
-            for_one = min(for_one, cwnd / (self._reno - cwnd))
-        return max(int(for_one), 2)
+            for_one = min(for_one, cwnd // (self._reno - cwnd))
+        self._for_one = max(for_one, 2)
+        return self._for_one
+
+    def _by_cubic(self, elapsed_s: float) -> int:
+        cwnd = self.cwnd
+        least_s = math.ceil(self._least_rtt_s / TICK_S) * TICK_S if self._least_rtt_s < math.inf else 0.0
+        offset_s = elapsed_s + least_s - self._k_s
+        grown = int(_CUBIC_C * abs(offset_s) ** 3)
+        target = self._origin + (grown if offset_s >= 0 else -grown)
+        for_one = cwnd // (target - cwnd) if target > cwnd else 100 * cwnd
+        return for_one if self._last_max else min(for_one, CUBIC_FIRST)
+
+
+def hystart_window(initial_window: int, rtt_s: float, serialisation_s: float) -> float:
+    """The window at which HyStart ends slow start on a link without loss, segments; inf on an unlimited one.
+
+    Each round trip acknowledges a window of segments, as far apart as the link lets them go; each segment adds one. It
+    ends within a round whose ACKs come close together for half a round trip, or whose first ones have waited. Each
+    segment has an ACK of its own, as long as the receiver's window grows.
+
+    Args: rtt_s: without the link, s. serialisation_s: of a segment, s.
+    """
+    if serialisation_s == 0:
+        return math.inf
+    least = rtt_s + serialisation_s
+    half = math.ceil((least + _HYSTART_BURST_S) / 2 / serialisation_s)
+    window, waited_s = initial_window, 0.0
+    while True:
+        begins = max(0, _HYSTART_LOW_WINDOW - window)
+        found = []
+        if max(1, begins) * serialisation_s <= _HYSTART_TRAIN_GAP_S and window >= max(half, begins):
+            found.append(max(half, begins))
+        if waited_s > _longer(least) and window >= begins:
+            found.append(begins + _HYSTART_SAMPLES)
+        if found:
+            return window + min(found)
+        window, waited_s = 2 * window, max(0.0, window * serialisation_s - least)
+
+
+def _longer(least_s: float) -> float:
+    """By how much a round trip must exceed the least one for HyStart, s."""
+    return min(max(least_s / 8, 0.004), 0.016)

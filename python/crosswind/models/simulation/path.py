@@ -18,7 +18,8 @@ _QUICK_ACKS = 16  # of a new connection, and after something that came twice: Li
 class PathSettings:
     """The path, both ways. Rates are inf where the link is unlimited, the queue where it never overflows.
 
-    `serialisation_s`: of a full segment; `last_s`: of the last one; `ack_s`: of an acknowledgement.
+    `serialisation_s`: of a full segment; `last_s`: of the last one; `ack_s`: of an acknowledgement. `tuned`: whether
+    the receiver's window grows: Linux acknowledges at once what makes it grow, nearly all up to the first loss.
     """
 
     rtt_s: float
@@ -28,6 +29,7 @@ class PathSettings:
     last_s: float
     ack_s: float
     queue_packets: float = 1000
+    tuned: bool = False
 
 
 class Path:
@@ -54,6 +56,7 @@ class Path:
         self._back_free_s = 0.0
         self._expected = 0  # the first segment that has not arrived
         self._quick_acks = _QUICK_ACKS
+        self._growing = settings.tuned
         self._delayed_until_s = math.inf
 
     def send(self, segment: int, now_s: float) -> None:
@@ -110,7 +113,8 @@ class Path:
             self.first_arrival_s = arrival_s
         if len(received) == self.segments:
             self.last_arrival_s = arrival_s
-        if not in_order or self._quick_acks or self._delayed_until_s < math.inf:
+        self._growing = self._growing and in_order
+        if not in_order or self._growing or self._quick_acks or self._delayed_until_s < math.inf:
             self._acknowledge(arrival_s)
         else:
             self._delayed_until_s = arrival_s + _DELAYED_ACK_S

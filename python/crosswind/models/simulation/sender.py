@@ -8,12 +8,11 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
-from crosswind.models.simulation.congestion import Cubic, Reno
+from crosswind.models.simulation.congestion import TICK_S, Cubic, Reno
 from crosswind.models.simulation.path import Path
 from crosswind.models.simulation.retransmission import RetransmissionTimeout
 
 _DUPLICATES = 3  # segments known to be received behind a hole before it counts as a loss at once
-_TICK_S = 0.001
 _IN_FLIGHT, _LOST, _DELIVERED = 0, 1, 2
 _OPEN, _RECOVERY, _LOSS = 0, 1, 2  # what the sender knows of losses: none, one that it repairs, a timeout
 
@@ -104,7 +103,7 @@ class Sender:
         timeout_s = self._rto.seconds()
         self._timer_is_probe = self._settings.probes and self._state == _OPEN and self._probe_end < 0
         if self._timer_is_probe:
-            patience_s = 2 * self._rto.srtt_s + (self._settings.min_rto_s if out == 1 else 2 * _TICK_S)
+            patience_s = 2 * self._rto.srtt_s + (self._settings.min_rto_s if out == 1 else 2 * TICK_S)
             timeout_s = min(timeout_s, patience_s)
         self._timer_s = now_s + timeout_s
 
