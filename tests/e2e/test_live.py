@@ -45,7 +45,7 @@ def test_lines_end_with_a_summary(live: Cli, port: int) -> None:
     head, *lines = ended.out.splitlines()
     assert head == f"127.0.0.1: tcp:{port}, one probe every 20ms"
     assert sum(" sent; " in line for line in lines) >= 3
-    assert any(line.startswith("Nothing on TCP by Mathis, CUBIC: no loss was seen, and after ") for line in lines)
+    assert any(line.startswith("No prediction by Mathis, CUBIC: no loss was seen, and after ") for line in lines)
 
 
 def test_a_service_that_is_dead_passes_no_bound_on_loss(live: Cli, dead_port: int) -> None:
@@ -131,7 +131,7 @@ def test_a_signal_ends_it_with_its_summary(live: Cli, port: int, number: int) ->
     os.kill(started.pid, number)
     ended = live.end(started)
     assert (ended.status, ended.err) == (0, "")
-    assert "Nothing on TCP by Mathis" in ended.out
+    assert "No prediction by Mathis" in ended.out
 
 
 def test_the_display_has_keys_and_leaves_the_terminal_as_it_was(terminal: Terminal) -> None:
@@ -151,7 +151,7 @@ def test_the_display_has_keys_and_leaves_the_terminal_as_it_was(terminal: Termin
     wait_until(lambda: terminal.echoes)
     status, rest = terminal.end()
     assert status == 0
-    assert "Nothing on TCP by Mathis" in rest
+    assert "No prediction by Mathis" in rest
 
 
 def test_ctrl_c_ends_the_display(terminal: Terminal) -> None:

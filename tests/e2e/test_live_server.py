@@ -105,10 +105,10 @@ def test_what_tcp_gets_is_measured_first(live: Cli, server: Server, tmp_path: Pa
     head, download, upload = ended.out.splitlines()[:3]
     assert head.startswith("127.0.0.1: tcp:")
     for line, direction in ((download, "download"), (upload, "upload")):
-        assert line.startswith("TCP got ")
+        assert line.startswith("TCP reached ")
         assert f"one {direction}, 1.000 MB in " in line
         assert ended.out.splitlines().count(line) == 2  # At the end again, beside the models.
-    assert "What TCP got" in page.read_text(encoding="utf-8")
+    assert "Measured TCP throughput" in page.read_text(encoding="utf-8")
 
 
 def test_a_server_that_comes_back_is_probed_again(live: Cli, server: Server) -> None:
@@ -141,8 +141,8 @@ def test_the_display_shows_both_ways_and_what_tcp_got(live: Cli, server: Server)
     terminal = terminals(*words, TERM="xterm", COLUMNS="110", LINES="50")
     try:
         terminal.see("loss there")
-        terminal.see("TCP got .* one download, 0.1000 MB in ")
-        terminal.see("TCP got .* one upload, 0.1000 MB in ")
+        terminal.see("TCP reached .* one download, 0.1000 MB in ")
+        terminal.see("TCP reached .* one upload, 0.1000 MB in ")
         terminal.type("q")
         terminal.see(r"\x1b\[\?1049l")
         status, rest = terminal.end()

@@ -74,11 +74,11 @@ def test_without_a_loss_there_is_a_least_goodput_where_the_model_holds_for_what_
     assert found["mathis"].note == "no loss was seen"
     # 0.0125^(1/30) = 0.864: the loss may be 13.6 %.
     assert list(expectation_lines(expectations_of(probes(30), family="ipv4"))) == [
-        "Nothing on TCP by Mathis, CUBIC: no loss was seen, and after 30 probes it may be up to 13.6 %, "
+        "No prediction by Mathis, CUBIC: no loss was seen, and after 30 probes it may be up to 13.6 %, "
         "where the model holds up to 1 %.",
-        "Nothing on TCP by PFTK: no loss was seen, and after 30 probes it may be up to 13.6 %, "
+        "No prediction by PFTK: no loss was seen, and after 30 probes it may be up to 13.6 %, "
         "where the model holds up to 5 %.",
-        "Nothing on TCP by BBR: no loss was seen, and without --rate it has no rate.",
+        "No prediction by BBR: no loss was seen, and without --rate it has no rate.",
     ]
 
 

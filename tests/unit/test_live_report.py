@@ -209,7 +209,7 @@ def test_what_tcp_got_stands_beside_what_it_can_get(host: Host) -> None:
     assert mathis.value is not None
     assert expected[0]["value"] / measured["value"] == pytest.approx(mathis.value / 6.5e6, rel=1e-5)
     assert (
-        "TCP got 6.5 Mbit/s: one download, 4.062 MB in 5 s, cubic, 12 of 2\u202f800 segments retransmitted"
+        "TCP reached 6.5 Mbit/s: one download, 4.062 MB in 5 s, cubic, 12 of 2\u202f800 segments retransmitted"
         in render(account)
     )
     assert measured_table(account_of(host)) is None
@@ -221,7 +221,7 @@ def test_a_model_that_expects_at_least_so_much_is_a_line_without_a_dot() -> None
     chart = goodput_chart(account_of(quiet))
     assert chart is not None
     assert {row.get("value") for row in rows_of(chart)} == {None}
-    assert chart.notes == ("A line without a dot begins at the least that a model expects, since no loss was seen.",)
+    assert chart.notes == ("A line without a dot begins at the model's minimum, because no loss was seen.",)
 
 
 def test_the_page_has_everything_in_it_and_refers_to_no_other_host(host: Host) -> None:

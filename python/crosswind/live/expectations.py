@@ -83,7 +83,7 @@ class Expectation:
         low = self.goodput.low
         if self.goodput.value is not None or low is None or not any(rate is not None and rate >= low for rate in got):
             return self
-        return self.silent("no loss was seen, and TCP got more than the least that is expected")
+        return self.silent("no loss was seen, and TCP reached more than the predicted minimum")
 
     def silent(self, note: str) -> "Expectation":
         """Without a number. Args: note: why."""

@@ -109,7 +109,7 @@ def expectation_lines(expectations: list[Expectation]) -> Iterator[str]:
     """What TCP can get there, a line a model, and under which assumptions; then which models say nothing, and why."""
     told = [each for each in expectations if each.says_something]
     if told:
-        yield "TCP, one long flow, is expected to get, by the loss and the round trip above:"
+        yield "Expected throughput of one long TCP flow, from the loss and the round trip above:"
     for each in told:
         note = f" ({each.note})" if each.note else ""
         yield f"  {each.title}: {goodput_text(each.goodput)}{note}"
@@ -125,18 +125,18 @@ def silent_lines(expectations: list[Expectation]) -> Iterator[str]:
     silent = [each for each in expectations if not each.says_something]
     for note in dict.fromkeys(each.note for each in silent):
         titles = dict.fromkeys(each.title.partition(",")[0] for each in silent if each.note == note)
-        yield f"Nothing on TCP by {', '.join(titles)}: {note}."
+        yield f"No prediction by {', '.join(titles)}: {note}."
 
 
 def goodput_line(measured: Goodput) -> str:
-    """What TCP got one way, and how: "TCP got 6.5 Mbit/s: download of 4.1 MB in 5 s"."""
+    """What TCP got one way, and how: "TCP reached 6.5 Mbit/s: download of 4.1 MB in 5 s"."""
     how = [f"{number(measured.received_bytes / 1e6)} MB in {quantity(measured.time_ns, 'ns')}"]
     if measured.congestion_control:
         how.append(measured.congestion_control)
     if measured.segments is not None:
         how.append(f"{count(measured.retransmitted or 0)} of {count_of(measured.segments, 'segment')} retransmitted")
     rate = quantity(measured.goodput.value, "bit/s")
-    return f"TCP got {rate}: one {measured.direction}, {', '.join(how)} (no interval)"
+    return f"TCP reached {rate}: one {measured.direction}, {', '.join(how)} (no interval)"
 
 
 def goodput_text(goodput: Estimate) -> str:

@@ -16,9 +16,9 @@ def condition_terms(account: Account) -> Iterator[tuple[str, str]]:
     yield "Probes", subject.description
     yield from account.facts
     yield "Sent", f"one every {format_duration(subject.interval_ns)}, {count(account.total.sent)} in all"
-    yield "Counts as lost", f"a probe without an answer within {format_duration(watch.probes.timeout_ns)}"
+    yield "Lost", f"a probe without an answer within {format_duration(watch.probes.timeout_ns)}"
     if watch.can_be_refused:
-        yield "Counts as refused", "a connection that the host answers with RST, because no service listens"
+        yield "Refused", "a connection that the host answers with RST, because no service listens"
     yield "Windows", _windows_text(account)
     yield "Time", f"from {origin['started']}, {account.time_ns / 1e9:.1f} s"
     yield "Clock", origin["clock"]
@@ -38,4 +38,4 @@ def _windows_text(account: Account) -> str:
     lengths = lengths or {account.watch.windows.length_ns}
     if len(lengths) > 1:
         return f"{count_of(len(windows), 'window')} of several lengths"
-    return f"{count_of(len(windows), 'window')} of {format_duration(lengths.pop())}, the last of which may be shorter"
+    return f"{count_of(len(windows), 'window')} of {format_duration(lengths.pop())}; the last may be shorter"

@@ -15,7 +15,7 @@ from crosswind.report.text.format import quantity, scale_of
 
 _EXPECTED, _MEASURED = "expected", "measured"
 _COLOURS = {_EXPECTED: PALETTE[0], _MEASURED: PALETTE[1]}
-_AT_LEAST = "A line without a dot begins at the least that a model expects, since no loss was seen."
+_AT_LEAST = "A line without a dot begins at the model's minimum, because no loss was seen."
 
 
 @dataclass(frozen=True)

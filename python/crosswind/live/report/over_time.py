@@ -40,7 +40,7 @@ _COLOURS = {
     _VARIATION: PALETTE[0],
     _JITTER: PALETTE[4],
 }
-HOW_TO_READ = "Dot and line: a window's number and its 95 % interval; half a line where there is a limit at one end"
+HOW_TO_READ = "Dot and line: the window's value and its 95 % interval; half a line: only one limit"
 
 
 def loss_over_time(account: Account) -> Chart:

@@ -101,7 +101,7 @@ def _lines(account: Account) -> Iterator[str]:
     for direction in dict.fromkeys(each.direction for each in account.expectations):
         told = [each for each in account.expectations if each.direction == direction and each.says_something]
         if told:
-            yield f"One long {direction or 'flow'} by TCP is expected to get {'; '.join(map(_expected, told))}."
+            yield f"Expected throughput of one long TCP {direction or 'flow'}: {'; '.join(map(_expected, told))}."
 
 
 def _expected(each: Expectation) -> str:
@@ -137,4 +137,4 @@ def _sections(account: Account) -> Iterator[Section]:
 def _reordered(account: Account) -> str:
     total = account.total
     counted = f"{count(total.reordered or 0)} of {count(total.answered)}"
-    return f"A reply is out of order when it comes after the reply to a later probe (RFC 4737): {counted}."
+    return f"A reply is out of order if it arrives after the reply to a later probe (RFC 4737): {counted}."

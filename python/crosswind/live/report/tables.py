@@ -13,12 +13,12 @@ from crosswind.report.text.format import NOTHING, count, interval, number, quant
 from crosswind.report.text.thresholds import VERDICTS, value_text
 from crosswind.stats.estimate import Estimate
 
-EXPECTED = "What TCP can get there"
+EXPECTED = "Expected TCP throughput"
 """The title of the table of models."""
 _MOST_EVENTS = 1000
 _BLOCKS = (
-    "Neighbouring probes are not independent. From 40 on they are divided into 10 blocks, from 400 on into 20, one "
-    "after another, and an interval rests on how these differ: they are what a method calls repetitions."
+    "Neighbouring probes are not independent. 40 or more are divided into 10 consecutive blocks, 400 or more into 20, "
+    "and intervals are computed from the differences between blocks, which methods call repetitions."
 )
 
 
@@ -27,7 +27,7 @@ def numbers_table(account: Account) -> Table:
     rows = list(_numbers(account.total))
     reasons = [(f"No interval: {found.reason}", name) for name, found in _estimates(account.total) if found.reason]
     notes = [f"{text} ({', '.join(of)})." for text, of in grouped(reasons).items()]
-    columns = [*names("the whole time"), *numbers("value [95 %]", "n"), *sentences("how the interval is made")]
+    columns = [*names("whole session"), *numbers("value [95 %]", "n"), *sentences("method of the interval")]
     return Table("In numbers", columns, rows, footnotes=notes, help=_BLOCKS)
 
 
@@ -66,8 +66,8 @@ def expectation_tables(account: Account) -> list[Table]:
     ]  # fmt: skip
     columns = [*names("model"), *numbers("expected [95 %]", "n"), *sentences("note")]
     method = (
-        "Interval: the model's numbers at the limits of loss and of the median round-trip time, each of which is made "
-        "at 97.5 %, so that both hold together at 95 % (Bonferroni)."
+        "Interval: the model's numbers at the limits of loss and median round-trip time, each at 97.5 %, so that both "
+        "hold together at 95 % (Bonferroni)."
     )
     tables = [Table(EXPECTED, columns, rows, footnotes=[method, f"All assume that {common_assumption(found)}."])]
     models = {each.model.name: each.model for each in found}.values()
@@ -96,11 +96,10 @@ def measured_table(account: Account) -> Table | None:
         *numbers("segments sent", "retransmitted"),
     ]  # fmt: skip
     how = (
-        "One TCP flow each way, before the first probe. A rate is that of the application's bytes, from the request to "
-        "the last byte, so that it has the start of the flow in it. One transfer has no interval: the next one may get "
-        "more or less."
+        "One TCP flow each way, before the first probe. The rate counts the application's bytes from request to "
+        "last byte, slow start included. A single transfer has no interval."
     )
-    return Table("What TCP got", columns, rows, footnotes=[how]) if rows else None
+    return Table("Measured TCP throughput", columns, rows, footnotes=[how]) if rows else None
 
 
 def thresholds_table(account: Account) -> Table | None:
@@ -117,12 +116,12 @@ def thresholds_table(account: Account) -> Table | None:
         for judged in account.judged
     ]
     columns = [
-        *names("verdict", "fail if"), *numbers("measured [95 %]", "n"), *sentences("how the interval is made"),
+        *names("verdict", "fail if"), *numbers("measured [95 %]", "n"), *sentences("method of the interval"),
         *numbers("more probes needed"),
     ]  # fmt: skip
     how = (
-        "A threshold is kept where the whole 95 % interval is within the bound, and fails where the whole interval, "
-        "widened for the number of thresholds (Bonferroni), is beyond it."
+        "A threshold passes if the whole 95 % interval is within the bound, and fails if the whole interval, widened "
+        "for the number of thresholds (Bonferroni), is beyond it."
     )
     return Table("Thresholds", columns, rows, footnotes=[how]) if rows else None
 
