@@ -52,6 +52,29 @@ def echo(*more: str) -> tuple[str, ...]:
     return ("run", "echo", "--messages", "3", "--to", "192.0.2.7", "--output", "out", "--no-report", *more)
 
 
+@pytest.mark.parametrize(
+    ("words", "empty"),
+    [
+        ("run echo --to=", "--to"),
+        ("plan latency-by-link --to=", "--to"),
+        ("reach", "HOST[:PORT]"),
+        ("live --tcp 80", "HOST[:PORT]"),
+        ("live example.org --metrics=", "--metrics"),
+        ("serve --address=", "--address"),
+        ("run echo --network=", "--network"),
+        ("run echo --server=", "--server"),
+        ("run echo --client=", "--client"),
+        ("exec --server= -- true", "--server"),
+        ("run echo --output=", "--output"),
+    ],
+)
+def test_what_an_unset_variable_leaves_empty_is_refused(crosswind: Crosswind, words: str, empty: str) -> None:
+    given = [*words.split(), ""] if empty.startswith("HOST") else words.split()
+    status, out, err = crosswind(*given)
+    assert (status, out) == (2, "")
+    assert err == f"error: {empty} is empty\nhint: is a variable unset? Give it a value, or leave it out\n"
+
+
 def test_each_transport_is_tried_before_the_run(crosswind: Crosswind, play: Callable[[str], None]) -> None:
     play("end()")
     status, _, err = crosswind(*echo("--transport", "tcp,http3"))

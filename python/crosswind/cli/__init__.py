@@ -19,6 +19,7 @@ from typing import NoReturn
 import click
 
 from crosswind import __version__
+from crosswind.cli.empty import refuse_empty
 from crosswind.cli.standard_output import discard_output, why_output_fails
 from crosswind.errors import CrosswindError
 from crosswind.visible import visible
@@ -70,6 +71,14 @@ class _Commands(click.Group):
         command = importlib.import_module(f"crosswind.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            refuse_empty(command, ctx, rest)
+        return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

@@ -104,7 +104,7 @@ def command(
     wanted = wanted.with_thresholds(fail_if) if wanted is not None and fail_if else wanted
     _refuse_judging_nothing(no_report and bool(fail_if or require_answer or junit), wanted is None and bool(fail_if))
     asked = {"packets": packets, "capture": capture, "qlog": qlog, "profile": cpu_profile}
-    if to and (packets or cpu_profile):
+    if to is not None and (packets or cpu_profile):
         raise UsageError(
             "--packets needs the emulator, and --cpu-profile both hosts: --to has neither",
             hint="leave them out; --capture captures packets at both ends",
@@ -198,7 +198,7 @@ def study_from(
                 "settings without a study", hint=f"name a study, or one of {', '.join(WORKLOAD_KINDS)}, before them"
             )
         return None
-    server = server_at(to) if to else None
+    server = None if to is None else server_at(to)
     design = _design(
         name, given, overrides, quick=quick, precision=precision, needs_machine=server is not None or profile
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from crosswind.cell.token import VARIABLE
 from crosswind.cli.text import seconds_text, size_text
-from crosswind.report.text.format import count_of, quantity
+from crosswind.report.text.format import count, count_of, quantity
 from crosswind.study.server_address import DEFAULT_PORT
 
 _FROM_IPV4 = re.compile(r"\[::ffff:([0-9.]+)\]")
@@ -46,6 +46,8 @@ def event_line(event: Mapping[str, Any], time: str) -> str | None:
     match event.get("event"):
         case "refused":
             return f"{time} {peer}: refused: {event.get('reason')}"
+        case "refused_more":
+            return f"{time} {count(int(event['count']))} more were refused within {event['seconds']} s"
         case "cell_started":
             return f"{time} {peer}: {_cell(event)}: {event.get('workload')} over {event.get('transport')}"
         case "cell_ended":
