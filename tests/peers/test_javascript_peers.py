@@ -296,7 +296,7 @@ def test_packages_that_are_missing(programs: Programs, tmp_path: Path, runtime: 
     assert program.line() == {
         "event": "error",
         "message": "the npm packages of the peers node and deno are not installed",
-        "hint": "`make browser` or `crosswind browser install` installs it",
+        "hint": "`crosswind browser install` installs it",
     }
     assert program.wait()[0] == 1
 

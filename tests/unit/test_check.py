@@ -260,7 +260,7 @@ def test_what_no_crosswind_cell_says_is_an_error_of_the_program(
     with pytest.raises(EngineError) as caught:
         check_study(study(ECHO), binary=recorded(*answers, status=status, errors="what it said last"))
     assert message in caught.value.message
-    assert "make install" in (caught.value.hint or "")
+    assert "install Crosswind anew" in (caught.value.hint or "")
     with pytest.raises(EngineError, match="cannot run /nowhere"):
         check_study(study(ECHO), binary=Path("/nowhere"))
 

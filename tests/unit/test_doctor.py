@@ -97,6 +97,25 @@ def test_a_machine_that_has_only_virtual_time_can_run_cells(
     assert not examine().on_the_machines_clock
 
 
+def test_no_hint_names_doctor_itself_and_the_summary_says_what_either_clock_takes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user = "run with sudo, or allow user namespaces; `crosswind doctor` shows what this machine allows"
+    tun = "run with sudo, or `crosswind doctor` to see what this machine allows"
+    denied = {"ok": False, "detail": "EPERM"}
+    probing(monkeypatch, tmp_path, probe(namespaces={**denied, "hint": user}, tun={**denied, "hint": tun}))
+    monkeypatch.setenv("CROSSWIND_KERNELS", str(tmp_path))
+    hints = {check.name: check.hint for check in examine().checks}
+    assert not [hint for hint in hints.values() if hint and "crosswind doctor" in hint]
+    assert hints["network namespaces"] == "run with sudo, or allow user namespaces"
+    assert hints["TUN devices"] == "run with sudo"
+    assert (hints["virtual time"] or "").startswith("`pip install crosswind_kernel-")
+    with pytest.raises(SystemExit):
+        main(["doctor"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "they need network namespaces, TUN devices, in virtual time only a kernel of it" in out
+
+
 @pytest.mark.parametrize(("answer", "status"), [("", 1), ("garbage", 0), ("[1]", 0)])
 def test_a_probe_that_does_not_answer_is_a_finding(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str, status: int

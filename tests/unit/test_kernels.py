@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -59,6 +60,20 @@ def test_the_newest_build_of_a_series_is_found_and_the_newest_series_first(build
     assert [found.name for found in installed_kernels()] == ["6.12-c", "6.9-d", "6.1-a"]
     assert find_kernel().name == "6.12-c"
     assert find_kernel("6.1").name == "6.1-a"
+
+
+def test_a_kernel_needs_no_link_and_its_own_directory_can_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSWIND_KERNELS", str(tmp_path))
+    for digest, built_at in (("old", 1), ("new", 3), ("between", 2)):
+        kernel(tmp_path / f"6.12-{digest}", "6.12", digest)
+        os.utime(tmp_path / f"6.12-{digest}" / "kernel.json", (built_at, built_at))
+    assert [found.name for found in installed_kernels()] == ["6.12-new"]
+    (tmp_path / "6.12").symlink_to("6.12-old")
+    assert [found.name for found in installed_kernels()] == ["6.12-old"]
+    monkeypatch.setenv("CROSSWIND_KERNELS", str(tmp_path / "6.12-between"))
+    assert [found.name for found in installed_kernels()] == ["6.12-between"]
 
 
 def test_a_kernel_says_which_congestion_controls_it_offers(build: Build, tmp_path: Path) -> None:
@@ -124,6 +139,7 @@ def test_without_any_clock_both_reasons_and_both_remedies_are_named(
     assert "neither on the machine's clock (cannot make a user namespace: EPERM)" in error.value.message
     assert "nor in virtual time (there is no kernel of virtual time in " in error.value.message
     assert "run with sudo" in (error.value.hint or "")
+    assert "For virtual time: `pip install crosswind_kernel-" in (error.value.hint or "")
     assert "`make kernel`" in (error.value.hint or "")
 
 

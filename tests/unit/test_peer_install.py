@@ -142,7 +142,7 @@ def test_the_doctor_says_what_peers_lack(machine: Machine) -> None:
         "npm packages": (False, False, "not found"),
         "deno": (False, False, "not found"),
     }
-    assert all("make browser" in (check.hint or "") for check in lines.values())
+    assert all("crosswind browser install" in (check.hint or "") for check in lines.values())
     machine.put("npm", NPM)
     install_packages()
     found = doctor._npm_packages()

@@ -98,7 +98,10 @@ def test_a_token_in_a_file_is_not_shown() -> None:
             {"event": "refused", "peer": "[::ffff:10.0.0.2]:51514", "reason": "it does not know the token"},
             "12:00:00 10.0.0.2:51514: refused: it does not know the token",
         ),
-        ({"event": "refused_more", "count": 12345, "seconds": 10}, "12:00:00 12\u202f345 more were refused within 10 s"),
+        (
+            {"event": "refused_more", "count": 12345, "seconds": 10},
+            "12:00:00 12\u202f345 more were refused within 10 s",
+        ),
         (
             {"event": "cell_started", "peer": "10.0.0.2:1", "id": "c0-r0", "workload": "echo", "transport": "tcp"},
             "12:00:00 10.0.0.2:1: cell c0-r0: echo over tcp",

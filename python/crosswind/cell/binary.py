@@ -24,7 +24,8 @@ _WORD_IN_BRACES = re.compile(r"(?<![$%{])\{[A-Za-z_][A-Za-z0-9_]*\}(?!\})")
 _CLOSE = 0.75
 """How alike a word is to a placeholder that is likely to be meant (difflib's ratio, braces included)."""
 
-REINSTALL = "`make install` builds it for this machine; `crosswind doctor` checks it"
+REINSTALL = "install Crosswind anew: `pip install --force-reinstall` its wheel, or `make install` in its sources"
+"""What to do about a program that does not work or does not fit."""
 
 
 def find_binary() -> Path:
@@ -48,7 +49,7 @@ def find_binary() -> Path:
         return Path(found)
     raise EngineError(
         f"cannot find the program {BINARY}",
-        hint="`make install` builds it and puts it beside this Python; or set CROSSWIND_CELL to its path",
+        hint=f"{REINSTALL}; or set CROSSWIND_CELL to its path",
     )
 
 

@@ -10,12 +10,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from crosswind.cell.binary import find_binary
+from crosswind.cell.binary import REINSTALL, find_binary
 from crosswind.cell.guests import try_kernel
 from crosswind.cell.kernels import Kernel, build_hint, installed_kernels, kernels_directory
 from crosswind.errors import CrosswindError, EngineError
@@ -24,6 +24,8 @@ from crosswind.peers.programs import find_program
 
 REQUIRED = frozenset({"python", "crosswind-cell", "namespaces", "tun"})
 """Without these no cell runs on the machine's clock. Everything else widens what can be measured or how well."""
+
+_DOCTOR = re.compile(r"(?:[;,] )?(?:or )?`crosswind doctor`[^;,]*")
 
 VIRTUAL_TIME = "virtual time"
 """The check of the clock that takes none of the above but crosswind-cell."""
@@ -41,8 +43,8 @@ _NAMES = {
 }
 
 _PROGRAMS: tuple[tuple[str, str], ...] = (
-    ("chromium", "needed for the peer chromium; `make browser` or `crosswind browser install`"),
-    ("node", "needed for the peer node; `make browser` or `crosswind browser install`"),
+    ("chromium", "needed for the peer chromium; `crosswind browser install`"),
+    ("node", "needed for the peer node; `crosswind browser install`"),
     ("tshark", "needed to read captures; `apt install tshark`"),
     ("iperf3", "needed to check rates independently; `apt install iperf3`"),
 )
@@ -97,7 +99,13 @@ def examine() -> Diagnosis:
     """Finds out what this machine allows. Takes a second or two and changes nothing."""
     packages = (_package(*package) for package in _PACKAGES)
     programs = (_program(*program) for program in _PROGRAMS)
-    return Diagnosis([_python(), *_cell(), _virtual_time(), *programs, _npm_packages(), _deno(), *packages])
+    checks = [_python(), *_cell(), _virtual_time(), *programs, _npm_packages(), _deno(), *packages]
+    return Diagnosis([replace(check, hint=_without_doctor(check.hint)) for check in checks])
+
+
+def _without_doctor(hint: str | None) -> str | None:
+    """A hint without the clause that names this command, which whoever reads it has just called."""
+    return None if hint is None else _DOCTOR.sub("", hint) or None
 
 
 def obstacle_to_cells(binary: Path) -> EngineError | None:
@@ -106,7 +114,7 @@ def obstacle_to_cells(binary: Path) -> EngineError | None:
     Raises: EngineError when nobody can say.
     """
     findings = _probe(binary)
-    unknown = _Finding(False, "crosswind-cell does not say whether it can make networks", "`make install` repairs it")
+    unknown = _Finding(False, "crosswind-cell does not say whether it can make networks", REINSTALL)
     needed = [findings.get("privilege"), findings.get("namespaces", unknown), findings.get("tun", unknown)]
     problem = next((found for found in needed if found is not None and not found.ok), None)
     return None if problem is None else EngineError(problem.detail, hint=problem.hint)
@@ -163,13 +171,9 @@ def _probe(binary: Path) -> dict[str, _Finding]:
         answer = subprocess.run([binary, "--probe"], capture_output=True, text=True, timeout=30, check=True)
         probe = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise EngineError(
-            f"{binary} --probe did not answer: {error}", hint="`make install` builds it for this machine"
-        ) from error
+        raise EngineError(f"{binary} --probe did not answer: {error}", hint=REINSTALL) from error
     if not isinstance(probe, dict):
-        raise EngineError(
-            f"{binary} --probe did not print an object", hint="`make install` installs a binary that matches"
-        )
+        raise EngineError(f"{binary} --probe did not print an object", hint=REINSTALL)
     return {
         name: _Finding(bool(found["ok"]), str(found.get("detail", "")), found.get("hint"))
         for name, found in probe.items()

@@ -1,7 +1,8 @@
 """The kernels of virtual time: where they are, and what each is (kernel/README.md).
 
 A kernel is a directory with `linux`, the program, and `kernel.json`, which says what it was built from. `make kernel`
-puts kernels into a directory of the user's; the optional package crosswind-kernel brings its own.
+puts kernels into a directory of the user's, with a link to the newest build of each series; the optional package
+crosswind-kernel brings its own.
 """
 
 import json
@@ -12,13 +13,15 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from crosswind import __version__
 from crosswind.cache import cache_directory
 from crosswind.errors import EngineError
 from crosswind.regular_files import read_regular
 
 PACKAGE = "crosswind-kernel"
 """The package that brings kernels (`make kernel-wheel`)."""
-
+WHEEL = f"crosswind_kernel-{__version__}-py3-none-linux_x86_64.whl"
+"""Its file (packaging/kernel/wheel.py)."""
 
 _OTHER_NAMES = {"HSTCP": "highspeed"}
 
@@ -82,18 +85,19 @@ def find_kernel(series: str | None = None) -> Kernel:
 
 def build_hint(series: str | None = None) -> str:
     """What to do where there is no kernel."""
-    command = "make kernel" if series is None else f"make kernel KERNEL={series}"
+    which = "" if series is None else f" KERNEL={series}"
     return (
-        f"`{command}` in Crosswind's sources builds it, and `pip install` a wheel of `make kernel-wheel` brings it; "
-        "CROSSWIND_KERNELS names another directory"
+        f"`pip install {WHEEL}` brings it: `make kernel-wheel{which}` in Crosswind's sources makes that wheel, for any "
+        f"x86-64 machine; `make kernel{which}` builds the kernel here; CROSSWIND_KERNELS names a directory that has it"
     )
 
 
 def _places() -> Iterator[tuple[Path, str]]:
     """Where there may be a kernel, and the name of its origin."""
     own = kernels_directory()
-    # The link names the newest build of a series; older ones stand beside it.
-    yield from ((place, str(own)) for place in _entries(own) if place.is_symlink())
+    # The link names the newest build of a series; older ones stand beside it. Without a link the newest is taken.
+    places = sorted(_entries(own), key=lambda place: (place.is_symlink(), _built_at(place)), reverse=True)
+    yield from ((place, str(own)) for place in (own, *places))
     package = find_spec(PACKAGE.replace("-", "_"))
     for location in (package.submodule_search_locations or ()) if package else ():
         yield from ((place, f"the package {PACKAGE}") for place in _entries(Path(location) / "kernels"))
@@ -104,6 +108,13 @@ def _entries(directory: Path) -> list[Path]:
         return sorted(directory.iterdir())
     except OSError:
         return []
+
+
+def _built_at(place: Path) -> float:
+    try:
+        return (place / "kernel.json").stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _read(place: Path, origin: str) -> Kernel | None:

@@ -42,7 +42,11 @@ def _summary(diagnosis: Diagnosis) -> str:
         return "cells can run here"
     if diagnosis.ok:
         return "cells can run here in virtual time, and not on the machine's clock"
-    return "cells cannot run here: see what is missing above"
+    missing = ", ".join(check.name for check in diagnosis.checks if check.required and not check.ok)
+    return (
+        f"cells cannot run here: on the machine's clock they need {missing}, in virtual time only a kernel of it, "
+        "which any user can run; the hints above say how to get either"
+    )
 
 
 def _verdict(check: Check) -> Text:

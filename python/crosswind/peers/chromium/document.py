@@ -57,4 +57,6 @@ def _socketio_client() -> bytes:
     try:
         return module.read_bytes()
     except OSError as error:
-        raise ChromiumError(f"cannot read {module}: {error.strerror}", hint="`make browser` installs it") from error
+        raise ChromiumError(
+            f"cannot read {module}: {error.strerror}", hint="`crosswind browser install` installs it"
+        ) from error

@@ -11,7 +11,7 @@ from crosswind.cache import cache_directory
 from crosswind.errors import DiskError, EngineError
 from crosswind.peers.programs import find_program
 
-HINT = "`make browser` or `crosswind browser install` installs it"
+HINT = "`crosswind browser install` installs it"
 NPM_TIMEOUT_S = 600
 DENO_PACKAGE = "@deno/linux-x64-glibc"
 
