@@ -267,3 +267,22 @@ def test_the_parts_of_an_answer() -> None:
     assert sureness_of(" 12 ", "echo") == ("", 12)
     with pytest.raises(StudyError, match="is no precision"):
         sureness_of("5kbit/s", "echo")
+
+
+def test_loss_stands_beside_what_is_compared(crosswind: Crosswind) -> None:
+    words = ("init", "-", "--what", "echo", "--network", "lan", "--compare", "tcp,quic", "--sure", "10")
+    status, out, _ = crosswind(*words, "--loss", "0%,2%")
+    assert status == 0
+    assert '\nloss = ["0%", "2%"]\n' in out
+    study = Study.from_toml(out, name="study", file="-")
+    cells = {(cell.levels["workload.transport"], cell.levels["path.loss"]) for cell in study.cells()}
+    assert cells == {(transport, loss) for transport in ("tcp", "quic") for loss in ("0%", "2%")}
+    assert crosswind(*words[:-3], "0%,1%", *words[-2:], "--loss", "0%,2%")[2] == (
+        "error: loss is compared already: 0%, 1%\nhint: leave --loss away\n"
+    )
+
+
+def test_a_study_on_standard_output_names_a_file_in_its_comments(crosswind: Crosswind) -> None:
+    _, out, _ = crosswind("init", "-", "--what", "echo", "--network", "lan", "--compare", "tcp,quic", "--sure", "10")
+    assert "\n#     crosswind plan study.toml " in out
+    assert " - " not in out

@@ -10,7 +10,7 @@ import click
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import check_study
 from crosswind.errors import EngineError, StudyError, UsageError
-from crosswind.study.answers import NOTHING, STARTERS, Answers, factor_of, networks_of, what_of
+from crosswind.study.answers import NOTHING, STARTERS, Answers, factor_of, losses_of, networks_of, what_of
 from crosswind.study.design import Study
 from crosswind.study.files import STANDARD_INPUT
 from crosswind.study.starter import in_words_of_answers, starter, sureness_of
@@ -23,6 +23,7 @@ _USUAL_SURENESS = "5%"
 _EPILOG = """\b
 Without options it asks on the terminal. As one line:
   crosswind init my-study.toml --what page --network 4g,wifi --compare http2,http3 --sure 5%
+  crosswind init my-study.toml --what echo --network 4g --compare tcp,quic --loss 0%,2% --sure 5%
   crosswind init - --what echo --network lan --compare 0%,2% --sure 10 | crosswind plan -
 """
 
@@ -37,9 +38,17 @@ Without options it asks on the terminal. As one line:
     help=f"What to compare: transports, networks, loss as 0%,2%, KEY=LEVELS, or {NOTHING}.",
 )
 @click.option("--sure", "--precision", metavar="TARGET", help="Precision: 5% of the mean, 2ms, or 20 repetitions.")
+@click.option("--loss", metavar="LEVELS", help="Loss of each direction beside what is compared, as 0%,2%.")
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 def command(
-    file: str, *, what: str | None, network: str | None, compare: str | None, sure: str | None, force: bool
+    file: str,
+    *,
+    what: str | None,
+    network: str | None,
+    compare: str | None,
+    sure: str | None,
+    loss: str | None,
+    force: bool,
 ) -> None:
     """Write a commented study to FILE (study.toml), made from four answers: what, over which network, what is compared,
     how sure.
@@ -74,7 +83,8 @@ def command(
         usual=_USUAL_SURENESS,
         read=lambda text: sureness_of(text, kind),
     )
-    text = starter(Answers(kind, networks, factor, target, repetitions), file=file)
+    losses = () if loss is None else losses_of(loss, factor)
+    text = starter(Answers(kind, networks, factor, target, repetitions, losses), file=file)
     study = _checked(text, file)
     if file == STANDARD_INPUT:
         click.echo(text, nl=False)

@@ -40,6 +40,8 @@ from crosswind.store.plan import PlannedCell
 _SHOWN_CELLS = 8
 _QUIET_S = 2.0
 """Between two plain lines about concurrency."""
+_FEW, _BETWEEN_LINES_S = 20, 5.0
+"""Up to so many repetitions each has a plain line; of more there is one in so much time."""
 
 
 class LiveProgress(Observer):
@@ -142,7 +144,7 @@ class LiveProgress(Observer):
 
 
 class PlainProgress(Observer):
-    """One line when a run starts and one when a cell ends, for logs and pipes."""
+    """One line when a run starts, and one when a repetition ends; of many repetitions one now and then, for logs."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -150,7 +152,7 @@ class PlainProgress(Observer):
         self._tally = Tally(clock)
         self._levels: dict[int, str] = {}
         self._printed_running = 1
-        self._printed_at = -math.inf
+        self._printed_at = self._line_at = -math.inf
 
     def run_started(self, name: str, plan: Sequence[PlannedCell], missing: Sequence[PlannedCell]) -> None:
         """Prints what will run."""
@@ -186,7 +188,7 @@ class PlainProgress(Observer):
         progress = self._tally.running[planned.key].progress
         self._tally.cell_ended(planned, end)
         head = f"[{self._tally.done}/{self._tally.total}] {repetition_text(planned)}"
-        if end.finished is not None:
+        if end.finished is not None and self._has_a_line():
             left = left_text(self._tally.seconds_left()) if self._tally.waiting else ""
             wall_s = end.elapsed_ns / 1e9
             virtual = end.finished.virtual_time
@@ -195,6 +197,14 @@ class PlainProgress(Observer):
             self._print(f"{head}: {', '.join(part for part in parts if part)}")
         for line in bad_news(planned, end):
             self._print(line)
+
+    def _has_a_line(self) -> bool:
+        """Whether a repetition that has ended is printed: of many, the last, and one now and then."""
+        tally, now_s = self._tally, self._clock()
+        if _FEW < tally.total != tally.done and now_s - self._line_at < _BETWEEN_LINES_S:
+            return False
+        self._line_at = now_s
+        return True
 
     def cell_repeated(self, planned: PlannedCell, end: CellEnd) -> None:
         """Counts: how often is said at the end."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from crosswind.cell.events import Progress
@@ -12,7 +13,7 @@ from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.tally import CellUnderWay, Tally
 from crosswind.precision import CellPrecision
 from crosswind.record import output_of_program
-from crosswind.report.text.format import count_of, quantity
+from crosswind.report.text.format import count_of, quantity, without_middle
 from crosswind.store.plan import PlannedCell
 
 
@@ -44,14 +45,16 @@ def narrowness(state: CellPrecision) -> float:
 
 
 def line_of(cell: CellUnderWay, wall_s: float, width: int) -> Text:
-    """One line about a running cell; where it is too long, levels give way to progress."""
+    """One line about a running cell. Where it is too long, levels lose their names, and then their middle."""
     parts = [_progress(cell.progress)]
     if cell.planned.is_virtual and cell.progress is not None:
         parts.append(virtual_text(cell.progress.elapsed_ns, wall_s))
     progress = Text("".join(f"  {part}" for part in parts), style="cyan")
-    levels = Text(f"  {repetition_text(cell.planned)}")
-    levels.truncate(max(1, width - progress.cell_len), overflow="ellipsis")
-    line = levels + progress
+    room = max(1, width - progress.cell_len - 2)
+    name = repetition_text(cell.planned)
+    if cell_len(name) > room:
+        name = without_middle(f"{' '.join(cell.planned.levels.values())} #{cell.planned.repetition + 1}", room)
+    line = Text(f"  {name}") + progress
     line.truncate(width, overflow="ellipsis")
     return line
 

@@ -221,7 +221,7 @@ def _design(
         study = Study.adhoc(name, given, flags=options())
         given = {}
     else:
-        study = load_study(name)
+        study = load_study(name, kinds=WORKLOAD_KINDS)
         if quick and study.quick_without_table is not None:
             click.echo(f"quick: {study.quick_without_table}", err=True)
         chosen_clock = {**given, **overrides.values}.get("host.clock")

@@ -51,7 +51,8 @@ class Answers:
     """What somebody wants to know.
 
     Attributes: what: a kind of workload, of STARTERS. networks: by name. compare: the factor.
-        target: of a precision, as "5%" or "2ms"; empty where `repetitions` says how often every cell is run.
+        target: of a precision, as "5%" or "2ms"; empty where `repetitions` says how often every cell is run. loss: of
+        each direction, beside what is compared; empty for that of the networks.
     """
 
     what: str
@@ -59,6 +60,7 @@ class Answers:
     compare: Factor
     target: str = ""
     repetitions: int = 0
+    loss: tuple[str, ...] = ()
 
 
 def what_of(text: str) -> str:
@@ -80,6 +82,15 @@ def networks_of(text: str) -> tuple[str, ...]:
             hint = f"{close} " if close.startswith("did you mean") else ""
             raise StudyError(f'there is no network "{name}"', hint=f"{hint}`crosswind networks` lists them")
     return names
+
+
+def losses_of(text: str, compare: Factor) -> tuple[str, ...]:
+    """Levels of loss, beside what is compared. Raises: StudyError."""
+    if compare.key == "path.loss":
+        raise StudyError(f"loss is compared already: {', '.join(compare.levels)}", hint="leave --loss away")
+    levels = _levels(text)
+    _check_levels("path.loss", levels)
+    return levels
 
 
 def factor_of(text: str) -> Factor:
@@ -119,14 +130,19 @@ def _key_of(word: str) -> str:
 
 
 def _factor(key: str, levels: tuple[str, ...]) -> Factor:
+    _check_levels(key, levels)
+    if len(levels) < 2 and key != "path.network":
+        raise StudyError(f"{key} = {', '.join(levels)}: one level compares nothing", hint="name two or more")
+    return Factor(key, levels)
+
+
+def _check_levels(key: str, levels: tuple[str, ...]) -> None:
+    """Raises: StudyError for a level that the key does not take."""
     for level in levels:
         try:
             KINDS[key].level(level)
         except UnitError as error:
             raise StudyError(f"{key}: {error.message}", hint=error.hint) from None
-    if len(levels) < 2 and key != "path.network":
-        raise StudyError(f"{key} = {', '.join(levels)}: one level compares nothing", hint="name two or more")
-    return Factor(key, levels)
 
 
 def _key_that_takes(levels: Sequence[str]) -> str | None:

@@ -1,6 +1,7 @@
 """Where studies are found: in a file, on standard input, or among the built-in ones."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from crosswind.errors import StudyError
@@ -14,10 +15,10 @@ STANDARD_INPUT = "-"
 _BUILTIN = Path(__file__).parents[1] / "studies"
 
 
-def load_study(name_or_path: str) -> Study:
+def load_study(name_or_path: str, *, kinds: Sequence[str] = ()) -> Study:
     """The study of a file (`-` is standard input), else the built-in study of that name.
 
-    Raises: StudyError with the closest names.
+    Args: kinds: what may have been meant instead. Raises: StudyError with the closest names.
     """
     if name_or_path == STANDARD_INPUT:
         return Study.from_toml(_standard_input(), name="stdin", file="standard input")
@@ -34,9 +35,10 @@ def load_study(name_or_path: str) -> Study:
     what = (
         "no such file" if "/" in name_or_path or name_or_path.endswith(".toml") else "no study file or built-in study"
     )
-    raise StudyError(
-        f"{shown(name_or_path)}: {what}", hint=did_you_mean(path.stem, builtin) + " (`crosswind studies` lists them)"
-    )
+    also = f"; kinds: {', '.join(kinds)}" if kinds else ""
+    hint = did_you_mean(path.stem, [*builtin, *kinds])
+    hint = hint if hint.startswith("did") else did_you_mean(path.stem, builtin)
+    raise StudyError(f"{shown(name_or_path)}: {what}", hint=f"{hint} (`crosswind studies` lists them{also})")
 
 
 def builtin_studies() -> tuple[tuple[str, str], ...]:

@@ -9,6 +9,7 @@ from crosswind.catalog import catalog
 from crosswind.errors import StudyError
 from crosswind.study.answers import STARTERS, Answers, Factor
 from crosswind.study.design import Study
+from crosswind.study.files import STANDARD_INPUT
 from crosswind.study.networks import NETWORKS, Network
 from crosswind.study.own_question import question_about, raw_levels
 from crosswind.study.precision import main_metric
@@ -16,13 +17,17 @@ from crosswind.study.toml_text import write_value
 from crosswind.units import format_size
 
 _PLACE = re.compile(r"^[^\n]*?:[0-9]+: ")
+_USUAL_FILE = "study.toml"
 _PATIENCE_S = 15
 """An exchange that takes longer than this gets a longer timeout; the usual one is a minute."""
 _LEAST_TRANSFER = 10_000
 
 
-def starter(answers: Answers, *, file: str = "study.toml") -> str:
-    """The study as a text. Args: file: what it will be called. Raises: StudyError when answers do not fit together."""
+def starter(answers: Answers, *, file: str = _USUAL_FILE) -> str:
+    """The study as a text.
+
+    Args: file: what it will be called; `-` says nothing of that. Raises: StudyError when answers do not fit together.
+    """
     text = "\n\n".join("\n".join(block) for block in _blocks(answers, file) if block) + "\n"
     with in_words_of_answers():
         Study.from_toml(text, name="study", file=file)
@@ -66,7 +71,7 @@ _HEAD = """\
 
 def _blocks(answers: Answers, file: str) -> Iterator[list[str]]:
     """The tables of the study, each a list of lines: those that are tables first, then arrays of tables."""
-    yield [_HEAD.format(file=shlex.quote(file))]
+    yield [_HEAD.format(file=shlex.quote(_USUAL_FILE if file == STANDARD_INPUT else file))]
     yield [f"title = {write_value(_title(answers))}"]
     yield _path(answers)
     yield _workload(answers)
@@ -96,6 +101,12 @@ def _path(answers: Answers) -> list[str]:
         '# loss = "1%" is that of each direction, delay = "20ms" is one way.',
         f"network = {write_value(list(names) if len(names) > 1 else names[0])}",
     ]
+    if answers.loss:
+        losses = _raw(answers.loss)
+        lines += [
+            "# Of each direction, in place of the network's own.",
+            f"loss = {write_value(losses if len(losses) > 1 else losses[0])}",
+        ]
     return lines + _own(answers, "path", but=("network",))
 
 
