@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as Xml
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from crosswind.analysis.two_runs.conditions import Condition, ConditionError, Si
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
 from crosswind.cli import main
 from crosswind.record import CellRun
+from crosswind.report.junit import comparison_junit_text
 from crosswind.report.text.two_runs import change_text, verdict_text
 from crosswind.report.two_runs import render
 from crosswind.stats import Side, TooFewSamples, Units, difference, holm, ratio
@@ -36,6 +38,26 @@ def compared(a: list[CellRun], b: list[CellRun], *conditions: str, **asked: Any)
 def change(found: RunComparison, metric: str = "rtt", statistic: str = "mean", cell: int = 0) -> MetricChange:
     (only,) = [item for item in found.common[cell].changes if (item.metric, item.statistic) == (metric, statistic)]
     return only
+
+
+def test_junit_has_a_case_for_each_common_cell_and_each_cell_of_each_condition() -> None:
+    levels = {"path.delay": "20ms"}
+    b = repetitions([1.5 * ms for ms in BASE_MS]) + repetitions(BASE_MS, cell=1, levels=levels, delay_ns=20 * MS)
+    a = repetitions(BASE_MS) + repetitions(BASE_MS, cell=1, levels=levels, delay_ns=20 * MS)
+    found = compared(a, b, "mean(rtt) worse by 10%", "p95(rtt) worse by 1%")
+    for require_answer in (False, True):
+        (suite,) = Xml.fromstring(comparison_junit_text(found, require_answer=require_answer))
+        cases = {case.get("name"): [child.tag for child in case] for case in suite}
+        assert [name for name in cases if name and name.startswith("is measured")] == [
+            "is measured", "is measured (delay 20ms)",
+        ]  # fmt: skip
+        assert cases["is measured"] == []
+        assert cases["not mean(rtt) worse by 10%"] == ["failure"]
+        assert cases["not mean(rtt) worse by 10% (delay 20ms)"] == ["system-out"]
+        assert cases["not p95(rtt) worse by 1% (delay 20ms)"] == ["failure" if require_answer else "skipped"]
+        assert len(cases) == 6
+    message = suite.find("testcase/failure").get("message")
+    assert message.startswith("the change is +50 ")
 
 
 # Cells

@@ -37,6 +37,10 @@ Exit status:
 @click.option("--fail-if", "fail_if", multiple=True, metavar="CONDITION", help="Fail if this is shown; repeatable.")
 @click.option("--require-answer", is_flag=True, help="Fail also if a condition is inconclusive.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.comparison/1.")
+@click.option(
+    "--junit", type=_FILE, metavar="FILE",
+    help="Write a JUnit XML file: a test case for each common cell, and for each cell of each condition.",
+)  # fmt: skip
 @click.option("--html", type=_FILE, metavar="FILE", help="Write an HTML page with verdicts, charts and tables.")
 def command(
     *,
@@ -47,6 +51,7 @@ def command(
     require_answer: bool,
     as_json: bool,
     html: Path | None,
+    junit: Path | None,
 ) -> int:
     """Compare the run in directory RUN_B with that in RUN_A: two commits, two machines, two clocks.
 
@@ -65,6 +70,11 @@ def command(
 
         write_html(found, html)
         click.echo(f"wrote {html}", err=True)
+    if junit:
+        from crosswind.report.junit import write_comparison_junit
+
+        write_comparison_junit(found, junit, require_answer=require_answer)
+        click.echo(f"wrote {junit}", err=True)
     if as_json:
         click.echo(found.to_json())
     else:

@@ -1,4 +1,5 @@
-"""A result as a JUnit XML file, which continuous integration shows: a test case for each cell of each threshold.
+"""JUnit XML files, which continuous integration shows: a test case for each cell of each threshold, or of each
+condition of a comparison.
 
 The elements are those of the schema that Jenkins and its likes read (testsuites, testsuite, testcase, failure, error,
 skipped). A cell that is not valid is an error; what cannot be told is skipped, or a failure where an answer is
@@ -6,15 +7,33 @@ required.
 """
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from crosswind.analysis.result import CellResult, Result, ThresholdCell, ThresholdResult
+from crosswind.analysis.result import Result
+from crosswind.analysis.two_runs.result import RunComparison
 from crosswind.report.files import write_text
 from crosswind.report.text.format import named_levels
 from crosswind.report.text.thresholds import cell_sentence, threshold_sentence
+from crosswind.report.text.two_runs import answer_text
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+_CHILDREN = {"fail": "failure", "error": "error", "cannot tell": "skipped", "pass": "system-out"}
+"""What a test case has in it. One that says nothing has passed."""
+_KINDS = {"failure": "s", "error": "s", "skipped": ""}
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A test case. verdict: of _CHILDREN. said: what decided it; empty of a cell that is as it should be."""
+
+    name: str
+    verdict: str
+    said: str = ""
 
 
 def write_junit(result: Result, path: Path, *, require_answer: bool) -> None:
@@ -22,17 +41,54 @@ def write_junit(result: Result, path: Path, *, require_answer: bool) -> None:
     write_text(path, junit_text(result, require_answer=require_answer))
 
 
+def write_comparison_junit(found: RunComparison, path: Path, *, require_answer: bool) -> None:
+    """The same of a comparison."""
+    write_text(path, comparison_junit_text(found, require_answer=require_answer))
+
+
 def junit_text(result: Result, *, require_answer: bool) -> str:
     """The file. Args: as of `write_junit`."""
-    suite = Xml.Element("testsuite", name=_text(f"crosswind {result.study}"))
+    return _file(result.study, _of_result(result), require_answer=require_answer)
+
+
+def comparison_junit_text(found: RunComparison, *, require_answer: bool) -> str:
+    """The file. Args: as of `write_junit`."""
+    return _file(f"{found.b.study} compared", _of_comparison(found), require_answer=require_answer)
+
+
+def _of_result(result: Result) -> Iterator[_Case]:
     for cell in result.cells:
-        _cell(suite, result, cell)
+        reason = "" if cell.valid else cell.reason or "the cell is not valid"
+        yield _Case(f"is measured{_at(cell.levels)}", "error" if reason else "pass", reason)
     for threshold in result.thresholds:
         for judged in threshold.cells:
-            _judged(suite, result, threshold, judged, require_answer=require_answer)
+            name = f"not {threshold.fail_if}{_at(judged.levels)}"
+            yield _Case(name, judged.verdict, cell_sentence(threshold, judged))
         if not threshold.cells:
-            case = _case(suite, result, f"fail if {threshold.fail_if}")
-            Xml.SubElement(case, "error", message=_text(threshold_sentence(threshold)))
+            yield _Case(f"fail if {threshold.fail_if}", "error", threshold_sentence(threshold))
+
+
+def _of_comparison(found: RunComparison) -> Iterator[_Case]:
+    for common in found.common:
+        sides = {"A": common.invalid_a, "B": common.invalid_b}
+        reasons = [f"not valid in {name}: {reason}" for name, reason in sides.items() if reason]
+        yield _Case(f"is measured{_at(common.levels)}", "error" if reasons else "pass", "; ".join(reasons))
+    for asked in found.conditions:
+        for cell in asked.cells:
+            verdict = {"shown": "fail", "held": "pass"}.get(cell.answer, cell.answer)
+            yield _Case(f"not {asked.condition}{_at(cell.levels)}", verdict, answer_text(cell, asked))
+
+
+def _file(suite_name: str, cases: Iterator[_Case], *, require_answer: bool) -> str:
+    suite = Xml.Element("testsuite", name=_text(f"crosswind {suite_name}"))
+    for case in cases:
+        element = Xml.SubElement(suite, "testcase", classname=_text(f"crosswind.{suite_name}"), name=_text(case.name))
+        is_required = require_answer and case.verdict == "cannot tell"
+        kind = "failure" if is_required else _CHILDREN[case.verdict]
+        if kind != "system-out":
+            Xml.SubElement(element, kind, message=_text(case.said))
+        elif case.said:
+            Xml.SubElement(element, kind).text = _text(case.said)
     counts = {
         "tests": len(suite),
         **{f"{kind}{plural}": len(suite.findall(f"*/{kind}")) for kind, plural in _KINDS.items()},
@@ -47,33 +103,6 @@ def junit_text(result: Result, *, require_answer: bool) -> str:
     return Xml.tostring(whole, encoding="unicode", xml_declaration=False).join(
         ('<?xml version="1.0" encoding="UTF-8"?>\n', "\n")
     )
-
-
-_KINDS = {"failure": "s", "error": "s", "skipped": ""}
-
-
-def _cell(suite: Xml.Element, result: Result, cell: CellResult) -> None:
-    """Whether the measurement of a cell can be trusted."""
-    case = _case(suite, result, f"is measured{_at(cell.levels)}")
-    if not cell.valid:
-        Xml.SubElement(case, "error", message=_text(cell.reason or "the cell is not valid"))
-
-
-def _judged(
-    suite: Xml.Element, result: Result, threshold: ThresholdResult, cell: ThresholdCell, *, require_answer: bool
-) -> None:
-    case = _case(suite, result, f"not {threshold.fail_if}{_at(cell.levels)}")
-    said = _text(cell_sentence(threshold, cell))
-    if cell.verdict == "fail" or (cell.verdict == "cannot tell" and require_answer):
-        Xml.SubElement(case, "failure", message=said)
-    elif cell.verdict == "cannot tell":
-        Xml.SubElement(case, "skipped", message=said)
-    else:
-        Xml.SubElement(case, "system-out").text = said
-
-
-def _case(suite: Xml.Element, result: Result, name: str) -> Xml.Element:
-    return Xml.SubElement(suite, "testcase", classname=_text(f"crosswind.{result.study}"), name=_text(name))
 
 
 def _at(of_cell: dict[str, str]) -> str:

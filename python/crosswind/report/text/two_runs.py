@@ -188,12 +188,13 @@ def _print_condition(console: Console, asked: AskedCondition) -> None:
     console.print(Text(f"{asked.condition}: {text}", style=_COLOURS[asked.answer]))
     cells = [cell for cell in asked.cells if cell.answer == asked.answer]
     for cell in cells[:_SHOWN_DIFFERENCES]:
-        _print_wrapped(console, f"  {levels(cell.levels)}: {_answer(cell, asked)}")
+        _print_wrapped(console, f"  {levels(cell.levels)}: {answer_text(cell, asked)}")
     if len(cells) > _SHOWN_DIFFERENCES:
         _print_wrapped(console, f"  and {len(cells) - _SHOWN_DIFFERENCES} more cells, which --json lists")
 
 
-def _answer(cell: ConditionInCell, asked: AskedCondition) -> str:
+def answer_text(cell: ConditionInCell, asked: AskedCondition) -> str:
+    """What decides a condition in a cell, or why nothing does."""
     found = change_text(cell.change, is_ratio=asked.is_ratio, unit=asked.unit)
     if cell.answer != "cannot tell":
         return f"the change is {found}"
