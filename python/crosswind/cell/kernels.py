@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from crosswind import __version__
 from crosswind.cache import cache_directory
 from crosswind.errors import EngineError
 from crosswind.regular_files import read_regular
 
 PACKAGE = "crosswind-kernel"
 """The package that brings kernels (`make kernel-wheel`)."""
-WHEEL = f"crosswind_kernel-{__version__}-py3-none-linux_x86_64.whl"
+WHEEL = "crosswind_kernel-*.whl"
 """Its file (packaging/kernel/wheel.py)."""
 
 _OTHER_NAMES = {"HSTCP": "highspeed"}
