@@ -102,7 +102,7 @@ def _path(answers: Answers) -> list[str]:
         f"network = {write_value(list(names) if len(names) > 1 else names[0])}",
     ]
     if answers.loss:
-        losses = _raw(answers.loss)
+        losses = raw_levels(answers.loss)
         lines += [
             "# Of each direction, in place of the network's own.",
             f"loss = {write_value(losses if len(losses) > 1 else losses[0])}",
