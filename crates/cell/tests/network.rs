@@ -200,10 +200,7 @@ fn the_server_answers_its_client_alone() {
     let mut client = Client::start(&host.cell(&paced), TOKEN);
     client.wait_for("progress");
     // Another address of the same machine is another machine to the server.
-    let stranger = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-    stranger.bind(&"127.0.0.2:0".parse::<SocketAddr>().unwrap().into()).unwrap();
-    stranger.connect(&SocketAddr::from(([127, 0, 0, 1], host.data_port)).into()).unwrap();
-    let mut stranger = TcpStream::from(stranger);
+    let mut stranger = connection_from("127.0.0.2", SocketAddr::from(([127, 0, 0, 1], host.data_port)));
     stranger.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let _ = stranger.write_all(&[7; 100]);
     let answered = stranger.read(&mut [0; 100]);
@@ -238,6 +235,39 @@ fn who_does_not_know_the_token_gets_nothing() {
     noise.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     assert_eq!(host.next_event()["event"], "refused");
     assert_eq!(host.run(&echo("tcp", 1))["event"], "finished");
+}
+
+/// A connection from one of this machine's addresses, which stands for another machine.
+fn connection_from(own: &str, server: SocketAddr) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&format!("{own}:0").parse::<SocketAddr>().unwrap().into()).unwrap();
+    socket.connect(&server.into()).unwrap();
+    socket.into()
+}
+
+#[test]
+fn strangers_neither_lock_a_client_out_nor_fill_the_log() {
+    let mut host = Host::start(&json!({}));
+    let idle: Vec<_> = ["127.0.0.2", "127.0.0.3", "127.0.0.1"]
+        .iter()
+        .flat_map(|own| (0..40).map(|_| connection_from(own, host.address)).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(host.run(&echo("tcp", 1))["event"], "finished");
+    for _ in 0..200 {
+        drop(connection_from("127.0.0.2", host.address));
+    }
+    let mut refused = 0;
+    let left_out = loop {
+        let event = host.next_event();
+        match event["event"].as_str().unwrap() {
+            "refused" => refused += 1,
+            "refused_more" => break event["count"].as_u64().unwrap(),
+            _ => {}
+        }
+    };
+    // Two lines for each address; what is still open, which is eight at most of each, is not refused yet.
+    assert!(refused <= 6 && left_out <= 320 - refused && left_out >= 320 - 24 - 6, "{refused}, {left_out}");
+    drop(idle);
 }
 
 #[test]

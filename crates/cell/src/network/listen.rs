@@ -4,6 +4,7 @@ use super::control::{Control, PROTOCOL, notice_silence};
 use super::events::{Events, ListenEvent};
 use super::messages::{FromClient, FromServer};
 use super::serve::{Limits, Session};
+use super::strangers::{LOG_WINDOW, Strangers};
 use super::token::{End, Token};
 use super::{BUSY_LIMIT, boot_id};
 use crate::{CellError, ErrorKind};
@@ -12,15 +13,12 @@ use crosswind_transport::Resumption;
 use crosswind_transport::security::Security;
 use serde::Deserialize;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a client may take until it has proven that it knows the token.
-const PROOF_LIMIT: Duration = Duration::from_secs(10);
-/// Clients that may be trying so at a time. More are turned away at once.
-const TRYING: usize = 16;
+/// How long a client may take until it has proven that it knows the token: a few round trips, and a segment lost twice.
+const PROOF_LIMIT: Duration = Duration::from_secs(5);
 /// How often a client that waits looks whether the one before it is done.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -42,7 +40,7 @@ struct Host {
     data_port: u16,
     /// Held by the client that is being served.
     turn: Mutex<()>,
-    trying: AtomicUsize,
+    strangers: Mutex<Strangers<TcpStream>>,
     events: Events,
 }
 
@@ -60,28 +58,39 @@ pub fn listen(text: &str) -> Result<(), CellError> {
         limits: wanted.limits,
         data_port: wanted.data_port,
         turn: Mutex::default(),
-        trying: AtomicUsize::new(0),
+        strangers: Mutex::default(),
         events: Events::default(),
     });
     let listener = bind(wanted.address)?;
     try_data_port(wanted.address, wanted.data_port)?;
     let address = listener.local_addr().map_err(|e| cannot_listen(wanted.address, &e))?;
     host.events.say(&ListenEvent::Listening { address, data_port: wanted.data_port });
+    let counting = Arc::clone(&host);
+    std::thread::Builder::new()
+        .name("log".into())
+        .spawn(move || {
+            loop {
+                std::thread::sleep(LOG_WINDOW);
+                counting.events.say_left_out();
+            }
+        })
+        .map_err(|e| CellError::no_thread(&e))?;
     loop {
         // A client that is gone already, or no descriptors: the next one may fare better.
         let Ok((socket, peer)) = listener.accept() else {
             std::thread::sleep(LOOK_INTERVAL);
             continue;
         };
-        let host = Arc::clone(&host);
-        if host.trying.load(Ordering::Relaxed) >= TRYING {
-            host.events.say(&ListenEvent::Refused { peer, reason: format!("{TRYING} others are connecting") });
-            continue;
+        let Ok(ending) = socket.try_clone() else { continue };
+        let (number, gone) = host.strangers().add(peer.ip(), ending);
+        if let Some(oldest) = gone {
+            // Its thread sees the end.
+            let _ = oldest.shutdown(Shutdown::Both);
         }
-        host.trying.fetch_add(1, Ordering::Relaxed);
+        let host = Arc::clone(&host);
         std::thread::Builder::new()
             .name("client".into())
-            .spawn(move || host.receive_client(socket, peer))
+            .spawn(move || host.receive_client(socket, peer, number))
             .map_err(|e| CellError::no_thread(&e))?;
     }
 }
@@ -104,16 +113,16 @@ fn cannot_listen(address: SocketAddr, cause: &io::Error) -> CellError {
 
 impl Host {
     /// From the first byte of a client to its last.
-    fn receive_client(&self, socket: TcpStream, peer: SocketAddr) {
+    fn receive_client(&self, socket: TcpStream, peer: SocketAddr, number: u64) {
         let proven = self.prove(socket);
-        self.trying.fetch_sub(1, Ordering::Relaxed);
+        self.strangers().remove(number);
         let (mut control, proof) = match proven {
             Ok(proven) => proven,
-            Err(reason) => return self.events.say(&ListenEvent::Refused { peer, reason }),
+            Err(reason) => return self.events.say_refused(peer, reason),
         };
         let Some(_turn) = self.wait_for_turn() else {
             let message = "the server measures for another client, and still did after 30 s".to_owned();
-            self.events.say(&ListenEvent::Refused { peer, reason: "the server was busy".into() });
+            self.events.say_refused(peer, "the server was busy".into());
             let hint = Some("try again later".into());
             let _ = control.send(&FromServer::Refused { kind: ErrorKind::Network, message, hint });
             return;
@@ -130,13 +139,18 @@ impl Host {
         }
     }
 
+    fn strangers(&self) -> MutexGuard<'_, Strangers<TcpStream>> {
+        self.strangers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The control connection of a client that knows the token, and the server's own proof; or why it is turned away.
     fn prove(&self, socket: TcpStream) -> Result<(Control, Vec<u8>), String> {
         let words = |e: &io::Error| format!("no proof of the token: {e}");
+        let until = Instant::now() + PROOF_LIMIT;
         notice_silence(&socket).map_err(|e| words(&e))?;
         let (mut control, material) =
             Control::accept(socket, Arc::clone(&self.tls), PROOF_LIMIT).map_err(|e| words(&e))?;
-        let first = control.receive(PROOF_LIMIT).map_err(|e| words(&e))?;
+        let first = control.receive(until.saturating_duration_since(Instant::now())).map_err(|e| words(&e))?;
         let Some(FromClient::Hello { version, proof }) = first else { return Err("no proof of the token".into()) };
         let mut refuse = |message: String, hint: &str| {
             let kind = ErrorKind::Network;
@@ -159,7 +173,7 @@ impl Host {
         Ok((control, own))
     }
 
-    fn wait_for_turn(&self) -> Option<std::sync::MutexGuard<'_, ()>> {
+    fn wait_for_turn(&self) -> Option<MutexGuard<'_, ()>> {
         let until = Instant::now() + BUSY_LIMIT;
         loop {
             match self.turn.try_lock() {
