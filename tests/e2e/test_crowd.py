@@ -128,7 +128,7 @@ def test_a_budget_that_nothing_keeps_ends_the_run_with_its_figures(crosswind: Cl
     )  # fmt: skip
     assert ended.status == 1
     assert "no cell of this run keeps the fidelity budget, not even alone" in ended.err
-    assert "the budget 1.0 us" in ended.err
+    assert "the budget 1.0 µs" in ended.err
     assert "hint: " in ended.err
     # There is no endless retry: only the attempts under way, and three cells that missed the budget alone.
     assert len(list(crosswind.cells("hard").glob("*/result.json"))) < 100

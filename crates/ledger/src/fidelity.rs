@@ -222,11 +222,11 @@ pub fn kernel_drops_in_words(drops: u64) -> Option<String> {
     (drops > 0).then(|| format!("the hosts' devices dropped {drops} packets that the path was not asked to drop"))
 }
 
-/// Nanoseconds in the largest unit that fits: `850 ns`, `12.5 us`, `3.2 ms`.
+/// Nanoseconds in the largest unit that fits: `850 ns`, `12.5 µs`, `3.2 ms`.
 fn with_unit(ns: u64) -> String {
     match ns {
         0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.1} us", ns as f64 / 1e3),
+        1_000..1_000_000 => format!("{:.1} µs", ns as f64 / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
         _ => format!("{:.1} s", ns as f64 / 1e9),
     }

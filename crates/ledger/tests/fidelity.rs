@@ -83,12 +83,12 @@ fn a_mean_exchange_may_be_longer_by_20_us_or_by_2_percent_of_the_median_whicheve
     assert!(delayed(18_000, 80_000).within_budget);
     assert_eq!(
         delayed(30_000, 80_000).reasons(),
-        ["CPU contention added 32.0 us to the mean exchange, the budget is 20.0 us"]
+        ["CPU contention added 32.0 µs to the mean exchange, the budget is 20.0 µs"]
     );
     assert!(delayed(798_000, 40_000_000).within_budget);
     assert_eq!(
         delayed(1_998_000, 40_000_000).reasons(),
-        ["CPU contention added 2.0 ms to the mean exchange, the budget is 800.0 us"]
+        ["CPU contention added 2.0 ms to the mean exchange, the budget is 800.0 µs"]
     );
 }
 
