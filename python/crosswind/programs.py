@@ -45,7 +45,7 @@ class Programs:
             if found is not None:
                 word, meant = found
                 hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"
-                raise UsageError(f"{where} has {word}, which is no placeholder", hint=hint)
+                raise UsageError(f"{where} has {word}, which is not a placeholder", hint=hint)
         for words in filter(None, (self.client, self.server)):
             _check_program(words[0])
 

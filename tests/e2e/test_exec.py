@@ -160,9 +160,9 @@ def test_a_server_that_ends_at_once(crosswind: Cli) -> None:
 def test_a_misspelt_placeholder_is_refused(crosswind: Cli, word: str) -> None:
     ended = crosswind("exec", "--", "echo", word)
     assert (ended.status, ended.out) == (2, "")
-    assert ended.err.startswith(f"error: the command has {word}, which is no placeholder\nhint: did you mean {{")
+    assert ended.err.startswith(f"error: the command has {word}, which is not a placeholder\nhint: did you mean {{")
     ended = crosswind("exec", "--server", f"echo {word}", "--", "true")
-    assert ended.err.startswith(f"error: --server has {word}, which is no placeholder\n")
+    assert ended.err.startswith(f"error: --server has {word}, which is not a placeholder\n")
 
 
 def test_several_paths_are_refused(crosswind: Cli) -> None:

@@ -172,7 +172,7 @@ def test_ctrl_c_ends_the_display(terminal: Terminal) -> None:
         (("--timeout", "0ms"), "--timeout 0ms cannot be"),
         (("--fail-if", "delay > 1s"), "--fail-if 'delay > 1s' is not a threshold"),
         (("--fail-if", "p12(rtt) > 1s"), "--fail-if 'p12(rtt) > 1s': rtt has no p12"),
-        (("--fail-if", "p95(rtt) > 1%"), "--fail-if 'p95(rtt) > 1%': '%' is no unit of it"),
+        (("--fail-if", "p95(rtt) > 1%"), "--fail-if 'p95(rtt) > 1%': '%' is not a unit of it"),
         (("--tcp", "80", "--metrics", "9469"), "--metrics 9469 is not an address"),
         (("--probes",), "--probes is an option of --json"),
         (("--html", "/dev/null/page.html"), "--html /dev/null/page.html: cannot be written"),

@@ -443,7 +443,9 @@ def test_what_a_browser_cannot_do(tmp_path: Path, transport: str, workload: Obje
 def test_chromium_is_missing(tmp_path: Path) -> None:
     chromium = Chromium(tmp_path)
     chromium.environment["CROSSWIND_CHROMIUM"] = "/nowhere/chromium"
-    assert chromium.run("websocket", 9).failure[0] == "CROSSWIND_CHROMIUM names /nowhere/chromium, which is no program"
+    assert (
+        chromium.run("websocket", 9).failure[0] == "CROSSWIND_CHROMIUM names /nowhere/chromium, which is not a program"
+    )
 
 
 def test_chromium_is_too_old(tmp_path: Path) -> None:

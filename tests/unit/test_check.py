@@ -90,7 +90,7 @@ PLACEHOLDER = '[workload]\nkind = "program"\nclient = ["curl", "http://{srver}/"
 def test_a_word_that_is_nearly_a_placeholder_is_refused_with_the_one_that_is_meant() -> None:
     error = refused(study(PLACEHOLDER))
     assert error.message.startswith("my.toml:3: workload.client ")
-    assert error.message.endswith(" has {srver}, which is no placeholder")
+    assert error.message.endswith(" has {srver}, which is not a placeholder")
     assert error.hint is not None
     assert error.hint.startswith("did you mean {server}?")
 
@@ -110,7 +110,7 @@ def test_a_program_that_is_not_here_is_refused_before_anything_runs(tmp_path: Pa
             "no-such-program",
             "my.toml:4: workload.server (no-such-program): cannot find the program no-such-program",
         ),
-        (str(plain), "true", f"my.toml:3: workload.client ({plain}): cannot run {plain}: it is no program"),
+        (str(plain), "true", f"my.toml:3: workload.client ({plain}): cannot run {plain}: it is not a program"),
     ):
         error = refused(study(f'[workload]\nkind = "program"\nclient = ["{client}"]\nserver = ["{server}"]\n'))
         assert error.message.startswith(said)

@@ -99,18 +99,18 @@ def test_half_widths_of_one_sample_size_and_level_are_told_from_others() -> None
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
-        ("x +", "it is no formula"),
+        ("x +", "it is not a formula"),
         ("y + 1", "y is not among the given numbers"),
-        ("x.real", "'x.real' is no arithmetic"),
-        ("__import__('os')", "is no arithmetic"),
+        ("x.real", "'x.real' is not arithmetic"),
+        ("__import__('os')", "is not arithmetic"),
         ("sqrt(x, 1)", "sqrt takes 1 numbers, not 2"),
         ("x / 0", "it has no value"),
         ("9 ** 9 ** 9", "it has no value"),
         ("log(0)", "it has no value"),
         ("x + z", "it combines 2 and 3 rows"),
         ("1 + " * 100 + "1", "more than 300 characters"),
-        ("(" * 150 + "1" + ")" * 149, "it is no formula"),
-        ("x and 1", "is no arithmetic"),
+        ("(" * 150 + "1" + ")" * 149, "it is not a formula"),
+        ("x and 1", "is not arithmetic"),
     ],
 )
 def test_what_is_no_arithmetic_is_said_so(formula: str, message: str) -> None:
@@ -127,7 +127,7 @@ def test_what_is_no_arithmetic_is_said_so(formula: str, message: str) -> None:
         (GIVEN + 'value = "tcp"\nat_least = 2\n', 'check[1].given.udp: "udp" is not in the formula'),
         (GIVEN + 'value = "tcp / udp / x"\nat_least = 2\n', "x is not among the given numbers"),
         (GIVEN + 'value = "tcp / udp"\nof = ["a"]\nat_least = 2\n', "of names 1 numbers, and the formula gives 2"),
-        ('given.a = { field = "median" }\nvalue = "a"\nat_least = 2\n', '"median" is no field'),
+        ('given.a = { field = "median" }\nvalue = "a"\nat_least = 2\n', '"median" is not a field'),
         ('given.a = { source = "A book" }\nvalue = "a"\nat_least = 2\n', 'no published number is from "A book"'),
         ('given.a = { "path.dealy" = "5ms" }\nvalue = "a"\nat_least = 2\n', 'there is no key "path.dealy"'),
         ('given.mean = [1, 2]\nvalue = "mean"\nat_least = 2\n', "mean is a function of formulas"),

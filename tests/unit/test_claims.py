@@ -362,14 +362,14 @@ def test_a_claim_knows_its_cells_and_its_range() -> None:
         (RATIO + "at_least = 1", "claim[1].compare: compare has 0 levels, the rule ratio needs 2"),
         (RATIO + 'compare = ["0%", "5%"]', "claim[1].at_least: the rule ratio needs at_least, at_most or both"),
         (RATIO + 'compare = ["0%", "5%"]\nmargin = "5%"', "claim[1].margin: the rule ratio has no margin"),
-        (RATIO + 'compare = ["0%", "5%"]\nat_most = "5ms"', 'claim[1].at_most: "5ms" is no bound of this rule'),
+        (RATIO + 'compare = ["0%", "5%"]\nat_most = "5ms"', 'claim[1].at_most: "5ms" is not a bound of this rule'),
         (RATIO + 'compare = ["0%", "5%"]\nat_least = 2\nat_most = 1', "claim[1].at_most: at_least 2 is more"),
         (RATIO + 'compare = ["0%", "5 apples"]\nat_most = 1', 'claim[1].compare[2]: "5 apples"'),
         (RATIO + 'compare = ["0%", "5%"]\nat_most = 1\nwhere = { "path.loss" = "0%" }', "claim[1].where: path.loss"),
         (RATIO + 'compare = ["0%", "5%"]\nat_most = 1\nmodel = "mathis"', "claim[1].model: the rule ratio has no"),
         ('rule = "model"\nat_most = 1', "claim[1].model: the rule model needs a model"),
         ('rule = "value"\nat_most = "5ms"\nfactor = "path.loss"', "claim[1].factor: the rule value compares no levels"),
-        ('rule = "value"\nat_most = "5"', 'claim[1].at_most: "5" is no bound of this rule'),
+        ('rule = "value"\nat_most = "5"', 'claim[1].at_most: "5" is not a bound of this rule'),
         ('rule = "rises"\nfactor = "path.loss"\nat_least = 1', "claim[1].at_least: the rule rises has no at_least"),
         ('rule = "slope"\nfactor = "path.family"\nat_most = "1ms"', "claim[1].factor: the levels of path.family"),
         ('rule = "differs"\nfactor = "path.loss"', "claim[1].margin: the rule differs needs a margin"),
@@ -384,7 +384,7 @@ def test_mistakes_in_a_claim(text: str, message: str) -> None:
 
 def test_an_unknown_model_of_a_claim_is_refused_before_anything_runs() -> None:
     study = Study.from_toml(STUDY + 'rule = "model"\nmodel = "mathi"\nat_most = 1\n', name="s")
-    with pytest.raises(StudyError, match=r'claim\[1\]\.model: "mathi" is no model'):
+    with pytest.raises(StudyError, match=r'claim\[1\]\.model: "mathi" is not a model'):
         start(study, output=None, options=Options())
 
 

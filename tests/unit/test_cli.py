@@ -89,7 +89,7 @@ def test_a_model_that_does_not_exist_is_refused_before_anything_runs(crosswind: 
     study.write_text('[workload]\nkind = "echo"\n[report]\nmodels = ["mathis", "madison"]\n', encoding="utf-8")
     status, _, err = crosswind("run", str(study))
     assert status == 2
-    assert err.startswith('error: report.models: "madison" is no model\nhint: known: ')
+    assert err.startswith('error: report.models: "madison" is not a model\nhint: known: ')
     assert not Path("crosswind-runs").exists()
 
 

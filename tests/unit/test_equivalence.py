@@ -368,7 +368,7 @@ def test_texts_that_are_no_margin(margin: str) -> None:
 
 
 def test_a_margin_of_a_share_is_less_than_all() -> None:
-    with pytest.raises(StudyError, match='"100%" is no margin'):
+    with pytest.raises(StudyError, match='"100%" is not a margin'):
         claim_of("delayed_share", "100%")
 
 

@@ -116,7 +116,7 @@ def failed_run() -> tuple[Any, Result]:
 def test_the_terminal_names_causes_and_first_errors() -> None:
     _, result = failed_run()
     text = render_text(result, width=200, everything=True)
-    assert "✗ 1 of 2 cells must not be trusted: cell 1: no exchange succeeded: 30 x certificate" in text
+    assert "✗ 1 of 2 cells is invalid: cell 1: no exchange succeeded: 30 x certificate" in text
     assert "40 exchanges, 32 of them failed: 30 with an untrusted certificate, 2 timed out." in text
     assert f"First error of certificate: {EXPIRED} (cell 1)" in text
     assert "First error of timeout: no answer within 1 s (cell 0)" in text
@@ -126,7 +126,7 @@ def test_the_terminal_names_causes_and_first_errors() -> None:
 def test_the_page_shows_them_and_marks_the_cell() -> None:
     made, result = failed_run()
     page = render_page(made, result)
-    assert '<div class="banner bad">1 of 2 cells must not be trusted: cell 1:' in page
+    assert '<div class="banner bad">1 of 2 cells is invalid: cell 1:' in page
     assert f"First error of certificate: {EXPIRED} (cell 1)" in page
     lost = page[page.index("<h2>Exchanges lost, by cause</h2>") :]
     assert '<tr class="marked"><th scope="row" class="word">cell 1</th>' in lost[: lost.index("</table>")]

@@ -184,7 +184,7 @@ def test_a_transfer_over_a_slow_network_is_smaller_and_may_take_longer() -> None
             "transports that it runs over",
         ),
         ({"--compare": "streams=1,2"}, "error: workload.streams: workload echo does not take streams", "echo takes"),
-        ({"--sure": "very"}, '"very" is no precision', "a number of repetitions"),
+        ({"--sure": "very"}, '"very" is not a precision', "a number of repetitions"),
         ({"--compare": "8B,100kB", "--what": "multiplex"}, "workload.size", "at most 1kB"),
         ({"--sure": "0"}, "0 repetitions cannot be", "from 1"),
         ({"--sure": "5 parsec"}, '"5 parsec"', "a number of repetitions"),
@@ -265,7 +265,7 @@ def test_the_parts_of_an_answer() -> None:
     assert what_of("echo") == "echo"
     assert networks_of("4g, wifi,4g") == ("4g", "wifi")
     assert sureness_of(" 12 ", "echo") == ("", 12)
-    with pytest.raises(StudyError, match="is no precision"):
+    with pytest.raises(StudyError, match="is not a precision"):
         sureness_of("5kbit/s", "echo")
 
 

@@ -150,7 +150,7 @@ def test_a_plan_from_a_run_names_mistakes(planning: Callable[..., tuple[int, str
         (("--from", "empty"), "none is asked for"),
         (("--precision", "5%", "--from", "empty"), "has no results yet"),
         (("--precision", "5%", "--from", "nowhere"), "is not a run"),
-        (("--precision", "5"), '--precision 5: precision[1].target: "5" is no precision'),
+        (("--precision", "5"), '--precision 5: precision[1].target: "5" is not a precision'),
         (("--repetitions-max", "9"), "study.repetitions_max has no effect"),
         (("--precision", "5%", "--repetitions-max", "4"), "fewer than the 5 of the first look"),
     ):

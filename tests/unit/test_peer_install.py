@@ -171,7 +171,7 @@ def test_the_environment_names_chromium(machine: Machine, monkeypatch: pytest.Mo
     assert find_chromium() == str(mine)
     assert (install.missing_programs(), chromium_check()) == (["node", "npm"], (True, "157.0.1.2", None))
     mine.unlink()
-    wrong, hint = f"CROSSWIND_CHROMIUM names {mine}, which is no program", "unset it, or correct it"
+    wrong, hint = f"CROSSWIND_CHROMIUM names {mine}, which is not a program", "unset it, or correct it"
     assert chromium_check() == (False, wrong, hint)
     for ask in (find_chromium, install.missing_programs):
         with pytest.raises(EngineError) as caught:

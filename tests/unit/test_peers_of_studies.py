@@ -112,10 +112,10 @@ MISTAKES = [
     ('client = ["python3", "client.py"]', '3: workload.client: "python3" is no client', "{ command ="),
     ("client = 5", "3: workload.client: 5 is no client", 'write "chromium" or { command ='),
     ("client = { command = [] }", "3: workload.client: [] is not the command of a client", "write { command ="),
-    ('client = { comand = ["a"] }', '3: workload.client: "comand" is no key of a client', 'did you mean "command"?'),
+    ('client = { comand = ["a"] }', '3: workload.client: "comand" is not a key of a client', 'did you mean "command"?'),
     ('client = { command = ["a"], ready = "port" }', "3: workload.client: a client takes no ready", "peer protocol"),
     ('server = { command = ["a"], ready = "" }', '3: workload.server: "" is not what makes a server ready', '"port"'),
-    ('server = { command = ["a"], name = "node" }', '3: workload.server: "node" is no name', "any text"),
+    ('server = { command = ["a"], name = "node" }', '3: workload.server: "node" is not a name', "any text"),
     ('client = ["native", "native"]', '3: workload.client: the list has "native" twice', "must differ"),
 ]
 
@@ -137,7 +137,7 @@ def test_placeholders_are_filled_in_for_peers_and_addresses_are_left_to_the_cell
 
 
 def test_a_placeholder_of_programs_is_none_of_peers() -> None:
-    with pytest.raises(StudyError, match=r"workload.client .* has \{adress\}, which is no placeholder") as caught:
+    with pytest.raises(StudyError, match=r"workload.client .* has \{adress\}, which is not a placeholder") as caught:
         only_cell("echo", client='{ command = ["a", "{adress}"] }')
     assert caught.value.hint is not None
     assert caught.value.hint.startswith("did you mean {address}?")

@@ -96,10 +96,10 @@ def test_precision_is_part_of_what_is_measured() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ('[[precision]]\ntarget = "5"\n', 'my.toml:4: precision[1].target: "5" is no precision', '"5%" of it'),
-        ('[[precision]]\ntarget = "100%"\n', '"100%" is no precision', "below 100 %"),
-        ('[[precision]]\ntarget = "0ms"\n', '"0ms" is no precision', "above 0"),
-        ('[[precision]]\ntarget = "5mbit"\n', '"5mbit" is no precision', "ns, us, ms"),
+        ('[[precision]]\ntarget = "5"\n', 'my.toml:4: precision[1].target: "5" is not a precision', '"5%" of it'),
+        ('[[precision]]\ntarget = "100%"\n', '"100%" is not a precision', "below 100 %"),
+        ('[[precision]]\ntarget = "0ms"\n', '"0ms" is not a precision', "above 0"),
+        ('[[precision]]\ntarget = "5mbit"\n', '"5mbit" is not a precision', "ns, us, ms"),
         ('[[precision]]\nmetric = "rrt"\ntarget = "5%"\n', '"rrt" is not a metric', 'did you mean "rtt"?'),
         ('[[precision]]\nmetric = "goodput"\ntarget = "5%"\n', "no cell has the metric goodput", "this workload"),
         ('[[precision]]\nmetric = "delayed_share"\ntarget = "5%"\n', "depends on the others", "another metric"),

@@ -52,7 +52,7 @@ def test_an_unknown_model_of_a_figure_is_refused_before_anything_runs() -> None:
     read = study((FACTORS + SHOWN).replace('"caia"', '"ciao"'))
     with pytest.raises(StudyError) as caught:
         start(read, output=None, options=Options())
-    assert caught.value.message == 'figure[1].models: "ciao" is no model'
+    assert caught.value.message == 'figure[1].models: "ciao" is not a model'
 
 
 def test_models_are_not_drawn_beside_a_median_of_which_they_say_nothing() -> None:

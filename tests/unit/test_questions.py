@@ -505,7 +505,7 @@ def test_an_answer_from_cells_that_are_not_valid_says_so() -> None:
     doubtful = runs(1, [echoes([rtt] * 10) for rtt in rtts], {FACTOR: "b"}, end=late)
     found = answer_of(asked(), cell(0, 10, "a"), doubtful)
     assert not found.cases[0].other.valid
-    assert answer_sentence(found).endswith(", 10 repetitions each; cells of it must not be trusted.")
+    assert answer_sentence(found).endswith(", 10 repetitions each; it has invalid cells.")
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_terminal_text() -> None:
 def test_terminal_marks_what_must_not_be_trusted() -> None:
     bad = run(0, echoes(RTTS), end=finished(valid=False, reasons=["delay error p99 3 ms is over the budget of 1 ms"]))
     text = render_text(analyse(record(bad)))
-    assert "✗ This run must not be trusted: " in text
+    assert "✗ This run is invalid: " in text
     assert "delay error p99 3 ms is over the budget" in text
 
 

@@ -150,7 +150,7 @@ def test_what_cannot_be_drawn_says_what_can() -> None:
     with pytest.raises(UsageError, match="this run has no metric 'rt'") as caught:
         two_cells().plot("rt")
     assert "it has rtt" in str(caught.value.hint)
-    with pytest.raises(UsageError, match="'pie' is no kind of chart"):
+    with pytest.raises(UsageError, match="'pie' is not a kind of chart"):
         two_cells().plot("rtt", "pie")
     with pytest.raises(UsageError, match="nothing to draw of rtt as distribution"):
         two_cells(each=2).plot("rtt", "distribution")

@@ -371,8 +371,8 @@ def test_a_condition_at_its_amount_is_shown_in_at_most_5_percent(amount: str, un
         ("mean(delayed_share) worse by 1%", "delayed_share has no mean", "it has share"),
         ("p95(completion) worse by 1%", "completion has no p95", "it has mean"),
         ("p95(rtt) slower by 10%", "slower is not a direction", "worse, better, differs"),
-        ("p95(rtt) worse by 10mbit", "10mbit is no amount of rtt", "ns, us, ms"),
-        ("p95(rtt) worse by 10", "10 is no amount of rtt", "a number and one of"),
+        ("p95(rtt) worse by 10mbit", "10mbit is not an amount of rtt", "ns, us, ms"),
+        ("p95(rtt) worse by 10", "10 is not an amount of rtt", "a number and one of"),
         ("share(lost) worse by 120%", "a share cannot change by 120%", "below 100%"),
     ],
 )
@@ -458,7 +458,7 @@ def test_a_page_has_conditions_charts_tables_and_what_differs() -> None:
 def test_a_page_of_nothing_but_failures_has_no_chart() -> None:
     failed = [run(0, echoes([None] * 5), repetition=at, parameters=parameters(at)) for at in range(3)]
     page = render(compared(failed, failed))
-    assert "1 of 1 common cell must not be trusted." in page
+    assert "1 of 1 common cell is invalid." in page
     assert "vegaEmbed" not in page
 
 

@@ -43,7 +43,7 @@ def test_a_report_of_one_cell_does_not_count_it_or_call_it_the_only_one(*, every
     text = render(analyse(record(run(0, echoes([20 * MS, None]), {}, end=bad))), everything=everything)
     assert "the only cell" not in text
     assert "1 of 1" not in text
-    assert "This run must not be trusted: repetition 1: late" in " ".join(text.split())
+    assert "This run is invalid: repetition 1: late" in " ".join(text.split())
 
 
 def test_a_level_that_is_much_faster_is_one_part_in_so_many() -> None:

@@ -214,7 +214,7 @@ def test_status(net):
             'E *Failed: loss 2x%: path.loss: "2x%": *',
             "E *Failed: net.run() runs on one path, and loss has several values: *",
             "E *hint: @pytest.mark.network(loss=*) runs the test once for each of them",
-            "E *Failed: client has {adress}, which is no placeholder",
+            "E *Failed: client has {adress}, which is not a placeholder",
             "E *ClientFailedError: the client ended with exit status 4",
             "E *last words",
         ]

@@ -34,7 +34,7 @@ def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
         if found is not None:
             word, meant = found
             hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"
-            return Refusal(f"workload.{end}", f"workload.{end} has {word}, which is no placeholder", hint)
+            return Refusal(f"workload.{end}", f"workload.{end} has {word}, which is not a placeholder", hint)
     return None
 
 
@@ -53,7 +53,7 @@ def unrunnable(program: str) -> Obstacle | None:
     if "{" in program or shutil.which(program):
         return None
     if is_other_file(program):
-        problem = f"cannot run {program}: it is no program that this user may run"
+        problem = f"cannot run {program}: it is not a program that this user may run"
         return Obstacle(problem, "`chmod +x` it, or name another one")
     return Obstacle(f"cannot find the program {program}", "is it installed, and on the PATH?")
 

@@ -68,7 +68,7 @@ def refuse_unknown_models(study: Study) -> None:
     """Raises: StudyError for a name that is no model, with the place that names it."""
     for place, names in study.named_models.items():
         if unknown := unknown_models(names):
-            raise StudyError(f'{place}: "{unknown[0]}" is no model', hint=f"known: {', '.join(MODELS)}")
+            raise StudyError(f'{place}: "{unknown[0]}" is not a model', hint=f"known: {', '.join(MODELS)}")
 
 
 def planned_cells(study: Study, options: Options, *, binary: Path) -> tuple[PlannedCell, ...]:

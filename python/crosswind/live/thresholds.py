@@ -93,7 +93,9 @@ def parse_threshold(text: str) -> Threshold:
     bound = unit.amount(found["number"], found["unit"])
     if bound is None:
         known = ", ".join(name for name in unit.scales if name != "1")
-        raise UsageError(f"--fail-if {text!r}: {found['unit']!r} is no unit of it", hint=f"a number and one of {known}")
+        raise UsageError(
+            f"--fail-if {text!r}: {found['unit']!r} is not a unit of it", hint=f"a number and one of {known}"
+        )
     sign = found["sign"]
     return Threshold(
         text=plain,

@@ -33,6 +33,6 @@ def find_program(name: str) -> str | None:
     if named:
         if found := shutil.which(named):
             return found
-        raise EngineError(f"{CHROMIUM} names {named}, which is no program", hint="unset it, or correct it")
+        raise EngineError(f"{CHROMIUM} names {named}, which is not a program", hint="unset it, or correct it")
     places = _CHROMIUM_PLACES if name == "chromium" else ()
     return next(filter(None, map(shutil.which, (*places, *_NAMES.get(name, (name,))))), None)

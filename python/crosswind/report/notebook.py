@@ -35,7 +35,7 @@ def chart_of(metric: str | None, kind: Kind, result: Result, data: Sequence[Cell
     Args: metric: None for the first by which levels are compared. Raises: UsageError where there is none.
     """
     if kind not in _KINDS:
-        raise UsageError(f"{kind!r} is no kind of chart", hint=f"one of {', '.join(_KINDS)}")
+        raise UsageError(f"{kind!r} is not a kind of chart", hint=f"one of {', '.join(_KINDS)}")
     known = [name for name in METRICS if any(name in cell.estimates for cell in result.cells)]
     metric = metric or next(iter(main_metrics(result)), "")
     if metric not in known:

@@ -40,7 +40,8 @@ def _verdict(found: RunComparison) -> tuple[Trust, str]:
     """Whether to trust the comparison, and what came of its conditions."""
     invalid = [cell for cell in found.common if cell.invalid_a or cell.invalid_b]
     if invalid:
-        return Trust.BAD, f"{len(invalid)} of {count_of(len(found.common), 'common cell')} must not be trusted."
+        are = "is" if len(invalid) == 1 else "are"
+        return Trust.BAD, f"{len(invalid)} of {count_of(len(found.common), 'common cell')} {are} invalid."
     shown = [asked.condition for asked in found.conditions if asked.answer == "shown"]
     if shown:
         return Trust.BAD, f"Shown: {'; '.join(shown)}."

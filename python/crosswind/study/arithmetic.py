@@ -52,7 +52,7 @@ def value_of(formula: str, given: Mapping[str, Number], *, draft: bool = False) 
     try:
         return _value(ast.parse(formula, mode="eval").body, given, draft)
     except (SyntaxError, RecursionError, MemoryError):
-        raise FormulaError("it is no formula") from None
+        raise FormulaError("it is not a formula") from None
     except (ZeroDivisionError, OverflowError, ValueError, TypeError) as error:
         raise error if isinstance(error, FormulaError) else FormulaError(f"it has no value: {error}") from None
 
@@ -80,7 +80,7 @@ def _value(node: ast.expr, given: Mapping[str, Number], draft: bool) -> Number:
             return _by_row(_OPERATORS[type(op)], _value(left, given, draft), _value(right, given, draft))
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
             return _called(name, [_value(argument, given, draft) for argument in arguments], draft)
-    raise FormulaError(f"{ast.unparse(node)!r} is no arithmetic")
+    raise FormulaError(f"{ast.unparse(node)!r} is not arithmetic")
 
 
 def _called(name: str, arguments: Sequence[Number], draft: bool) -> Number:

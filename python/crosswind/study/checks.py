@@ -152,7 +152,7 @@ def _chosen(
     """The published numbers with these levels, each with the levels that it has. Raises: PublishedError, CellError."""
     own = str(raw.get("field", "mean"))
     if own not in FIELDS:
-        raise PublishedError((*place, "field"), f"{shown(own)} is no field", did_you_mean(own, FIELDS))
+        raise PublishedError((*place, "field"), f"{shown(own)} is not a field", did_you_mean(own, FIELDS))
     source = raw.get("source")
     if source is not None and all(row.source != source for row in published):
         hint = did_you_mean(str(source), [row.source for row in published])

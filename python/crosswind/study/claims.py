@@ -203,5 +203,5 @@ def _bound(raw: str | float, scales: Mapping[str, float], place: Location) -> fl
     if found is None or unit not in scales:
         known = ", ".join(name for name in scales if name != "1")
         hint = f"a number and one of {known}" if known else "a number"
-        raise PublishedError(place, f"{shown(raw)} is no bound of this rule", hint)
+        raise PublishedError(place, f"{shown(raw)} is not a bound of this rule", hint)
     return float(found["number"]) * scales[unit]

@@ -53,7 +53,7 @@ def _known(end: str, name: str) -> Peer | None:
 def _own(end: str, table: dict[str, Any]) -> Peer:
     for key in table:
         if key not in _KEYS:
-            raise UnitError(f"{shown(key)} is no key of a {end}", hint=did_you_mean(key, _KEYS))
+            raise UnitError(f"{shown(key)} is not a key of a {end}", hint=did_you_mean(key, _KEYS))
     command, ready = table.get("command"), table.get("ready")
     if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
         raise UnitError(f"{shown(command)} is not the command of a {end}", hint=f"write {_TABLE}")
@@ -67,5 +67,7 @@ def _own(end: str, table: dict[str, Any]) -> Peer:
         raise UnitError(f"{shown(ready)} is not what makes a server ready", hint='"port", or a text that it prints')
     name = table.get("name", " ".join(command))
     if not isinstance(name, str) or not name or name in names():
-        raise UnitError(f"{shown(name)} is no name for a {end}", hint="any text that is not the name of a known peer")
+        raise UnitError(
+            f"{shown(name)} is not a name for a {end}", hint="any text that is not the name of a known peer"
+        )
     return Peer(name, tuple(command), ready)

@@ -166,10 +166,10 @@ def _target(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
     found = _TARGET.fullmatch(text.strip())
     known = ", ".join(dict.fromkeys([*(name for name in unit.scales if name != "1"), "%"]))
     if found is None or (found["unit"] or "1") not in {*unit.scales, "%"}:
-        message = f"{shown(text)} is no precision"
+        message = f"{shown(text)} is not a precision"
         raise DesignError((*place, "target"), message, f'half the width of an interval: "5%" of it, or one of {known}')
     is_relative = found["unit"] == "%" and unit is not SHARE
     target = float(found["number"]) * (0.01 if is_relative else unit.scales[found["unit"] or "1"])
     if not 0 < target < (1 if is_relative or unit is SHARE else math.inf):
-        raise DesignError((*place, "target"), f"{shown(text)} is no precision", "above 0, and below 100 %")
+        raise DesignError((*place, "target"), f"{shown(text)} is not a precision", "above 0, and below 100 %")
     return is_relative, target

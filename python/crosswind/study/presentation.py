@@ -248,7 +248,7 @@ def margin_of(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
     is_ratio = found["unit"] == "%" and unit is not SHARE
     margin = float(found["number"]) * (0.01 if is_ratio else unit.scales[found["unit"] or "1"])
     if not 0 < margin < (1 if unit is SHARE else math.inf):
-        raise PublishedError(place, f"{shown(text)} is no margin", "above 0, and of a share below 100%")
+        raise PublishedError(place, f"{shown(text)} is not a margin", "above 0, and of a share below 100%")
     return is_ratio, margin
 
 

@@ -118,7 +118,7 @@ def _question(table: QuestionTable, place: Location, parts: Sequence[Part], figu
 
 def _check_sentence(text: str, place: Location) -> None:
     if not text.strip().endswith("?") or len(text.strip()) < 2:
-        raise PublishedError(place, f"{shown(text)} is no question", "one sentence that ends with a question mark")
+        raise PublishedError(place, f"{shown(text)} is not a question", "one sentence that ends with a question mark")
     if len(text) > MOST_CHARACTERS or "\n" in text.strip():
         message = f"the question has {len(text)} characters" if len(text) > MOST_CHARACTERS else "it has several lines"
         raise PublishedError(place, message, f"one sentence of at most {MOST_CHARACTERS} characters, on one line")
@@ -127,7 +127,7 @@ def _check_sentence(text: str, place: Location) -> None:
 def _check_statistic(statistic: str, metric: Metric, place: Location) -> None:
     if statistic == SHARE_STATISTIC:
         if not metric.is_share:
-            message = f"{metric.name} is no share of exchanges"
+            message = f"{metric.name} is not a share of exchanges"
             raise PublishedError((*place, "statistic"), message, "it is compared by mean, median, p95, ...")
     elif statistic != "mean" and not metric.has_quantiles:
         message = f"{metric.name} has no {statistic} in a repetition"

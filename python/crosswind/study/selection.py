@@ -25,7 +25,7 @@ def check_peers(table: StudyDocument) -> None:
     """Refuses optional peers that do not exist. Raises: DesignError."""
     for number, name in enumerate(table.study.optional_peers):
         if name not in PEERS:
-            message = f"{shown(name)} is no peer that comes with Crosswind"
+            message = f"{shown(name)} is not a peer that comes with Crosswind"
             raise DesignError(("study", "optional_peers", number), message, did_you_mean(name, PEERS))
 
 

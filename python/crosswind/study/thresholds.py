@@ -142,7 +142,7 @@ def _bound(number: str, unit: str, metric: Metric, place: Location) -> float:
     bound = metric.unit.amount(number, unit)
     if bound is None:
         known = ", ".join(name for name in metric.unit.scales if name != "1")
-        raise PublishedError(place, f"{number}{unit} is no amount of {metric.name}", f"a number and one of {known}")
+        raise PublishedError(place, f"{number}{unit} is not an amount of {metric.name}", f"a number and one of {known}")
     return bound
 
 

@@ -200,7 +200,7 @@ def test_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert PEERS["chromium"].missing() is None
     monkeypatch.setenv("CROSSWIND_CHROMIUM", "/nowhere/chromium")
     assert PEERS["chromium"].missing() == Obstacle(
-        "CROSSWIND_CHROMIUM names /nowhere/chromium, which is no program", "unset it, or correct it"
+        "CROSSWIND_CHROMIUM names /nowhere/chromium, which is not a program", "unset it, or correct it"
     )
 
 

@@ -158,7 +158,9 @@ def _amount(text: str, number: str, unit: str, metric: Metric) -> tuple[bool, fl
     scales = metric.unit.scales
     known = ", ".join(dict.fromkeys([*(name for name in scales if name != "1"), "%"]))
     if (unit or "1") not in {*scales, "%"}:
-        raise ConditionError(f'"{text}": {number}{unit} is no amount of {metric.name}', f"a number and one of {known}")
+        raise ConditionError(
+            f'"{text}": {number}{unit} is not an amount of {metric.name}', f"a number and one of {known}"
+        )
     is_ratio = unit == "%" and metric.unit is not SHARE
     amount = float(number) * (0.01 if is_ratio else scales[unit or "1"])
     if metric.unit is SHARE and amount >= 1:

@@ -178,9 +178,9 @@ def _doubts(cases: Sequence[AnswerCase]) -> str:
     if not doubtful:
         return ""
     return (
-        "; cells of it must not be trusted"
+        "; it has invalid cells"
         if len(cases) == 1
-        else f"; {count(doubtful)} of the cases must not be trusted"
+        else f"; {count(doubtful)} of the cases {'is' if doubtful == 1 else 'are'} invalid"
     )
 
 

@@ -40,10 +40,10 @@ def verdict(result: Result) -> Verdict:
     invalid = [cell for cell in result.cells if not cell.valid]
     if invalid:
         if len(result.cells) == 1:
-            return Verdict(Trust.BAD, f"This run must not be trusted: {invalid[0].reason}")
+            return Verdict(Trust.BAD, f"This run is invalid: {invalid[0].reason}")
         first = f"{levels(invalid[0].levels)}: {invalid[0].reason}"
         counted = f"{len(invalid)} of {count_of(len(result.cells), 'cell')}"
-        return Verdict(Trust.BAD, f"{counted} must not be trusted: {first}")
+        return Verdict(Trust.BAD, f"{counted} {'is' if len(invalid) == 1 else 'are'} invalid: {first}")
     if result.damaged:
         out = len({damage.key for damage in result.damaged})
         left = f"{out} of {count_of(result.executed, 'repetition')} left out, because files have changed"
