@@ -90,7 +90,9 @@ function asRows(spec) {
   return [names.map((name) => heads[name] ?? name), ...rows.map((row) => names.map((name) => String(row[name] ?? "").replaceAll("\n", " · ")))];
 }
 function asCsv(spec) {
-  const quoted = (text) => (/[",\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  // A spreadsheet would run a text that begins so, and hides the apostrophe.
+  const inert = (text) => (/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text);
+  const quoted = (text) => (/[",\r]/.test(inert(text)) ? `"${inert(text).replaceAll('"', '""')}"` : inert(text));
   return asRows(spec).map((line) => line.map(quoted).join(",")).join("\r\n") + "\r\n";
 }
 // The same as a table in the page, as far as anybody reads it there.
