@@ -1,6 +1,7 @@
 """The command line in this process: mistakes and their hints, options, and what prints something known."""
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -154,3 +155,12 @@ def test_help_names_the_exit_statuses(crosswind: Crosswind) -> None:
         _, out, _ = crosswind(*arguments, "--help")
         assert "130" in out
         assert "interrupted" in out
+
+
+@pytest.mark.parametrize("options", [(), ("--quick",)])
+def test_show_and_plan_say_the_same_time(crosswind: Crosswind, options: tuple[str, ...]) -> None:
+    """Rounded otherwise: "14 s" and "14.1 s"."""
+    shown, planned = (crosswind(command, "mathis", *options)[1] for command in ("show", "plan"))
+    found = [re.search(r"in all +about ([\d.]+)", text) for text in (re.sub(r"^quick.*$", "", shown), planned)]
+    of_show, of_plan = (float(match[1]) for match in found if match)
+    assert of_show == pytest.approx(of_plan, abs=0.51)

@@ -10,7 +10,8 @@ from crosswind.cli.left_out import with_what_is_here
 from crosswind.cli.output import plain_console
 from crosswind.cli.text import seconds_text
 from crosswind.errors import EngineError
-from crosswind.execution.planning import runs_of
+from crosswind.execution.durations import read_durations
+from crosswind.execution.planning import plan_costs, runs_of
 from crosswind.first_look import first_look
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
@@ -85,8 +86,9 @@ def _size(study: Study, checked: tuple[CheckedCell, ...] | None) -> str:
     size = f"{len(study)} cells × {most}{study.repetitions} {times} = {len(plan)} runs"
     if checked is None:
         return size
-    seconds = sum(checked[item.cell.index].forecast.duration_ns for item in plan) / 1e9
-    return f"{size}, about {seconds_text(seconds)} one by one"
+    # As `crosswind plan` says it of the same study.
+    costs = plan_costs(Plan.of(study), checked, packets=False, capture=False, learned=read_durations())
+    return f"{size}, in all about {seconds_text(costs.wall_ns / 1e9)}"
 
 
 def _print_cells(console: Console, study: Study, checked: tuple[CheckedCell, ...] | None) -> None:
