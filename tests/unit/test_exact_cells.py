@@ -141,7 +141,13 @@ def test_a_claim_about_exact_cells_is_decided_without_a_test(other: int, verdict
 
 
 @pytest.mark.parametrize(
-    ("ci", "more"), [(None, ""), (2.5, ", within their interval"), (0.5, ", outside their interval")]
+    ("ci", "more"),
+    [
+        (None, ""),
+        (2.5, ", within their interval"),
+        (0.5, ", outside their interval"),
+        (16.5, "; their interval reaches below 0, where no such number is"),
+    ],
 )
 def test_a_published_number_beside_an_exact_one(ci: float | None, more: str) -> None:
     number = {"source": "s", "metric": "rtt", "unit": "ms", "levels": {}, "mean": 16.0, "ci": ci, "cells": [0]}

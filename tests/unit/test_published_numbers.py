@@ -26,6 +26,10 @@ def test_a_published_number_outside_our_interval_with_and_without_its_own() -> N
     rtts = [30 * MS + index for index in range(50)]
     assert published(PUBLISHED, rtts).remark == "outside our interval; ours is 1.5 times theirs"
     assert published(PUBLISHED | {"ci": 11.0}, rtts).remark == "the intervals overlap; ours is 1.5 times theirs"
+    # 20 ms and 21 either way: an interval that holds times below 0 says nothing.
+    assert published(PUBLISHED | {"ci": 21.0}, rtts).remark == (
+        "outside our interval; ours is 1.5 times theirs; their interval reaches below 0, where no such number is"
+    )
 
 
 def test_a_published_number_without_one_of_ours() -> None:

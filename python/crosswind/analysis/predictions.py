@@ -1,6 +1,7 @@
 """Models beside the measurement of a cell."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from crosswind.analysis.cells import CellData
 from crosswind.analysis.network import inferred_situation
@@ -8,6 +9,8 @@ from crosswind.analysis.result import Interval, MetricEstimates, ModelPrediction
 from crosswind.ends import NETWORK
 from crosswind.models import Prediction, predict, predict_situation
 from crosswind.models.model import packets_of_each
+
+QUEUE_DROPPED = "the queue dropped packets as well (column “dropped”): the model knows the random loss alone"
 
 
 def predictions_of(
@@ -20,17 +23,43 @@ def predictions_of(
     Raises: KeyError for an unknown model.
     """
     packets = packets_of_each(data.cells)
+    drops = _Drops.of(data)
     if (data.parameters.get("path") or {}).get("backend") == NETWORK:
         cell = inferred_situation(data.parameters, [run.finished for run in data.runs if run.finished is not None])
         inferred = [] if cell is None else [predict_situation(name, cell, packets=packets) for name in models]
-        return [_beside(each, estimates.get(each.metric)) for each in inferred if each is not None]
+        return [_beside(each, estimates.get(each.metric), drops) for each in inferred if each is not None]
     own = data.smallest_round_trip_ns
     made = (predict(name, data.parameters, measured_rtt_ns=own, packets=packets) for name in models)
-    return [_beside(prediction, estimates.get(prediction.metric)) for prediction in made if prediction is not None]
+    return [_beside(each, estimates.get(each.metric), drops) for each in made if each is not None]
 
 
-def _beside(prediction: Prediction, estimates: MetricEstimates | None) -> ModelPrediction:
+@dataclass(frozen=True)
+class _Drops:
+    """What the path dropped of the packets that entered it in the direction of the data.
+
+    Attributes: share: for any cause; None where it was not counted. by_queue: whether the queue did so notably, with
+        more than a tenth of what was lost at random.
+    """
+
+    share: float | None
+    by_queue: bool
+
+    @classmethod
+    def of(cls, data: CellData) -> "_Drops":
+        """Of all repetitions of a cell."""
+        ledgers = [run.finished.ledger for run in data.runs if run.finished is not None and run.finished.ledger]
+        is_reverse = data.settings.data_direction is data.settings.reverse
+        ways = [ledger.reverse if is_reverse else ledger.forward for ledger in ledgers]
+        entered = sum(way.in_ for way in ways)
+        if not entered:
+            return cls(None, by_queue=False)
+        queued, lost = (sum(way.dropped.get(cause, 0) for way in ways) for cause in ("queue", "loss"))
+        return cls(sum(sum(way.dropped.values()) for way in ways) / entered, by_queue=10 * queued > lost)
+
+
+def _beside(prediction: Prediction, estimates: MetricEstimates | None, drops: _Drops) -> ModelPrediction:
     measured = estimates.mean if estimates else None
+    knows_loss_alone = prediction.metric == "goodput" and prediction.uncapped is not None
     return ModelPrediction(
         model=prediction.model,
         title=prediction.title,
@@ -45,7 +74,8 @@ def _beside(prediction: Prediction, estimates: MetricEstimates | None) -> ModelP
         inside=_inside(measured, prediction.value),
         inputs=prediction.inputs,
         violated=list(prediction.violated),
-        notes=list(prediction.notes),
+        notes=[*prediction.notes, *([QUEUE_DROPPED] if knows_loss_alone and drops.by_queue else [])],
+        dropped=drops.share,
         source=prediction.source,
     )
 

@@ -5,7 +5,10 @@ from typing import Any
 
 from crosswind.analysis.asked import AskedNumber
 from crosswind.analysis.result import CellResult, Interval, PublishedComparison
+from crosswind.metrics import METRICS
 from crosswind.quantities import UNITS, Unit
+
+_BELOW_ZERO = "their interval reaches below 0, where no such number is"
 
 
 def compare_published(
@@ -66,7 +69,9 @@ def _beside(number: AskedNumber, cell: CellResult | None) -> PublishedComparison
         observed=(estimates.smallest, estimates.largest) if ours and estimates else None,
         ratio=ours.value / theirs if ours and ours.value is not None and theirs else None,
         inside=inside,
-        remark="no cell of this run has these levels" if cell is None else _remark(theirs, ci, ours, inside),
+        remark="no cell of this run has these levels"
+        if cell is None
+        else _remark(theirs, ci, ours, inside=inside, is_positive=METRICS[number.metric].is_positive),
         note=number.note,
         functions={name: part * scale for name, part in number.functions.items()},
     )
@@ -81,25 +86,28 @@ def _scale(name: str) -> tuple[Unit, float]:
     raise ValueError(f"unknown unit {name!r} of a published number; known are {known}")
 
 
-def _remark(theirs: float, ci: float | None, ours: Interval | None, inside: bool | None) -> str:
+def _remark(theirs: float, ci: float | None, ours: Interval | None, *, inside: bool | None, is_positive: bool) -> str:
     if ours is None or ours.value is None or not theirs:
         return "this cell has no such metric" if ours is None else ours.reason or "theirs is 0"
     if ours.is_exact:
-        return _exact_remark(theirs, ci, ours.value)
+        return _exact_remark(theirs, ci, ours.value, is_positive=is_positive)
     ratio = _times(ours.value / theirs)
     if ours.low is None or ours.high is None:
         return f"ours is {ratio}; {ours.reason}"
     if inside:
         return "theirs lies in our interval"
-    if ci is not None and theirs - ci <= ours.high and ours.low <= theirs + ci:
-        return f"the intervals overlap; ours is {ratio}"
-    return f"outside our interval; ours is {ratio}"
+    overlap = ci is not None and theirs - ci <= ours.high and ours.low <= theirs + ci
+    if overlap and is_positive and theirs < (ci or 0):
+        return f"outside our interval; ours is {ratio}; {_BELOW_ZERO}"
+    return f"the intervals overlap; ours is {ratio}" if overlap else f"outside our interval; ours is {ratio}"
 
 
-def _exact_remark(theirs: float, ci: float | None, ours: float) -> str:
+def _exact_remark(theirs: float, ci: float | None, ours: float, *, is_positive: bool) -> str:
     ratio = f"ours is exact, {_times(ours / theirs)}"
     if ci is None:
         return ratio
+    if is_positive and theirs < ci:
+        return f"{ratio}; {_BELOW_ZERO}"
     return f"{ratio}, {'within' if theirs - ci <= ours <= theirs + ci else 'outside'} their interval"
 
 

@@ -3,9 +3,10 @@
 import pytest
 
 from crosswind.analysis import analyse
+from crosswind.analysis.predictions import QUEUE_DROPPED
 from crosswind.models.caia import caia
-from crosswind.report.tables.models import model_error_tables
-from records import path, record, run, timed
+from crosswind.report.tables.models import model_error_tables, model_tables
+from records import MS, finished, path, record, run, timed
 
 SIZE, RATE = 1_000_000, 6_000_000
 
@@ -61,3 +62,25 @@ def test_the_table_names_the_worst_cell() -> None:
     (row,) = table.rows
     assert row[:7] == ["CAIA exponential", "with", "2", "12.5 %", "12.5 %", "25.0 %", "+12.5 %"]
     assert "5%" in row[-1]
+
+
+@pytest.mark.parametrize(("queue", "dropped", "warned"), [(0, "2 %", False), (2, "2.2 %", False), (180, "20 %", True)])
+def test_what_the_queue_dropped_stands_beside_the_loss_that_a_model_knows(
+    queue: int, dropped: str, warned: bool
+) -> None:
+    # Of 1000 packets 20 were lost at random; a tenth as many may be the queue's before it is said.
+    end = finished(packets=1000, lost=20)
+    end["ledger"]["forward"] = {
+        **end["ledger"]["forward"],
+        "dropped": {"loss": 20, "queue": queue, "device": 0},
+        "delivered": 980 - queue,
+    }
+    workload = {"kind": "transfer", "transport": "tcp", "duration_ns": 1000 * MS, "direction": "upload"}
+    parameters = {"path": path(loss=0.02, delay_ns=15 * MS), "workload": workload}
+    result = analyse(record(run(0, timed([1000 * MS]), parameters=parameters, end=end), models=["mathis"]))
+    (prediction,) = result.cells[0].models
+    assert prediction.dropped == pytest.approx((20 + queue) / 1000)
+    assert (QUEUE_DROPPED in prediction.notes) is warned
+    (table,) = model_tables(result)
+    row = dict(zip((column.heading for column in table.columns), table.rows[0], strict=True))
+    assert (row["loss"], row["dropped"]) == ("2 %", dropped)

@@ -105,7 +105,8 @@ class ModelPrediction(ResultModel):
     """What a model says of a cell, beside what was measured. `value` is null where the model gives none.
 
     `ratio` is measured / predicted; `inside` whether the prediction lies in the measured interval; `observed` the
-    smallest and the largest sample, which is all there is where samples are too few for an interval.
+    smallest and the largest sample, which is all there is where samples are too few for an interval. `dropped`: the
+    share of the packets with data that the path dropped, for any cause; the loss that the model knows is in `inputs`.
     """
 
     model: str
@@ -122,6 +123,7 @@ class ModelPrediction(ResultModel):
     inputs: dict[str, float]
     violated: list[str]
     notes: list[str]
+    dropped: float | None = Field(default=None)
     source: str
 
 

@@ -17,15 +17,17 @@ from crosswind.report.text.format import (
 )
 
 _HELP = (
-    "Predictions of published models for the same path. “Uncapped”: the formula's own number, where it exceeds the "
-    "link's rate. In a cell that breaks a model's assumptions, prediction and measurement may disagree."
+    "Predictions of published models for the same path. “Loss”: what the model knows of. “Dropped”: the share of the "
+    "data's packets that the path dropped, at random or because a queue was full. “Uncapped”: the formula's own "
+    "number, where it exceeds the link's rate. In a cell that breaks a model's assumptions, prediction and measurement "
+    "may disagree."
 )
 _ERRORS_HELP = (
     "How far each model's mean is from the measured one, |predicted / measured − 1|, over the cells that it has a "
-    "number for. Cells without loss are apart, for there most models are exact. The measured means have errors too."
+    "number for, with loss and without it. “Measured ±”: the standard error of the measured means."
 )
 _ABSENT = "none"
-_NARROW = (0, 1, 3, 5, 6)
+_NARROW = (0, 1, 5, 7, 8)
 """The columns of the narrow form."""
 
 
@@ -78,7 +80,7 @@ def model_tables(result: Result) -> list[Table]:
     rows = [_row(cell, prediction) for cell, prediction in predictions]
     columns = [
         *names("cell", "model"),
-        *numbers("RTT", "predicted", "uncapped", "measured mean", "ratio"),
+        *numbers("RTT", "loss", "dropped", "predicted", "uncapped", "measured mean", "ratio"),
         *words("assumptions hold"),
     ]
     remarks = grouped(
@@ -97,11 +99,12 @@ def model_tables(result: Result) -> list[Table]:
 def _row(cell: CellResult, prediction: ModelPrediction) -> list[str]:
     measured = prediction.measured.value if prediction.measured else None
     divisor, unit = scale_of([prediction.value, measured, *(prediction.observed or ())], prediction.unit)
-    rtt_s = prediction.inputs.get("rtt_s")
+    rtt_s, dropped = prediction.inputs.get("rtt_s"), prediction.dropped
     return [
         levels(cell.levels),
         prediction.title,
         NOTHING if rtt_s is None else quantity(1e9 * rtt_s, "ns"),
+        *(NOTHING if share is None else f"{100 * share:.3g} %" for share in (prediction.inputs.get("loss"), dropped)),
         _ABSENT if prediction.value is None else f"{number(prediction.value, divisor)} {unit}",
         _uncapped(prediction),
         with_unit(interval_or_observed(prediction.measured, prediction.observed, divisor), unit),
