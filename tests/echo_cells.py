@@ -14,7 +14,7 @@ BASE_MS = [20, 23, 21, 26, 22, 24]
 
 
 def parameters(
-    seed: int = 1, *, delay_ns: int = 10 * MS, clock: str = "real", transport: str = "udp", loss: float = 0.0
+    seed: int = 1, *, delay_ns: int = 10 * MS, clock: str = "virtual", transport: str = "udp", loss: float = 0.0
 ) -> dict[str, Any]:
     return {
         "id": f"seed-{seed}",

@@ -198,7 +198,7 @@ def test_the_mean_of_a_wait_under_loss_is_a_bound_until_its_design_supports_an_i
     few = mean(8)
     assert few.low < few.value
     assert few.high is None
-    assert few.reason == "an interval of a mean where losses delay exchanges needs 20 repetitions, there are 8: 12 more"
+    assert few.reason == "an interval of a mean where losses delay exchanges needs 10 repetitions, there are 8: 2 more"
     assert mean(20).is_whole
     assert mean(20, loss=0.001).reason.endswith("needs 500 repetitions, there are 20: 480 more")
     assert mean(20, loss=0.2).reason.endswith("needs 100 repetitions, there are 20: 80 more")

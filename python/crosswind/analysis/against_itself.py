@@ -14,6 +14,7 @@ from crosswind.analysis.cells import CellData, collect
 from crosswind.metrics import STATISTICS
 from crosswind.record import RunRecord
 from crosswind.stats import Side, TooFewSamples, benjamini_hochberg, difference
+from crosswind.stats.beyond import size_of, two_sided_p
 from crosswind.stats.effect import Statistic
 from crosswind.stats.units import Key
 
@@ -154,7 +155,7 @@ def _p_values(family: Sequence[Side], statistic: Statistic) -> Iterator[float]:
     first, *others = family
     for other in others:
         try:
-            p = difference(first, other, statistic).p
+            p = two_sided_p(difference(first, other, statistic), size=size_of(first, other))
         except TooFewSamples:
             continue
         if p is not None:

@@ -14,7 +14,7 @@ from crosswind.analysis.asked import AskedQuestion
 from crosswind.analysis.result import AnswerCase, CaseVerdict
 from crosswind.stats import EXACT, holm
 from crosswind.stats.beyond import agreeing_at, beyond
-from crosswind.stats.design import MIN_UNITS
+from crosswind.stats.design import MIN_UNITS, Tail
 from crosswind.stats.effect import Effect
 from crosswind.stats.majority import repetitions_in_a_row, repetitions_of_most
 from crosswind.stats.sample_size import repetitions_needed
@@ -137,7 +137,11 @@ def _needed(case: Case, tests: int, made: _Claims | None) -> int | None:
         if case.made.constant and made is not None and min(made.yes, made.no) == 1:
             return None
         places = {"less": (-margin,), "more": (margin,)}.get(case.question.yes, (-margin, margin))
-        return _by_most(effect, min(agreeing_at(effect, place, size=case.size) for place in places), alpha)
+        agreeing = min(agreeing_at(effect, place, size=case.size) for place in places)
+        found = repetitions_of_most(agreeing, effect.units, p=alpha / 2)
+        # A light design decides by its interval as soon as there is one.
+        is_sooner = effect.design.tail is Tail.LIGHT and effect.needed is not None and not case.made.constant
+        return min(effect.needed or 0, found or effect.needed or 0) if is_sooner else found
     # That there is an effect at all is tested before an interval is supported.
     fewest = max(effect.needed or 0 if margin else 0, MIN_UNITS)
     if effect.units < 2:
@@ -152,10 +156,3 @@ def _needed(case: Case, tests: int, made: _Claims | None) -> int | None:
         fewest = max(fewest, repetitions_in_a_row(alpha / 2))
     found = repetitions_needed(effect.spread, distance, alpha=alpha)
     return None if found is None else max(fewest, found)
-
-
-def _by_most(effect: Effect, agreeing: int, alpha: float) -> int | None:
-    """Pairs with which a sign test decides if as large a share of them agrees, or those that an interval takes."""
-    found = repetitions_of_most(agreeing, effect.units, p=alpha / 2)
-    known = [number for number in (found, effect.needed) if number is not None and number > effect.units]
-    return min(known, default=found)

@@ -21,6 +21,7 @@ from crosswind.stats import (
     share_interval,
     trimmed_mean_interval,
 )
+from crosswind.stats.design import supports_claim
 from crosswind.stats.diagnostics import diagnostics_of
 from crosswind.stats.differences import own_values, statistic_of
 from crosswind.stats.majority import median_estimate
@@ -41,19 +42,22 @@ def estimate_of_cell(data: CellData, name: str, statistic: str, *, level: float)
 
 
 def deciding_estimate(data: CellData, name: str, statistic: str, *, level: float) -> Interval:
-    """A statistic of a cell as bounds are decided by: the estimate with its interval, or where the design supports
-    none, the median of the repetitions' own numbers, which says what most repetitions do and nothing of all.
+    """A statistic of a cell as bounds are decided by: the estimate with its interval, or where the design supports no
+    claim about it, the median of the repetitions' own numbers, which says what most repetitions do and nothing of all.
     """
     made = estimate_of_cell(data, name, statistic, level=level)
-    if made.is_whole or made.is_exact or name not in data.samples:
+    if made.is_exact or name not in data.samples:
         return made
-    units, compared = data.samples[name], compared_statistic(statistic)
+    metric, units, compared = METRICS[name], data.samples[name], compared_statistic(statistic)
+    of_any_tail = metric.is_share or not isinstance(compared, str)
+    if made.is_whole and (of_any_tail or supports_claim(design_of(metric, data.settings), units.count)):
+        return made
     try:
         statistic_of(units, compared)
         own = own_values(units, compared)
     except TooFewSamples:
         return made
-    most = Interval.of(median_estimate(own, n=units.n, unit=METRICS[name].unit.name, level=level))
+    most = Interval.of(median_estimate(own, n=units.n, unit=metric.unit.name, level=level))
     return most if most.is_whole else made.model_copy(update={"reason": most.reason})
 
 

@@ -35,7 +35,8 @@ class DirectionSettings:
 class CellSettings:
     """A cell: its path in both directions, its workload with every key that was sent, and its largest packet.
 
-    is_over_network: whether it ran over a network that is really there, of which the path says nothing.
+    is_over_network: whether it ran over a network that is really there, of which the path says nothing. is_on_machine:
+    whether on the machine's clock, on which whatever else the machine does delays exchanges.
     """
 
     forward: DirectionSettings
@@ -43,6 +44,7 @@ class CellSettings:
     workload: Mapping[str, object]
     mtu_bytes: int = 1500
     is_over_network: bool = False
+    is_on_machine: bool = False
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> "CellSettings":
@@ -50,7 +52,9 @@ class CellSettings:
         path = parameters.get("path") or {}
         forward, reverse = (DirectionSettings.of(path.get(direction) or {}) for direction in ("forward", "reverse"))
         is_over_network = path.get("backend") == NETWORK
-        return cls(forward, reverse, parameters.get("workload") or {}, path.get("mtu_bytes") or 1500, is_over_network)
+        is_on_machine = is_over_network or (parameters.get("host") or {}).get("clock") == "real"
+        workload, mtu = parameters.get("workload") or {}, path.get("mtu_bytes") or 1500
+        return cls(forward, reverse, workload, mtu, is_over_network, is_on_machine)
 
     @property
     def kind(self) -> str:

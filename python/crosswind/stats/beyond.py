@@ -3,9 +3,9 @@
 A question such as "is it less?" has a place of its own: no effect, or the smallest one that matters. Both answers are
 claims about that place, and each has to be shown.
 
-Where the design supports an interval of the statistic, the claim is about the statistic, by the distributions of that
-interval. Where it does not, or where the effect is the same in every pair so that nothing spreads, the claim is about
-what most repetitions do, by the sign test of the pairs (crosswind.stats.majority). Nothing is claimed of a mean then.
+Where the design supports a claim about the statistic, it is about that, by the distributions of its interval. Where it
+does not, or where the effect is the same in every pair so that nothing spreads, the claim is about what most
+repetitions do, by the sign test of the pairs (crosswind.stats.majority). Nothing is claimed of a mean then.
 """
 
 import math
@@ -38,7 +38,7 @@ class Beyond:
 
 
 def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
-    """On which side of a place an effect lies; None of unpaired cells of which the design supports no interval.
+    """On which side of a place an effect lies; None of unpaired cells of which the design supports no claim.
 
     Args: size: of the two numbers that are compared, in the effect's unit; 1 for a ratio.
     """
@@ -50,7 +50,7 @@ def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
         if pairs is None:
             return None
         return _beyond(pairs, lambda holds: sign_p(int(holds.sum()), holds.size), of_most=True)
-    if effect.shortage is not None:
+    if not effect.is_claimable:
         return None
     above, below = effect.p_at_most(place), effect.p_at_least(place)
     return Beyond(above, below, not_below=above, not_above=below, at=1.0)
@@ -58,13 +58,10 @@ def beyond(effect: Effect, place: float, *, size: float) -> Beyond | None:
 
 def is_of_most(effect: Effect, *, size: float) -> bool:
     """Whether claims about an effect are about most repetitions: by its design, or because nothing spreads."""
-    return effect.how != EXACT and (
-        is_constant(effect, size=size) or (effect.shortage is not None and _is_paired(effect))
-    )
-
-
-def _is_paired(effect: Effect) -> bool:
-    return effect.own is not None and effect.units > 1
+    if effect.how == EXACT:
+        return False
+    is_paired = effect.own is not None and effect.units > 1
+    return is_constant(effect, size=size) or (is_paired and not effect.is_claimable)
 
 
 def _beyond(over: Array, p: Callable[[npt.NDArray[np.bool_]], float], *, of_most: bool) -> Beyond:

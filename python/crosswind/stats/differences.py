@@ -19,6 +19,7 @@ from crosswind.stats.design import (
     quantile_name,
     repetition_quantile_shortage,
     trimmed_mean_shortage,
+    unpaired_shortage,
 )
 from crosswind.stats.effect import CONSTANT, PAIRED, WELCH, Effect, Statistic, is_constant
 from crosswind.stats.estimate import EXACT, Array, TooFewSamples
@@ -182,7 +183,7 @@ def _of_one(linear: Linearised, needs: _Needs, how: str, n: int | None = None) -
 def _unpaired(a: Linearised, b: Linearised, needs: _Needs) -> Effect:
     error, fewest = math.hypot(a.error, b.error), min(a.units, b.units)
     smaller = a if a.units <= b.units else b
-    short = needs.shortage(fewest, smaller.n)
+    short = needs.shortage(fewest, smaller.n) or unpaired_shortage(needs.design, fewest)
     shortage = None if short is None else short.message
     if short is None and error == 0:
         shortage = NO_SPREAD

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from crosswind.stats.design import LIGHT, Design
+from crosswind.stats.design import LIGHT, Design, supports_claim
 from crosswind.stats.estimate import EXACT, Array, Estimate, exactly, without_interval
 from crosswind.stats.linearised import Linearised, limits, method_of
 from crosswind.stats.permutation import MAX_PERMUTED, is_tied, permutation_p, sign_flip_p
@@ -71,14 +71,19 @@ class Effect:
         return None if reference.min() <= 0 or other.min() < 0 else np.asarray(other / reference)
 
     @property
+    def is_claimable(self) -> bool:
+        """Whether a claim about the statistic itself can be made."""
+        return self.shortage is None and supports_claim(self.design, self.units)
+
+    @property
     def spread(self) -> float:
         """Standard deviation of the effect of a pair, or what stands for it in two independent sets."""
         return self.error * math.sqrt(self.units)
 
     @cached_property
     def p(self) -> float | None:
-        """Two-sided p-value of no difference at all; None where the design supports no interval."""
-        if self.how == EXACT or self.shortage is not None:
+        """Two-sided p-value of no difference at all; None where the design supports no claim about the statistic."""
+        if self.how == EXACT or not self.is_claimable:
             return None
         if self.sides is not None and sum(side.size for side in self.sides) <= MAX_PERMUTED:
             return permutation_p(*self.sides)

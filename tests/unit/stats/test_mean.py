@@ -70,18 +70,20 @@ def test_resamples_are_the_same_every_time_and_near_students_t_for_normal_values
 
 def test_the_design_decides_and_not_the_values() -> None:
     rng = np.random.default_rng(2)
-    for values in (rng.normal(100, 1, 1900), rng.pareto(1.1, 1900)):
-        found = mean_interval(Units.of(values, np.repeat(range(19), 100)), unit="ns", design=SKEWED)
+    for values in (rng.normal(100, 1, 900), rng.pareto(1.1, 900)):
+        found = mean_interval(Units.of(values, np.repeat(range(9), 100)), unit="ns", design=SKEWED)
         assert found.high is None
         assert found.low is not None
-        assert found.reason.endswith("needs 20 repetitions, there are 19: 1 more")
+        assert found.reason.endswith("needs 10 repetitions, there are 9: 1 more")
 
 
 @pytest.mark.parametrize(
     ("design", "repetitions", "messages", "needed"),
     [
         (Design(), 2, 100, 3),
-        (SKEWED, 8, 100, 20),
+        (SKEWED, 8, 100, 10),
+        (Design(Tail.SKEWED), 4, 100, 5),  # all are delayed
+        (Design(Tail.SKEWED), 8, 1, 50),
         (SKEWED, 100, 1, 500),  # 50 delayed exchanges at a tenth of them
         (Design(Tail.SKEWED, 0.001), 30, 100, 500),
         (Design(Tail.HEAVY), 30, 100, 100),
