@@ -3,8 +3,9 @@
     python -m coverage.table docs/statistics.md [--trials 2000]
 
 tries every procedure on every distribution, size and dependence, and writes the shares between the markers
-`<!-- table: coverage -->` and `<!-- end -->`, and those of other intervals between `<!-- table: further -->` and the
-next end. Every number is seeded: the same program gives the same table. `--only further` leaves the other as it is.
+`<!-- table: coverage -->` and `<!-- end -->`, those of other intervals between `<!-- table: further -->` and the next
+end, and how often claims are wrong between `<!-- table: claims -->` and the next. Every number is seeded: the same
+program gives the same table. `--only further` leaves the others as they are.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
+from coverage.claims import all_cases, claims_text, tried
 from coverage.further_table import all_tasks, further_found, further_text
 from coverage.procedures import FACTOR, LEVEL, MARGIN, PERMUTED, tallies
 from coverage.tally import Tally, shown
@@ -33,6 +35,7 @@ TESTS = ("false alarm", "false alarm, unpaired", "TOST error", "power", "power, 
 
 Cell = tuple[str, Size]
 Key = TypeVar("Key")
+Found = TypeVar("Found")
 
 
 def all_cells() -> list[Cell]:
@@ -83,24 +86,26 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("page", type=Path)
     parser.add_argument("--trials", type=int, default=2000)
-    parser.add_argument("--only", choices=("coverage", "further"))
+    parser.add_argument("--only", choices=("coverage", "further", "claims"))
     asked = parser.parse_args()
     texts: dict[str, str] = {}
     with ProcessPoolExecutor() as pool:
-        if asked.only != "further":
+        if asked.only in (None, "coverage"):
             cells = all_cells()
             made = pool.map(measured, cells, [asked.trials] * len(cells))
             texts["coverage"] = text_of(_told(made, len(cells)), asked.trials)
-        if asked.only != "coverage":
+        if asked.only in (None, "further"):
             found = _told(further_found(pool, asked.trials), len(all_tasks()))
             texts["further"] = further_text(found, asked.trials)
+        if asked.only in (None, "claims"):
+            texts["claims"] = claims_text(_told(pool.map(tried, all_cases()), len(all_cases())))
     page = asked.page.read_text(encoding="utf-8")
-    kept = {name: partial(_section, page, name) for name in ("coverage", "further")}
+    kept = {name: partial(_section, page, name) for name in ("coverage", "further", "claims")}
     filled = {name: (lambda text=texts[name]: text) if name in texts else kept[name] for name in kept}
     asked.page.write_text(fill_sections(page, "table", filled), encoding="utf-8")
 
 
-def _told(found: Iterable[tuple[Key, dict[str, Tally]]], count: int) -> dict[Key, dict[str, Tally]]:
+def _told(found: Iterable[tuple[Key, Found]], count: int) -> dict[Key, Found]:
     """What came of everything; says how far it is."""
     known = {}
     for done, (name, tally) in enumerate(found, start=1):
