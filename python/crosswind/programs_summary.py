@@ -61,7 +61,17 @@ def _repetition(directory: Path, result: CellResult) -> dict[str, Any]:
         "reasons": list(finished.reasons),
         "warnings": list(finished.warnings),
         "key": result.key,
+        "files": _files(directory, result.key),
     }
+
+
+def _files(directory: Path, key: str) -> str | None:
+    """Where the files are that programs have left in {output}, in the run; None where there are none."""
+    place = Path("cells", key, "output")
+    try:
+        return str(place) if any((directory / place).iterdir()) else None
+    except OSError:
+        return None
 
 
 def _timed_out(result: CellResult) -> bool:
@@ -76,6 +86,7 @@ def _direction(ledger: DirectionLedger) -> dict[str, Any]:
         "delivered_bytes": ledger.delivered_bytes,
         "dropped": {cause: number for cause, number in ledger.dropped.items() if number},
         "queued": ledger.queued,
+        "icmp": ledger.icmp,
     }
 
 

@@ -162,9 +162,11 @@ class VirtualRun(CellOutput):
 
         The kernel counts a process's memory in batches, so that the peak may differ by a few pages.
         """
-        files = sorted(self.directory.iterdir())
+        files = sorted(path for path in self.directory.rglob("*") if path.is_file())
         events = [event.model_dump(mode="json", exclude={"peak_memory_bytes"}) for event in self.events]
-        contents = {path.name: path.read_bytes() for path in files} | {"events": json.dumps(events).encode()}
+        contents = {str(path.relative_to(self.directory)): path.read_bytes() for path in files} | {
+            "events": json.dumps(events).encode()
+        }
         return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 

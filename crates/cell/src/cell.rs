@@ -203,11 +203,15 @@ impl Cell {
         }
         let path = PathSection::read(path)?;
         let workload = WorkloadConfig::read(&workload, &path.facts()).map_err(|error| error.within("workload"))?;
+        let mut hosts = HostConfig::from_object(&host).map_err(|error| error.within("host"))?.resolved();
+        if workload.connections().is_none() {
+            hosts = hosts.for_programs(&host).map_err(|error| error.within("host"))?;
+        }
         let cell = Self {
             schema: own.schema,
             id: own.id,
             seed: own.seed,
-            host: HostConfig::from_object(&host).map_err(|error| error.within("host"))?.resolved(),
+            host: hosts,
             workload,
             output: read_section("output", &output)?,
             budget: Budget::from_object(&budget).map_err(|error| error.within("budget"))?,
@@ -307,11 +311,12 @@ impl Cell {
     fn check_mtu(&self) -> Result<(), SettingError> {
         match self.workload.connections() {
             Some(needs)
-                if needs.transport.features().carrier == Carrier::Quic && self.path.mtu_bytes < MIN_MTU_QUIC =>
+                if needs.transport.features().carrier == Carrier::Quic && self.path.least_mtu() < MIN_MTU_QUIC =>
             {
                 let problem = format!(
                     "{} is too small for {}: the first packets of QUIC have {MIN_MTU_QUIC} bytes",
-                    self.path.mtu_bytes, needs.transport
+                    self.path.least_mtu(),
+                    needs.transport
                 );
                 let hint = format!("raise it to {MIN_MTU_QUIC} or more, or use a transport over TCP");
                 Err(SettingError::new("path.mtu_bytes", problem, hint))
@@ -325,6 +330,21 @@ impl PathSection {
     /// The keys that are the same in both directions.
     pub fn describe() -> &'static Group {
         describe::<PathKeys>()
+    }
+
+    /// What the emulator is to do: where no other is set, the path takes packets as large as the hosts' devices do.
+    pub fn emulated(&self) -> PathConfig {
+        let mut config = self.config();
+        for direction in [&mut config.forward, &mut config.reverse] {
+            direction.mtu.link_mtu_bytes.get_or_insert(self.mtu_bytes);
+        }
+        config
+    }
+
+    /// The largest packet that passes in both directions.
+    fn least_mtu(&self) -> u32 {
+        let links = [self.forward, self.reverse].into_iter().filter_map(|direction| direction.mtu.link_mtu_bytes);
+        links.fold(self.mtu_bytes, u32::min)
     }
 
     fn read(section: serde_json::Map<String, Value>) -> Result<Self, SettingError> {
@@ -353,6 +373,15 @@ impl PathSection {
                 problem,
                 "every host has to take 1280 bytes of IPv6 (RFC 8200)",
             ));
+        }
+        for (name, direction) in [("forward", &self.forward), ("reverse", &self.reverse)] {
+            if let Some(bytes) =
+                direction.mtu.link_mtu_bytes.filter(|bytes| self.family == Family::Ipv6 && *bytes < MIN_MTU_IPV6)
+            {
+                let problem = format!("{bytes} is not between {MIN_MTU_IPV6} and {MAX_MTU}");
+                let hint = "every link has to take 1280 bytes of IPv6 (RFC 8200)";
+                return Err(SettingError::new("link_mtu_bytes", problem, hint).within(name));
+            }
         }
         if self.backend != Backend::Tun && self.config() != PathConfig::default() {
             let name = if self.backend == Backend::Direct { "direct" } else { "network" };

@@ -128,7 +128,7 @@ fn testbed_settings(cell: &Cell, recorder: Recorder) -> TestbedSettings {
         family: cell.path.family,
         mtu: cell.path.mtu_bytes,
         host: cell.host.clone(),
-        path: cell.path.config(),
+        path: cell.path.emulated(),
         seed: Seed(cell.seed),
         placement: cell.placement.clone(),
         late_after: crosswind_units::Duration::from_nanos(cell.budget.delay_error_p99_ns),

@@ -30,8 +30,9 @@ fn the_catalogue_names_everything() {
     let catalogue = catalogue();
     let expected = "path: backend family mtu_bytes server
 host: profile congestion_control nodelay sack timestamps window_scaling tail_loss_probe slow_start_after_idle \
-send_buffer_bytes receive_buffer_bytes initial_window min_rto_ns clock kernel
+send_buffer_bytes receive_buffer_bytes tcp_rmem tcp_wmem default_qdisc initial_window min_rto_ns clock kernel
 budget: delay_error_p99_ns starvation probe_starvation exchange_delay_ns exchange_delay_share
+mtu: link_mtu_bytes mtu_black_hole
 loss: loss
 link: rate_bps queue count
 delay: delay_ns
@@ -41,7 +42,7 @@ transfer: transport size_bytes duration_ns direction count payload polling conne
 connect: transport count resumption polling connections timeout_ns client server
 multiplex: transport streams size_bytes messages rate_per_s payload polling timeout_ns client server
 page: transport count html_bytes scripts_bytes scripts images_bytes images request_bytes connections timeout_ns client server
-program: client server port timeout_ns";
+program: client server port resolver timeout_ns";
     let found: Vec<String> =
         groups(&catalogue).iter().map(|(name, keys)| format!("{name}: {}", names(keys, "name").join(" "))).collect();
     assert_eq!(found.join("\n"), expected);

@@ -2,6 +2,7 @@
 //!
 //! It makes what programs expect of a system, starts the program with the host's input and output, and says at the end
 //! with which status the program ended. The host's files are there as they are, read-only; one directory can be written.
+//! Programs that somebody else wrote may write anywhere: a layer in the guest's memory takes what they change, and goes with it.
 
 use crate::error::{HostError, Result};
 use crate::netlink::Netlink;
@@ -10,7 +11,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, fork, sync};
+use nix::unistd::{ForkResult, Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, fork, pivot_root, sync};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -28,6 +29,15 @@ const VIRTUAL_CLOCK: &str = "time-travel-clock";
 
 /// Where programs may keep temporary files.
 const TEMPORARY: &str = "/run/tmp";
+/// Where files are that come back with the run.
+pub const OUTPUT: &str = "/run/output";
+
+/// Where the layer that programs write to is made, and the root that has it.
+const LAYER: &str = "/run/layer";
+const NEW_ROOT: &str = "/run/root";
+/// What programs may write, to the layer and to [`OUTPUT`] each: a guest's memory is the machine's.
+const LAYER_OPTIONS: &str = "mode=755,size=1g";
+const OUTPUT_OPTIONS: &str = "mode=1777,size=1g,nr_inodes=100k";
 
 /// What the kernel would derive from the size of a machine's memory: as Linux 6.12 has it from 4 GB on.
 const MACHINE_DEFAULTS: [(&str, &str); 3] = [
@@ -54,6 +64,9 @@ pub struct GuestRequest {
     seed: u64,
     /// A directory of the host that can be written.
     writable: Option<PathBuf>,
+    /// Whether all other files can be written too, in a layer of the guest's own.
+    #[serde(default)]
+    layered: bool,
     /// Where the program starts.
     directory: PathBuf,
     /// The program's environment.
@@ -108,6 +121,9 @@ fn serve() -> Result<Option<i32>> {
     host.read_to_string(&mut text).map_err(|e| HostError::new("cannot read what to do", e))?;
     let request: GuestRequest =
         serde_json::from_str(&text).map_err(|e| HostError::unsupported("cannot read what to do", e.to_string()))?;
+    if request.layered {
+        lay_over_root()?;
+    }
     if let Some(directory) = &request.writable {
         fs::create_dir_all(directory)
             .or_else(|error| if directory.is_dir() { Ok(()) } else { Err(error) })
@@ -156,6 +172,34 @@ fn file_systems() -> Result<()> {
     file_system("tmpfs", Path::new("/dev/shm"), MsFlags::empty(), "mode=1777")?;
     file_system("tmpfs", Path::new(TEMPORARY), MsFlags::empty(), "mode=1777")?;
     file_system("devpts", Path::new("/dev/pts"), MsFlags::empty(), "")
+}
+
+/// Makes the root a layer over the host's files, which takes whatever is written.
+fn lay_over_root() -> Result<()> {
+    let root = Path::new(NEW_ROOT);
+    let make = |place: &str| fs::create_dir_all(place).map_err(|e| HostError::new(format!("cannot make {place}"), e));
+    [LAYER, NEW_ROOT].into_iter().try_for_each(make)?;
+    file_system("tmpfs", Path::new(LAYER), MsFlags::empty(), LAYER_OPTIONS)?;
+    let (upper, work) = (format!("{LAYER}/upper"), format!("{LAYER}/work"));
+    [&upper, &work].into_iter().try_for_each(|place| make(place))?;
+    // With redirect_dir a directory of the host's can be renamed.
+    let options = format!("lowerdir=/,upperdir={upper},workdir={work},redirect_dir=on");
+    file_system("overlay", root, MsFlags::empty(), &options)?;
+    for place in ["proc", "sys", "dev"] {
+        let (from, to) = (Path::new("/").join(place), root.join(place));
+        mount(Some(&from), &to, None::<&str>, MsFlags::MS_MOVE, None::<&str>)
+            .map_err(|e| HostError::new(format!("cannot move {}", from.display()), e))?;
+    }
+    file_system("tmpfs", &root.join("run"), MsFlags::empty(), "mode=755")?;
+    // The old root is mounted over the new one at first, and then taken away.
+    let failed = |e: nix::Error| HostError::new("cannot change the root", e);
+    chdir(root).map_err(failed)?;
+    pivot_root(".", ".").map_err(failed)?;
+    umount2(".", MntFlags::MNT_DETACH).map_err(failed)?;
+    chdir("/").map_err(failed)?;
+    [TEMPORARY, OUTPUT].into_iter().try_for_each(make)?;
+    file_system("tmpfs", Path::new(TEMPORARY), MsFlags::empty(), "mode=1777")?;
+    file_system("tmpfs", Path::new(OUTPUT), MsFlags::empty(), OUTPUT_OPTIONS)
 }
 
 fn file_system(kind: &str, place: &Path, flags: MsFlags, options: &str) -> Result<()> {

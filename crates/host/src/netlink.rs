@@ -3,13 +3,15 @@
 use crate::error::{HostError, Result};
 use crosswind_ledger::DeviceCounters;
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
@@ -68,6 +70,20 @@ impl Netlink {
         }
         link.attributes = vec![LinkAttribute::Mtu(mtu), LinkAttribute::TxQueueLen(queue_length)];
         self.request(&format!("set the MTU of {name} to {mtu}"), RouteNetlinkMessage::SetLink(link), 0)
+    }
+
+    /// Gives a device a queueing discipline with its default parameters.
+    pub fn set_qdisc(&self, name: &str, qdisc: &str) -> Result<()> {
+        let mut message = TcMessage::with_index(self.index(name)? as i32);
+        message.header.parent = TcHandle::ROOT;
+        message.attributes = vec![TcAttribute::Kind(qdisc.into())];
+        let what = format!("give {name} the queueing discipline {qdisc}");
+        let request = RouteNetlinkMessage::NewQueueDiscipline(message);
+        self.request(&what, request, NLM_F_CREATE | NLM_F_REPLACE).map_err(|error| {
+            error.hint(format!(
+                "the kernel may lack it: others come with modprobe sch_{qdisc}, and virtual time has all of them"
+            ))
+        })
     }
 
     /// Sets a device up or down.

@@ -2,7 +2,7 @@
 
 use crate::error::{HostError, Result};
 use crate::guest::in_virtual_time;
-use crate::host_names::name_hosts;
+pub use crate::host_names::Names;
 use crate::namespace::Namespace;
 use crate::terminal::take_terminal;
 use nix::errno::Errno;
@@ -13,9 +13,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::time::TimeSpec;
 use nix::unistd::Pid;
-use std::fs::File;
 use std::io::{self, Read};
-use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -31,6 +29,9 @@ pub const INIT: &str = "--init";
 const NOT_HERE: &str = "is it installed, and on the PATH?";
 const NOT_IN_GUEST: &str =
     "is it installed, on the PATH, and outside of /dev, /proc, /run and /sys, which are a guest's own?";
+
+/// How often it is looked whether processes have ended that are no children of this one.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A PID namespace for programs: when its first process ends, the kernel ends every other, grandchildren included.
 ///
@@ -81,12 +82,12 @@ struct Request {
 impl Programs {
     /// Makes the namespace.
     pub fn new() -> Result<Self> {
-        Self::start_with(Vec::new())
+        Self::start_with(None)
     }
 
-    /// Likewise, for programs that find these names of hosts.
-    pub fn with_names(names: [(IpAddr, &'static str); 2]) -> Result<Self> {
-        Self::start_with(names.into())
+    /// Likewise, for programs that find these names.
+    pub fn with_names(names: Names) -> Result<Self> {
+        Self::start_with(Some(names))
     }
 
     /// Why they do not find them, if so.
@@ -94,13 +95,13 @@ impl Programs {
         self.unnamed.as_ref()
     }
 
-    fn start_with(names: Vec<(IpAddr, &'static str)>) -> Result<Self> {
+    fn start_with(names: Option<Names>) -> Result<Self> {
         let (starter, requests) = channel::<Request>();
         let (ready, made) = channel();
         thread::Builder::new()
             .name("programs".into())
             .spawn(move || {
-                let unnamed = named(&names).err();
+                let unnamed = names.and_then(|names| named(&names).err());
                 let init = make_namespace().map(|init| (init, unnamed));
                 let failed = init.is_err();
                 // The receiver is gone only when the process ends.
@@ -210,6 +211,10 @@ impl Programs {
     /// How a program ended, once it has; `None` when it has not after `limit`.
     pub fn wait(&mut self, program: ProgramId, limit: Duration) -> Result<Option<ExitStatus>> {
         let failed = |cause| HostError::new("cannot wait for a program", cause);
+        // One that has been waited for is no process any more.
+        if let Some(status) = self.try_wait(program)? {
+            return Ok(Some(status));
+        }
         let child = &mut self.started[program.0];
         let end = descriptor_of(child).map_err(failed)?;
         let deadline = Instant::now() + limit;
@@ -223,6 +228,26 @@ impl Programs {
                 Err(error) => return Err(failed(error.into())),
             }
         }
+    }
+
+    /// Processes that programs have left behind, or that still run: all in the namespace but its first.
+    pub fn processes(&self) -> Result<Vec<u32>> {
+        let failed = |cause| HostError::new("cannot list a PID namespace's processes", cause);
+        let mut found = processes_in(self.namespace_number().map_err(failed)?).map_err(failed)?;
+        found.retain(|pid| *pid != self.init.id());
+        Ok(found)
+    }
+
+    /// Asks all of them to end (SIGTERM), and waits until they have, at most `grace`.
+    pub fn terminate_all(&self, grace: Duration) -> Result<()> {
+        for pid in self.processes()? {
+            let _ = kill(Pid::from_raw(pid as i32), Signal::SIGTERM);
+        }
+        let deadline = Instant::now() + grace;
+        while Instant::now() < deadline && !self.processes()?.is_empty() {
+            thread::sleep(LOOK_INTERVAL);
+        }
+        Ok(())
     }
 
     /// How a program ended, if it has.
@@ -243,6 +268,19 @@ impl Programs {
         let child = &mut self.started[program.0];
         child.kill().and_then(|()| child.wait()).map_err(|e| HostError::new("cannot end a program", e))
     }
+}
+
+/// The processes that this process can see in a PID namespace.
+fn processes_in(namespace: u64) -> io::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // One that has just ended has no namespace.
+        if std::fs::metadata(format!("/proc/{pid}/ns/pid")).is_ok_and(|about| about.ino() == namespace) {
+            found.push(pid);
+        }
+    }
+    Ok(found)
 }
 
 /// How a program ended, in words: "exit status 1", "signal 9 (SIGKILL)".
@@ -273,13 +311,10 @@ fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number as RawFd) })
 }
 
-/// Gives the calling thread a mount namespace of its own, in which hosts have `names`, if there are any.
-fn named(names: &[(IpAddr, &str)]) -> io::Result<()> {
-    if names.is_empty() {
-        return Ok(());
-    }
+/// Gives the calling thread a mount namespace of its own, in which there are these names.
+fn named(names: &Names) -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNS)?;
-    name_hosts(names)
+    names.set()
 }
 
 /// Sends the children of the calling thread to a new PID namespace, and starts its first process.
@@ -313,11 +348,6 @@ pub fn be_init() -> ! {
             nix::unistd::pause();
         }
     }
-}
-
-/// A file for a program's output.
-pub fn output_file(path: &std::path::Path) -> Result<Stdio> {
-    File::create(path).map(Stdio::from).map_err(|e| HostError::new(format!("cannot write {}", path.display()), e))
 }
 
 #[cfg(test)]

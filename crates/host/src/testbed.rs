@@ -9,7 +9,7 @@ use crate::namespace::Namespace;
 use crate::netlink::Netlink;
 use crate::placement::{Cpus, Placement};
 use crate::realtime;
-use crate::settings::{HostConfig, recorded_sysctls};
+use crate::settings::{HostConfig, Qdisc, recorded_sysctls};
 use crate::sockets;
 use crate::sysctl;
 use crate::tun::Tun;
@@ -148,6 +148,7 @@ impl Testbed {
             punctuality: Arc::new(Punctuality::new(settings.late_after)),
             traffic: Arc::new(TrafficCounters::default()),
         };
+        settings.host.raise_buffer_bounds()?;
         let (client, server) = (Namespace::new()?, Namespace::new()?);
         for namespace in [&client, &server] {
             namespace.run(|| prepare(&settings.host, &cpus))?;
@@ -164,7 +165,7 @@ impl Testbed {
             Backend::Tun => Some(start_emulator(&client, &server, settings, &cpus, &shared)?),
         };
         for namespace in [&client, &server] {
-            namespace.run(|| bring_up(mtu, multicast))?;
+            namespace.run(|| bring_up(mtu, multicast, host.default_qdisc))?;
         }
         let address = |own: IpAddr, peer: IpAddr| {
             let host = &host;
@@ -300,9 +301,12 @@ fn start_emulator(
 }
 
 /// Configures a host's device and sets it up.
-fn bring_up(mtu: u32, multicast: bool) -> Result<()> {
+fn bring_up(mtu: u32, multicast: bool, qdisc: Option<Qdisc>) -> Result<()> {
     let netlink = Netlink::connect()?;
     netlink.configure(DEVICE, mtu, DEVICE_QUEUE, multicast)?;
+    if let Some(qdisc) = qdisc {
+        netlink.set_qdisc(DEVICE, qdisc.name())?;
+    }
     netlink.set_up(DEVICE, true)
 }
 

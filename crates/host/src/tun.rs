@@ -2,8 +2,9 @@
 
 use crate::error::{HostError, Result};
 use crate::ifreq;
+use nix::sys::uio::readv;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -52,9 +53,9 @@ impl Tun {
         Self { file: device.into() }
     }
 
-    /// Reads a packet, if one waits.
-    pub fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        match nix::unistd::read(&self.file, into) {
+    /// Reads a packet, if one waits: what does not fit into the first buffer goes into the second.
+    pub fn read(&self, into: &mut [u8], rest: &mut [u8]) -> io::Result<Option<usize>> {
+        match readv(&self.file, &mut [IoSliceMut::new(into), IoSliceMut::new(rest)]) {
             Ok(n) => Ok(Some(n)),
             Err(nix::errno::Errno::EAGAIN) => Ok(None),
             Err(e) => Err(e.into()),

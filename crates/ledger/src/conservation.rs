@@ -8,7 +8,8 @@
 //! - `rx_dropped` ([`DeviceCounters::dropped_receiving`]): packets that the device *refused*, which the emulator counts as
 //!   well, and packets that it took and then dropped before they reached IP, which only the kernel counts.
 //!
-//! So the emulator's arrivals have to equal `sent`, and its deliveries `received`. What `dropped_receiving` counts beyond the
+//! So the emulator's arrivals have to equal `sent`, and its deliveries `received`, with the ICMP messages that it has sent to that host
+//! itself, about packets of that host that were too large. What `dropped_receiving` counts beyond the
 //! emulator's refused writes was first taken, and is moved from delivered to dropped. A veth pair has the same counters,
 //! with its sender in the emulator's place.
 
@@ -74,6 +75,8 @@ pub struct DirectionReport {
     pub in_bytes: u64,
     /// Bytes that the receiving device took.
     pub delivered_bytes: u64,
+    /// ICMP messages that the sending host got from the path itself, about packets that were too large. They are in no other count.
+    pub icmp: u64,
 }
 
 /// What the emulator saw in one direction.
@@ -84,6 +87,16 @@ struct Counts {
     deliveries: u64,
     delivered_bytes: u64,
     dropped: Dropped,
+    /// To the sending host.
+    icmp: Icmp,
+}
+
+/// ICMP messages that the path itself has written to a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Icmp {
+    taken: u64,
+    taken_bytes: u64,
+    refused: u64,
 }
 
 impl Ledger {
@@ -111,10 +124,28 @@ impl Ledger {
         self.side(side).dropped.add(cause, 1);
     }
 
+    /// An ICMP message was written to the sender's device, which has `taken` it or not.
+    pub fn handle_icmp(&mut self, side: Side, bytes: Bytes, taken: bool) {
+        let icmp = &mut self.side(side).icmp;
+        if taken {
+            icmp.taken += 1;
+            icmp.taken_bytes += bytes.0;
+        } else {
+            icmp.refused += 1;
+        }
+    }
+
     /// Balances the counts: `queued` packets, by side (forward first), are still in the path. The devices have to be read
     /// after the emulator's last read and write.
     pub fn close(&self, queued: [u64; 2], client: DeviceCounters, server: DeviceCounters) -> LedgerReport {
         let mut mismatches = Vec::new();
+        let without = |device: DeviceCounters, icmp: Icmp| DeviceCounters {
+            received: device.received.saturating_sub(icmp.taken),
+            received_bytes: device.received_bytes.saturating_sub(icmp.taken_bytes),
+            dropped_receiving: device.dropped_receiving.saturating_sub(icmp.refused),
+            ..device
+        };
+        let (client, server) = (without(client, self.forward.icmp), without(server, self.reverse.icmp));
         let forward = Endpoints { side: Side::Forward, sender: client, receiver: server };
         let reverse = Endpoints { side: Side::Reverse, sender: server, receiver: client };
         forward.check(&self.forward, queued[0], &mut mismatches);
@@ -163,6 +194,7 @@ impl LedgerReport {
                     queued: 0,
                     in_bytes: sender.sent_bytes,
                     delivered_bytes: receiver.received_bytes,
+                    icmp: 0,
                 }
             });
         Self::new(forward, reverse, mismatches)
@@ -214,6 +246,7 @@ impl Endpoints {
             queued,
             in_bytes: self.sender.sent_bytes,
             delivered_bytes: self.receiver.received_bytes,
+            icmp: counts.icmp.taken,
         }
     }
 

@@ -4,14 +4,15 @@
 
 use crosswind_ledger::{DeviceCounters, DropCause, Ledger, LedgerReport};
 use crosswind_path::link::QUEUE_FULL;
-use crosswind_path::loss;
 use crosswind_path::{Cause, Side};
+use crosswind_path::{loss, mtu};
 use crosswind_units::Bytes;
 use proptest::prelude::*;
 use serde_json::json;
 
 const LOSS: DropCause = DropCause::Path(loss::LOSS);
 const QUEUE: DropCause = DropCause::Path(QUEUE_FULL);
+const TOO_LARGE: DropCause = DropCause::Path(mtu::MTU);
 
 /// Six packets of 100 bytes forward (3 delivered, 1 lost, 1 tail-dropped, 1 queued), one back, and what the kernel counted.
 fn a_small_cell() -> (Ledger, DeviceCounters, DeviceCounters) {
@@ -48,9 +49,9 @@ fn a_closed_ledger_is_written_as_the_protocol_says() {
         written,
         json!({
             "forward": {"in": 6, "delivered": 3, "dropped": {"loss": 1, "queue": 1, "device": 0}, "queued": 1,
-                        "in_bytes": 600, "delivered_bytes": 300},
+                        "in_bytes": 600, "delivered_bytes": 300, "icmp": 0},
             "reverse": {"in": 1, "delivered": 1, "dropped": {"loss": 0, "queue": 0, "device": 0}, "queued": 0,
-                        "in_bytes": 40, "delivered_bytes": 40},
+                        "in_bytes": 40, "delivered_bytes": 40, "icmp": 0},
             "closed": true,
         })
     );
@@ -192,6 +193,10 @@ enum Fate {
     Delivered,
     Refused,
     DroppedLate,
+    /// And its sender is told so by ICMP.
+    TooLarge,
+    /// And the sender's device refuses the ICMP message.
+    TooLargeUntold,
 }
 
 fn fate() -> impl Strategy<Value = (Side, Fate, u64)> {
@@ -203,6 +208,8 @@ fn fate() -> impl Strategy<Value = (Side, Fate, u64)> {
         Fate::Delivered,
         Fate::Refused,
         Fate::DroppedLate,
+        Fate::TooLarge,
+        Fate::TooLargeUntold,
     ];
     (prop::sample::select(Side::BOTH.to_vec()), prop::sample::select(fates.to_vec()), 20..=1500u64)
 }
@@ -230,6 +237,17 @@ fn count_all(packets: &[(Side, Fate, u64)]) -> (Ledger, [u64; 2], DeviceCounters
             Fate::Lost => ledger.handle_drop(side, LOSS),
             Fate::TailDropped => ledger.handle_drop(side, QUEUE),
             Fate::Queued => queued[sender] += 1,
+            Fate::TooLarge => {
+                ledger.handle_icmp(side, Bytes(576), true);
+                ledger.handle_drop(side, TOO_LARGE);
+                devices[sender].received += 1;
+                devices[sender].received_bytes += 576;
+            }
+            Fate::TooLargeUntold => {
+                ledger.handle_icmp(side, Bytes(576), false);
+                ledger.handle_drop(side, TOO_LARGE);
+                devices[sender].dropped_receiving += 1;
+            }
             Fate::Refused => {
                 ledger.handle_drop(side, DropCause::Device);
                 devices[receiver].dropped_receiving += 1;
@@ -258,6 +276,9 @@ proptest! {
             prop_assert_eq!(direction.entered, count(|_| true));
             prop_assert_eq!(direction.delivered, count(|s| matches!(s, Fate::Delivered)));
             prop_assert_eq!(direction.dropped.count(LOSS), count(|s| matches!(s, Fate::Lost)));
+            let too_large = count(|s| matches!(s, Fate::TooLarge | Fate::TooLargeUntold));
+            prop_assert_eq!(direction.dropped.count(TOO_LARGE), too_large);
+            prop_assert_eq!(direction.icmp, count(|s| matches!(s, Fate::TooLarge)));
             prop_assert_eq!(direction.dropped.count(QUEUE), count(|s| matches!(s, Fate::TailDropped)));
             let device = |s: &Fate| matches!(s, Fate::RingFull | Fate::Refused | Fate::DroppedLate);
             prop_assert_eq!(direction.dropped.count(DropCause::Device), count(device));

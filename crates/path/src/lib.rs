@@ -17,6 +17,7 @@ mod element;
 mod group;
 pub mod link;
 pub mod loss;
+pub mod mtu;
 pub mod queue;
 mod registry;
 mod settings;

@@ -3,6 +3,7 @@
 use crate::group::elements;
 
 elements! {
+    mtu: crate::mtu::MtuSettings,
     loss: crate::loss::LossSettings,
     link: crate::link::LinkSettings,
     delay: crate::delay::DelaySettings,

@@ -4,10 +4,11 @@
 use crosswind_path::delay::Delay;
 use crosswind_path::link::{Link, QUEUE_FULL};
 use crosswind_path::loss::{LOSS, RandomLoss};
+use crosswind_path::mtu::{MTU, Mtu};
 use crosswind_path::queue::{Fifo, QueueLimit};
 use crosswind_path::world::{Fate, World};
 use crosswind_path::{Counting, Direction, Element};
-use crosswind_units::{BitRate, Duration, Instant, Probability, Seed};
+use crosswind_units::{BitRate, Bytes, Duration, Instant, Probability, Seed};
 
 fn ms(n: u64) -> Instant {
     us(n * 1000)
@@ -116,6 +117,16 @@ fn a_delay_line_never_drops() {
         world.send_at(us(i), 1500);
     }
     assert_eq!(std::iter::from_fn(|| world.next_delivery()).count(), 100_000);
+}
+
+#[test]
+fn a_link_drops_what_is_larger_than_its_mtu_at_once() {
+    let mut world = World::new(Direction::new(vec![Box::new(Mtu::new(Bytes(1400))), delay(5)]));
+    for (time, size) in [(0, 1400), (1, 1401), (2, 40)] {
+        world.send_at(ms(time), size);
+    }
+    let fates = world.run();
+    assert_eq!(fates, [(1, Fate::Dropped(ms(1), MTU)), (0, Fate::Delivered(ms(5))), (2, Fate::Delivered(ms(7)))]);
 }
 
 #[test]

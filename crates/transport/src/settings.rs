@@ -137,7 +137,10 @@ impl SocketSettings {
             return Some(format!("nodelay {:?} was set, the socket has {:?}", self.nodelay, found.nodelay));
         }
         // Linux doubles what is asked for, to hold its own bookkeeping, and cuts it at net.core.[rw]mem_max.
-        let is_cut = |asked: Option<u32>, found: usize| asked.is_some_and(|asked| found < asked as usize * 2);
+        // No socket has more than an int can say.
+        let is_cut = |asked: Option<u32>, found: usize| {
+            asked.is_some_and(|asked| found < (asked as usize).min(i32::MAX as usize / 2) * 2)
+        };
         if is_cut(self.send_buffer, found.send_buffer_bytes) {
             return Some(format!(
                 "send buffer {:?} was cut to {} (net.core.wmem_max)",

@@ -1,7 +1,8 @@
 //! How much is kept of what a program writes: its beginning and its end, so that one that writes without end fills no disk.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// How much of the beginning is kept of what is longer than both together.
@@ -25,15 +26,34 @@ pub fn warning(end: &str, file_name: &str, left_out: u64) -> Option<String> {
     })
 }
 
+/// A file for what a program writes.
+pub fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)
+}
+
+/// Makes sure that `path` is this file, to which nobody writes any more: a program may have removed it, or put another one there.
+pub fn put_back(path: &Path, file: &mut File) -> io::Result<()> {
+    let about = file.metadata()?;
+    match path.symlink_metadata() {
+        Ok(found) if (found.dev(), found.ino()) == (about.dev(), about.ino()) => return Ok(()),
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path)?,
+        Ok(_) => fs::remove_file(path)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    file.rewind()?;
+    io::copy(file, &mut OpenOptions::new().write(true).create_new(true).open(path)?)?;
+    Ok(())
+}
+
 /// Removes the middle of a file that is too long, to which nobody writes any more. Returns how many bytes those were.
-pub fn shorten(path: &Path) -> io::Result<u64> {
-    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+pub fn shorten(file: &mut File) -> io::Result<u64> {
     let left_out = file.metadata()?.len().saturating_sub(FIRST_BYTES + LAST_BYTES);
     if left_out > 0 {
         let mut last = Vec::with_capacity(LAST_BYTES as usize);
         file.seek(SeekFrom::Start(FIRST_BYTES + left_out))?;
         file.read_to_end(&mut last)?;
-        replace_end(&mut file, left_out, [&last, &[]])?;
+        replace_end(file, left_out, [&last, &[]])?;
     }
     Ok(left_out)
 }
@@ -56,12 +76,39 @@ mod tests {
         let (first, last) = (vec![b'a'; FIRST_BYTES as usize], vec![b'z'; LAST_BYTES as usize]);
         for (middle, left_out) in [(&b""[..], 0), (b"m", 1), (b"middle", 6)] {
             std::fs::write(&path, [&first[..], middle, &last].concat()).expect("written");
-            assert_eq!(shorten(&path).expect("shortened"), left_out);
+            let mut file = OpenOptions::new().read(true).write(true).open(&path).expect("opened");
+            assert_eq!(shorten(&mut file).expect("shortened"), left_out);
             let mark = if left_out > 0 { gap(left_out) } else { String::new() };
             assert!(std::fs::read(&path).expect("read") == [&first[..], mark.as_bytes(), &last].concat());
         }
         std::fs::remove_file(&path).expect("removed");
         assert_eq!(gap(6), "\n[6 bytes are left out here]\n");
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_is_put_back() {
+        let directory = std::env::temp_dir().join(format!("crosswind-put-back-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        let (path, elsewhere) = (directory.join("client.out"), directory.join("elsewhere"));
+        let replacements: [fn(&Path, &Path); 5] = [
+            |_, _| {},
+            |path, _| std::fs::remove_file(path).expect("removed"),
+            |path, other| std::fs::rename(path, other).and_then(|()| std::fs::write(path, "another")).expect("moved"),
+            |path, _| std::fs::remove_file(path).and_then(|()| std::fs::create_dir(path)).expect("a directory"),
+            |path, other| {
+                std::fs::remove_file(path).and_then(|()| std::os::unix::fs::symlink(other, path)).expect("a link");
+            },
+        ];
+        for replace in replacements {
+            std::fs::write(&elsewhere, "elsewhere").expect("written");
+            let mut file = create(&path).expect("created");
+            file.write_all(b"said").expect("written");
+            replace(&path, &elsewhere);
+            put_back(&path, &mut file).expect("put back");
+            assert_eq!(std::fs::read(&path).expect("read"), b"said");
+        }
+        assert_eq!(std::fs::read(&elsewhere).expect("read"), b"elsewhere", "a link is not followed");
+        std::fs::remove_dir_all(&directory).expect("removed");
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod program;
 mod program_ends;
 mod progress;
 mod registry;
+mod returned_files;
 mod sample;
 mod schedule;
 mod seen;

@@ -1,6 +1,6 @@
 //! What a program writes to a pipe: kept in a file up to a limit, with its end in memory for messages.
 
-use crate::kept_output::{FIRST_BYTES, LAST_BYTES, replace_end};
+use crate::kept_output::{FIRST_BYTES, LAST_BYTES, create, put_back, replace_end};
 use crate::last_words::{TAIL_BYTES, words_of};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -39,9 +39,10 @@ impl Log {
         path: Option<PathBuf>,
         text: String,
     ) -> std::io::Result<(Self, Receiver<()>)> {
-        let file = path.as_deref().map(File::create).transpose()?;
+        let file = path.as_deref().map(create).transpose()?;
         let (found, watched) = channel();
         let reading = Reading {
+            path: path.clone(),
             file,
             tail: Vec::new(),
             last: VecDeque::new(),
@@ -64,6 +65,7 @@ impl Log {
 }
 
 struct Reading {
+    path: Option<PathBuf>,
     file: Option<File>,
     /// Its last words.
     tail: Vec<u8>,
@@ -84,6 +86,9 @@ impl Reading {
             let (one, other) = self.last.as_slices();
             // A full disk shows in the files that the result needs.
             let _ = replace_end(file, left_out, [one, other]);
+        }
+        if let (Some(file), Some(path)) = (&mut self.file, &self.path) {
+            let _ = put_back(path, file);
         }
         Written { words: words_of(&String::from_utf8_lossy(&self.tail)), left_out }
     }

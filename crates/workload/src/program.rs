@@ -7,16 +7,19 @@ use crate::measured::{Measured, ProgramEnd};
 use crate::needs::ConnectionNeeds;
 use crate::peer::is_open;
 use crate::program_ends::{ProgramEnds, in_words, server_in_words, status_in_words};
+use crate::returned_files::{OUTPUT_WORD, ReturnedFiles};
 use crate::workload::{MIN_TIMEOUT_NS, Workload, WorkloadSettings, number};
 use crate::{Sample, WorkloadError};
 use crosswind_host::program::ProgramId;
-use crosswind_host::{ErrorKind, HostError, Testbed};
+use crosswind_host::{ErrorKind, HostError};
 use crosswind_settings::SettingError;
 use crosswind_transport::{Carrier, Features, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::process::ExitStatus;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the client waits for a server whose port is not known. Nothing tells when it is ready, but that it has not ended.
@@ -37,7 +40,8 @@ const LONGEST_TIMEOUT_NS: u64 = 82_800_000_000_000;
 #[serde(deny_unknown_fields)]
 pub struct Program {
     /// Argument list run on the client, whose end is the cell's; {server} (or {address}) and {client} stand for addresses, {port} for
-    /// the server's, and in a study {python} for the Python that runs it and {cell} for crosswind-cell.
+    /// the server's, {output} for a directory that comes back with the cell, and in a study {python} for the Python that runs it and
+    /// {cell} for crosswind-cell.
     pub client: Vec<String>,
     /// Argument list run on the server, likewise; it is ended after the client.
     #[serde(default)]
@@ -46,6 +50,9 @@ pub struct Program {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub port: Option<u16>,
+    /// Whom programs ask for names of hosts other than server and client: an address, or {server}; without one, nobody.
+    #[serde(default)]
+    pub resolver: Option<String>,
     /// How long the client may take; then it is ended.
     #[serde(default = "number::<DEFAULT_TIMEOUT_NS>")]
     #[schemars(range(min = MIN_TIMEOUT_NS, max = LONGEST_TIMEOUT_NS))]
@@ -73,7 +80,14 @@ impl WorkloadSettings for Program {
                 return Err(SettingError::new(key, "has an argument that no program can be given", hint));
             }
         }
-        Ok(())
+        match self.resolver.as_deref() {
+            None | Some("{server}" | "{address}" | "{client}") => Ok(()),
+            Some(text) if text.parse::<IpAddr>().is_ok() => Ok(()),
+            Some(text) => {
+                let hint = "{address} is the server's, which may run one on port 53";
+                Err(SettingError::new("resolver", format!("\"{text}\" is no address"), hint))
+            }
+        }
     }
 }
 
@@ -95,10 +109,14 @@ impl Workload for Program {
     }
 
     fn run(&self, context: &Context<'_>) -> Result<Measured, WorkloadError> {
-        let mut ends = ProgramEnds::new(context)?;
-        let measured = self.measure(context, &mut ends);
+        let arguments = self.server.iter().chain([&self.client]).flatten();
+        let returned = ReturnedFiles::new(context, arguments)?;
+        let resolver = self.resolver.as_ref().and_then(|text| self.filled_in(text, context, &returned).parse().ok());
+        let mut ends = ProgramEnds::new(context, resolver)?;
+        let measured = self.measure(context, &mut ends, &returned);
         // What they wrote last is known once nobody writes any more.
-        let left_out = ends.end();
+        let mut left_out = ends.end();
+        left_out.extend(returned.bring()?);
         let Facts { sample, client, server_ended, unnamed } =
             measured.map_err(|stopped| stopped.into_error(context))?;
         let (outcome, status) = (sample.outcome, client.status());
@@ -149,6 +167,10 @@ impl ClientEnd {
 /// Why there is nothing to measure.
 enum Stopped {
     ServerEnded(ExitStatus),
+    /// It ended well, and left no process behind that could listen.
+    NobodyLeft {
+        port: u16,
+    },
     /// `told`: whether its command has the port.
     NeverListened {
         port: u16,
@@ -164,14 +186,22 @@ impl<E: Into<WorkloadError>> From<E> for Stopped {
 }
 
 impl Program {
-    fn measure(&self, context: &Context<'_>, ends: &mut ProgramEnds<'_>) -> Result<Facts, Stopped> {
+    fn measure(
+        &self,
+        context: &Context<'_>,
+        ends: &mut ProgramEnds<'_>,
+        returned: &ReturnedFiles,
+    ) -> Result<Facts, Stopped> {
+        let all_filled_in = |arguments: &[String]| -> Vec<String> {
+            arguments.iter().map(|text| self.filled_in(text, context, returned)).collect()
+        };
         let server = match &self.server {
-            Some(arguments) => Some(self.start_server(context, ends, arguments)?),
+            Some(arguments) => Some(self.start_server(context, ends, &all_filled_in(arguments))?),
             None => None,
         };
         let mut sample = Sample::new(0, 0);
         sample.sent = Some(context.clock().now());
-        let client = ends.start("client", &self.filled_in(&self.client, context.testbed))?;
+        let client = ends.start("client", &all_filled_in(&self.client))?;
         let programs = ends.running()?;
         let ended = programs.wait(client, Duration::from_nanos(self.timeout_ns))?;
         let now = context.clock().now();
@@ -183,6 +213,10 @@ impl Program {
         };
         if let Some(server) = server {
             programs.terminate(server, GRACE)?;
+            if server_ended.is_some_and(|status| status.success()) {
+                // It runs in the background, as a process that it has left behind.
+                programs.terminate_all(GRACE)?;
+            }
         }
         sample.received = ended.map(|_| now);
         sample.outcome = match client {
@@ -201,7 +235,7 @@ impl Program {
         ends: &mut ProgramEnds<'_>,
         arguments: &[String],
     ) -> Result<ProgramId, Stopped> {
-        let server = ends.start("server", &self.filled_in(arguments, context.testbed))?;
+        let server = ends.start("server", arguments)?;
         let programs = ends.running()?;
         let Some(port) = self.port else {
             check_running(programs.wait(server, HEAD_START)?)?;
@@ -210,8 +244,15 @@ impl Program {
         let deadline = Instant::now() + LISTEN_LIMIT;
         let is_open = || Ok(is_open(&[Carrier::Tcp, Carrier::Udp], port));
         while !context.testbed.server.run(is_open)? {
-            // One that ends well may have left another process behind, which will listen.
-            check_running(programs.wait(server, LOOK_INTERVAL)?)?;
+            let ended = programs.wait(server, LOOK_INTERVAL)?;
+            check_running(ended)?;
+            if ended.is_some() {
+                // It may have gone into the background: then another process is there, which will listen.
+                if programs.processes()?.is_empty() {
+                    return Err(Stopped::NobodyLeft { port });
+                }
+                thread::sleep(LOOK_INTERVAL);
+            }
             if Instant::now() >= deadline {
                 let told = self.server.iter().flatten().any(|argument| argument.contains("{port}"));
                 return Err(Stopped::NeverListened { port, told });
@@ -229,15 +270,13 @@ impl Program {
         }
     }
 
-    fn filled_in(&self, arguments: &[String], testbed: &Testbed) -> Vec<String> {
+    fn filled_in(&self, text: &str, context: &Context<'_>, returned: &ReturnedFiles) -> String {
+        let testbed = context.testbed;
         let (server, client) = (testbed.server_address.to_string(), testbed.client_address.to_string());
-        let with_addresses = arguments.iter().map(|argument| {
-            argument.replace("{server}", &server).replace("{address}", &server).replace("{client}", &client)
-        });
-        match self.port {
-            Some(port) => with_addresses.map(|argument| argument.replace("{port}", &port.to_string())).collect(),
-            None => with_addresses.collect(),
-        }
+        let port = self.port.map_or_else(|| "{port}".into(), |port| port.to_string());
+        let words = [("{server}", server.as_str()), ("{address}", &server), ("{client}", &client), ("{port}", &port)];
+        let filled = words.into_iter().fold(text.to_owned(), |text, (word, meaning)| text.replace(word, meaning));
+        filled.replace(OUTPUT_WORD, &returned.place())
     }
 }
 
@@ -256,6 +295,11 @@ impl Stopped {
                 "the server program ended at once".into(),
                 format!("{}{}", status_in_words(status), wrote("")),
                 "where the run is kept, all that it wrote is in server.err and server.out of the cell",
+            ),
+            Self::NobodyLeft { port } => (
+                "the server program ended before anybody listened".into(),
+                format!("exit status 0, nobody listens on port {port}{}", wrote("; it wrote")),
+                "run it in the foreground, or have it do its work in the background without ending there (nginx: -g 'daemon off;')",
             ),
             Self::NeverListened { port, told } => (
                 format!("the server program does not listen on port {port}"),

@@ -6,7 +6,9 @@ use crate::kept_output;
 use crate::last_words::last_words;
 use crate::log::Log;
 use crosswind_host::HostError;
-use crosswind_host::program::{ProgramId, Programs, Streams, end_in_words, output_file, wrote_too_much};
+use crosswind_host::program::{Names, ProgramId, Programs, Streams, end_in_words, wrote_too_much};
+use std::fs::File;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
@@ -33,15 +35,16 @@ enum Writer {
     /// A thread that reads what the program writes to a pipe.
     Log(Log),
     /// The program itself. In virtual time no other thread runs until it waits, which one that computes without end never does; what it
-    /// has written is in the file then.
-    Program(PathBuf),
+    /// has written is in the file then. `whole`: it is not to be shortened.
+    Program { path: PathBuf, file: File, whole: bool },
 }
 
 impl<'a> ProgramEnds<'a> {
-    /// None yet.
-    pub fn new(context: &'a Context<'a>) -> Result<Self, WorkloadError> {
+    /// None yet. They ask `resolver` for names of other hosts.
+    pub fn new(context: &'a Context<'a>, resolver: Option<IpAddr>) -> Result<Self, WorkloadError> {
         let testbed = context.testbed;
-        let names = [(testbed.server_address, "server"), (testbed.client_address, "client")];
+        let hosts = [(testbed.server_address, "server"), (testbed.client_address, "client")];
+        let names = Names { hosts, resolver, hidden: context.output.map(Path::to_owned) };
         Ok(Self { context, programs: Some(Programs::with_names(names)?), kept: Vec::new() })
     }
 
@@ -62,10 +65,18 @@ impl<'a> ProgramEnds<'a> {
         let is_whole = is_client && context.client_whole;
         let is_piped = !context.virtual_time && !is_whole;
         let paths = context.output.map(|directory| ["out", "err"].map(|kind| directory.join(format!("{end}.{kind}"))));
-        let stream = |number: usize| match &paths {
+        let mut files = Vec::new();
+        let mut stream = |number: usize| match &paths {
             None => Ok(Stdio::null()),
             Some(_) if is_piped => Ok(Stdio::piped()),
-            Some(paths) => output_file(&paths[number]),
+            Some(paths) => {
+                let path = &paths[number];
+                let failed = |cause| HostError::new(format!("cannot write {}", path.display()), cause);
+                let file = kept_output::create(path).map_err(failed)?;
+                let own = file.try_clone().map_err(failed)?;
+                files.push((path.clone(), file));
+                Ok::<_, HostError>(own.into())
+            }
         };
         let streams = Streams {
             input: Stdio::null(),
@@ -82,10 +93,9 @@ impl<'a> ProgramEnds<'a> {
             let failed = |cause| HostError::new("cannot keep what a program writes", cause);
             self.keep(end, &out, Writer::Log(output.map_err(failed)?));
             self.keep(end, &err, Writer::Log(errors.map_err(failed)?));
-        } else if !is_whole {
-            for path in [out, err] {
-                self.keep(end, &path, Writer::Program(path.clone()));
-            }
+        }
+        for (path, file) in files {
+            self.keep(end, &path.clone(), Writer::Program { path, file, whole: is_whole });
         }
         Ok(program)
     }
@@ -103,11 +113,14 @@ impl<'a> ProgramEnds<'a> {
         let warnings = self.kept.drain(..).filter_map(|Kept { end, name, writer }| {
             let left_out = match writer {
                 Writer::Log(log) => Ok(log.end().left_out),
-                Writer::Program(path) => kept_output::shorten(&path),
+                Writer::Program { path, mut file, whole } => {
+                    let left_out = if whole { Ok(0) } else { kept_output::shorten(&mut file) };
+                    left_out.and_then(|bytes| kept_output::put_back(&path, &mut file).map(|()| bytes))
+                }
             };
             match left_out {
                 Ok(bytes) => kept_output::warning(end, &name, bytes),
-                Err(error) => Some(format!("{name} cannot be shortened: {error}")),
+                Err(error) => Some(format!("{name} is not what the {end} wrote: {error}")),
             }
         });
         warnings.collect()

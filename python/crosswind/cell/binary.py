@@ -14,8 +14,11 @@ from crosswind.ends import commands_of, runs_programs
 from crosswind.errors import EngineError
 
 BINARY = "crosswind-cell"
-_ADDRESSES = ("{server}", "{address}", "{client}")
-_OF_PEERS = ("{address}", "{port}")
+OUTPUT = "{output}"
+"""What stands for the directory whose files come back with a run."""
+
+_OF_PROGRAMS = ("{server}", "{address}", "{client}", OUTPUT)
+_OF_PEERS = ("{address}", "{port}", OUTPUT)
 """Placeholders that crosswind-cell fills in itself: those of the workload `program`, and those of peers."""
 
 _WORD_IN_BRACES = re.compile(r"(?<![$%{])\{[A-Za-z_][A-Za-z0-9_]*\}(?!\})")
@@ -65,7 +68,7 @@ def misspelt_placeholder(
 
     Other words in braces stay as they are: scripts, formats and JSON are full of them.
     """
-    of_program = (*_ADDRESSES, "{port}") if has_port else _ADDRESSES
+    of_program = (*_OF_PROGRAMS, "{port}") if has_port else _OF_PROGRAMS
     known = [*(_OF_PEERS if of_peer else of_program), *placeholders(binary)]
     for argument in command:
         for word in _WORD_IN_BRACES.findall(argument):

@@ -62,24 +62,28 @@ class GuestRequest:
     """What a guest does.
 
     Attributes: seed: what all randomness inside derives from. input: what the program reads. program: with its
-        arguments; none for crosswind-cell. writable: the directory that can be written. directory: where the program
-        starts, if not there. environment: of the program.
+        arguments; none for crosswind-cell. writable: the directory that can be written. layered: whether all else can
+        be written too, in a layer that is the guest's own. directory: where the program starts; without it
+        in `writable`, or in the root. environment: of the program.
     """
 
     seed: int
     input: str
     program: Sequence[str] = ()
     writable: Path | None = None
+    layered: bool = False
     directory: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> bytes:
         """As the guest's first process reads it."""
         writable = None if self.writable is None else str(self.writable)
+        elsewhere = "/" if self.layered else writable or "/"
         return json.dumps({
             "seed": self.seed,
             "writable": writable,
-            "directory": str(self.directory) if self.directory else writable or "/",
+            "layered": self.layered,
+            "directory": str(self.directory) if self.directory else elsewhere,
             "environment": dict(self.environment),
             "program": list(self.program),
             "input": self.input,

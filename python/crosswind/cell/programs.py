@@ -15,6 +15,7 @@ from typing import IO, Any, Protocol
 
 from crosswind.cell.binary import BINARY, REINSTALL
 from crosswind.cell.guests import GuestRequest, GuestState, Template, read_ended
+from crosswind.ends import commands_of
 from crosswind.errors import EngineError
 
 STUCK_S = 30.0
@@ -159,6 +160,7 @@ class InGuest:
             seed=cell.get("seed", 1),
             input=text.decode(),
             writable=Path(directory) if directory else None,
+            layered=bool(commands_of(cell)),
             directory=_working_directory(),
             environment={**{name: os.environ[name] for name in _INHERITED if name in os.environ}, **_OF_GUESTS},
         )

@@ -79,7 +79,7 @@ class TcpRetransmits(ProtocolRecord):
 
 
 class DirectionLedger(ProtocolRecord):
-    """Packets of one direction: in = delivered + dropped (by cause) + queued."""
+    """Packets of one direction: in = delivered + dropped (by cause) + queued. `icmp`: messages about too large ones."""
 
     in_: int = Field(alias="in")
     delivered: int
@@ -87,6 +87,7 @@ class DirectionLedger(ProtocolRecord):
     queued: int
     in_bytes: int
     delivered_bytes: int
+    icmp: int = 0
 
 
 class Ledger(ProtocolRecord):

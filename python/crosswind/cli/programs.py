@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from crosswind.cell.binary import OUTPUT
 from crosswind.cell.streams import own_streams
 from crosswind.cli.settings import F, option_name, options, options_of
 from crosswind.cli.standard_output import discard_output
@@ -18,7 +19,11 @@ from crosswind.errors import DiskError, EngineError, UsageError
 from crosswind.programs import INTERRUPTED, NotRunError, Programs, study_of
 from crosswind.temporary import temporary_directory
 
-_OPTIONS = [key for key in options() if not key.startswith("workload.")] + ["workload.port", "workload.timeout"]
+_OPTIONS = [key for key in options() if not key.startswith("workload.")] + [
+    "workload.port",
+    "workload.resolver",
+    "workload.timeout",
+]
 
 _OF_PATH = options_of(_OPTIONS)
 _OF_PROGRAMS = (
@@ -73,6 +78,8 @@ def run_programs(
 
     programs = Programs(client, server, names=("the command", "--server"))
     programs.check()
+    if output is None and any(OUTPUT in word for word in (*client, *(server or ()))):
+        raise UsageError(f"{OUTPUT} is a directory of the run, which is not kept", hint="give --output DIR")
     if capture is not None:
         _check_writable(capture)
     try:
@@ -106,6 +113,8 @@ def run_programs(
         click.echo(line, err=True)
     if output and not as_json:
         click.echo(f"  run: {output}", err=True)
+        for place in filter(None, (one["files"] for one in summary["repetitions"])):
+            click.echo(f"  files: {output / place}", err=True)
     return int(summary["exit_status"])
 
 

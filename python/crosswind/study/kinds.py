@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from crosswind import units
 from crosswind.catalog import Key, KeyType, Unit, catalog
+from crosswind.study.host_words import TEXTS
 from crosswind.study.kind import Kind, pattern_schema
 from crosswind.study.levels import Value, Values, did_you_mean
 from crosswind.study.number_kinds import duration, number_of, probability, rate, size
@@ -73,7 +74,9 @@ def _boolean(_key: Key) -> Kind:
     return Kind(parse, {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]}, "true")
 
 
-def _word(_key: Key) -> Kind:
+def _word(key: Key) -> Kind:
+    if key.study in TEXTS:
+        return TEXTS[key.study]
     pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 
     def parse(raw: object) -> str:

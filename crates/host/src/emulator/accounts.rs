@@ -96,6 +96,15 @@ impl Accounts {
         self.record(side, packet, headers, None, Verdict::Dropped(cause));
     }
 
+    /// The path itself has written an ICMP message to the host that sends in the direction of `side`, whose device has `taken` it or not.
+    pub fn handle_icmp(&mut self, side: Side, message: &[u8], now: Instant, taken: bool) {
+        self.ledger.handle_icmp(side, Bytes(message.len() as u64), taken);
+        if taken {
+            let to_sender = if side == Side::Forward { Side::Reverse } else { Side::Forward };
+            self.recorder.received(to_sender, now, message);
+        }
+    }
+
     /// A packet is still in the path at the end.
     pub fn handle_rest(&mut self, side: Side, packet: &Packet, headers: Headers) {
         self.record(side, packet, headers, None, Verdict::Queued);

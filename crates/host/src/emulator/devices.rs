@@ -43,13 +43,18 @@ impl Devices {
     }
 
     /// Reads a packet that the host of `side` sent, if one waits.
-    pub fn read(&self, side: Side, into: &mut [u8]) -> Result<Option<usize>> {
-        self.tuns[side as usize].read(into).map_err(|e| HostError::new("cannot read from a TUN device", e))
+    pub fn read(&self, side: Side, into: &mut [u8], rest: &mut [u8]) -> Result<Option<usize>> {
+        self.tuns[side as usize].read(into, rest).map_err(|e| HostError::new("cannot read from a TUN device", e))
     }
 
     /// Hands the packet to the host that receives in the direction of `side`. False when its device does not take it.
     pub fn write(&self, side: Side, packet: &[u8]) -> bool {
         self.tuns[1 - side as usize].write(packet).is_ok()
+    }
+
+    /// Hands the host of `side` a packet about one that it has sent. False when its device does not take it.
+    pub fn answer(&self, side: Side, packet: &[u8]) -> bool {
+        self.tuns[side as usize].write(packet).is_ok()
     }
 
     /// Whether a packet may wait on `side`.

@@ -6,16 +6,21 @@ use super::backlog::Backlog;
 use super::devices::{Devices, Woken};
 use super::slab::Slab;
 use super::thread_time::ThreadTime;
+use super::too_big::icmp_about;
 use super::{EmulatorReport, RUNNING, Setup};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::tun::Tun;
 use crosswind_ledger::{DropCause, Headers};
+use crosswind_path::mtu::MTU;
 use crosswind_path::{Departure, Packet, Path, Side};
 use crosswind_units::{Bytes, Instant};
 use nix::sys::eventfd::EventFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the length field of an IP packet holds.
+const LARGEST_PACKET: usize = 65_535;
 
 /// Everything that the emulator's thread has.
 pub struct ForwardingLoop {
@@ -38,6 +43,10 @@ pub struct ForwardingLoop {
     undeliverable: Option<[u64; 2]>,
     /// Empty between calls; kept for its memory.
     departures: Vec<Departure>,
+    /// Where the rest of a packet is read to that is larger than the hosts' devices were to take.
+    rest: Box<[u8]>,
+    /// The largest packet of each direction, where senders of larger ones are told.
+    answered_mtu: [Option<Bytes>; 2],
 }
 
 impl ForwardingLoop {
@@ -59,6 +68,10 @@ impl ForwardingLoop {
             drain_by,
             undeliverable: None,
             departures: Vec::with_capacity(64),
+            rest: vec![0; LARGEST_PACKET].into_boxed_slice(),
+            answered_mtu: [setup.config.forward.mtu, setup.config.reverse.mtu].map(|settings| {
+                settings.link_mtu_bytes.filter(|_| !settings.mtu_black_hole).map(|bytes| Bytes(bytes.into()))
+            }),
         }
     }
 
@@ -135,10 +148,15 @@ impl ForwardingLoop {
     /// Reads one packet that a host sent, into the path. False when none waits.
     fn read_packet(&mut self, side: Side) -> Result<bool> {
         let token = self.slab.take();
-        let Some(length) = self.devices.read(side, self.slab.space(token))? else {
+        let space = self.slab.space(token);
+        let size = space.len();
+        let Some(length) = self.devices.read(side, space, &mut self.rest)? else {
             self.slab.give_back(token);
             return Ok(false);
         };
+        if length > size {
+            self.slab.append(token, &self.rest[..length - size]);
+        }
         let now = self.clock.now();
         let size = Bytes(length as u64);
         let headers = Headers::parse(&self.slab.space(token)[..length]);
@@ -200,7 +218,18 @@ impl ForwardingLoop {
     }
 
     fn drop_packet(&mut self, side: Side, packet: &Packet, cause: DropCause) {
+        if cause == DropCause::Path(MTU) && self.undeliverable.is_none() {
+            self.answer(side, packet);
+        }
         self.accounts.handle_drop(side, packet, self.slab.headers(packet.buffer), cause);
+    }
+
+    /// Says to the sender of a packet that it is too large, unless the path is to say nothing.
+    fn answer(&mut self, side: Side, packet: &Packet) {
+        let Some(mtu) = self.answered_mtu[side as usize] else { return };
+        let Some(message) = icmp_about(self.slab.bytes(packet.buffer), mtu) else { return };
+        let taken = self.devices.answer(side, &message);
+        self.accounts.handle_icmp(side, &message, self.clock.now(), taken);
     }
 
     /// Sleeps until a packet arrives, a packet is due, or another thread wakes this one.

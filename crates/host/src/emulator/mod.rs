@@ -13,6 +13,7 @@ mod forwarding;
 mod punctuality;
 mod slab;
 mod thread_time;
+mod too_big;
 mod traffic;
 
 pub use punctuality::{Punctual, Punctuality};

@@ -1,4 +1,5 @@
-//! The bytes of the packets inside the path, by token. The slab grows when the path holds more, and never shrinks.
+//! The bytes of the packets inside the path, by token. The slab grows when the path holds more, and never shrinks. A packet that is larger
+//! than its buffers has one of its own.
 
 use crosswind_ledger::Headers;
 
@@ -38,7 +39,17 @@ impl Slab {
 
     /// Takes a buffer back for reuse.
     pub fn give_back(&mut self, token: u32) {
+        let slot = &mut self.slots[token as usize];
+        if slot.bytes.len() > self.size {
+            slot.bytes = vec![0; self.size].into_boxed_slice();
+        }
         self.free.push(token);
+    }
+
+    /// Appends to a full buffer what did not fit into it.
+    pub fn append(&mut self, token: u32, rest: &[u8]) {
+        let slot = &mut self.slots[token as usize];
+        slot.bytes = [&slot.bytes, rest].concat().into_boxed_slice();
     }
 
     /// The whole buffer, to read a packet into.

@@ -2,6 +2,7 @@
 
 use super::HostConfig;
 use crate::error::{HostError, Result};
+use crate::guest::in_virtual_time;
 use crate::netlink::Netlink;
 use crate::sysctl;
 use netlink_packet_route::route::RouteMetric;
@@ -43,6 +44,24 @@ impl HostConfig {
         }
         if let Some(on) = self.tail_loss_probe {
             sysctl::set("net.ipv4.tcp_early_retrans", if on { "3" } else { "0" })?;
+        }
+        for (name, sizes) in [("net.ipv4.tcp_rmem", &self.tcp_rmem), ("net.ipv4.tcp_wmem", &self.tcp_wmem)] {
+            if let Some(sizes) = sizes {
+                sysctl::set(name, sizes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// In virtual time, whose kernel is this cell's alone, raises the bounds of socket buffers as far as these settings ask. Call
+    /// in the kernel's first namespace: others can only read them.
+    pub(crate) fn raise_buffer_bounds(&self) -> Result<()> {
+        let bounds = [("net.core.rmem_max", self.receive_buffer_bytes), ("net.core.wmem_max", self.send_buffer_bytes)];
+        for (name, asked) in bounds {
+            let Some(asked) = asked.filter(|_| in_virtual_time()) else { continue };
+            if sysctl::get(name)?.parse::<u32>().is_ok_and(|bound| bound < asked) {
+                sysctl::set(name, &asked.to_string())?;
+            }
         }
         Ok(())
     }
@@ -89,9 +108,11 @@ impl HostConfig {
 }
 
 /// Settings that change what TCP and UDP do. They are recorded with every cell, whether or not the cell set them.
-const RECORDED: [&str; 20] = [
+const RECORDED: [&str; 22] = [
     "net.core.rmem_default",
+    "net.core.rmem_max",
     "net.core.wmem_default",
+    "net.core.wmem_max",
     "net.core.rps_default_mask",
     "net.ipv4.tcp_congestion_control",
     "net.ipv4.tcp_early_retrans",

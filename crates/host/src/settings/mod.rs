@@ -3,10 +3,12 @@
 mod clock;
 mod host_profile;
 mod kernel;
+mod qdisc;
 
 pub use clock::HostClock;
 pub use host_profile::{HostProfile, HostProfileDescription};
 pub(crate) use kernel::recorded_sysctls;
+pub use qdisc::Qdisc;
 
 use crosswind_settings::{Group, SettingError};
 use schemars::JsonSchema;
@@ -44,14 +46,23 @@ pub struct HostConfig {
     /// Whether TCP returns to slow start after an idle time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow_start_after_idle: Option<bool>,
-    /// Send buffer of a socket (`SO_SNDBUF`).
+    /// Send buffer of a socket (`SO_SNDBUF`); of programs, that of each TCP socket, by `tcp_wmem`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER))]
     pub send_buffer_bytes: Option<u32>,
-    /// Receive buffer of a socket (`SO_RCVBUF`).
+    /// Receive buffer of a socket (`SO_RCVBUF`); of programs, that of each TCP socket, by `tcp_rmem`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_BUFFER, max = MAX_BUFFER))]
     pub receive_buffer_bytes: Option<u32>,
+    /// Receive buffer of a TCP socket that sets none: the least, the first and the greatest size, in bytes (`net.ipv4.tcp_rmem`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_rmem: Option<String>,
+    /// Send buffer of a TCP socket that sets none: the least, the first and the greatest size, in bytes (`net.ipv4.tcp_wmem`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_wmem: Option<String>,
+    /// Queueing discipline of each host's device, which is what `net.core.default_qdisc` would make it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_qdisc: Option<Qdisc>,
     /// TCP initial congestion window.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000), extend("unit" = "segments"))]
@@ -89,10 +100,47 @@ impl HostConfig {
         let host: Self = crosswind_settings::read(object)?;
         match &host.kernel {
             Some(series) if !is_series(series) => {
-                Err(SettingError::new("kernel", format!("{series} is no series of kernels"), "two numbers, as 6.12"))
+                return Err(SettingError::new(
+                    "kernel",
+                    format!("{series} is no series of kernels"),
+                    "two numbers, as 6.12",
+                ));
             }
-            _ => Ok(host),
+            _ => {}
         }
+        for (key, sizes) in [("tcp_rmem", &host.tcp_rmem), ("tcp_wmem", &host.tcp_wmem)] {
+            if let Some(text) = sizes.as_ref().filter(|text| !are_sizes(text)) {
+                let problem = format!("\"{text}\" is not three sizes");
+                let hint = "the least, the first and the greatest, in bytes, as in \"4096 131072 6291456\"";
+                return Err(SettingError::new(key, problem, hint));
+            }
+        }
+        Ok(host)
+    }
+
+    /// The same for hosts of programs, which set up their sockets themselves: what is asked of sockets becomes the kernel's default.
+    /// An error names what nobody but a program can do.
+    pub fn for_programs(&self, given: &Map<String, Value>) -> std::result::Result<Self, SettingError> {
+        if given.contains_key("nodelay") {
+            let problem = "is set, and a program sets TCP_NODELAY on its sockets itself";
+            return Err(SettingError::new("nodelay", problem, "leave it out; many programs have an option for it"));
+        }
+        // Linux doubles what a socket asks for, to hold its own bookkeeping as well.
+        let sizes = |asked: u32| format!("{MIN_BUFFER} {0} {0}", u64::from(asked) * 2);
+        let mut host = Self { nodelay: None, ..self.clone() };
+        for (buffer, key, memory) in [
+            (host.receive_buffer_bytes, "tcp_rmem", &mut host.tcp_rmem),
+            (host.send_buffer_bytes, "tcp_wmem", &mut host.tcp_wmem),
+        ] {
+            let Some(asked) = buffer else { continue };
+            let wanted = sizes(asked.min(i32::MAX as u32 / 2));
+            if memory.as_ref().is_some_and(|given| *given != wanted) {
+                let problem = "is set, and so is the buffer of sockets, which sets it too";
+                return Err(SettingError::new(key, problem, "leave one of the two out"));
+            }
+            *memory = Some(wanted);
+        }
+        Ok(host)
     }
 
     /// Every key, and every profile with its values.
@@ -136,12 +184,21 @@ impl HostConfig {
             slow_start_after_idle: self.slow_start_after_idle.or(profile.slow_start_after_idle),
             send_buffer_bytes: self.send_buffer_bytes.or(profile.send_buffer_bytes),
             receive_buffer_bytes: self.receive_buffer_bytes.or(profile.receive_buffer_bytes),
+            tcp_rmem: self.tcp_rmem.clone().or(profile.tcp_rmem),
+            tcp_wmem: self.tcp_wmem.clone().or(profile.tcp_wmem),
+            default_qdisc: self.default_qdisc.or(profile.default_qdisc),
             initial_window: self.initial_window.or(profile.initial_window),
             min_rto_ns: self.min_rto_ns.or(profile.min_rto_ns),
             clock: self.clock,
             kernel: self.kernel.clone(),
         }
     }
+}
+
+/// Whether a text is three sizes, none less than the one before, as the kernel takes them.
+fn are_sizes(text: &str) -> bool {
+    let sizes: Option<Vec<i32>> = text.split(' ').map(|word| word.parse().ok()).collect();
+    sizes.is_some_and(|sizes| sizes.len() == 3 && sizes[0] >= 1 && sizes.is_sorted())
 }
 
 /// Whether a text is two numbers with a point between them.

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::error::WorkloadError;
 use crate::kept_output;
 use crate::log::Log;
+use crate::returned_files::{OUTPUT_WORD, clean_directory};
 use crosswind_host::program::{Heard, ProgramId, Programs, Streams, end_in_words};
 use crosswind_host::{HostError, ProgramTimes};
 use std::io::Write;
@@ -17,6 +18,9 @@ use std::time::Duration;
 pub const START_LIMIT: Duration = Duration::from_secs(30);
 /// How long a server may take to end after its input has ended, and again after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// What to do about a server that leaves its work to another process.
+const IN_FOREGROUND: &str = "run it in the foreground";
 
 /// What went wrong with a peer: a sentence whose subject it is.
 #[derive(Debug)]
@@ -92,7 +96,14 @@ impl<'a> PeerPrograms<'a> {
         let directory = self.file(role, "").map(|path| make_directory(&path).map(|()| path)).transpose()?;
         let server = context.server_address();
         let (address, port) = (server.ip().to_string(), server.port().to_string());
-        let filled_in = |argument: &String| argument.replace("{address}", &address).replace("{port}", &port);
+        if directory.is_none() && peer.command.iter().any(|argument| argument.contains(OUTPUT_WORD)) {
+            let cause = "the cell has no output.directory, where its files would come to";
+            return Err(HostError::unsupported("cannot fill in {output}", cause).hint("name one").into());
+        }
+        let output = directory.as_ref().map_or_else(String::new, |path| path.display().to_string());
+        let filled_in = |argument: &String| {
+            argument.replace("{address}", &address).replace("{port}", &port).replace(OUTPUT_WORD, &output)
+        };
         let command: Vec<String> = peer.command.iter().map(filled_in).collect();
         let streams = Streams {
             input: Stdio::piped(),
@@ -148,7 +159,8 @@ impl<'a> PeerPrograms<'a> {
             None => Ok(()),
             Some(status) => {
                 let what = format!("ended before its time, with {}", end_in_words(status));
-                Err(Failure::new(running.role, what).into())
+                let hint = (running.role == Role::Server && status.success()).then_some(IN_FOREGROUND);
+                Err(Failure { hint: hint.map(str::to_owned), ..Failure::new(running.role, what) }.into())
             }
         }
     }
@@ -177,10 +189,12 @@ impl<'a> PeerPrograms<'a> {
             let name = log.file_name()?.to_owned();
             kept_output::warning(role.name(), &name, log.end().left_out)
         });
-        let warnings = warnings.collect();
+        let mut warnings: Vec<String> = warnings.collect();
         for directory in [Role::Client, Role::Server].into_iter().filter_map(|role| self.file(role, "")) {
             // One that a peer has left something in is kept.
-            let _ = std::fs::remove_dir(directory);
+            if std::fs::remove_dir(&directory).is_err() && directory.is_dir() {
+                warnings.extend(clean_directory(&directory).unwrap_or_else(|error| Some(error.to_string())));
+            }
         }
         warnings
     }

@@ -1,0 +1,220 @@
+//! The files that programs leave in `{output}`, which come back with the cell.
+//!
+//! On the machine's clock that is a directory of the cell. In virtual time it is one in the guest's memory, where files have the guest's
+//! times and any owner, and whose files are copied when the programs have ended. Only files and directories come back: a link, a
+//! device or a FIFO could lead whoever reads the run anywhere, or have him wait for ever.
+
+use crate::WorkloadError;
+use crate::context::Context;
+use crosswind_host::HostError;
+use crosswind_host::guest;
+use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// What stands for the directory in an argument.
+pub const OUTPUT_WORD: &str = "{output}";
+/// Its name in the cell's directory.
+const NAME: &str = "output";
+/// Directories within directories: what is deeper does not come back.
+const DEEPEST: usize = 64;
+/// Names in a warning.
+const NAMED: usize = 3;
+
+/// Where programs of a cell leave files.
+pub struct ReturnedFiles {
+    /// Where programs write them, and where they are kept; none where no program asks.
+    places: Option<(PathBuf, PathBuf)>,
+}
+
+impl ReturnedFiles {
+    /// Makes the directory, where an argument names it.
+    pub fn new<'a>(
+        context: &Context<'_>,
+        arguments: impl IntoIterator<Item = &'a String>,
+    ) -> Result<Self, WorkloadError> {
+        if !arguments.into_iter().any(|argument| argument.contains(OUTPUT_WORD)) {
+            return Ok(Self { places: None });
+        }
+        let Some(directory) = context.output else {
+            let cause = "the cell has no output.directory, where its files would come to";
+            return Err(HostError::unsupported("cannot fill in {output}", cause).hint("name one").into());
+        };
+        let kept = directory.join(NAME);
+        make_directory(&kept).map_err(|e| HostError::new(format!("cannot make {}", kept.display()), e))?;
+        let written = if context.virtual_time { PathBuf::from(guest::OUTPUT) } else { absolute(&kept) };
+        Ok(Self { places: Some((written, kept)) })
+    }
+
+    /// What stands for it in an argument.
+    pub fn place(&self) -> String {
+        self.places.as_ref().map_or_else(String::new, |(written, _)| written.display().to_string())
+    }
+
+    /// Brings back what is there, once no program writes any more. Returns what a reader of the result should know.
+    pub fn bring(self) -> Result<Option<String>, WorkloadError> {
+        let Some((written, kept)) = self.places else { return Ok(None) };
+        let mut left = Vec::new();
+        let done =
+            if written == absolute(&kept) { clean(&kept, &mut left, 0) } else { copy(&written, &kept, &mut left, 0) };
+        done.map_err(|e| HostError::new("cannot bring back the files in {output}", e))?;
+        Ok(in_words(&left))
+    }
+}
+
+/// Removes from a directory what a peer may have left there that is neither a file nor a directory.
+pub fn clean_directory(directory: &Path) -> Result<Option<String>, WorkloadError> {
+    let mut left = Vec::new();
+    clean(directory, &mut left, 0).map_err(|e| HostError::new(format!("cannot read {}", directory.display()), e))?;
+    Ok(in_words(&left))
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.into())
+}
+
+/// A directory that its owner can read.
+fn make_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o755).create(path)
+}
+
+/// Copies files and directories, and notes what else there is. What is written belongs to who runs the cell, and to nobody's group.
+fn copy(from: &Path, to: &Path, left: &mut Vec<String>, depth: usize) -> io::Result<()> {
+    for entry in entries(from)? {
+        let (source, target) = (from.join(&entry), to.join(&entry));
+        let about = source.symlink_metadata()?;
+        if about.is_dir() && depth < DEEPEST {
+            make_directory(&target)?;
+            copy(&source, &target, left, depth + 1)?;
+        } else if about.is_file() {
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&target)?;
+            io::copy(&mut fs::File::open(&source)?, &mut file)?;
+        } else {
+            left.push(described(&source, &about));
+        }
+    }
+    Ok(())
+}
+
+/// Removes what is neither file nor directory, and lets the owner read the rest.
+fn clean(directory: &Path, left: &mut Vec<String>, depth: usize) -> io::Result<()> {
+    for entry in entries(directory)? {
+        let path = directory.join(&entry);
+        let about = path.symlink_metadata()?;
+        if about.is_dir() && depth < DEEPEST {
+            permit(&path, &about, 0o700)?;
+            clean(&path, left, depth + 1)?;
+        } else if about.is_file() {
+            // A file that has another name elsewhere stays as it is there.
+            if about.nlink() == 1 {
+                permit(&path, &about, 0o600)?;
+            }
+        } else {
+            if about.is_dir() {
+                fs::remove_dir_all(&path)?;
+            } else {
+                fs::remove_file(&path)?;
+            }
+            left.push(described(&path, &about));
+        }
+    }
+    Ok(())
+}
+
+/// Gives the owner the rights to read and change it, and takes the right to run it as somebody else.
+fn permit(path: &Path, about: &Metadata, owner: u32) -> io::Result<()> {
+    let mode = about.permissions().mode() & 0o7777;
+    let wanted = mode & 0o777 | owner;
+    if wanted == mode { Ok(()) } else { fs::set_permissions(path, Permissions::from_mode(wanted)) }
+}
+
+/// The names in a directory, in the same order every time.
+fn entries(directory: &Path) -> io::Result<Vec<std::ffi::OsString>> {
+    let mut names: Vec<_> = fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+    names.sort();
+    Ok(names)
+}
+
+fn described(path: &Path, about: &Metadata) -> String {
+    let kind = about.file_type();
+    let what = if kind.is_symlink() {
+        "a link"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_dir() {
+        "a directory that is too deep"
+    } else {
+        "a device"
+    };
+    // A name is any bytes but two.
+    let name: String = path.file_name().unwrap_or_default().to_string_lossy().escape_debug().take(80).collect();
+    format!("{name} ({what})")
+}
+
+fn in_words(left: &[String]) -> Option<String> {
+    let more = left.len().saturating_sub(NAMED);
+    let names = left[..left.len() - more].join(", ");
+    let others = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!left.is_empty())
+        .then(|| format!("of {{output}} only files and directories come back, which these are not: {names}{others}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn directory(name: &str) -> PathBuf {
+        let place = std::env::temp_dir().join(format!("crosswind-returned-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&place);
+        fs::create_dir_all(place.join("from/inner")).expect("directories");
+        place
+    }
+
+    fn fill(from: &Path) {
+        fs::write(from.join("inner/file"), "kept").expect("written");
+        fs::set_permissions(from.join("inner/file"), Permissions::from_mode(0o4400)).expect("changed");
+        fs::set_permissions(from.join("inner"), Permissions::from_mode(0o500)).expect("changed");
+        symlink("/etc/passwd", from.join("link")).expect("a link");
+        symlink("/etc", from.join("directory")).expect("a link");
+        let made = std::process::Command::new("mkfifo").arg(from.join("fifo")).status().expect("run");
+        assert!(made.success());
+        fs::write(from.join("a\nb\u{202e}"), "").expect("written");
+    }
+
+    fn check(to: &Path, left: &[String]) {
+        let names = entries(to).expect("read");
+        assert_eq!(names, ["a\nb\u{202e}", "inner"]);
+        assert_eq!(fs::read_to_string(to.join("inner/file")).expect("read"), "kept");
+        let mode = |name: &str| fs::metadata(to.join(name)).expect("there").permissions().mode() & 0o7777;
+        assert_eq!((mode("inner") & 0o700, mode("inner/file") & 0o7600), (0o700, 0o600));
+        assert_eq!(left, ["directory (a link)", "fifo (a FIFO)", "link (a link)"]);
+    }
+
+    #[test]
+    fn only_files_and_directories_come_back() {
+        let place = directory("copied");
+        let (from, to) = (place.join("from"), place.join("to"));
+        fill(&from);
+        make_directory(&to).expect("made");
+        let mut left = Vec::new();
+        copy(&from, &to, &mut left, 0).expect("copied");
+        check(&to, &left);
+        left.clear();
+        clean(&from, &mut left, 0).expect("cleaned");
+        check(&from, &left);
+        fs::remove_dir_all(&place).expect("removed");
+    }
+
+    #[test]
+    fn what_does_not_come_back_is_named_in_one_line() {
+        assert_eq!(in_words(&[]), None);
+        let said = in_words(&["a (a link)".into(), "b (a FIFO)".into()]).expect("words");
+        assert!(said.ends_with("which these are not: a (a link), b (a FIFO)"));
+        let many: Vec<String> = (0..5).map(|number| format!("{number} (a link)")).collect();
+        assert!(in_words(&many).expect("words").ends_with("2 (a link) and 2 more"));
+    }
+}
