@@ -140,7 +140,7 @@ def command(
         click.echo(
             f"interrupted: {len(run.results())} of {run.planned} repetitions are kept in {run.directory}", err=True
         )
-        click.echo(f"hint: {resume_command(run.directory)} goes on", err=True)
+        click.echo(f"hint: {resume_command(run.directory)} continues", err=True)
         return 130
     if no_report:
         click.echo(f"run: {run.directory}", err=True)

@@ -30,7 +30,7 @@ def _table(result: Result, metric: str, statistic: str) -> Table:
         reached = EXACT if row.ended is Ended.EXACT else NOTHING if half is None else f"± {half_width_text(row)}"
         if half == 0:
             reached = "the same in all"
-        ended = "goes on" if row.ended is None else row.reason or ENDED[row.ended]
+        ended = "continues" if row.ended is None else row.reason or ENDED[row.ended]
         value = number(row.value, divisor, resolution=half or None)
         asked = f"± {asked_text(row) if row.wanted is not None else row.target}"
         shown.append([of_cell.get(row.cell, str(row.cell)), value, reached, asked, count(row.units), ended])
