@@ -257,3 +257,22 @@ def test_a_study_asks_for_statistics() -> None:
 def test_a_statistic_that_there_is_not_is_named(old: str, new: str, message: str) -> None:
     with pytest.raises(StudyError, match=message):
         Study.from_toml(STUDY.replace(old, new), name="study")
+
+
+def test_a_ratio_that_is_shown_as_1_says_by_how_much_it_is_larger() -> None:
+    def own(cell: int, at: int) -> list[int]:
+        return [20 * MS + 100 * at + cell * (40 + at % 3)] * 12
+
+    made = [
+        one
+        for cell in (0, 1)
+        for one in runs(cell, [echoes(own(cell, at)) for at in range(9)], {"workload.transport": str(cell)})
+    ]
+    result = analyse(record(*made))
+    assert rtt(result.comparisons).verdict == "larger"
+    (table,) = comparison_tables(result)
+    assert [cell for cell in table.rows[0] if "larger" in cell] == ["larger by 41 ns"] * 2
+    said = next(sentence for sentence in exploration(result) if sentence.startswith("Median round-trip time with"))
+    assert said == (
+        "Median round-trip time with 1 is almost that with 0, 41 ns more; a difference is shown (exploratory)."
+    )

@@ -36,7 +36,7 @@ Exit status:
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Compare this metric; repeatable.")
 @click.option("--fail-if", "fail_if", multiple=True, metavar="CONDITION", help="Fail if this is shown; repeatable.")
 @click.option("--require-answer", is_flag=True, help="Fail also if a condition is inconclusive.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.comparison/1.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.comparison/2.")
 @click.option(
     "--junit", type=_FILE, metavar="FILE",
     help="Write a JUnit XML file: a test case for each common cell, and for each cell of each condition.",

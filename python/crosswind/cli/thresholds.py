@@ -37,11 +37,11 @@ def threshold_options(function: F) -> F:
 def status_of(verdicts: Iterable[str], *, require_answer: bool, valid: bool) -> int:
     """The exit status: what is shown comes before a measurement that is not valid, and that before an open question.
 
-    Args: verdicts: of thresholds or conditions: "fail" and "shown" are shown. valid: whether all else is as it should.
+    Args: verdicts: of thresholds or conditions: "fail" is shown. valid: whether all else is as it should.
     """
     found = set(verdicts)
-    if found & {"fail", "shown"}:
+    if "fail" in found:
         return SHOWN
     if not valid:
         return 1
-    return CANNOT_TELL if require_answer and "cannot tell" in found else 0
+    return CANNOT_TELL if require_answer and found & {"cannot tell", "inconclusive"} else 0

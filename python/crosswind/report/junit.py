@@ -75,7 +75,7 @@ def _of_comparison(found: RunComparison) -> Iterator[_Case]:
         yield _Case(f"is measured{_at(common.levels)}", "error" if reasons else "pass", "; ".join(reasons))
     for asked in found.conditions:
         for cell in asked.cells:
-            verdict = {"shown": "fail", "held": "pass"}.get(cell.answer, cell.answer)
+            verdict = "cannot tell" if cell.answer == "inconclusive" else cell.answer
             yield _Case(f"not {asked.condition}{_at(cell.levels)}", verdict, answer_text(cell, asked))
 
 

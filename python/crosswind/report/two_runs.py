@@ -15,7 +15,7 @@ from crosswind.report.page import Section
 from crosswind.report.tables.two_runs import change_tables, condition_table, surroundings_table
 from crosswind.report.text.format import count_of, levels, listed
 from crosswind.report.text.headline import Trust
-from crosswind.report.text.two_runs import change_text, matched_text, side_text
+from crosswind.report.text.two_runs import change_text, condition_text, matched_text, side_text
 
 _HOW_TO_READ = (
     "Mark and line: B divided by A and its 95 % interval, if any; dashed: no change. A change is “worse” or “better” "
@@ -42,13 +42,14 @@ def _verdict(found: RunComparison) -> tuple[Trust, str]:
     if invalid:
         are = "is" if len(invalid) == 1 else "are"
         return Trust.BAD, f"{len(invalid)} of {count_of(len(found.common), 'common cell')} {are} invalid."
-    shown = [asked.condition for asked in found.conditions if asked.answer == "shown"]
-    if shown:
-        return Trust.BAD, f"Shown: {'; '.join(shown)}."
-    if any(asked.answer == "cannot tell" for asked in found.conditions):
-        return Trust.DOUBTFUL, "No condition is shown, and not all of them are excluded."
+    failed = [asked.condition for asked in found.conditions if asked.answer == "fail"]
+    if failed:
+        return Trust.BAD, f"Failed: {'; '.join(failed)}."
+    inconclusive = [asked.condition for asked in found.conditions if asked.answer == "inconclusive"]
+    if inconclusive:
+        return Trust.DOUBTFUL, f"Inconclusive: {'; '.join(inconclusive)}."
     if found.conditions:
-        return Trust.GOOD, "Every condition is shown not to be so."
+        return Trust.GOOD, f"Passed: {'; '.join(condition_text(asked) for asked in found.conditions)}."
     changed = {change.verdict for cell in found.common for change in cell.changes}
     worse, better = ("worse" in changed), ("better" in changed)
     said = " and ".join(word for word, holds in (("worse", worse), ("better", better)) if holds)

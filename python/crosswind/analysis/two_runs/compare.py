@@ -161,6 +161,10 @@ def _change(pair: Pair, metric: Metric, statistic: str) -> MetricChange:
         n_b=sides[1].n,
         failed_a=failed_of(pair.a, metric),
         failed_b=failed_of(pair.b, metric),
+        left_a=measured.left[0],
+        left_b=measured.left[1],
+        pooled_a=measured.pooled[0],
+        pooled_b=measured.pooled[1],
         paired=measured.paired,
         method=made.method,
         difference=measured.change(measured.difference, LEVEL),
@@ -235,7 +239,7 @@ def _asked(condition: Condition, pair: Pair) -> ConditionInCell:
     """A condition in a pair of cells: held or not known, until what is shown has been corrected."""
 
     def answer(**found: object) -> ConditionInCell:
-        nothing = {"p": None, "p_holm": None, "reason": None, "needed": None, "answer": "cannot tell"}
+        nothing = {"p": None, "p_holm": None, "reason": None, "needed": None, "answer": "inconclusive"}
         cells = {"cell_a": pair.a.cell, "cell_b": pair.b.cell, "levels": pair.levels}
         return ConditionInCell.model_validate({**cells, **nothing, **found})
 
@@ -250,14 +254,14 @@ def _asked(condition: Condition, pair: Pair) -> ConditionInCell:
     change = measured.change(effect, LEVEL)
     is_same = effect.error == 0 and effect.value == 0 and effect.units >= MIN_UNITS
     if is_same:
-        return answer(change=change, p=1.0, answer="held")
+        return answer(change=change, p=1.0, answer="pass")
     if measured.is_short(effect):
         more = None if effect.needed is None else effect.needed - effect.units
         return answer(change=change, reason=effect.shortage, needed=more)
     sides = Sides(effect, measured.size(effect))
     p, is_held = condition.p_of_not(sides), condition.p_of(sides) < ALPHA
     more = None if is_held else _more_to_decide(condition, measured, effect)
-    return answer(change=change, p=p, needed=more, answer="held" if is_held else "cannot tell")
+    return answer(change=change, p=p, needed=more, answer="pass" if is_held else "inconclusive")
 
 
 def _more_to_decide(condition: Condition, measured: Measured, effect: Effect) -> int | None:
@@ -276,17 +280,17 @@ def _shown(cell: ConditionInCell, p_values: Iterator[float]) -> ConditionInCell:
     p_holm = next(p_values)
     update: dict[str, object] = {"p_holm": p_holm}
     if p_holm < ALPHA:
-        update |= {"answer": "shown", "needed": None}
+        update |= {"answer": "fail", "needed": None}
     return cell.model_copy(update=update)
 
 
 def _judged(condition: Condition, cells: list[ConditionInCell]) -> AskedCondition:
     answers = {cell.answer for cell in cells}
-    answer: Answer = "cannot tell"
-    if "shown" in answers:
-        answer = "shown"
-    elif answers == {"held"}:
-        answer = "held"
+    answer: Answer = "inconclusive"
+    if "fail" in answers:
+        answer = "fail"
+    elif answers == {"pass"}:
+        answer = "pass"
     return AskedCondition(
         condition=condition.text,
         metric=condition.metric.name,

@@ -17,7 +17,7 @@ from crosswind.analysis.two_runs.matching import Pair
 from crosswind.analysis.two_runs.result import Change
 from crosswind.metrics import LOST, Metric, Per
 from crosswind.quantities import RATE
-from crosswind.stats import Estimate, Side, TooFewSamples, difference, pairs_of, ratio
+from crosswind.stats import Estimate, Side, TooFewSamples, difference, pairs_of, quantile_of, ratio
 from crosswind.stats.beyond import effect_estimate, is_of_most, size_of
 from crosswind.stats.differences import independent_at_best, statistic_of
 from crosswind.stats.effect import Effect, Statistic, is_constant
@@ -28,13 +28,18 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A statistic of a metric in a pair of cells; of paired ones in the repetitions that both have."""
+    """A statistic of a metric in a pair of cells; of paired ones in the repetitions that both have.
+
+    Attributes: left: repetitions of each that have no partner. pooled: of a quantile that of all exchanges of each.
+    """
 
     metric: Metric
     statistic: Statistic
     a: Side
     b: Side
     paired: bool
+    left: tuple[int, int] = (0, 0)
+    pooled: tuple[float | None, float | None] = (None, None)
 
     @property
     def values(self) -> tuple[float, float]:
@@ -102,11 +107,18 @@ def measure(pair: Pair, metric: Metric, statistic: str) -> Measured:
     compared: Statistic = "mean" if statistic == SHARE_STATISTIC else compared_statistic(statistic)
     a, b = (_side(cell, metric) for cell in (pair.a, pair.b))
     common = None if a.exact or b.exact else pairs_of(a.units, b.units)
+    left, pooled = (0, 0), (_pooled(a, compared), _pooled(b, compared))
     if common is not None:
+        left = a.units.count - len(common), b.units.count - len(common)
         a, b = (replace(side, units=side.units.chosen(common)) for side in (a, b))
-    measured = Measured(metric, compared, a, b, common is not None)
+    measured = Measured(metric, compared, a, b, common is not None, left, pooled)
     _ = measured.difference
     return measured
+
+
+def _pooled(side: Side, statistic: Statistic) -> float | None:
+    """A quantile of all exchanges of a cell; None of other statistics, and where it is one that failed."""
+    return None if isinstance(statistic, str) else quantile_of(side.units, statistic)
 
 
 def no_change(reason: str, level: float) -> Change:

@@ -1,6 +1,6 @@
-"""Two runs compared, as JSON: schema `crosswind.comparison/1` (docs/compare.md).
+"""Two runs compared, as JSON: schema `crosswind.comparison/2` (docs/compare.md).
 
-A ratio is that of run B to run A; a difference is B less A. Fields may be added within version 1.
+A ratio is that of run B to run A; a difference is B less A. Fields may be added within version 2.
 """
 
 import json
@@ -10,9 +10,9 @@ from pydantic import Field
 
 from crosswind.analysis.result.estimates import ResultModel
 
-SCHEMA = "crosswind.comparison/1"
+SCHEMA = "crosswind.comparison/2"
 
-Answer = Literal["shown", "held", "cannot tell"]
+Answer = Literal["fail", "pass", "inconclusive"]
 """What is known of a condition: it is shown to be met, shown not to be met, or neither."""
 
 Verdict = Literal["worse", "better", "no difference shown", "cannot tell", "same"]
@@ -60,8 +60,11 @@ class MetricChange(ResultModel):
     """One statistic of one metric, in a pair of common cells.
 
     Attributes: a, b: its mean over the repetitions of either run, in `unit`. units_a, units_b: repetitions.
-        n_a, n_b: exchanges behind them; failed_a, failed_b: those without a value. paired: whether repetitions with the
-        same seeds were compared. p: of no difference; p_holm: corrected over the cells of the metric and statistic.
+        left_a, left_b: repetitions without a partner in the other run, which a paired comparison leaves out.
+        pooled_a, pooled_b: of a quantile that of all exchanges of the cell, as a report has it; `a` and `b` are the
+        mean of the repetitions' own. n_a, n_b: exchanges behind them; failed_a, failed_b: those without a value.
+        paired: whether repetitions with the same seeds were compared. p: of no difference;
+        p_holm: corrected over the cells of the metric and statistic.
         verdict: worse, better, no difference shown, cannot tell, or of what does not vary: same.
         needed: repetitions of each run that would probably show a difference as large as the observed one; null where
             one is shown.
@@ -78,6 +81,10 @@ class MetricChange(ResultModel):
     n_b: int
     failed_a: int
     failed_b: int
+    left_a: int = 0
+    left_b: int = 0
+    pooled_a: float | None = None
+    pooled_b: float | None = None
     paired: bool
     method: str
     difference: Change
@@ -120,7 +127,7 @@ class ConditionInCell(ResultModel):
 
 
 class AskedCondition(ResultModel):
-    """A condition of --fail-if. It is shown when one cell shows it, and held when every cell holds it.
+    """A condition of --fail-if. It fails where one cell fails, and passes where every cell passes.
 
     is_ratio: whether the changes of its cells are ratios; else they are differences in `unit`.
     """
@@ -137,7 +144,7 @@ class AskedCondition(ResultModel):
 class RunComparison(ResultModel):
     """Two runs compared."""
 
-    schema_: Literal["crosswind.comparison/1"] = Field(default="crosswind.comparison/1", alias="schema")
+    schema_: Literal["crosswind.comparison/2"] = Field(default="crosswind.comparison/2", alias="schema")
     a: RunSide
     b: RunSide
     settings: list[Differing]

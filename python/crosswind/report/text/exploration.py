@@ -151,6 +151,8 @@ def _family(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
         other = named_level(factor, comparison.other)
         if _is_constant(found.difference):
             return f"{what} with {other} is {_every_time(found, comparison.unit, reference)}{at}, {_in_all(found)}."
+        if found.difference.value and abs((found.ratio.value or math.nan) - 1) < NEAR:
+            return f"{what} with {other} is {_every_time(found, comparison.unit, reference)}{at}; {_said([found])}."
         ratio = times(found.ratio, _bare(found.ratio))
         return f"{what} with {other} is {ratio} that with {reference}{at}; {_said([found])}."
     ordered = sorted(made, key=lambda pair: pair[1].ratio.value or 0.0)

@@ -1,5 +1,6 @@
 """Two runs compared, on a terminal: what they do not share, what changed in each common cell, and conditions."""
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +22,10 @@ from crosswind.metrics import metric_named
 from crosswind.report.text.format import MINUS, NOTHING, count_of, levels, listed, number, scale_of
 
 _SHOWN_DIFFERENCES = 12
-_COLOURS = {"worse": "red", "better": "green", "shown": "bold red", "held": "green", "cannot tell": "yellow"}
+_COLOURS = {
+    "worse": "red", "better": "green", "fail": "bold red", "pass": "green",
+    "cannot tell": "yellow", "inconclusive": "yellow",
+}  # fmt: skip
 
 
 def print_comparison(found: RunComparison, console: Console) -> None:
@@ -123,7 +127,10 @@ def units_text(change: MetricChange) -> str:
     if change.a is None:
         return NOTHING
     if change.paired:
-        return count_of(change.units_a, "pair")
+        left = " and ".join(
+            f"{number} of {run}" for run, number in (("A", change.left_a), ("B", change.left_b)) if number
+        )
+        return f"{count_of(change.units_a, 'pair')}{f' ({left} without a partner)' if left else ''}"
     return f"{change.units_a} and {change.units_b}"
 
 
@@ -162,6 +169,7 @@ def _scale(changes: Sequence[float], *, is_ratio: bool, unit: str) -> tuple[floa
 def notes_on(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[str]:
     """What to say below the changes of a metric."""
     changes = [change for _, change in rows]
+    yield from _two_quantiles(rows)
     if any(change.failed_a or change.failed_b for change in changes if change.statistic == "mean"):
         yield "Means are over successful exchanges; quantiles count failed ones as the worst."
     unknown = [change for change in changes if change.verdict == "no difference shown" and change.needed]
@@ -175,6 +183,23 @@ def notes_on(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[str]:
         )
 
 
+def _two_quantiles(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[str]:
+    """The quantile of all exchanges, which a report has, beside the mean of the repetitions' own, which is compared."""
+    for statistic in dict.fromkeys(change.statistic for _, change in rows if change.pooled_a is not None):
+        own = [(cell, change) for cell, change in rows if change.statistic == statistic]
+        divisor, label = scale_of([change.pooled_a for _, change in own], own[0][1].unit)
+        texts = [
+            f"{f'{levels(cell.levels)}: ' if cell.levels else ''}A {number(change.pooled_a, divisor)}, "
+            f"B {number(change.pooled_b, divisor)} {label}"
+            for cell, change in own[:_SHOWN_DIFFERENCES]
+        ]
+        more = "; --json has all" if len(own) > _SHOWN_DIFFERENCES else ""
+        yield (
+            f"{statistic} is the mean of the repetitions' own {statistic}. Of all exchanges together, as in a report, "
+            f"it is {'; '.join(texts)}{more}."
+        )
+
+
 def _print_doubts(console: Console, found: RunComparison) -> None:
     for cell in found.common:
         for name, reason in (("A", cell.invalid_a), ("B", cell.invalid_b)):
@@ -182,10 +207,17 @@ def _print_doubts(console: Console, found: RunComparison) -> None:
                 _print_wrapped(console, f"! not valid in {name}: {levels(cell.levels)}: {reason}", style="bold red")
 
 
+def condition_text(asked: AskedCondition) -> str:
+    """A condition; one that passes with what was shown: "p95(rtt) not worse by 10%"."""
+    if asked.answer != "pass":
+        return asked.condition
+    what, direction, amount = re.split(r" +(worse|better|differs) ", asked.condition, maxsplit=1)
+    return f"{what} {'does not differ' if direction == 'differs' else f'not {direction}'} {amount}"
+
+
 def _print_condition(console: Console, asked: AskedCondition) -> None:
     console.print()
-    text = {"shown": "shown", "held": "shown not to be so", "cannot tell": "cannot tell"}[asked.answer]
-    console.print(Text(f"{asked.condition}: {text}", style=_COLOURS[asked.answer]))
+    console.print(Text(f"{asked.answer.capitalize()}: {condition_text(asked)}", style=_COLOURS[asked.answer]))
     cells = [cell for cell in asked.cells if cell.answer == asked.answer]
     for cell in cells[:_SHOWN_DIFFERENCES]:
         _print_wrapped(console, f"  {levels(cell.levels)}: {answer_text(cell, asked)}")
@@ -196,12 +228,12 @@ def _print_condition(console: Console, asked: AskedCondition) -> None:
 def answer_text(cell: ConditionInCell, asked: AskedCondition) -> str:
     """What decides a condition in a cell, or why nothing does."""
     found = change_text(cell.change, is_ratio=asked.is_ratio, unit=asked.unit)
-    if cell.answer != "cannot tell":
+    if cell.answer != "inconclusive":
         return f"the change is {found}"
     if cell.reason:
-        return f"cannot tell: {cell.reason}"
+        return f"inconclusive: {cell.reason}"
     more = "no number of repetitions is likely to decide" if cell.needed is None else _more(cell.needed)
-    return f"the change is {found}; cannot tell: {more}"
+    return f"the change is {found}; inconclusive: {more}"
 
 
 def _more(repetitions: int) -> str:
