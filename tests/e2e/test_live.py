@@ -44,7 +44,8 @@ def test_lines_end_with_a_summary(live: Cli, port: int) -> None:
     assert ended.status == 0
     head, *lines = ended.out.splitlines()
     assert head == f"127.0.0.1: tcp:{port}, one probe every 20ms"
-    assert sum(" sent; " in line for line in lines) >= 3
+    # A window that a busy machine slept through is left out.
+    assert sum(" sent; " in line for line in lines) >= 2
     assert any(line.startswith("No prediction by Mathis, CUBIC: no loss was seen, and after ") for line in lines)
 
 
