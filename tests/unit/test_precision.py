@@ -196,7 +196,7 @@ def test_a_mean_that_losses_make_unsure_goes_on_to_the_repetitions_that_its_desi
     end = next(n for n in looks if n >= least)
     state = only(rule_after(close, asked(looks=looks), parameters=LOSSY))
     assert (state.least, state.ended, state.likely) == (least, None, end)
-    assert f"which losses make unsure below {least}" in precision_text(state)
+    assert f"uncertain below {least}" in precision_text(state)
     enough = only(rule_after((close * 20)[:end], asked(looks=looks), parameters=LOSSY))
     assert (enough.units, enough.ended) == (end, Ended.PRECISION)
     hopeless = only(rule_after(close, asked(looks=look_schedule(5, least - 1)), parameters=LOSSY))
