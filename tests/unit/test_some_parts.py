@@ -194,6 +194,6 @@ def test_built_in_studies_run_without_a_browser(name: str) -> None:
 
 
 def test_an_optional_peer_that_does_not_exist() -> None:
-    with pytest.raises(StudyError, match=r'"chromum" is no peer that comes with Crosswind') as caught:
+    with pytest.raises(StudyError, match=r'"chromum" is not a peer that comes with Crosswind') as caught:
         study('[workload]\nkind = "echo"\n[study]\noptional_peers = ["chromum"]\n')
     assert caught.value.hint == 'did you mean "chromium"?'
