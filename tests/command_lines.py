@@ -2,7 +2,7 @@
 
 import json
 
-ECHO = ("run", "echo", "--transport", "tcp", "--loss", "0%,5%", "--messages", "60")
+ECHO = ("run", "echo", "--transport", "tcp", "--loss", "0%,5%", "--messages", "60", "--repetitions", "1")
 REFUSED = json.dumps(
     {
         "event": "refused",

@@ -112,7 +112,20 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_full_disk_ends_the_run_and_room_lets_it_go_on(crosswind: Cli, small_disk: Path) -> None:
     # 4 MB a cell, captured twice, on a disk of one.
-    bulky = ("run", "transfer", "--transport", "tcp", "--size", "4MB", "--delay", "0ms,1ms", *ANY_FIDELITY, "--capture")
+    bulky = (
+        "run",
+        "transfer",
+        "--transport",
+        "tcp",
+        "--size",
+        "4MB",
+        "--repetitions",
+        "1",
+        "--delay",
+        "0ms,1ms",
+        *ANY_FIDELITY,
+        "--capture",
+    )
     ended = crosswind(*bulky, "--output", "disk/run")
     assert ended.status == 1
     assert "No space left" in ended.err or "space" in ended.err

@@ -11,7 +11,7 @@ from conftest import ROOT, requires
 from e2e_cli import ANY_FIDELITY, Cli
 from virtual.conftest import requires_kernel
 
-ECHO = ("run", "echo", "--delay", "5ms", *ANY_FIDELITY)
+ECHO = ("run", "echo", "--repetitions", "1", "--delay", "5ms", *ANY_FIDELITY)
 
 
 @pytest.mark.parametrize(("clock", "losses"), [("real", ["0%"]), ("virtual", ["0%", "10%"])])

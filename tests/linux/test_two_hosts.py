@@ -27,7 +27,20 @@ def pair(tmp_path: Path) -> Iterator[Machines]:
 
 
 def echo(*more: str, to: str = SERVER["ipv4"], messages: int = 20) -> tuple[str, ...]:
-    return ("run", "echo", "--to", to, "--messages", str(messages), "--output", "out", "--no-report", *more)
+    return (
+        "run",
+        "echo",
+        "--to",
+        to,
+        "--messages",
+        str(messages),
+        "--repetitions",
+        "1",
+        "--output",
+        "out",
+        "--no-report",
+        *more,
+    )
 
 
 def results(pair: Machines) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ def test_a_plan_says_what_a_run_would_take_and_makes_nothing(
     assert (status, err) == (0, "")
     lines = [line.rstrip() for line in out.splitlines()]
     assert lines[0].startswith("Quick start")
-    assert "plan     6 cells, 5 repetitions each: 30 in all" in lines
+    assert "plan     6 cells, 8 repetitions each: 48 in all" in lines
     assert "factor   path.loss = 0%, 5%" in lines
     assert (
         "checked  not by crosswind-cell: CROSSWIND_CELL is '/nowhere', which is not a program that can be run" in lines
@@ -61,7 +61,9 @@ def test_a_plan_counts_the_space_of_records_and_captures(crosswind: Crosswind, u
     use_cell("finish()")
 
     def disk_bytes(*options: str) -> int:
-        size_bytes = json.loads(crosswind("plan", "echo", "--transport", "udp", "--json", *options)[1])
+        size_bytes = json.loads(
+            crosswind("plan", "echo", "--transport", "udp", "--repetitions", "1", "--json", *options)[1]
+        )
         return int(size_bytes["total"]["disk_bytes"])
 
     # 100 messages of one byte: 200 packets of 29 bytes; each host keeps what it sent and received.

@@ -57,7 +57,9 @@ def test_a_run_in_which_every_exchange_failed_says_so_and_why(crosswind: Crosswi
     outcomes = [{"outcome": "certificate", "count": 60, "first_error": error}]
     samples = {"rows": 60, "ok": 0, "lost": 60, "outcomes": outcomes}
     use_cell(f"finish(samples={samples!r})")
-    status, _, err = crosswind("run", "echo", "--transport", "tcp", "--messages", "60", "--output", "here")
+    status, _, err = crosswind(
+        "run", "echo", "--transport", "tcp", "--messages", "60", "--repetitions", "1", "--output", "here"
+    )
     assert status == 1
     lines = err.splitlines()
     assert f"[1/1] #1: 0 of 60 ok, 60 x certificate ({error}), " in lines[1]

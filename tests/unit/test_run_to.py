@@ -49,7 +49,20 @@ def play(fake_cell: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def echo(*more: str) -> tuple[str, ...]:
-    return ("run", "echo", "--messages", "3", "--to", "192.0.2.7", "--output", "out", "--no-report", *more)
+    return (
+        "run",
+        "echo",
+        "--messages",
+        "3",
+        "--repetitions",
+        "1",
+        "--to",
+        "192.0.2.7",
+        "--output",
+        "out",
+        "--no-report",
+        *more,
+    )
 
 
 @pytest.mark.parametrize(

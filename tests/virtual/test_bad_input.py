@@ -17,7 +17,7 @@ from virtual.conftest import requires_kernel
 from virtual.everyone import NOBODY, Everyone
 
 CROSSWIND = ["-m", "crosswind"]
-ECHO = [*CROSSWIND, "run", "echo", "--messages", "3", "--delay", "10ms", "--clock", "virtual"]
+ECHO = [*CROSSWIND, "run", "echo", "--messages", "3", "--repetitions", "1", "--delay", "10ms", "--clock", "virtual"]
 
 
 def run(*arguments: str, within: tuple[str, ...] = (), **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -53,7 +53,7 @@ def test_a_disk_without_space(tmp_path: Path) -> None:
         pytest.skip("needs root, to mount a small disk")
     script = f'mount -t tmpfs -o size=300k none {tmp_path} && exec "$@"'
     small = (requires("unshare"), "--mount", "sh", "-c", script, "sh")
-    many = [*CROSSWIND, "run", "echo", "--messages", "5000", "--clock", "virtual", "--packets"]
+    many = [*CROSSWIND, "run", "echo", "--messages", "5000", "--repetitions", "1", "--clock", "virtual", "--packets"]
     ran = run(*many, "--output", str(tmp_path / "run"), within=small)
     assert_refused(ran, 1, "No space left on device", "free some space")
 
@@ -118,7 +118,19 @@ def test_ctrl_c_ends_everything_and_the_run_can_go_on(tmp_path: Path) -> None:
     requires_kernel()
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "NO_COLOR": "1"}
     place = str(tmp_path / "run")
-    transfer = [*CROSSWIND, "run", "transfer", "--size", "10GB", "--clock", "virtual", "--output", place]
+    transfer = [
+        *CROSSWIND,
+        "run",
+        "transfer",
+        "--size",
+        "10GB",
+        "--repetitions",
+        "1",
+        "--clock",
+        "virtual",
+        "--output",
+        place,
+    ]
     process = subprocess.Popen(
         [sys.executable, *transfer], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment
     )

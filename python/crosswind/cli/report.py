@@ -75,6 +75,8 @@ def command(
             click.echo(result.to_json())
         elif not files:
             report.print_result(result, everything=everything)
+            for line in report.last_lines(result):
+                click.echo(line)
     for path in files:
         click.echo(f"wrote {'standard output' if path in printed else path}", err=True)
     if open_page:
