@@ -16,6 +16,7 @@ _EPILOG = """\b
 
 \b
 In both commands {address} (and the name "server") is the server's host, {client} the client's, {port} a free port.
+With --output, {output} is a directory whose files come back with the run.
 Standard input, output and errors are the command's own; the summary follows on standard error.
 
 \b
