@@ -355,7 +355,7 @@ def words(text: str) -> str:
 
 
 def test_the_plan_says_whether_its_forecast_is_learned(crosswind: Crosswind, place: Path) -> None:
-    arguments = ("plan", "echo", "--delay", "10ms", "--clock", "real")
+    arguments = ("plan", "echo", "--delay", "10ms", "--clock", "real", "--repetitions", "1")
     assert "forecast computed: nothing was learned on this machine yet" in words(crosswind(*arguments)[1])
     (cell,) = checked(Study.adhoc("echo", {"path.delay": "10ms", "host.clock": "real"}))
     time = cell_time_of(cell.parameters, cell.forecast)

@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict
 
 from crosswind.metrics import STATISTICS
 from crosswind.quantities import Unit
-from crosswind.stats.majority import MOST
 
 if TYPE_CHECKING:
     from crosswind.stats import Estimate
@@ -47,6 +46,9 @@ class Interval(ResultModel):
     @property
     def is_of_most(self) -> bool:
         """Whether it is the median of the repetitions, and says nothing of the statistic of all."""
+        # Imported here: the types of a result need neither numpy nor scipy.
+        from crosswind.stats.majority import MOST
+
         return self.method == MOST
 
     @property
