@@ -59,7 +59,9 @@ def test_a_peer_that_fails_is_a_failed_cell_and_the_others_are_measured(crosswin
 def test_a_peer_on_the_command_line(crosswind: Cli) -> None:
     example = ROOT / "docs" / "examples" / "echo_server.py"
     server = f'{{ command = ["{{python}}", "{example}"], name = "mine" }}'
-    ended = crosswind("run", "echo", "--server", server, "--messages", "3", *ANY_FIDELITY, "--json")
+    ended = crosswind(
+        "run", "echo", "--server", server, "--messages", "3", "--repetitions", "1", *ANY_FIDELITY, "--json"
+    )
     assert ended.status == 0, ended.err
     (cell,) = ended.json["cells"]
     assert cell["ends"]["server"]["implementations"] == ["echo_server.py 1.0"]

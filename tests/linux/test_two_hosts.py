@@ -121,7 +121,7 @@ def test_a_run_leaves_what_its_ends_know(pair: Machines) -> None:
 )
 def test_every_workload_runs_between_two_machines(pair: Machines, workload: tuple[str, ...]) -> None:
     pair.serve()
-    done = pair.crosswind("run", *workload, "--to", SERVER["ipv4"], "--output", "out", "--json")
+    done = pair.crosswind("run", *workload, "--repetitions", "1", "--to", SERVER["ipv4"], "--output", "out", "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["valid"]

@@ -50,7 +50,17 @@ def run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Run:
         with_cell = ["env", "CROSSWIND_CELL={cell}", "{python}"]
         server = [*with_cell, "-m", "crosswind", "serve", "--port", "{port}", "--token-file", str(token)]
         to = "[{address}]:{port}" if family == "ipv6" else "{address}:{port}"
-        wanted = [*with_cell, str(client), *arguments[place + 1 :], "--to", to, "--token-file", str(token)]
+        wanted = [
+            *with_cell,
+            str(client),
+            *arguments[place + 1 :],
+            "--repetitions",
+            "1",
+            "--to",
+            to,
+            "--token-file",
+            str(token),
+        ]
         ended = Cli(tmp_path, capfd)(
             "exec", "--clock", "virtual", "--family", family, "--port", "9470", "--json", *arguments[:place],
             "--server", " ".join(server), "--", *wanted,

@@ -14,7 +14,7 @@ from e2e_cli import ANY_FIDELITY, Cli
 from runs import change_sealed, reseal
 from virtual.conftest import requires_kernel
 
-ECHO = ("echo", "--delay", "10ms", "--messages", "20", "--no-report", "--output", "here")
+ECHO = ("echo", "--repetitions", "1", "--delay", "10ms", "--messages", "20", "--no-report", "--output", "here")
 
 
 @pytest.fixture
