@@ -26,6 +26,7 @@ FINISHED: dict[str, Any] = {
             "queued": 0,
             "in_bytes": 3600,
             "delivered_bytes": 3600,
+            "icmp": 0,
         }
         for way in ("forward", "reverse")
     }

@@ -23,6 +23,7 @@ def finished(*, valid: bool = True, reasons: Sequence[str] = (), packets: int = 
         "queued": 0,
         "in_bytes": packets * 60,
         "delivered_bytes": (packets - lost) * 60,
+        "icmp": 0,
     }
     late = {"n": packets, "p50": 9_000, "p99": 41_000, "max": 90_000}
     return {

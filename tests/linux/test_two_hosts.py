@@ -177,7 +177,7 @@ def test_latency_by_link_answers_its_questions(pair: Machines) -> None:
     done = pair.crosswind("run", "latency-by-link", "--quick", "--to", SERVER["ipv4"], "--output", "out", "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert len(result["cells"]) == 24
+    assert len(result["cells"]) == 25
     assert result["valid"]
     assert len(result["answers"]) == 4
     assert result["conditions"]["network"]["server"] == "10.9.2.2:9470"

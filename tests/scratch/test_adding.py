@@ -168,7 +168,18 @@ def assert_taken(copy: Copy) -> None:
 def assert_run(copy: Copy) -> None:
     """A study of toys runs, and its report has the metric."""
     # Connections are counted; a median needs about as many.
-    toys = ("--transport", "toy", "--delay", "1ms", "--set", "path.forward.drop_first=0,1", "--set", "workload.toys=60")
+    toys = (
+        "--transport",
+        "toy",
+        "--delay",
+        "1ms",
+        "--repetitions",
+        "1",
+        "--set",
+        "path.forward.drop_first=0,1",
+        "--set",
+        "workload.toys=60",
+    )
     result = copy.crosswind("run", "toy", *toys, *ANY_FIDELITY, "--json")
     assert result["valid"]
     passed, dropped = result["cells"]

@@ -14,7 +14,7 @@ from virtual.lab import ADDED_NS, VirtualCells, VirtualRun, latest_ns, round_tri
 
 DELAY: Object = {"forward": {"delay_ns": ms(10)}, "reverse": {"delay_ns": ms(10)}}
 WORKLOAD: Object = {"kind": "multiplex", "streams": 2, "messages": 40, "rate_per_s": 50}
-LOST = 20  # late enough that the start of the connection is over
+LOST = 22  # late enough that the start of the connection is over
 
 ONE_ORDER = {0: 50, 1: 40, 2: 30}
 STREAM_BY_STREAM = {0: 50, 2: 30}

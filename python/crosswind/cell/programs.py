@@ -43,8 +43,14 @@ _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "NO
 
 # Without it Python looks for compiled modules beside their sources on the machine. Whether they are there depends on
 # what was imported before, and a program that does not find them makes more calls that fail, which may take time.
-_OF_GUESTS = {"PYTHONPYCACHEPREFIX": "/run/tmp/crosswind-pycache"}
-"""What programs in a guest see beside that: a directory of the guest's own, empty when its program starts."""
+_OF_GUESTS = {
+    "PYTHONPYCACHEPREFIX": "/run/tmp/crosswind-pycache",
+    # BoringSSL, which Chromium has, and OpenSSL take randomness from the processor itself where it is an Intel one,
+    # past the guest's kernel and its seed. Bit 62 is RDRAND.
+    "OPENSSL_ia32cap": "~0x4000000000000000",
+}
+"""What programs in a guest see beside that: a directory of the guest's own, empty when its program starts, and a
+processor without randomness."""
 
 _DUMP_BEGINS = b"kmsg_dump:"
 _PANIC = b"Kernel panic"

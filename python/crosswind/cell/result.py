@@ -87,7 +87,7 @@ class DirectionLedger(ProtocolRecord):
     queued: int
     in_bytes: int
     delivered_bytes: int
-    icmp: int = 0
+    icmp: int
 
 
 class Ledger(ProtocolRecord):
