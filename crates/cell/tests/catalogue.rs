@@ -73,7 +73,7 @@ fn everything_says_what_it_is() {
         for key in keys {
             assert!(!key["help"].as_str().unwrap().is_empty(), "{group}.{} has no help", key["name"]);
             let known = !key["default"].is_null() || !key["default_help"].is_null() || key["required"] == true;
-            let optional = ["size_bytes", "duration_ns", "rate_per_s", "rate_bps", "server", "port"];
+            let optional = ["size_bytes", "duration_ns", "rate_per_s", "rate_bps", "server", "port", "resolver"];
             assert!(known || optional.contains(&key["name"].as_str().unwrap()), "{group}.{}", key["name"]);
         }
     }
