@@ -248,7 +248,8 @@ mod tests {
         let described = serde_json::to_value(HostConfig::describe()).unwrap();
         let studies: Vec<_> = described["keys"].as_array().unwrap().iter().map(|key| key["study"].clone()).collect();
         let expected = "profile congestion_control nodelay sack timestamps window_scaling tail_loss_probe \
-                        slow_start_after_idle send_buffer receive_buffer initial_window min_rto clock kernel";
+                        slow_start_after_idle send_buffer receive_buffer tcp_rmem tcp_wmem default_qdisc initial_window min_rto \
+                        clock kernel";
         assert_eq!(studies, expected.split_whitespace().collect::<Vec<_>>());
         assert_eq!(described["keys"][0]["choices"], json!(["linux", "freebsd-8"]));
         assert_eq!(
@@ -256,7 +257,7 @@ mod tests {
             (&json!("linux"), &json!(null))
         );
         assert_eq!(described["keys"][1]["default_help"], "as the profile has it, else the kernel's default");
-        assert_eq!(described["keys"][10]["unit"], "segments");
+        assert_eq!(described["keys"][13]["unit"], "segments");
         assert_eq!(described["profiles"][0]["name"], "linux");
         assert_eq!(described["profiles"][0]["values"], json!({"congestion_control": "cubic", "nodelay": true}));
         assert_eq!(described["profiles"][1]["name"], "freebsd-8");
