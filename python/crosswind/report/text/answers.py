@@ -238,8 +238,8 @@ def _several(answer: Answer) -> str:
     reference = with_level(answer, known[0].reference.level)
     names = with_levels(answer, list(dict.fromkeys(case.other.level for case in known)))
     said = f"{head}: the {what_of(answer)} {names} {_range(answer, known)} {reference}{_values(answer, known)}"
-    said += f", where {margin_text(answer)} would matter" if answer.margin else ""
     said += _most_of(known)
+    said += f", where {margin_text(answer)} would matter" if answer.margin else ""
     return said + (_would_take_all(cases) if few else _extent_of_all(known) + _more(cases)) + _doubts(cases)
 
 
