@@ -96,7 +96,7 @@ pub struct PathSection {
     pub reverse: DirectionConfig,
 }
 
-/// The network between the two hosts, as far as it is the same in both directions.
+/// The network between the two hosts: what both directions share.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 struct PathKeys {
     /// What lies between the hosts: tun (the emulator), direct (a veth pair: no loss, delay, rate or queue) or network (the network that is really there).

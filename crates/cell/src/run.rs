@@ -239,7 +239,7 @@ impl Run<'_> {
         })
     }
 
-    /// How much longer exchanges were so far because processors were busy with something else.
+    /// How much time CPU contention has added to exchanges so far.
     fn exchange_delay(&self, now: crosswind_workload::Snapshot) -> Option<ExchangeDelay> {
         if self.virtual_time || !self.testbed.is_emulated() || self.threads.are_hidden() {
             return None;

@@ -11,12 +11,12 @@ const MIN_DELAY_ERROR_NS: u64 = 1_000;
 /// A day: longer is a mistake in units.
 const MAX_DELAY_ERROR_NS: u64 = 86_400_000_000_000;
 
-/// How exact an emulation has to be. A cell that misses its budget is not valid.
+/// How accurate the emulation must be. A cell that misses its budget is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("varies" = false))]
 pub struct Budget {
-    /// How late 99 % of packets may leave the path at most.
+    /// Limit of the 99th percentile of packet lateness.
     #[schemars(range(min = MIN_DELAY_ERROR_NS, max = MAX_DELAY_ERROR_NS))]
     pub delay_error_p99_ns: u64,
     /// Largest share of time that the emulator may wait for a CPU.
@@ -25,8 +25,8 @@ pub struct Budget {
     /// Largest share of time that one thread of a host may wait for a CPU.
     #[schemars(range(min = 0, max = 1), extend("unit" = "probability"))]
     pub probe_starvation: f64,
-    /// How much longer a mean exchange may be because processors were busy with something else: threads of the hosts that
-    /// waited, and packets that left the path late. The larger of this and `exchange_delay_share` counts.
+    /// Limit of the time that CPU contention adds to a mean exchange: waiting threads of the hosts, and packets that left the
+    /// path late. The larger of this and `exchange_delay_share` applies.
     #[schemars(range(min = 0, max = MAX_DELAY_ERROR_NS))]
     pub exchange_delay_ns: u64,
     /// The same as a share of the cell's own median exchange.
@@ -34,7 +34,7 @@ pub struct Budget {
     pub exchange_delay_share: f64,
 }
 
-/// How much longer exchanges were because processors were busy with something else.
+/// How much time CPU contention added to exchanges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ExchangeDelay {
     /// Mean time for each exchange that threads of the hosts waited for a processor. Of a cell that ran alone, without what

@@ -25,7 +25,7 @@ pub struct LinkSettings {
     #[serde(rename = "rate_bps")]
     #[schemars(with = "Option<u64>", range(min = 1, max = MAX_RATE_BPS))]
     pub rate: Option<BitRate>,
-    /// How much may wait before the link, without the packet in transmission.
+    /// Size of the queue before the link, without the packet in transmission.
     #[schemars(extend(
         "kind" = "queue",
         "default_help" = "1000 packets where there is a rate",

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// A packet was lost at random.
 pub const LOSS: Cause = Cause::new("loss");
 
-/// Random loss: each packet is lost with the same probability, whatever became of those before it.
+/// Random loss: each packet is lost with the same probability, independently of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LossSettings {

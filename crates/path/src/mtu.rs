@@ -14,15 +14,15 @@ const MIN_MTU: u32 = 576;
 /// What the length field of an IP packet holds.
 const MAX_MTU: u32 = 65_535;
 
-/// The largest packet: a router in front of a link with a smaller MTU drops what is larger, and says so to its sender.
+/// The path's MTU: larger packets are dropped, and ICMP tells their sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MtuSettings {
-    /// Largest IP packet that the path takes, which may be less than the hosts' devices take (IPv4: 576 or more, IPv6: 1280 or more).
+    /// Largest IP packet that the path forwards; it may be smaller than the hosts' MTU (IPv4: 576 or more, IPv6: 1280 or more).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = MIN_MTU, max = MAX_MTU), extend("default_help" = "mtu"))]
     pub link_mtu_bytes: Option<u32>,
-    /// Whether packets that are too large vanish without a word, where a router would send ICMP (fragmentation needed, packet too big).
+    /// Whether packets that are too large are dropped silently; otherwise ICMP reports them (fragmentation needed, packet too big).
     pub mtu_black_hole: bool,
 }
 

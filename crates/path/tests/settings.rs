@@ -83,7 +83,7 @@ fn every_element_is_described_in_the_order_in_which_a_packet_meets_them() {
         element("loss"),
         json!({
             "name": "loss",
-            "help": "Random loss: each packet is lost with the same probability, whatever became of those before it.",
+            "help": "Random loss: each packet is lost with the same probability, independently of the others.",
             "keys": [{
                 "name": "loss", "study": "loss", "type": "number", "unit": "probability", "default": 0.0,
                 "default_help": null, "minimum": 0, "maximum": 1, "choices": null, "required": false, "varies": true,

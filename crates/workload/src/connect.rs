@@ -33,7 +33,7 @@ pub struct Connect {
     #[serde(default = "number::<100>")]
     #[schemars(range(min = 1, max = MAX_COUNT))]
     pub count: u64,
-    /// What later connections take over: none, session (a TLS ticket), or 0-rtt (data in the first flight).
+    /// What later connections resume: none, session (a TLS ticket), or 0-rtt (data in the first flight).
     #[serde(default)]
     pub resumption: Resumption,
     /// Whether Socket.IO begins with HTTP long polling and upgrades.

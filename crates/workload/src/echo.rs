@@ -65,7 +65,7 @@ pub struct Echo {
     /// What messages are made of, where a transport tells the two apart.
     #[serde(default)]
     pub payload: Payload,
-    /// What later connections take over: none, session (a TLS ticket), or 0-rtt (data in the first flight).
+    /// What later connections resume: none, session (a TLS ticket), or 0-rtt (data in the first flight).
     #[serde(default)]
     pub resumption: Resumption,
     /// Whether Socket.IO begins with HTTP long polling and upgrades.

@@ -41,7 +41,7 @@ const MAX_SIZE: u64 = 1000;
 const MIN_RATE: f64 = 0.001;
 const MAX_RATE: f64 = 1e5;
 
-/// Messages on several streams, each sent when it is time and answered.
+/// Messages on several streams at a fixed rate, each answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Multiplex {
@@ -52,7 +52,7 @@ pub struct Multiplex {
     #[serde(default = "small::<4>")]
     #[schemars(range(min = 1, max = MAX_STREAMS))]
     pub streams: u32,
-    /// Size of one message, which has to be one packet.
+    /// Size of one message; it must fit into one packet.
     #[serde(default = "number::<200>")]
     #[schemars(range(min = MIN_SIZE, max = MAX_SIZE))]
     pub size_bytes: u64,

@@ -67,7 +67,7 @@ pub struct Page {
     #[serde(default = "small::<15>")]
     #[schemars(range(min = 0, max = MAX_FILES))]
     pub images: u32,
-    /// Size of the header of a request, which is filled up to that.
+    /// Size of a request's header; padding fills it.
     #[serde(default = "number::<400>")]
     #[schemars(range(min = 0, max = MAX_REQUEST), extend("study" = "request_size"))]
     pub request_bytes: u64,

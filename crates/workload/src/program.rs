@@ -35,22 +35,22 @@ const DEFAULT_TIMEOUT_NS: u64 = 600_000_000_000;
 /// The most it may be: a client may be somebody at a terminal. A cell is over after a day.
 const LONGEST_TIMEOUT_NS: u64 = 82_800_000_000_000;
 
-/// A client and a server that somebody else wrote.
+/// Any two programs, as client and server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// Argument list run on the client, whose end is the cell's; {server} (or {address}) and {client} stand for addresses, {port} for
+    /// Argument list of the client; the cell ends when it ends; {server} (or {address}) and {client} stand for addresses, {port} for
     /// the server's, {output} for a directory that comes back with the cell, and in a study {python} for the Python that runs it and
     /// {cell} for crosswind-cell.
     pub client: Vec<String>,
-    /// Argument list run on the server, likewise; it is ended after the client.
+    /// Argument list of the server, likewise; it is ended after the client.
     #[serde(default)]
     pub server: Option<Vec<String>>,
     /// Port of the server, TCP or UDP: the client starts once somebody listens there; without one, 0.2 s after the server.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub port: Option<u16>,
-    /// Whom programs ask for names of hosts other than server and client: an address, or {server}; without one, nobody.
+    /// Resolver for names other than server and client: an address, or {server}; without one, no other name resolves.
     #[serde(default)]
     pub resolver: Option<String>,
     /// How long the client may take; then it is ended.

@@ -38,7 +38,7 @@ impl HostProfile {
             Self::Linux => ("linux", "The kernel's defaults, with congestion control cubic."),
             Self::FreeBsd8 => (
                 "freebsd-8",
-                "FreeBSD 8.2 as far as Linux can be it: reno, initial window 3, 64 kB window, minimum RTO 230 ms.",
+                "FreeBSD 8.2, as closely as Linux can match it: reno, initial window 3, 64 kB window, minimum RTO 230 ms.",
             ),
         };
         let values = serde_json::to_value(self.values()).unwrap_or_default();

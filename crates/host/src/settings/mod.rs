@@ -60,7 +60,7 @@ pub struct HostConfig {
     /// Send buffer of a TCP socket that sets none: the least, the first and the greatest size, in bytes (`net.ipv4.tcp_wmem`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_wmem: Option<String>,
-    /// Queueing discipline of each host's device, which is what `net.core.default_qdisc` would make it.
+    /// Queueing discipline of each host's device, as `net.core.default_qdisc` sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_qdisc: Option<Qdisc>,
     /// TCP initial congestion window.
@@ -75,7 +75,7 @@ pub struct HostConfig {
     pub clock: HostClock,
     /// The kernel of virtual time, by its series: 6.12, for example.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default_help" = "the newest that is there"))]
+    #[schemars(extend("default_help" = "the newest one installed"))]
     pub kernel: Option<String>,
 }
 

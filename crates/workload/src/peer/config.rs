@@ -38,8 +38,8 @@ pub struct Peers {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("kind" = "peer", "default_help" = "native"))]
     pub client: Option<Peer>,
-    /// Who the server is: native (Crosswind's own), a peer that comes with Crosswind, a program that follows the peer protocol, or one
-    /// of which is said when it is ready.
+    /// Who the server is: native (Crosswind's own), a peer that comes with Crosswind, a program that follows the peer protocol, or
+    /// any program with a stated sign of readiness.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("kind" = "peer", "default_help" = "native"))]
     pub server: Option<Peer>,
