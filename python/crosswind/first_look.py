@@ -10,7 +10,7 @@ from typing import Any
 from crosswind.cell.kernels import find_kernel
 from crosswind.errors import EngineError
 from crosswind.metrics import METRICS, Place
-from crosswind.peers.registry import PEERS
+from crosswind.peers.registry import NATIVE, PEERS
 from crosswind.study.design import Study
 from crosswind.study.optional_peers import for_this_machine
 from crosswind.study.quick import QUICK_REPETITIONS
@@ -63,9 +63,8 @@ def _runs_strangers(workload: Mapping[str, Any]) -> bool:
         return True
     ends = [workload[end] for end in ("client", "server") if end in workload]
     levels = [level for end in ends for level in (end if isinstance(end, list) else [end])]
-    return any(level not in PEERS and level != "native" for level in levels if isinstance(level, str)) or any(
-        not isinstance(level, str) for level in levels
-    )
+    # A command is a table or a list, a peer that comes with Crosswind a name.
+    return any(not isinstance(level, str) or level not in (NATIVE, *PEERS) for level in levels)
 
 
 def _has_kernel(study: Study) -> bool:
