@@ -37,9 +37,7 @@ class Jobs:
         """Starts a peer with a line on its standard input."""
         environment = {"PYTHONPATH": str(Path(crosswind.__file__).parent.parent), **self.environment}
         program = self.programs.start([sys.executable, "-m", f"crosswind.peers.{runtime}"], environment=environment)
-        assert program.process.stdin is not None
-        program.process.stdin.write(f"{line}\n")
-        program.process.stdin.flush()
+        program.tell(line)
         return program
 
     def serve(self, runtime: str, certificate: Certificate, trust_path: Path, **workload: Any) -> Server:

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,16 @@ class Program:
         """What it has written to its standard error."""
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace")
+
+    def tell(self, line: str) -> None:
+        """Writes a line to its standard input. One that has ended without reading says why in its own lines."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(f"{line}\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            with suppress(BrokenPipeError):
+                self.process.stdin.close()
 
     def line(self, within_s: float = DEADLINE_S) -> Object | None:
         """The next line, or None when it has closed its standard output."""
