@@ -1,4 +1,4 @@
-"""The second table of docs/statistics.md: intervals that are printed beside those of every comparison."""
+"""The second table of docs/statistics-reference.md: intervals that are printed beside those of every comparison."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor

@@ -1,6 +1,6 @@
-"""The table of coverage in docs/statistics.md.
+"""The table of coverage in docs/statistics-reference.md.
 
-    python -m coverage.table docs/statistics.md [--trials 2000]
+    python -m coverage.table docs/statistics-reference.md [--trials 2000]
 
 tries every procedure on every distribution, size and dependence, and writes the shares between the markers
 `<!-- table: coverage -->` and `<!-- end -->`, those of other intervals between `<!-- table: further -->` and the next

@@ -1,7 +1,7 @@
 """What a design supports, decided before anything was drawn: by repetitions, values and how heavy the tail may be.
 
 Refusing an interval after a look at the values would show the lucky samples and hide the others (docs/decisions/0012).
-The numbers here are chosen so that the intervals in the coverage table of docs/statistics.md hold.
+The numbers here are chosen so that the intervals in the coverage table of docs/statistics-reference.md hold.
 """
 
 import math

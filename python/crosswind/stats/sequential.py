@@ -12,7 +12,7 @@ Student's t with the same tail stands for each (section 4.4 there).
 Of what is above 0 by its nature, as a time, the limits are those of the logarithm of the mean (its standard error is
 that of the mean, divided by the mean). Repetitions of such are skewed to the right, a run stops early where large ones
 are missing by chance, and the truth then lies above: limits on the logarithm reach further there.
-docs/statistics.md has the coverage of both.
+docs/statistics-reference.md has the coverage of both.
 """
 
 import functools

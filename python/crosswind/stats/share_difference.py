@@ -1,7 +1,7 @@
 """A difference of two shares, which is never surer than that of independent exchanges.
 
 Rare events may come in few repetitions only. Where these are missing by chance, repetitions spread too little, and the
-interval of their mean difference covers too rarely, or there is none. docs/statistics.md has the coverage.
+interval of their mean difference covers too rarely, or there is none. docs/statistics-reference.md has the coverage.
 """
 
 import math

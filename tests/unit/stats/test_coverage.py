@@ -1,4 +1,4 @@
-"""A seeded part of the table of docs/statistics.md: intervals hold, and what is refused is refused by design.
+"""A seeded part of the table of docs/statistics-reference.md: intervals hold, and what is refused is refused by design.
 
 Bounds are binomial: a procedure that covers 93 % falls below its bound once in 10,000 runs of this test.
 """
