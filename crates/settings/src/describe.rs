@@ -1,6 +1,6 @@
 //! From a struct's schema to its keys.
 
-use crate::key::{Key, KeyType, Unit, split_unit};
+use crate::key::{Key, KeyType, OnlyWith, split_unit};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -25,7 +25,8 @@ static KNOWN: LazyLock<Mutex<HashMap<TypeId, &'static Group>>> = LazyLock::new(M
 /// What `T` holds. A type is described once and kept.
 ///
 /// # Panics
-/// When a field of `T` has a type that no key has, which is a fault of `T`.
+/// When a field of `T` says of itself what no key can be: a type or a unit that there is not, or an `only_with` that names no
+/// key of `T`, or a value that this cannot have. That is a fault of `T`.
 pub fn describe<T: JsonSchema + 'static>() -> &'static Group {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     // Leaked on purpose: there are as many groups as there are types.
@@ -53,7 +54,17 @@ fn group_of<T: JsonSchema>() -> Group {
         varies: whole.get("varies").and_then(Value::as_bool).unwrap_or(true),
     };
     let fields = whole.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let keys = fields.filter_map(|(name, field)| Some(key_of(name, field.as_object()?, &common))).collect();
+    let keys: Vec<_> = fields.filter_map(|(name, field)| Some(key_of(name, field.as_object()?, &common))).collect();
+    for key in &keys {
+        let Some(OnlyWith { key: other, value }) = &key.only_with else { continue };
+        let can_be = |other: &Key| value.is_null() || other.check(value).is_ok();
+        assert!(
+            keys.iter().any(|key| key.name == *other && can_be(key)),
+            "the key {} has an effect only with {other} {value}, which {} cannot have",
+            key.name,
+            type_name::<T>()
+        );
+    }
     Group { help: help_of(whole), keys }
 }
 
@@ -77,12 +88,11 @@ fn key_of(name: &str, field: &Map<String, Value>, common: &Common<'_>) -> Key {
     let default = field.get("default").cloned().unwrap_or(Value::Null);
     let required = common.required.contains(&name);
     let common_help = common.default_help.filter(|_| default.is_null() && !required).map(str::to_owned);
-    let named: Option<Unit> = value_of(field.get("unit"));
     Key {
         name: name.to_owned(),
         study: text("study").unwrap_or_else(|| stem.to_owned()),
         key_type: key_type_of(name, field, !choices.is_empty()),
-        unit: named.or(unit),
+        unit: extension(name, field, "unit").or(unit),
         default,
         default_help: text("default_help").or(common_help),
         minimum: number("minimum"),
@@ -90,7 +100,7 @@ fn key_of(name: &str, field: &Map<String, Value>, common: &Common<'_>) -> Key {
         choices: (!choices.is_empty()).then_some(choices),
         required,
         varies: field.get("varies").and_then(Value::as_bool).unwrap_or(common.varies),
-        only_with: value_of(field.get("only_with")),
+        only_with: extension(name, field, "only_with"),
         help: help_of(field),
         nullable: is_nullable(field),
     }
@@ -101,7 +111,7 @@ fn key_type_of(name: &str, field: &Map<String, Value>, has_choices: bool) -> Key
         Some(Value::Array(types)) => types.iter().find(|kind| *kind != "null"),
         other => other,
     };
-    if let Some(kind) = value_of(field.get("kind")) {
+    if let Some(kind) = extension(name, field, "kind") {
         return kind;
     }
     if has_choices {
@@ -163,6 +173,9 @@ fn whole_number(number: &serde_json::Number) -> serde_json::Number {
     }
 }
 
-fn value_of<T: DeserializeOwned>(value: Option<&Value>) -> Option<T> {
-    value.and_then(|value| serde_json::from_value(value.clone()).ok())
+/// What the field of the key `name` says of itself beyond its schema.
+fn extension<T: DeserializeOwned>(name: &str, field: &Map<String, Value>, word: &str) -> Option<T> {
+    let said = field.get(word)?;
+    let read = serde_json::from_value(said.clone());
+    Some(read.unwrap_or_else(|error| unreachable!("the key {name} has the {word} {said}, which no key has: {error}")))
 }

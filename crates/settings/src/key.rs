@@ -40,6 +40,7 @@ pub struct Key {
 
 /// What another key has to be for a key to have an effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OnlyWith {
     /// The other key, of the same group.
     pub key: String,
@@ -89,6 +90,8 @@ pub enum Unit {
     Probability,
     /// TCP segments.
     Segments,
+    /// Packets.
+    Packets,
 }
 
 /// The endings of names that carry a unit.

@@ -225,3 +225,51 @@ fn a_refusal_carries_its_key_and_what_would_be_right() {
     assert_eq!(error.key.as_deref(), Some("queue"));
     assert!(error.problem.starts_with("is wrong: unknown variant `cars`"), "{error}");
 }
+
+#[test]
+#[should_panic(expected = r#"the key size has the unit "furlongs", which no key has"#)]
+fn a_unit_that_there_is_not_is_a_fault_of_the_declaration() {
+    #[derive(JsonSchema)]
+    #[allow(dead_code)]
+    struct Wrong {
+        /// How far.
+        #[schemars(extend("unit" = "furlongs"))]
+        size: u64,
+    }
+    describe::<Wrong>();
+}
+
+#[test]
+fn so_is_an_effect_that_depends_on_what_cannot_be() {
+    #[derive(JsonSchema)]
+    #[allow(dead_code)]
+    struct NoSuchKey {
+        /// How often.
+        #[schemars(extend("only_with" = {"key": "mood", "value": "open"}))]
+        rate: u64,
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code)]
+    struct NoSuchValue {
+        /// Which.
+        mode: Mode,
+        /// How often.
+        #[schemars(extend("only_with" = {"key": "mode", "value": "opne"}))]
+        rate: u64,
+    }
+    #[derive(JsonSchema)]
+    #[allow(dead_code)]
+    struct Misspelt {
+        /// Whether.
+        on: bool,
+        /// How often.
+        #[schemars(extend("only_with" = {"kye": "on"}))]
+        rate: u64,
+    }
+    fn fault<T: JsonSchema + 'static>() -> String {
+        *std::panic::catch_unwind(describe::<T>).unwrap_err().downcast().unwrap()
+    }
+    assert!(fault::<NoSuchKey>().starts_with(r#"the key rate has an effect only with mood "open""#));
+    assert!(fault::<NoSuchValue>().starts_with(r#"the key rate has an effect only with mode "opne""#));
+    assert!(fault::<Misspelt>().contains("unknown field `kye`"));
+}
