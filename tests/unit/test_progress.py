@@ -7,8 +7,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
 from cell_events import finished, progress
@@ -18,10 +16,9 @@ from crosswind.cli.progress import LiveProgress, PlainProgress, progress_for
 from crosswind.cli.progress_text import concurrency_text
 from crosswind.cli.text import seconds_text
 from crosswind.execution.concurrency import Concurrency, Window
-from crosswind.execution.durations import cell_time, learn
+from crosswind.execution.durations import learn
 from crosswind.execution.observer import Observer
-from crosswind.execution.tally import Tally, TimeLeft
-from crosswind.forecast.learned import Taken
+from crosswind.execution.tally import Tally
 from crosswind.precision import CellPrecision, Ended
 from crosswind.report.text.format import quantity
 from crosswind.store.plan import PlannedCell
@@ -105,61 +102,6 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rich.live.Live.start", lambda _live: None)
 
 
-def test_before_anything_ended_the_plan_is_believed() -> None:
-    assert TimeLeft().seconds([planned(0, 2.0), planned(1, 3.0)], []) == 5.0
-
-
-def test_predictions_are_corrected_by_how_wrong_they_were() -> None:
-    left = TimeLeft()
-    left.add(planned(0, 2.0), 6.0)
-    assert left.seconds([planned(1, 1.0)], []) == 3.0
-
-
-def test_a_repetition_takes_as_long_as_its_cell_did() -> None:
-    left = TimeLeft()
-    left.add(planned(0, 1.0), 4.0)
-    left.add(planned(0, 1.0), 6.0)
-    left.add(planned(1, 1.0), 100.0)
-    assert left.seconds([planned(0, 1.0)], []) == 5.0
-
-
-def test_a_running_cell_is_judged_by_its_own_progress() -> None:
-    left = TimeLeft()
-    assert left.seconds([], [(planned(0, 9.0), 2.0, 0.25)]) == 6.0
-    assert left.seconds([], [(planned(0, 9.0), 2.0, None)]) == 7.0
-    assert left.seconds([], [(planned(0, 1.0), 2.0, None)]) == 0.0
-
-
-def test_several_at_a_time_share_the_work() -> None:
-    assert TimeLeft().seconds([planned(0, 4.0), planned(1, 4.0)], [], jobs=2) == 4.0
-
-
-def test_it_takes_at_least_as_long_as_the_longest() -> None:
-    assert TimeLeft().seconds([planned(0, 4.0), planned(1, 10.0)], [], jobs=100) == 10.0
-    assert TimeLeft().seconds([planned(0, 1.0)], [(planned(1, 1.0), 9.0, 0.5)], jobs=100) == 9.0
-
-
-@given(
-    took=st.lists(st.tuples(st.integers(0, 5), st.floats(0, 1e5))),
-    waiting=st.lists(st.integers(0, 9)),
-    running=st.lists(st.tuples(st.integers(0, 9), st.floats(0, 1e5), st.none() | st.floats(1e-6, 1.0))),
-    jobs=st.floats(0, 1000),
-)
-def test_time_left_is_never_negative_and_zero_without_work(
-    took: list[tuple[int, float]],
-    waiting: list[int],
-    running: list[tuple[int, float, float | None]],
-    jobs: float,
-) -> None:
-    left = TimeLeft()
-    for cell, elapsed_s in took:
-        left.add(planned(cell), elapsed_s)
-    under_way = [(planned(cell), so_far_s, fraction) for cell, so_far_s, fraction in running]
-    assert left.seconds([planned(cell) for cell in waiting], under_way, jobs) >= 0.0
-    assert left.seconds([], [(planned(cell), so_far_s, 1.0) for cell, so_far_s, _ in running], jobs) == 0.0
-    assert left.seconds([], [], jobs) == 0.0
-
-
 # The tally
 
 
@@ -173,7 +115,7 @@ def tally_of(clock: Clock, cells: int, seconds: float = 6.0) -> tuple[Tally, lis
 def test_a_cell_that_was_run_here_before_takes_as_long_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CROSSWIND_DURATIONS", str(tmp_path / "durations.json"))
     known = planned(0, 6.0)
-    learn(lambda durations: durations.learn_cells([Taken(cell_time(known), 1.5, 1.5)]))
+    learn([(known, ended(1.5))], 1.5)
     tally, _ = tally_of(Clock(), 1)
     assert tally.seconds_left() == 1.5
 
@@ -206,40 +148,40 @@ def test_what_is_repeated_waits_after_all_others() -> None:
     assert tally.running["c000-r00"].progress is None
 
 
-def test_work_is_shared_out_to_as_many_as_will_run() -> None:
+def test_time_left_is_the_forecast_until_something_is_done() -> None:
+    tally, plan = tally_of(Clock(), 4)
+    assert tally.seconds_left() == 4 * 6.0
+    tally.cell_started(plan[0])
+    tally.cell_started(plan[1])
+    assert tally.seconds_left() == 2 * 6.0
+
+
+def test_the_forecast_is_stretched_by_what_is_done() -> None:
     clock = Clock()
-    tally, plan = tally_of(clock, 16)
-
-    def left(running: int, limit: int | None) -> float:
-        tally.concurrency(Concurrency(running, limit, Window(), 0.0))
-        clock.now_s += 1.0
-        return tally.seconds_left()
-
-    assert tally.seconds_left() == 16 * 6.0  # Nothing is known: one after another.
-    assert left(running=4, limit=4) == 24.0
-    assert left(running=4, limit=12) == 12.0  # Half-way between what runs and what may.
-    assert left(running=8, limit=None) == 12.0
-    assert left(running=0, limit=None) == 96.0
-    for item in plan:
-        tally.cell_started(item)
-    tally.concurrency(Concurrency(16, 64, Window(), 0.0))
-    clock.now_s += 1.5
-    # 16 that run for 1.5 s of their 6 are all that there is, whatever else may.
-    assert tally.seconds_left() == 4.5
+    tally, plan = tally_of(clock, 4)
+    tally.cell_started(plan[0])
+    clock.now_s += 9.0
+    tally.cell_ended(plan[0], ended(9.0))
+    assert tally.seconds_left() == 3 * 9.0
+    tally.cell_started(plan[1])
+    tally.cell_started(plan[2])
+    tally.cell_event(plan[1], progress(done=1, total=4))
+    tally.cell_event(plan[2], progress(done=3, total=4))
+    clock.now_s += 1.0
+    # Two of four took 10 s.
+    assert tally.seconds_left() == 10.0
+    tally.cell_repeated(plan[1], late())
+    assert tally.seconds_left() == pytest.approx(2.25 / 1.75 * 10.0)
 
 
-def test_time_left_is_looked_at_once_a_second() -> None:
+def test_a_running_cell_that_says_nothing_goes_by_its_forecast() -> None:
     clock = Clock()
     tally, plan = tally_of(clock, 1)
     tally.cell_started(plan[0])
-    assert tally.seconds_left() == 6.0
-    clock.now_s += 0.75
-    assert tally.seconds_left() == 6.0
-    clock.now_s += 0.25
-    assert tally.seconds_left() == 5.0
-    tally.cell_event(plan[0], progress(done=1, total=4))
-    clock.now_s += 1.0
-    assert tally.seconds_left() == 6.0  # A quarter took 2 s.
+    clock.now_s += 1.5
+    assert tally.seconds_left() == pytest.approx(4.5)
+    clock.now_s += 100
+    assert tally.seconds_left() == 0.0
 
 
 # Many cells
@@ -361,7 +303,8 @@ def test_a_single_running_cell_needs_no_line_about_all(still: None) -> None:
 
 def test_plain_lines_say_how_each_cell_ended() -> None:
     out = io.StringIO()
-    display = PlainProgress(Console(file=out, width=200))
+    clock = Clock()
+    display = PlainProgress(Console(file=out, width=200), clock)
     plan = [planned(0), planned(1), planned(2), planned(3)]
     display.run_started("mine", plan, plan[1:])
     ends = (
@@ -372,6 +315,7 @@ def test_plain_lines_say_how_each_cell_ended() -> None:
     for item, end in zip(plan[1:], ends, strict=True):
         display.cell_started(item)
         display.cell_event(item, progress(done=60, total=60, median_ns=20_000_000))
+        clock.now_s += end.elapsed_ns / 1e9
         display.cell_ended(item, end)
     display.run_ended()
     assert out.getvalue().splitlines() == [
@@ -385,7 +329,8 @@ def test_plain_lines_say_how_each_cell_ended() -> None:
 
 def test_lost_exchanges_are_printed_by_cause_with_the_first_error() -> None:
     out = io.StringIO()
-    display = PlainProgress(Console(file=out, width=200))
+    clock = Clock()
+    display = PlainProgress(Console(file=out, width=200), clock)
     plan = [planned(0), planned(1), planned(2)]
     display.run_started("mine", plan, plan)
     expired = {"outcome": "certificate", "count": 300, "first_error": "cannot connect: it has expired"}
@@ -396,10 +341,11 @@ def test_lost_exchanges_are_printed_by_cause_with_the_first_error() -> None:
     )
     for item, end in zip(plan, ends, strict=True):
         display.cell_started(item)
+        clock.now_s += 1.0
         display.cell_ended(item, end)
     assert out.getvalue().splitlines()[1:] == [
         "[1/3] loss=0% #1: 57 of 60 ok, 3 x timeout, 1.0 s, about 2 s left",
-        "[2/3] loss=1% #1: 0 of 300 ok, 300 x certificate (cannot connect: it has expired), 1.0 s, about 2 s left",
+        "[2/3] loss=1% #1: 0 of 300 ok, 300 x certificate (cannot connect: it has expired), 1.0 s, about 1 s left",
         "failed: loss=1% #1: no exchange succeeded",
         "[3/3] loss=2% #1: done, 1.0 s",
     ]

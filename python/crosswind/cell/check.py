@@ -23,8 +23,16 @@ from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
 from crosswind.ends import NETWORK, peers_of
 from crosswind.errors import EngineError
-from crosswind.forecast.cost import Forecast, deadline_ns, disk_bytes, forecast
-from crosswind.forecast.demand import Demand, HostSettings, Surroundings, Unknown, over_unknown_network
+from crosswind.forecast import (
+    Demand,
+    Forecast,
+    HostSettings,
+    Surroundings,
+    deadline_ns,
+    disk_bytes,
+    forecast,
+    over_unknown_network,
+)
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import PlanItem
@@ -38,7 +46,6 @@ KEPT_STDERR_BYTES = 1000
 class _Path:
     """What bears on forecasts of the `path` of a checked cell."""
 
-    family: Literal["ipv4", "ipv6"]
     mtu_bytes: int
     backend: str = "tun"
 
@@ -118,12 +125,12 @@ class CheckedCell:
     @property
     def is_known(self) -> bool:
         """Whether its traffic can be forecast; that of somebody's program cannot."""
-        return not isinstance(self.demand.traffic, Unknown)
+        return self.demand.traffic.pattern != "unknown"
 
     @property
     def deadline_ns(self) -> int:
         """When a run of it is given up."""
-        return deadline_ns(self.demand, self.forecast, peers=self.surroundings.peers)
+        return deadline_ns(self.demand, self.forecast, peers=len(self.surroundings.peers))
 
     def disk_bytes(self, *, packets: bool, capture: bool) -> int:
         """What one run of it leaves on the disk, roughly."""
@@ -220,15 +227,14 @@ def _checked_cell(cell: Cell, answer: _Checked, binary: Path) -> CheckedCell:
         view = _view_reader().validate_python(answer.cell)
     except ValidationError as error:
         raise _unexpected(binary, str(error)) from None
-    name = view.workload.transport
+    name, is_virtual = view.workload.transport, view.host.clock == "virtual"
     surroundings = Surroundings(
         transport=None if name is None else catalog().transports[name],
         host=view.host,
-        ipv6=view.path.family == "ipv6",
         mtu_bytes=view.path.mtu_bytes,
-        peers=len(peers_of(answer.cell)),
+        peers=tuple(peers_of(answer.cell).values()),
+        is_virtual=is_virtual,
     )
-    is_virtual = view.host.clock == "virtual"
     demand = over_unknown_network(answer.demand) if view.path.backend == NETWORK else answer.demand
     return CheckedCell(cell, answer.cell, demand, surroundings, is_virtual, is_virtual and answer.exact)
 

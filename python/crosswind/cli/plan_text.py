@@ -10,7 +10,7 @@ from crosswind.cli.plan_precision import precision_facts
 from crosswind.cli.planned import PlannedRuns
 from crosswind.cli.text import levels_text, seconds_text, size_text
 from crosswind.execution.planning import PlanCosts
-from crosswind.forecast.cost import HEAVY, PROGRAM_NS, Forecast
+from crosswind.forecast import HEAVY, PROGRAM_NS, Forecast
 from crosswind.report.text.format import count, count_of, quantity
 from crosswind.study.cells import Cell
 
@@ -18,22 +18,17 @@ _LONGEST = 10
 _MUCH_SHORTER = 3
 """How many times shorter a plan has to be in virtual time to say so."""
 _COMPUTED = (
-    "Expect these forecasts to be right within a factor of two or three. They are computed from the parameters of "
-    "the cells: round trips, link rate, TCP's slow start, the cost of loss, and 0.06 s of set-up per repetition. In "
-    "virtual time a repetition takes 0.1 s and 0.11 ms per packet, a browser 13 s more and another peer 3 s more. "
-    "Retries are not counted: on few processors, parallel repetitions miss their fidelity budget, and a run can take "
-    "several times as long. Later forecasts learn from the first runs."
-)
-_LEARNED = (
-    "The totals are estimated from earlier runs on this machine. A new cell is computed from its parameters and "
-    "corrected by how long cells of its kind took. The table of cells is computed from parameters alone."
+    "Forecasts are right within a factor of two or three: round trips times exchanges, the link's time, timeouts for "
+    "losses, and 0.06 s of set-up per repetition. In virtual time a repetition takes 0.1 s and 0.11 ms per packet, a "
+    "browser 13 s more and another peer 3 s more. Retries are not counted. A cell that ran here before is expected to "
+    "take as long again."
 )
 _OF_NETWORK = (
     "These forecasts are rough, because the network is unknown. They assume a round trip of 50 ms, 10 Mbit/s "
     "and no loss. Cells run one after another. The server is not asked for a plan; a run first tries its transports."
 )
 _FOOTNOTE = (
-    "Without earlier runs, “side by side” assumes as many parallel repetitions as {capacity:g} of {processors} "
+    "Of cells that never ran here, “side by side” assumes as many parallel repetitions as {capacity:g} of {processors} "
     "processors can carry, at most {most}. A repetition that uses more than {heavy} of a processor, or whose round "
     "trip is below 1 ms, runs alone, after the others."
 )
@@ -61,7 +56,7 @@ def print_plan(console: Console, planned: PlannedRuns, costs: PlanCosts | None, 
         console.print(Text(_OF_NETWORK, style="dim"))
         return
     note = _FOOTNOTE.format(capacity=costs.capacity, processors=costs.processors, most=costs.most, heavy=HEAVY)
-    console.print(Text(f"{_LEARNED if costs.learned_from else _COMPUTED} {note}", style="dim"))
+    console.print(Text(f"{_COMPUTED} {note}", style="dim"))
 
 
 def _repetitions(planned: PlannedRuns) -> str:
@@ -114,12 +109,10 @@ def _totals(costs: PlanCosts, *, network: bool) -> list[tuple[str, str]]:
 
 
 def _where_from(costs: PlanCosts) -> str:
-    """Whether the times are learned, and from what."""
-    if not costs.learned_from:
-        return "computed: nothing was learned on this machine yet"
+    """How much of it was measured."""
+    if not costs.measured_runs:
+        return "computed: none of these cells ran on this machine"
     sessions = f"{costs.learned_from} run{'' if costs.learned_from == 1 else 's'} on this machine"
-    if costs.is_measured_plan:
-        return f"learned from {sessions}; this plan was run there before"
     return f"learned from {sessions}; {costs.measured_runs} of {costs.runs} runs are of cells that were measured"
 
 

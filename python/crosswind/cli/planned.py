@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from crosswind.cell.check import CheckedCell
 from crosswind.execution.planning import PlanCosts, runs_of
-from crosswind.forecast.cost import Forecast
+from crosswind.forecast import Forecast
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
 from crosswind.study.plan import Plan, PlanItem

@@ -256,7 +256,6 @@ def _directory_to_resume(place: str, output: Path | None, asked: Mapping[str, bo
 def _report(run: "Run", *, as_json: bool, everything: bool, require_answer: bool, junit: Path | None) -> int:
     # Imported here, since drawing and statistics take more than a second to import, for which no run should wait.
     from crosswind import report, results
-    from crosswind.execution.durations import learn_around
     from crosswind.record import output_of_program
 
     made = results.analysed(run)
@@ -276,6 +275,5 @@ def _report(run: "Run", *, as_json: bool, everything: bool, require_answer: bool
         with readers_may_leave():
             for line in report.last_lines(result):
                 click.echo(line)
-    learn_around(run.manifest.sessions[-1], (result.planned for result in run.results().values()))
     verdicts = [threshold.verdict for threshold in result.thresholds]
     return status_of(verdicts, require_answer=require_answer, valid=result.valid and run.valid)

@@ -13,14 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crosswind.execution.loads import Loads
-from crosswind.forecast.cost import HEAVY
+from crosswind.forecast import CAPACITY, HEAVY
 from crosswind.store.plan import PlannedCell
 
 ATTEMPTS = 3
 """How often a repetition is run at most until the emulation keeps its fidelity budget."""
-
-CAPACITY = 0.5
-"""Share of the processors that may be busy by forecast; beyond it threads wait for each other."""
 
 CELLS_TO_CONCLUDE = 3
 """So many misses put the budget in doubt; so many cells that then miss it alone show that no cell can keep it."""

@@ -7,16 +7,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from crosswind.cell.check import CheckedCell, check_study
 from crosswind.errors import StudyError
-from crosswind.execution.admission import CAPACITY
-from crosswind.execution.durations import AT_A_TIME, cell_time_of, computed_s, virtual_s
+from crosswind.execution.durations import Durations
 from crosswind.execution.unmeasured import left_out_in_virtual_time, note_on_left_out, refuse_unmeasured
-from crosswind.forecast.cost import Forecast
-from crosswind.forecast.kinds import CellTime, plan_key
-from crosswind.forecast.learned import Durations
+from crosswind.forecast import AROUND_S, AT_A_TIME, CAPACITY, packed_s
 from crosswind.models import MODELS, unknown_models
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -40,8 +37,7 @@ class PlanCosts:
         time of all runs if every one were in virtual time.
         capacity: processors that may be busy by forecast, of `processors`. most: runs at a time.
         learned_from: runs on this machine that times were learned from, 0: none. measured_runs: of `runs`, those
-            whose very cell was measured there. is_measured_plan: whether all of the plan was run there before.
-        wall_ns: of the whole command, with its start and its report as far as they were learned.
+            whose very cell was measured there. wall_ns: of the whole command, with its start and its report.
     """
 
     serial_ns: int
@@ -60,7 +56,6 @@ class PlanCosts:
     learned_from: int = 0
     measured_runs: int = 0
     runs: int = 0
-    is_measured_plan: bool = False
     wall_ns: int = 0
 
 
@@ -118,32 +113,28 @@ def plan_costs(
 ) -> PlanCosts:
     """What a plan is forecast to take on this machine.
 
-    Args: packets, capture: whether such files are kept. learned: what runs really took here; None for nothing.
+    Args: packets, capture: whether such files are kept. learned: what cells really took here; None for nothing.
     """
     learned = learned or Durations()
     processors = len(os.sched_getaffinity(0))
-    planned = [item.cell.index for item in runs_of(plan, checked)]
-    by_cell = {index: _LearnedRun.of(checked[index], learned) for index in set(planned)}
-    cells = [checked[index] for index in planned]
-    runs = [by_cell[index] for index in planned]
-    real = [run.time for run in runs if not run.cell.is_virtual]
-    virtual = [run.time for run in runs if run.cell.is_virtual]
-    key = plan_key(run.key for run in runs)
-    measured_s = learned.plan_s(key)
-    real_s = _session_s(learned, real, virtual=False)
-    virtual_s = _session_s(learned, virtual, virtual=True)
-    if measured_s is not None:
-        share = measured_s / (real_s + virtual_s)
-        real_s, virtual_s = share * real_s, share * virtual_s
-    if_virtual_s = _session_s(learned, [run.if_virtual for run in runs], virtual=True)
+    before = [learned.of(cell.parameters) for cell in checked]
+    cells = [checked[item.cell.index] for item in runs_of(plan, checked)]
+    real = [cell for cell in cells if not cell.is_virtual]
+    virtual = [cell for cell in cells if cell.is_virtual]
+    walls_s = {False: 0.0, True: 0.0}
+    for is_virtual, own in ((False, real), (True, virtual)):
+        new = [cell.forecast for cell in own if before[cell.cell.index] is None]
+        shares_s = sum(taken[1] for cell in own if (taken := before[cell.cell.index]) is not None)
+        walls_s[is_virtual] = shares_s + packed_s(new, processors, virtual=is_virtual)
+    each_s = [(before[cell.cell.index] or (cell.forecast.wall_ns / 1e9,))[0] for cell in real]
     return PlanCosts(
-        serial_ns=sum(run.forecast.duration_ns for run in real),
-        parallel_ns=round(real_s * 1e9),
+        serial_ns=round(sum(each_s) * 1e9),
+        parallel_ns=round(walls_s[False] * 1e9),
         virtual_runs=len(virtual),
-        virtual_ns=round(virtual_s * 1e9),
-        alone_runs=sum(run.forecast.runs_alone for run in real),
+        virtual_ns=round(walls_s[True] * 1e9),
+        alone_runs=sum(cell.forecast.runs_alone for cell in real),
         unknown_runs=sum(not cell.is_known for cell in cells),
-        if_virtual_ns=round(if_virtual_s * 1e9),
+        if_virtual_ns=round(packed_s([cell.forecast for cell in cells], processors, virtual=True) * 1e9),
         packets=sum(cell.forecast.packets for cell in cells),
         bytes=sum(cell.forecast.bytes for cell in cells),
         disk_bytes=sum(cell.disk_bytes(packets=packets, capture=capture) for cell in cells),
@@ -151,55 +142,10 @@ def plan_costs(
         capacity=CAPACITY * processors,
         most=AT_A_TIME * processors,
         learned_from=learned.runs,
-        measured_runs=sum(run.time.is_measured for run in runs),
-        runs=len(runs),
-        is_measured_plan=measured_s is not None,
-        wall_ns=round((real_s + virtual_s + learned.around_s(key)) * 1e9),
+        measured_runs=sum(before[cell.cell.index] is not None for cell in cells),
+        runs=len(cells),
+        wall_ns=round((sum(walls_s.values()) + AROUND_S) * 1e9),
     )
-
-
-@dataclass(frozen=True)
-class _LearnedTime:
-    """What a run will take of the machine's time. Attributes: share_s: of its session's; None where nobody knows."""
-
-    forecast: Forecast
-    share_s: float | None
-    is_measured: bool
-
-    @classmethod
-    def of(cls, cell: CheckedCell, time: CellTime, learned: Durations) -> Self:
-        seconds, is_measured = learned.cell_s(time)
-        forecast = replace(cell.forecast, duration_ns=round(seconds * 1e9))
-        return cls(forecast, learned.share_s(time), is_measured)
-
-
-@dataclass(frozen=True)
-class _LearnedRun:
-    """A run of a cell with what it will take, here and if it were in virtual time."""
-
-    cell: CheckedCell
-    key: str
-    time: _LearnedTime
-    if_virtual: _LearnedTime
-
-    @classmethod
-    def of(cls, cell: CheckedCell, learned: Durations) -> Self:
-        own = cell_time_of(cell.parameters, cell.forecast)
-        time = _LearnedTime.of(cell, own, learned)
-        if cell.is_virtual:
-            return cls(cell, own.key, time, time)
-        kind = replace(own.kind, clock="virtual")
-        virtual = CellTime("", kind, virtual_s(cell.parameters, cell.forecast))
-        return cls(cell, own.key, time, _LearnedTime.of(cell, virtual, learned))
-
-
-def _session_s(learned: Durations, times: Sequence[_LearnedTime], *, virtual: bool) -> float:
-    """What a session with such runs will take in seconds: the sum of their shares, which are computed where unknown."""
-    clock = "virtual" if virtual else "real"
-    shares_s = sum(time.share_s for time in times if time.share_s is not None)
-    unknown = [time.forecast for time in times if time.share_s is None]
-    shares_s += sum(learned.company_factor(name) * seconds for name, seconds in computed_s(unknown, clock).items())
-    return learned.session_s(clock, shares_s)
 
 
 def precision(study: Study) -> dict[str, Any] | None:

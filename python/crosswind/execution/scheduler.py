@@ -27,6 +27,7 @@ from crosswind.execution.stops import StopRequests
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.manifest import ClockJump, Status
+from crosswind.store.plan import PlannedCell
 from crosswind.store.result import CellResult
 from crosswind.store.wallclock import WallClock
 
@@ -65,6 +66,8 @@ class Scheduler:
         self.store = store
         self._growth = growth
         self.clock_jumps: list[ClockJump] = []
+        self.ended: list[tuple[PlannedCell, CellEnd]] = []
+        """What this session ran, in the order in which it ended; without attempts that did not count."""
         self._cells = CellsFolder(store.directory, store.manifest.id)
         self._binary = binary
         self._observer = observer
@@ -267,6 +270,7 @@ class Scheduler:
         except EngineError as error:
             end = CellEnd(None, Failure(ErrorKind.PROTOCOL, error.message, error.hint), end.elapsed_ns)
             self._cells.commit_failed(cell.part, self._result(cell, end))
+        self.ended.append((cell.planned, end))
         self._observer.cell_ended(cell.planned, end)
         if self._admission.unattainable and len(self._admission):
             self._end_run(unattainable_budget(self.store, self._admission.unattainable))

@@ -16,12 +16,12 @@ from crosswind.cell.kernels import find_kernel
 from crosswind.cell.token import use_token
 from crosswind.damage import damage_sentences
 from crosswind.errors import CrosswindError
+from crosswind.execution import durations
 from crosswind.execution.growth import Growth, StoppingRules
 from crosswind.execution.observer import Observer
 from crosswind.execution.planning import planned_cells, precision, presentation, refuse_unknown_models
 from crosswind.execution.scheduler import Scheduler
 from crosswind.execution.stops import stopped_by_signals
-from crosswind.execution.timekeeper import Timekeeper
 from crosswind.store.directory import Store
 from crosswind.store.listing import fresh_directory, latest_run
 from crosswind.store.manifest import ClockJump, Manifest, Options, Session, Status
@@ -137,8 +137,7 @@ def execute(
         rule = rules.rule_of(store.manifest) if rules is not None else None
         seed = (store.manifest.precision or {}).get("seed", 0)
         growth = None if rule is None else Growth(store, rule, seed=seed)
-        timekeeper = Timekeeper(progress or Observer())
-        scheduler = Scheduler(store, find_binary(), timekeeper, jobs=jobs, growth=growth)
+        scheduler = Scheduler(store, find_binary(), progress or Observer(), jobs=jobs, growth=growth)
         began = time.monotonic() if began is None else began
         status = Status.STOPPED
         try:
@@ -152,10 +151,9 @@ def execute(
             raise
         finally:
             note_end(store, scheduler.clock_jumps)
-            # Nothing is said of other runs by a number of cells at a time that was set by hand, nor by a run that ended
-            # with an error, as on a machine too busy for it.
-            if jobs is None and status is not Status.STOPPED:
-                timekeeper.learn(time.monotonic() - began if status is Status.DONE else None)
+            # Nothing is said of other runs by a number of cells at a time that was set by hand, nor by part of a run.
+            if jobs is None and status is Status.DONE:
+                durations.learn(scheduler.ended, time.monotonic() - began)
     return Run(store)
 
 

@@ -1,68 +1,16 @@
 """What has become of a run's cells so far, and how long it still takes."""
 
-import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import fmean
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from crosswind.cell.events import Event, Progress
 from crosswind.cell.process import CellEnd
 from crosswind.execution.concurrency import Concurrency
-from crosswind.execution.durations import learned_s
+from crosswind.execution.durations import expected_s, read_durations
 from crosswind.execution.observer import Observer
 from crosswind.precision import CellPrecision
 from crosswind.store.plan import PlannedCell
-
-
-@dataclass
-class TimeLeft:
-    """How long a run still takes: what is forecast of its cells, corrected by how long they really took.
-
-    Attributes: forecast_s: of each cell, what a repetition takes in seconds; of another cell it is what its plan has.
-    """
-
-    forecast_s: Mapping[int, float] = field(default_factory=dict)
-    _of_cell: dict[int, list[float]] = field(default_factory=dict)
-    _measured_s: float = 0.0
-    _predicted_s: float = 0.0
-
-    def add(self, planned: PlannedCell, elapsed_s: float) -> None:
-        """A repetition took so long."""
-        self._of_cell.setdefault(planned.cell, []).append(elapsed_s)
-        self._measured_s += elapsed_s
-        self._predicted_s += self._predicted(planned)
-
-    def expected_s(self, planned: PlannedCell) -> float:
-        """How long a repetition will take: the mean of its cell's so far; before there is any, the forecast times by
-        how much forecasts were wrong.
-        """
-        measured = self._of_cell.get(planned.cell)
-        if measured:
-            return fmean(measured)
-        error = self._measured_s / self._predicted_s if self._predicted_s else 1.0
-        return self._predicted(planned) * error
-
-    def _predicted(self, planned: PlannedCell) -> float:
-        return self.forecast_s.get(planned.cell, planned.expected_ns / 1e9)
-
-    def seconds(
-        self,
-        waiting: Collection[PlannedCell],
-        running: Collection[tuple[PlannedCell, float, float | None]],
-        jobs: float = 1,
-    ) -> float:
-        """Wall time left: all work shared out to `jobs` at a time, but never less than the longest that is left.
-
-        Args: waiting: repetitions to come. running: those under way, each with the seconds so far and the fraction that
-            is done, None where that is not known.
-        """
-        left = [self.expected_s(planned) for planned in waiting]
-        left += [
-            so_far_s * (1 - fraction) / fraction if fraction else max(0.0, self.expected_s(planned) - so_far_s)
-            for planned, so_far_s, fraction in running
-        ]
-        return max(sum(left) / max(1.0, jobs), max(left, default=0.0))
 
 
 @dataclass
@@ -93,11 +41,11 @@ class Tally(Observer):
         self.running: dict[str, CellUnderWay] = {}
         self.last_concurrency: Concurrency | None = None
         self.last_precision: Sequence[CellPrecision] = ()
-        self.time_left = TimeLeft()
+        self._expected_s: dict[int, float] = {}
+        self._done_s = 0.0
         self.virtual_ns = 0
         self._clock = clock
-        self._started = self._seconds_left = 0.0
-        self._estimated_at = -math.inf
+        self._started = 0.0
 
     @property
     def done_with_fractions(self) -> float:
@@ -125,7 +73,9 @@ class Tally(Observer):
         self.total = len(plan)
         self.done = len(plan) - len(missing)
         self.waiting = {planned.key: planned for planned in missing}
-        self.time_left.forecast_s = learned_s(missing)
+        learned = read_durations()
+        one_of_each = {planned.cell: planned for planned in missing}
+        self._expected_s = {cell: expected_s(planned, learned) for cell, planned in one_of_each.items()}
 
     def plan_grew(self, added: Sequence[PlannedCell]) -> None:
         """There is more to run."""
@@ -150,7 +100,7 @@ class Tally(Observer):
         """A cell is done."""
         self.running.pop(planned.key)
         self.done += 1
-        self.time_left.add(planned, end.elapsed_ns / 1e9)
+        self._done_s += self._forecast_s(planned)
         if end.finished is None:
             self.failed += 1
             return
@@ -167,26 +117,25 @@ class Tally(Observer):
         self.repeated += 1
         self.first_miss = self.first_miss or "; ".join(end.finished.reasons if end.finished else ())
         self.waiting[planned.key] = planned
-        self.time_left.add(planned, end.elapsed_ns / 1e9)
 
     def concurrency(self, now: Concurrency) -> None:
         """Keeps how many cells run."""
         self.last_concurrency = now
 
     def seconds_left(self) -> float:
-        """Wall time left, computed anew once a second: with thousands of cells that takes a while."""
-        now = self._clock()
-        if now - self._estimated_at >= 1.0:
-            running = [(cell.planned, now - cell.started, cell.fraction) for cell in list(self.running.values())]
-            self._seconds_left = self.time_left.seconds(list(self.waiting.values()), running, self._at_a_time())
-            self._estimated_at = now
-        return self._seconds_left
+        """Wall time left: the forecast, stretched as what is done took longer than forecast."""
+        waiting = [self._forecast_s(planned) for planned in list(self.waiting.values())]
+        running = [(self._forecast_s(cell.planned), self._fraction(cell)) for cell in list(self.running.values())]
+        left_s = sum(waiting) + sum(each_s * (1 - fraction) for each_s, fraction in running)
+        done_s = self._done_s + sum(each_s * fraction for each_s, fraction in running)
+        return left_s * self.wall_s() / done_s if done_s else left_s / max(1, len(running))
 
-    def _at_a_time(self) -> float:
-        """Cells that will run side by side: as many as may, but no more than there are."""
-        now = self.last_concurrency
-        if now is None:
-            return max(1, len(self.running))
-        allowed = now.limit or now.running
-        # Loads may keep the limit from being reached: what will run lies between what may and what does.
-        return max(1.0, (allowed + now.running) / 2 if self.waiting else now.running)
+    def _forecast_s(self, planned: PlannedCell) -> float:
+        return self._expected_s.get(planned.cell, planned.expected_ns / 1e9)
+
+    def _fraction(self, cell: CellUnderWay) -> float:
+        """The share of a running cell that is done; where it does not say so, by the forecast."""
+        if cell.fraction is not None:
+            return cell.fraction
+        forecast_s = self._forecast_s(cell.planned)
+        return min(1.0, self.wall_s(cell) / forecast_s) if forecast_s else 0.0

@@ -1,0 +1,372 @@
+"""What one run of a cell takes: time, packets, bytes and processors, from its `demand` (docs/cell-protocol.md).
+
+For admission, the display and `crosswind plan`; no claim about the protocol. It is to be right within a factor of two
+or three: round trips times exchanges, the links' time for the bytes, a timeout for a loss, and a constant for the
+start. What a cell took on this machine before replaces it (`execution/durations`).
+"""
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from crosswind.catalog import Carrier, Transport
+
+# Measured on a quiet virtual machine with two processors.
+SETUP_NS, SETUP_CPU_NS = 60_000_000, 15_000_000  # of a cell, whatever it does: process, namespaces, devices
+PEER_START_NS, PEER_CPU_NS = 1_500_000_000, 1_000_000_000  # of a browser or another program
+PROGRAM_NS = 3_000_000_000
+"""What a program is taken to need, of which nothing is known: those of the built-in studies take 0.6 to 2.3 s."""
+VIRTUAL_START_NS, VIRTUAL_PACKET_NS = 100_000_000, 110_000
+VIRTUAL_BROWSER_NS, VIRTUAL_PEER_NS = 13_000_000_000, 3_000_000_000
+"""Of the machine's time: of a guest and its cell, a packet, the start of a browser, of another peer."""
+EXCHANGE_NS = 100_000  # a round trip without delay
+FASTEST_BPS = 2_000_000_000  # an unlimited link
+CPU_PER_PACKET_NS, QUIC_PACKET_CPU_NS, HANDSHAKE_CPU_NS = 12_000, 15_000, 700_000
+AWAKE_NS = 60_000  # for so long a packet keeps the emulator awake; packets that come meanwhile share that time
+CONNECTION_PACKETS = 8  # handshake, closing, and early ACKs; each further round trip of a set-up has two more
+DELAYED_ACK_NS = 40_000_000  # a message that comes later does not carry the ACK of the one before
+HEADER_BYTES, SECURE_BYTES, HTTP_BYTES = 52, 3_000, 100
+LARGEST_LOAD = 2.0  # the emulator has one processor, and its hosts hardly fill another
+
+HEAVY = 0.25
+"""A run that keeps more processors busy than this runs alone: it would disturb others, and they it."""
+UNDELAYED_NS = 1_000_000
+"""Round trips of one packet shorter than this are mostly what processors take."""
+CAPACITY = 0.5
+"""Share of the processors that may be busy by forecast; beyond it threads wait for each other."""
+AT_A_TIME = 3
+"""Cells for each processor that a forecast lets run at a time: sessions had means of 1 to 4."""
+
+AROUND_S = 3.0
+"""What a command takes around its session, with the report: 2.5 to 4.5 s on a virtual machine."""
+
+SYN_TIMEOUT_NS = 1_000_000_000  # RFC 6298, section 2.1
+MIN_RTO_NS, QUIC_TIMEOUT_NS = 200_000_000, 30_000_000  # Linux; RFC 9002, section 6.2.1
+MOST_LOSS = 0.9
+
+MINUTE_NS, HOUR_NS = 60 * 10**9, 3600 * 10**9
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of the path. `rate_bps` None is unlimited; `frame_bytes` are added to each packet on the link."""
+
+    delay_ns: int
+    loss: float
+    rate_bps: int | None
+    frame_bytes: int
+
+    def time_ns(self, size_bytes: float, packets: float) -> float:
+        """How long some packets of so many bytes in all occupy the link."""
+        return (size_bytes + self.frame_bytes * packets) * 8e9 / min(self.rate_bps or FASTEST_BPS, FASTEST_BPS)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a workload sends, by its pattern; a key that the pattern lacks is as here."""
+
+    pattern: Literal["exchanges", "transfers", "handshakes", "streams", "pages", "unknown"]
+    count: int = 0
+    connections: int = 1
+    request_bytes: int = 0
+    reply_bytes: int = 0
+    new_connections: bool = False
+    rate_per_s: float | None = None
+    size_bytes: int | None = None
+    duration_ns: int | None = None
+    upload: bool = False
+    messages: int = 0
+    streams: int = 1
+    html_bytes: int = 0
+    objects_bytes: int = 0
+    objects: int = 0
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What crosswind-cell says of the traffic of one cell."""
+
+    timeout_ns: int | None
+    forward: Direction
+    reverse: Direction
+    traffic: Traffic
+    polling: bool = False
+    early_data: bool = False
+
+
+UNKNOWN_NETWORK = Direction(delay_ns=25_000_000, loss=0.0, rate_bps=10_000_000, frame_bytes=0)
+"""What one direction of a real network is taken for, of which nothing is known: 50 ms there and back, 10 Mbit/s."""
+
+
+def over_unknown_network(demand: Demand) -> Demand:
+    """The demand of a cell on a network of which nobody can say how long it delays packets."""
+    return replace(demand, forward=UNKNOWN_NETWORK, reverse=UNKNOWN_NETWORK)
+
+
+@dataclass(frozen=True)
+class HostSettings:
+    """What of both hosts' TCP bears on its speed; None is left to the kernel."""
+
+    congestion_control: str | None = None
+    window_scaling: bool | None = None
+    send_buffer_bytes: int | None = None
+    receive_buffer_bytes: int | None = None
+    min_rto_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where traffic takes place. transport: None of a program. peers: names of ends that are not Crosswind's own."""
+
+    transport: Transport | None
+    host: HostSettings
+    mtu_bytes: int
+    peers: tuple[str, ...] = ()
+    is_virtual: bool = False
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """One run of one cell.
+
+    Attributes: duration_ns: by its own clock, set-up included. packets: entering the path, both directions; 0 of a
+        program, which may send any number. bytes: IP bytes of those. load: processors kept busy while it runs.
+        wall_ns, virtual_ns: of the machine's time, as it is run, and if it were in virtual time.
+        undelayed: whether processors and not the path decide how long its exchanges take, so that whatever runs beside
+        it makes them longer. alone: whether it runs alone whatever it takes, as over a real network.
+    """
+
+    duration_ns: int
+    packets: int
+    bytes: int
+    load: float
+    wall_ns: int
+    virtual_ns: int
+    undelayed: bool = False
+    alone: bool = False
+
+    @property
+    def runs_alone(self) -> bool:
+        """Whether it would disturb others, or they it, on the machine's clock."""
+        return self.alone or self.undelayed or self.load > HEAVY
+
+
+@dataclass(frozen=True)
+class _Needs:
+    """What a pattern asks for.
+
+    Attributes: turns: messages one after another on the busiest lane. messages: in all. opened, opened_in_turn:
+        connections, in all and one after another. up, down: bytes of all messages. paced_ns: what its clock takes.
+        bulk: packets of one message on a connection that is new.
+    """
+
+    lanes: int
+    turns: float
+    messages: float
+    opened: float
+    opened_in_turn: float
+    up: float
+    down: float
+    paced_ns: float = 0.0
+    bulk: float = 0.0
+
+
+def _needs(traffic: Traffic, transport: Transport, mtu_bytes: int, segment_ns: float) -> _Needs:
+    count, lanes = traffic.count, max(1, min(traffic.connections, traffic.count or traffic.connections))
+    each, mss = math.ceil(count / lanes), mtu_bytes - HEADER_BYTES
+    if traffic.pattern == "exchanges":
+        new = traffic.new_connections
+        up, down = count * traffic.request_bytes, count * traffic.reply_bytes
+        bulk = max(traffic.request_bytes, traffic.reply_bytes) / mss if new else 0.0
+        paced_ns = 1e9 * count / traffic.rate_per_s if traffic.rate_per_s else 0.0
+        turns = 1 if paced_ns else each
+        return _Needs(lanes, turns, count, count if new else lanes, each if new else 0, up, down, paced_ns, bulk)
+    if traffic.pattern == "handshakes":
+        return _Needs(lanes, 0, 0, count, each, 0, 0)
+    if traffic.pattern == "streams":
+        messages, size_bytes = traffic.messages, traffic.messages * (traffic.size_bytes or 0)
+        paced_ns = 1e9 * messages / (traffic.streams * (traffic.rate_per_s or 1))
+        return _Needs(traffic.connections, 1, messages, traffic.connections, 1, size_bytes, size_bytes, paced_ns)
+    if traffic.pattern == "pages":
+        lanes, requests = traffic.connections, count * (1 + traffic.objects)
+        rounds = 1 if transport.shares_connection else math.ceil(traffic.objects / lanes)
+        in_turn = count * (2 if lanes > 1 else 1)
+        size_bytes = traffic.html_bytes + traffic.objects_bytes
+        up, bulk = requests * traffic.request_bytes, size_bytes / lanes / mss
+        return _Needs(lanes, count * (1 + rounds), requests, count * lanes, in_turn, up, count * size_bytes, bulk=bulk)
+    lasting_ns = float(traffic.duration_ns or 0)
+    segments = lasting_ns / segment_ns / lanes if lasting_ns else (traffic.size_bytes or 0) / mss
+    up_bytes, down_bytes = (count * segments * mss, 0.0) if traffic.upload else (0.0, count * segments * mss)
+    return _Needs(
+        lanes, each, count, count, each, up_bytes, down_bytes, each * lasting_ns, 0.0 if lasting_ns else segments
+    )
+
+
+def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
+    """What one run of a cell will cost. With R the round trip plus 0.1 ms, an unlimited link taken as 2 Gbit/s:
+
+    the messages of a connection x (R + what losing their first packet costs)
+    + connections one after another x (R for each round trip of their set-up + 1 s, doubling, for a lost SYN)
+    + R for each window of slow start + further packets x PFTK's time of a segment at this loss
+    + the links' time for all bytes; or what the workload's own clock takes, where that is longer.
+    """
+    traffic, transport = demand.traffic, surroundings.transport
+    if transport is None or traffic.pattern == "unknown":
+        return _forecast(surroundings, PROGRAM_NS, 0, 0, cpu_ns=0, flat_out=True)
+    there, back, quic = demand.forward, demand.reverse, transport.carrier is Carrier.QUIC
+    mtu_bytes, timeout_ns = surroundings.mtu_bytes, demand.timeout_ns or HOUR_NS
+    rtt_ns = there.delay_ns + back.delay_ns + EXCHANGE_NS
+    rto_ns = rtt_ns + (QUIC_TIMEOUT_NS if quic else surroundings.host.min_rto_ns or MIN_RTO_NS)
+    host = HostSettings() if quic else surroundings.host
+    ways = [(way, way.time_ns(mtu_bytes, 1)) for way in (there, back)]
+    window_ns = rtt_ns / _window(host, mtu_bytes)
+    ignores_loss = (host.congestion_control or "").startswith("bbr")
+    slow = [
+        max(window_ns, link_ns / (1 - min(way.loss, MOST_LOSS)) if ignores_loss else _loss_ns(way.loss, rtt_ns, rto_ns))
+        for way, link_ns in ways
+    ]
+    data = 0 if traffic.upload else 1
+    needs = _needs(traffic, transport, mtu_bytes, max(slow[data], ways[data][1]))
+
+    secure_bytes = SECURE_BYTES * needs.opened if transport.secure else 0
+    framing = HTTP_BYTES if transport.http else 0
+    sizes = (needs.up + framing * needs.messages, needs.down + framing * needs.messages + secure_bytes)
+    packets = [max(needs.messages, math.ceil(size / (mtu_bytes - HEADER_BYTES))) for size in sizes]
+    links_ns = [
+        way.time_ns(size + HEADER_BYTES * count, count)
+        for (way, _), size, count in zip(ways, sizes, packets, strict=True)
+    ]
+    setup_trips = 0
+    if transport.connects:
+        setup_trips = transport.setup_round_trips + (2 if demand.polling else 0) - (1 if demand.early_data else 0)
+    lost = 1 - (1 - there.loss) * (1 - back.loss)
+    wait_ns = lost * timeout_ns if transport.datagram else _wait_ns(lost, rto_ns, timeout_ns)
+    syn_ns = _wait_ns(lost, SYN_TIMEOUT_NS, timeout_ns) if setup_trips else 0.0
+    windows = math.log2(1 + min(needs.bulk, rtt_ns / ways[data][1]) / 10) if needs.bulk else 0.0
+    trips = needs.turns + needs.opened_in_turn * (max(0, setup_trips) + windows)
+    further_ns = sum((count - needs.messages) * each for count, each in zip(packets, slow, strict=True)) / needs.lanes
+    waits_ns = needs.turns * wait_ns + needs.opened_in_turn * syn_ns
+    carried_ns = max(further_ns, sum(links_ns) / needs.lanes, *links_ns)
+    wall_ns = trips * rtt_ns + waits_ns + max(carried_ns, needs.paced_ns)
+
+    loss = min(MOST_LOSS, (there.loss + back.loss) / 2)
+    late_acks = needs.messages if needs.paced_ns * needs.lanes > DELAYED_ACK_NS * needs.messages else 0
+    on_the_way = (sum(packets) + abs(packets[0] - packets[1]) / 2 + late_acks) / (1 - loss)
+    if setup_trips:
+        on_the_way += needs.opened * (CONNECTION_PACKETS + 2 * max(0, setup_trips - 1)) / (1 - loss)
+    processors_ns = trips * EXCHANGE_NS + sum(
+        time_ns for (way, _), time_ns in zip(ways, links_ns, strict=True) if way.rate_bps is None
+    )
+    return _forecast(
+        surroundings,
+        wall_ns,
+        on_the_way,
+        sum(sizes) + HEADER_BYTES * on_the_way,
+        cpu_ns=(QUIC_PACKET_CPU_NS * on_the_way if quic else 0)
+        + (HANDSHAKE_CPU_NS * needs.opened if transport.secure else 0),
+        flat_out=processors_ns > HEAVY * wall_ns,
+        undelayed=traffic.pattern != "transfers"
+        and there.delay_ns + back.delay_ns + sum(link_ns for _, link_ns in ways) < UNDELAYED_NS,
+    )
+
+
+def _forecast(
+    surroundings: Surroundings,
+    wall_ns: float,
+    packets: float,
+    size_bytes: float,
+    *,
+    cpu_ns: float,
+    flat_out: bool,
+    undelayed: bool = False,
+) -> Forecast:
+    peers = surroundings.peers
+    duration_ns = round(SETUP_NS + wall_ns + len(peers) * PEER_START_NS)
+    awake_ns = packets * AWAKE_NS
+    cpu_ns += SETUP_CPU_NS + packets * CPU_PER_PACKET_NS + len(peers) * PEER_CPU_NS
+    cpu_ns += wall_ns * awake_ns / (wall_ns + awake_ns) if awake_ns else 0.0
+    load = min(LARGEST_LOAD, cpu_ns / duration_ns)
+    virtual_ns = virtual_wall_ns(round(packets), peers)
+    return Forecast(
+        duration_ns=duration_ns,
+        packets=round(packets),
+        bytes=round(size_bytes),
+        load=max(1.0, load) if flat_out else load,
+        wall_ns=virtual_ns if surroundings.is_virtual else duration_ns,
+        virtual_ns=virtual_ns,
+        undelayed=undelayed or bool(peers),
+    )
+
+
+def _wait_ns(loss: float, timer_ns: float, limit_ns: float) -> float:
+    """What losses of a packet cost in the mean, sent again on a doubling timer (models/ping_pong.py), up to a limit."""
+    return limit_ns * loss if loss > 0.45 else min(limit_ns, timer_ns * loss / (1 - 2 * loss))
+
+
+def _loss_ns(loss: float, rtt_ns: float, rto_ns: float) -> float:
+    """Time for each packet of a long transfer at this loss, with an ACK for each; 0 without loss.
+
+    Source: Padhye, Firoiu, Towsley & Kurose 2000, equation 30.
+    """
+    loss = min(loss, MOST_LOSS)
+    timeouts_ns = rto_ns * min(1.0, 3 * math.sqrt(3 * loss / 8)) * loss * (1 + 32 * loss**2)
+    return rtt_ns * math.sqrt(2 * loss / 3) + timeouts_ns
+
+
+def _window(host: HostSettings, mtu_bytes: int) -> float:
+    limits = [size for size in (host.send_buffer_bytes, host.receive_buffer_bytes) if size is not None]
+    limits += [65_535] if host.window_scaling is False else []
+    return max(1.0, min(limits) / mtu_bytes) if limits else math.inf
+
+
+def virtual_wall_ns(packets: int, peers: Collection[str]) -> int:
+    """The machine's time that one run takes in virtual time: what is computed, whatever it waits for."""
+    starts_ns = sum(VIRTUAL_BROWSER_NS if name == "chromium" else VIRTUAL_PEER_NS for name in peers)
+    return VIRTUAL_START_NS + VIRTUAL_PACKET_NS * packets + starts_ns
+
+
+def disk_bytes(demand: Demand, costs: Forecast, *, packets: bool, capture: bool) -> int:
+    """What one run of a cell leaves on the disk, roughly. What programs print is not counted."""
+    rows = max(1, demand.traffic.count, demand.traffic.messages)
+    total = 6_000 + 50 * rows  # result.json, and a row of samples.parquet
+    if demand.traffic.pattern == "pages":
+        total += 25 * rows * (1 + demand.traffic.objects)
+    if packets:
+        total += 40 * costs.packets
+    if capture:
+        total += 2 * (costs.bytes + 32 * costs.packets)  # each host keeps what it sent and received, in pcapng blocks
+    return total
+
+
+def deadline_ns(demand: Demand, costs: Forecast, *, peers: int = 0) -> int:
+    """When a run is given up, in nanoseconds: ten times what is expected, at least a minute, at most an hour.
+
+    One exchange more may time out, which is a result: TCP's server forgets a connection whose handshake lost too much,
+    and a client that only listens then waits for ever. Never later than when every exchange would have timed out (and
+    its connection, where each has a new one); beyond an hour only where the study itself asks for that long, and then
+    at twice what is expected. A program has a minute more than its timeout. Peers have a minute more each.
+    """
+    traffic, timeout_ns = demand.traffic, demand.timeout_ns
+    if traffic.pattern == "unknown":
+        # Its own timeout is to end a program, not the deadline, which would leave no result.
+        return HOUR_NS if timeout_ns is None else timeout_ns + MINUTE_NS
+    generous_ns = max(min(10 * costs.duration_ns, HOUR_NS), 2 * costs.duration_ns)
+    if timeout_ns is not None and traffic.rate_per_s is None and traffic.duration_ns is None:
+        in_turn = 1 if traffic.pattern == "exchanges" else traffic.connections
+        waits = traffic.count * (2 if traffic.new_connections else in_turn)
+        generous_ns = min(generous_ns + timeout_ns, waits * timeout_ns)
+    return max(generous_ns, MINUTE_NS) + peers * MINUTE_NS
+
+
+def packed_s(runs: Iterable[Forecast], processors: int, *, virtual: bool = False) -> float:
+    """How long runs take side by side, in seconds. In virtual time each keeps one processor busy."""
+    runs = list(runs)
+    if virtual:
+        each = [run.virtual_ns for run in runs]
+        return max(sum(each) / processors, max(each, default=0)) / 1e9
+    alone_ns = sum(run.duration_ns for run in runs if run.runs_alone)
+    beside = [run for run in runs if not run.runs_alone]
+    work_ns = sum(run.duration_ns * run.load for run in beside) / (CAPACITY * processors)
+    places_ns = sum(run.duration_ns for run in beside) / (AT_A_TIME * processors)
+    return (alone_ns + max(work_ns, places_ns, max((run.duration_ns for run in beside), default=0))) / 1e9

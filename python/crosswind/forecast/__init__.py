@@ -1,1 +1,0 @@
-"""What a cell will take, from its parameters alone: time, packets, bytes, processors."""
