@@ -18,6 +18,9 @@ _OF_INTERVAL = " [95 %]"
 _IN_PARENTHESES = (
     "In parentheses, without an interval: its single limit, or the smallest and largest value of the repetitions."
 )
+_OF_ALL = (
+    "A quantile is of all exchanges of a cell; where two cells are compared, it is the mean of the repetitions' own."
+)
 _CENSORED = "Quantiles count timed-out exchanges as longer than the timeout; the mean is over successful exchanges."
 
 
@@ -133,6 +136,9 @@ def _footnotes(
         notes.append(_IN_PARENTHESES)
     if any(metric.failed for metric in estimates):
         notes.append(_CENSORED)
+    quantiles = [part for _, statistic, part in found if statistic.quantile is not None and not part.is_exact]
+    if len(cells) > 1 and any(part.value is not None and part.n > part.units for part in quantiles):
+        notes.append(_OF_ALL)
     return notes
 
 
