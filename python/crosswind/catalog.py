@@ -5,7 +5,7 @@ validation, the options of the command line, the JSON Schema and the tables of d
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cache
@@ -85,6 +85,28 @@ class Key:
     only_with: Condition | None
 
 
+class ColumnType(StrEnum):
+    """The type of a column."""
+
+    U8 = "u8"
+    U16 = "u16"
+    U32 = "u32"
+    U64 = "u64"
+    I64 = "i64"
+    TEXT = "utf8"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table that a cell writes. nullable: whether it is null where something did not happen."""
+
+    name: str
+    type: ColumnType
+    unit: Unit | None
+    nullable: bool
+    help: str
+
+
 @dataclass(frozen=True)
 class Group:
     """Keys that stand together: those of a path, of an element of it, of the hosts, of a budget."""
@@ -152,7 +174,10 @@ class HostProfile:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Everything that a cell can be. `elements` are in the order in which a packet meets them."""
+    """Everything that a cell can be, and the columns of the tables that it writes.
+
+    `elements` are in the order in which a packet meets them.
+    """
 
     version: str
     path: Group
@@ -162,6 +187,9 @@ class Catalog:
     budget: Group
     transports: Mapping[str, Transport]
     workloads: Mapping[str, Workload]
+    samples: tuple[Column, ...]
+    objects: tuple[Column, ...]
+    packets: tuple[Column, ...]
 
     @property
     def direction_keys(self) -> tuple[Key, ...]:
@@ -200,6 +228,9 @@ def _catalog(data: Mapping[str, Any]) -> Catalog:
         budget=_group(data["budget"], "budget"),
         transports={transport.name: transport for transport in transports},
         workloads={workload.kind: workload for workload in workloads},
+        samples=_columns(data["samples"]),
+        objects=_columns(data["objects"]),
+        packets=_columns(data["packets"]),
     )
 
 
@@ -211,11 +242,19 @@ def _keys(data: Mapping[str, Any]) -> tuple[Key, ...]:
     return tuple(_key(entry) for entry in data["keys"])
 
 
+def _columns(entries: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+    return tuple(_made(Column, {**entry, "type": ColumnType(entry["type"]), "unit": _unit(entry)}) for entry in entries)
+
+
+def _unit(entry: Mapping[str, Any]) -> Unit | None:
+    return None if entry["unit"] is None else Unit(entry["unit"])
+
+
 def _key(entry: Mapping[str, Any]) -> Key:
     condition = entry.get("only_with")
     typed = {
         "type": KeyType(entry["type"]),
-        "unit": None if entry["unit"] is None else Unit(entry["unit"]),
+        "unit": _unit(entry),
         "choices": entry["choices"] or (),
         "only_with": None if condition is None else Condition(condition["key"], condition.get("value")),
     }

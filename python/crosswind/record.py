@@ -4,51 +4,37 @@ A `RunRecord` holds one `CellRun` per executed repetition of a cell. Whoever run
 below this module knows where it came from, so a report renders on any machine.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
 import polars as pl
 
+from crosswind.catalog import Column, ColumnType, catalog
 from crosswind.cell.failure import Failure
 from crosswind.cell.result import Finished
 from crosswind.damage import Damage
 from crosswind.ends import is_virtual
 
-SAMPLE_SCHEMA: dict[str, type[pl.DataType]] = {
-    "exchange": pl.UInt64,
-    "connection": pl.UInt32,
-    "intended_ns": pl.Int64,
-    "sent_ns": pl.Int64,
-    "received_ns": pl.Int64,
-    "connect_ns": pl.Int64,
-    "transport_ns": pl.Int64,
-    "security_ns": pl.Int64,
-    "upgrade_ns": pl.Int64,
-    "request_ns": pl.Int64,
-    "reply_ns": pl.Int64,
-    "server_ns": pl.Int64,
-    "sent_bytes": pl.UInt64,
-    "received_bytes": pl.UInt64,
-    "wire_ns": pl.Int64,
-    "stream": pl.UInt32,
-    "own_drops": pl.UInt32,
-    "outcome": pl.String,
+_TYPES: Mapping[ColumnType, type[pl.DataType]] = {
+    ColumnType.U8: pl.UInt8,
+    ColumnType.U16: pl.UInt16,
+    ColumnType.U32: pl.UInt32,
+    ColumnType.U64: pl.UInt64,
+    ColumnType.I64: pl.Int64,
+    ColumnType.TEXT: pl.String,
 }
-"""Columns of `samples.arrow` (docs/cell-protocol.md). Whatever did not happen is null."""
 
-OBJECT_SCHEMA: dict[str, type[pl.DataType]] = {
-    "page": pl.UInt64,
-    "object": pl.String,
-    "connection": pl.UInt32,
-    "queued_ns": pl.Int64,
-    "sent_ns": pl.Int64,
-    "first_ns": pl.Int64,
-    "received_ns": pl.Int64,
-    "bytes": pl.UInt64,
-    "outcome": pl.String,
-}
+
+def _schema(columns: Iterable[Column]) -> dict[str, type[pl.DataType]]:
+    return {column.name: _TYPES[column.type] for column in columns}
+
+
+SAMPLE_SCHEMA = _schema(catalog().samples)
+"""Columns of `samples.arrow` (docs/result.md). Whatever did not happen is null."""
+
+OBJECT_SCHEMA = _schema(catalog().objects)
 """Columns of `objects.arrow`, which a page workload alone writes."""
 
 

@@ -4,11 +4,11 @@ use crate::PathSection;
 use crate::check::Answer;
 use crate::event::Event;
 use crosswind_host::{HostConfig, HostGroup};
-use crosswind_ledger::Budget;
+use crosswind_ledger::{Budget, Column, PacketRecord, Row};
 use crosswind_path::{DirectionConfig, ElementGroup};
 use crosswind_settings::{Group, Key};
 use crosswind_transport::{Features, TransportRef};
-use crosswind_workload::Kind;
+use crosswind_workload::{Kind, PageObject, Sample};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -27,6 +27,10 @@ pub struct Catalogue {
     budget: &'static Group,
     transports: Vec<Transport>,
     workloads: Vec<Workload>,
+    /// Columns of `samples.arrow`, `objects.arrow` and `packets.arrow`.
+    samples: &'static [Column<Sample>],
+    objects: &'static [Column<PageObject>],
+    packets: &'static [Column<PacketRecord>],
     /// The JSON Schema of every event, by its name.
     events: Map<String, Value>,
 }
@@ -62,6 +66,9 @@ impl Catalogue {
             budget: Budget::describe(),
             transports: crosswind_transport::all().map(Transport::new).collect(),
             workloads: crosswind_workload::kinds().map(Workload::new).collect(),
+            samples: Row::COLUMNS,
+            objects: Row::COLUMNS,
+            packets: Row::COLUMNS,
             events: variants::<Event>().into_iter().chain(variants::<Answer>()).collect(),
         }
     }

@@ -161,7 +161,7 @@ impl From<LedgerError> for CellError {
     fn from(error: LedgerError) -> Self {
         match error {
             LedgerError::Write { file, source } => Self::disk(file, &source),
-            LedgerError::Encode(_) => Self::internal(error.to_string()),
+            LedgerError::Encode { .. } => Self::internal(error.to_string()),
         }
     }
 }

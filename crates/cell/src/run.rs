@@ -6,7 +6,7 @@ use crate::network::{Capturing, Far};
 use crate::own_drops::count_own_drops;
 use crate::processor_time::Profile;
 use crate::result::{CellResult, CellRun, ProcessFacts};
-use crate::table::{write_objects, write_samples};
+use crate::table::write_table;
 use crate::{Cell, CellError, ErrorKind, Event};
 use crosswind_host::guest::in_virtual_time;
 use crosswind_host::{
@@ -178,9 +178,9 @@ fn missing(packets: u64) -> Option<String> {
 
 fn write_tables(cell: &Cell, measured: &Measured, zero: Instant) -> Result<(), CellError> {
     let Some(directory) = &cell.output.directory else { return Ok(()) };
-    write_samples(directory, &measured.samples, zero)?;
+    write_table(directory, &measured.samples, zero)?;
     if !measured.objects.is_empty() {
-        write_objects(directory, &measured.objects, zero)?;
+        write_table(directory, &measured.objects, zero)?;
     }
     Ok(())
 }

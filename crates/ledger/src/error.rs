@@ -14,9 +14,14 @@ pub enum LedgerError {
         /// The system's own reason.
         source: io::Error,
     },
-    /// The Arrow library refused the packet table; a fault of this crate.
-    #[error("cannot encode the packet table: {0}")]
-    Encode(#[source] ArrowError),
+    /// The Arrow library refused a table; a fault of its declaration.
+    #[error("cannot encode {table}: {source}")]
+    Encode {
+        /// Which one.
+        table: &'static str,
+        /// The library's own reason.
+        source: ArrowError,
+    },
 }
 
 impl LedgerError {
@@ -24,13 +29,12 @@ impl LedgerError {
     pub(crate) fn writing<T>(file: &'static str, result: io::Result<T>) -> Result<T, Self> {
         result.map_err(|source| Self::Write { file, source })
     }
-}
 
-impl From<ArrowError> for LedgerError {
-    fn from(error: ArrowError) -> Self {
-        match error {
-            ArrowError::IoError(_, source) => Self::Write { file: "the packet table", source },
-            other => Self::Encode(other),
-        }
+    /// `result`, with the name of the table that it was about.
+    pub(crate) fn encoding<T>(table: &'static str, result: Result<T, ArrowError>) -> Result<T, Self> {
+        result.map_err(|error| match error {
+            ArrowError::IoError(_, source) => Self::Write { file: table, source },
+            source => Self::Encode { table, source },
+        })
     }
 }

@@ -3,7 +3,7 @@
 //! - [`Ledger`]: counts per direction, checked against the kernel's own counts of the two devices.
 //! - [`FidelityReport`]: how exact the emulation was, compared with a [`Budget`].
 //! - [`PayloadClock`]: first and last packet with payload, for each client port.
-//! - [`PacketTable`], [`Capture`]: `packets.arrow` and `*.pcapng`.
+//! - [`Table`], [`Capture`]: `*.arrow` and `*.pcapng`. A table's columns are declared beside its row ([`Row`]).
 //! - [`Recorder`] and [`Sink`]: from the real-time thread to those files, without waiting for a disk.
 
 mod capture;
@@ -30,4 +30,7 @@ pub use histogram::{TimeHistogram, TimeReport};
 pub use payload::PayloadClock;
 pub use record::{DropCause, PacketRecord, Verdict};
 pub use stream::{Recorder, Sink, SinkReport};
-pub use table::PacketTable;
+pub use table::{Column, Row, Table, Values, ns_between};
+
+/// `packets.arrow`.
+pub type PacketTable<W> = Table<PacketRecord, W>;

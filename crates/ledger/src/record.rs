@@ -1,6 +1,7 @@
 //! A packet's record: what it was, when it entered, when it was due, when it left, and what became of it.
 
-use crate::Headers;
+use crate::table::Values::{Text, Time, U8, U16, U32, U64};
+use crate::{Column, Headers, Row};
 use crosswind_path::{Cause, Side};
 use crosswind_units::{Bytes, Instant};
 
@@ -23,6 +24,39 @@ pub struct PacketRecord {
     pub left: Option<Instant>,
     /// What became of it.
     pub verdict: Verdict,
+}
+
+/// A row is written when the packet's end is known, so that rows stand in the order of leaving; `direction` and `index` give the
+/// order of entering.
+impl Row for PacketRecord {
+    const TABLE: &'static str = "the packet table";
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        Column::required("direction", Text(|row| Some(row.side.name())), "forward or reverse."),
+        Column::required("index", U64(|row| Some(row.index)), "Its position in its direction, from 0."),
+        Column::required(
+            "size_bytes",
+            U32(|row| Some(u32::try_from(row.size.0).unwrap_or(u32::MAX))),
+            "Its size on the IP layer.",
+        ),
+        Column::required("protocol", U8(|row| Some(row.headers.protocol)), "IP protocol number."),
+        Column::required("source_port", U16(|row| Some(row.headers.source_port)), "Port of its sender."),
+        Column::required("destination_port", U16(|row| Some(row.headers.destination_port)), "Port of its receiver."),
+        Column::required("payload_bytes", U32(|row| Some(row.headers.payload_bytes)), "What is behind its headers."),
+        Column::required("in_ns", Time(|row| Some(row.entered)), "When it entered the path."),
+        Column::required("due_ns", Time(|row| Some(row.due)), "When it was due to leave the path, or was dropped."),
+        Column::optional("out_ns", Time(|row| row.left), "When it was written to the receiver's device."),
+        Column::required(
+            "verdict",
+            Text(|row| Some(row.verdict.name())),
+            "delivered, dropped, or queued: still in the path when the cell ended.",
+        ),
+        Column::optional(
+            "cause",
+            Text(|row| row.verdict.cause().map(DropCause::name)),
+            "What dropped it: an element's cause, or device.",
+        ),
+    ];
 }
 
 /// What became of a packet.

@@ -98,6 +98,13 @@ pub enum Unit {
 const ENDINGS: [(&str, Unit); 4] =
     [("_ns", Unit::Ns), ("_bytes", Unit::Bytes), ("_bps", Unit::BitsPerSecond), ("_per_s", Unit::PerSecond)];
 
+impl Unit {
+    /// The unit that ends a name, as in `size_bytes`.
+    pub fn of_name(name: &str) -> Option<Self> {
+        split_unit(name).1
+    }
+}
+
 /// `name` without the ending that carries its unit, and that unit.
 pub(crate) fn split_unit(name: &str) -> (&str, Option<Unit>) {
     ENDINGS

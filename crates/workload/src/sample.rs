@@ -1,5 +1,7 @@
 //! The rows of the tables: exchanges, and the objects that pages are made of.
 
+use crosswind_ledger::Values::{Length, Text, Time, U32, U64};
+use crosswind_ledger::{Column, Row, ns_between};
 use crosswind_transport::Outcome;
 use crosswind_units::Instant;
 
@@ -58,6 +60,79 @@ impl Sample {
     }
 }
 
+impl Row for Sample {
+    const TABLE: &'static str = "samples.arrow";
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        Column::required("exchange", U64(|row| Some(row.exchange)), "Its number in the cell."),
+        Column::required(
+            "connection",
+            U32(|row| Some(row.connection)),
+            "The connection that it ran on: the unit that statistics resample.",
+        ),
+        Column::optional("intended_ns", Time(|row| row.intended), "When it was due to be sent, of messages at a rate."),
+        Column::optional("sent_ns", Time(|row| row.sent), "When sending began."),
+        Column::optional("received_ns", Time(|row| row.received), "When the answer, or the last byte, was received."),
+        Column::optional(
+            "connect_ns",
+            Length(|row| row.setup.map(|setup| setup.total_ns as i64)),
+            "Set-up time of the connection that it opened.",
+        ),
+        Column::optional(
+            "transport_ns",
+            Length(|row| row.setup?.transport_ns.map(|ns| ns as i64)),
+            "Of the set-up time, TCP's connect.",
+        ),
+        Column::optional(
+            "security_ns",
+            Length(|row| row.setup?.security_ns.map(|ns| ns as i64)),
+            "Of the set-up time, the handshake of TLS or QUIC.",
+        ),
+        Column::optional(
+            "upgrade_ns",
+            Length(|row| row.setup?.upgrade_ns.map(|ns| ns as i64)),
+            "Of the set-up time, the upgrade to WebSocket, WebTransport or Socket.IO.",
+        ),
+        Column::optional(
+            "request_ns",
+            Length(|row| length(row.sent, row.server_received)),
+            "One way, from client to server.",
+        ),
+        Column::optional("reply_ns", Length(|row| length(row.server_sent, row.received)), "One way, back."),
+        Column::optional(
+            "server_ns",
+            Length(|row| length(row.server_received, row.server_sent)),
+            "How long the server held the message.",
+        ),
+        Column::required("sent_bytes", U64(|row| Some(row.sent_bytes)), "Bytes handed to the transport."),
+        Column::required(
+            "received_bytes",
+            U64(|row| Some(row.received_bytes)),
+            "Bytes of the answer, or of the transfer.",
+        ),
+        Column::optional(
+            "wire_ns",
+            Length(|row| row.wire_ns.map(|ns| ns as i64)),
+            "Of a transfer: from the first to the last packet with payload, as the path delivered them.",
+        ),
+        Column::required(
+            "outcome",
+            Text(|row| Some(row.outcome.name())),
+            "How it ended: ok, timeout, refused, reset, closed, certificate, protocol, too_large or error.",
+        ),
+        Column::required("stream", U32(|row| Some(row.stream)), "Stream or channel of a multiplex, else 0."),
+        Column::optional(
+            "own_drops",
+            U32(|row| row.own_drops),
+            "Of a multiplex through the emulator: how many of its own packets the path dropped.",
+        ),
+    ];
+}
+
+fn length(from: Option<Instant>, to: Option<Instant>) -> Option<i64> {
+    Some(ns_between(from?, to?))
+}
+
 /// How long setting up a connection took. A step that its transport does not have is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetupTimes {
@@ -92,4 +167,20 @@ pub struct PageObject {
     pub bytes: u64,
     /// How it ended.
     pub outcome: Outcome,
+}
+
+impl Row for PageObject {
+    const TABLE: &'static str = "objects.arrow";
+
+    const COLUMNS: &'static [Column<Self>] = &[
+        Column::required("page", U64(|row| Some(row.page)), "Number of the page."),
+        Column::required("object", Text(|row| Some(&row.object)), "What it is: html, script 1, image 3."),
+        Column::required("connection", U32(|row| Some(row.connection)), "The connection that carried it."),
+        Column::optional("queued_ns", Time(|row| Some(row.queued)), "When it was known to be needed."),
+        Column::optional("sent_ns", Time(|row| row.sent), "When it was asked for."),
+        Column::optional("first_ns", Time(|row| row.first), "When its first byte was received."),
+        Column::optional("received_ns", Time(|row| row.received), "When its last byte was received."),
+        Column::required("bytes", U64(|row| Some(row.bytes)), "Bytes received."),
+        Column::required("outcome", Text(|row| Some(row.outcome.name())), "How it ended, as an exchange does."),
+    ];
 }

@@ -1,4 +1,4 @@
-"""The tables of docs/result.md that follow from the rows of `crosswind.metrics`.
+"""The tables of docs/result.md that follow from the rows of `crosswind.metrics` and from the catalogue.
 
     python -m crosswind.report.reference docs/result.md docs/result.schema.json
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from crosswind.analysis.result import schema_text
+from crosswind.catalog import Column, catalog
 from crosswind.metrics import METRICS, STATISTICS, Per
 from crosswind.quantities import UNITS
 from crosswind.sections import fill_sections
@@ -49,10 +50,22 @@ def units_table() -> str:
     return _table(("unit in results", "published numbers in"), rows)
 
 
+def columns_table(columns: Iterable[Column]) -> str:
+    """Every column of a table that a cell writes."""
+    return _table(("column", "type", "is"), ((f"`{column.name}`", _type(column), column.help) for column in columns))
+
+
+def _type(column: Column) -> str:
+    return f"{column.type}, or null" if column.nullable else str(column.type)
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "metrics": metrics_table,
     "statistics": statistics_table,
     "units": units_table,
+    "samples": lambda: columns_table(catalog().samples),
+    "objects": lambda: columns_table(catalog().objects),
+    "packets": lambda: columns_table(catalog().packets),
 }
 """Every table by the name in its marker."""
 
