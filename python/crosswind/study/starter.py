@@ -1,9 +1,11 @@
-"""A study to begin with, as a text: commented and complete. `crosswind init` writes it."""
+"""A study to begin with, commented and complete, from the template starter.toml. `crosswind init` writes it."""
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from string import Template
 
 from crosswind.catalog import catalog
 from crosswind.errors import StudyError
@@ -28,7 +30,8 @@ def starter(answers: Answers, *, file: str = _USUAL_FILE) -> str:
 
     Args: file: what it will be called; `-` says nothing of that. Raises: StudyError when answers do not fit together.
     """
-    text = "\n\n".join("\n".join(block) for block in _blocks(answers, file) if block) + "\n"
+    template = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    text = "\n\n".join(_filled(template, _values(answers, file))) + "\n"
     with in_words_of_answers():
         Study.from_toml(text, name="study", file=file)
     return text
@@ -61,77 +64,68 @@ def sureness_of(text: str, what: str) -> tuple[str, int]:
     return text, 0
 
 
-_HEAD = """\
-# A study: what is measured, over which network, what is compared, and how sure the answer is to be.
-#     crosswind plan {file}           what it will run, and how long that takes
-#     crosswind run {file} --quick    a first look
-#     crosswind run {file}            the run, and its report
-# Every value may be changed. A list is a factor: each of its levels is measured, and they are compared."""
+def _values(answers: Answers, file: str) -> dict[str, str | None]:
+    """What stands in the template, as TOML; None leaves a line out."""
+    kind, compare, networks = STARTERS[answers.what], answers.compare, _networks(answers)
+    title = f"{kind.title} over {' and '.join(networks)}"
+    if compare.levels and compare.key != "path.network":
+        title += f": {' or '.join(compare.levels)}"
+    own: dict[str, str | None] = {"path": None, "workload": None, "host": None}
+    section, _, key = compare.key.partition(".")
+    if compare.levels and compare.key != "path.network":
+        own[section] = f"{key} = {write_value(raw_levels(compare.levels))}"
+    levels, metric = networks if compare.key == "path.network" else compare.levels, main_metric({"kind": answers.what})
+    asked = {} if metric is None or len(levels) < 2 else question_about(metric, compare.key, levels)
+    usual = kind.compare.split(",", maxsplit=1)[0]
+    size = _size(answers)
+    seconds = max(_seconds(size, NETWORKS[name]) for name in networks)
+    values: dict[str, object] = {
+        "title": title,
+        "network": _one_or_all(networks),
+        "loss": _one_or_all(raw_levels(answers.loss)) if answers.loss else None,
+        "kind": answers.what,
+        "transport": usual if compare.key != "workload.transport" else None,
+        "size": format_size(size) if "size" in _settings_of(answers.what) and compare.key != "workload.size" else None,
+        "count": (10 if seconds < 1 else 3 if seconds < 10 else 1) if answers.what in {"transfer", "page"} else None,
+        "timeout": "30m" if seconds > _PATIENCE_S else None,
+        "repetitions": answers.repetitions or None,
+        "repetitions_max": None if answers.repetitions else 100,
+        **{name: asked.get(name) for name in ("asks", "metric", "factor", "compare", "yes")},
+        "target": answers.target or None,
+    }
+    words = {
+        "file": shlex.quote(_USUAL_FILE if file == STANDARD_INPUT else file),
+        "help": catalog().workloads[answers.what].help,
+        "what": answers.what,
+        "of": " of itself" if answers.target.endswith("%") else "",
+    }
+    return {**words, **own, **{name: None if value is None else write_value(value) for name, value in values.items()}}
 
 
-def _blocks(answers: Answers, file: str) -> Iterator[list[str]]:
-    """The tables of the study, each a list of lines: those that are tables first, then arrays of tables."""
-    yield [_HEAD.format(file=shlex.quote(_USUAL_FILE if file == STANDARD_INPUT else file))]
-    yield [f"title = {write_value(_title(answers))}"]
-    yield _path(answers)
-    yield _workload(answers)
-    yield _host(answers)
-    yield _study(answers)
-    yield _question(answers)
-    yield _precision(answers)
+def _filled(template: str, values: Mapping[str, str | None]) -> Iterator[str]:
+    """The paragraphs of a template. A line without its value goes with the comment above it, and so does a table of an
+    array that has no key left.
+    """
+    for paragraph in template.strip().split("\n\n"):
+        lines: list[str] = []
+        comments: list[str] = []
+        for line in paragraph.splitlines():
+            comments.append(line)
+            if not line.startswith("#"):
+                is_known = all(values[name] is not None for name in re.findall(r"\$(\w+)", line))
+                lines += comments if is_known else []
+                comments = []
+        if "\n[[" not in paragraph or any(" = " in line for line in lines if not line.startswith("#")):
+            yield Template("\n".join([*lines, *comments])).substitute(values)
 
 
-def _title(answers: Answers) -> str:
-    compared = f": {' or '.join(answers.compare.levels)}" if answers.compare.levels else ""
-    if answers.compare.key == "path.network":
-        return f"{STARTERS[answers.what].title} over {' and '.join(_networks(answers))}"
-    return f"{STARTERS[answers.what].title} over {' and '.join(answers.networks)}{compared}"
+def _one_or_all(levels: Sequence[object]) -> object:
+    return list(levels) if len(levels) > 1 else levels[0]
 
 
 def _networks(answers: Answers) -> tuple[str, ...]:
     more = answers.compare.levels if answers.compare.key == "path.network" else ()
     return tuple(dict.fromkeys([*answers.networks, *more]))
-
-
-def _path(answers: Answers) -> list[str]:
-    names = _networks(answers)
-    lines = [
-        "[path]",
-        "# A network with a name; `crosswind networks` lists them, with their numbers. A key beside it overrides it:",
-        '# loss = "1%" is that of each direction, delay = "20ms" is one way.',
-        f"network = {write_value(list(names) if len(names) > 1 else names[0])}",
-    ]
-    if answers.loss:
-        losses = raw_levels(answers.loss)
-        lines += [
-            "# Of each direction, in place of the network's own.",
-            f"loss = {write_value(losses if len(losses) > 1 else losses[0])}",
-        ]
-    return lines + _own(answers, "path", but=("network",))
-
-
-def _workload(answers: Answers) -> list[str]:
-    lines = ["[workload]", f"# {catalog().workloads[answers.what].help}"]
-    lines.append(f'kind = "{answers.what}"')
-    if answers.compare.key != "workload.transport":
-        usual = STARTERS[answers.what].compare.split(",", maxsplit=1)[0]
-        lines += ["# How messages are carried; a list compares them.", f'transport = "{usual}"']
-    return lines + _amount(answers) + _own(answers, "workload")
-
-
-def _amount(answers: Answers) -> list[str]:
-    """How much is measured in one repetition, so that it takes seconds over a slow network, too."""
-    takes = _settings_of(answers.what)
-    size = _size(answers)
-    seconds = max(_seconds(size, NETWORKS[name]) for name in _networks(answers))
-    lines = [f"# What one {answers.what} carries.", f'size = "{format_size(size)}"'] if "size" in takes else []
-    if answers.compare.key == "workload.size":
-        lines = []
-    if answers.what in {"transfer", "page"}:
-        lines += ["# How many in one repetition.", f"count = {10 if seconds < 1 else 3 if seconds < 10 else 1}"]
-    if seconds > _PATIENCE_S:
-        lines += ["# How long one may take; the network is slow.", 'timeout = "30m"']
-    return lines
 
 
 def _size(answers: Answers) -> int:
@@ -155,57 +149,3 @@ def _seconds(size: int, network: Network) -> float:
 
 def _settings_of(kind: str) -> set[str]:
     return {key.study for key in catalog().workloads[kind].keys}
-
-
-def _host(answers: Answers) -> list[str]:
-    own = _own(answers, "host")
-    return [
-        "[host]",
-        *own,
-        "# Virtual time takes no privileges and repeats exactly; processor time is measured on the real clock alone.",
-        '# clock = "virtual"',
-    ]
-
-
-def _study(answers: Answers) -> list[str]:
-    if answers.repetitions:
-        return ["[study]", "# How often each cell is run.", f"repetitions = {answers.repetitions}", "seed = 1"]
-    return [
-        "[study]",
-        "# Each cell is run until its interval is as narrow as asked below, but no more often than this.",
-        "repetitions_max = 100",
-        "seed = 1",
-    ]
-
-
-def _question(answers: Answers) -> list[str]:
-    """What is compared as a question."""
-    key, name = answers.compare.key, main_metric({"kind": answers.what})
-    levels = _networks(answers) if key == "path.network" else answers.compare.levels
-    if name is None or len(levels) < 2:
-        return []
-    return [
-        "# What the run is for: its report opens with the answer. The first level is what others are compared with.",
-        "[[question]]",
-        *(f"{key} = {write_value(value)}" for key, value in question_about(name, key, levels).items()),
-        '# margin = "5%" makes a smaller difference a no.',
-    ]
-
-
-def _precision(answers: Answers) -> list[str]:
-    if not answers.target:
-        return []
-    of = " of itself" if answers.target.endswith("%") else ""
-    return [
-        f"# How sure: the 95 % interval of the mean reaches at most so much{of} to either side.",
-        "[[precision]]",
-        f"target = {write_value(answers.target)}",
-    ]
-
-
-def _own(answers: Answers, table: str, *, but: Sequence[str] = ()) -> list[str]:
-    """The line of what is compared, where it stands in a table."""
-    section, _, key = answers.compare.key.partition(".")
-    if section != table or key in but:
-        return []
-    return ["# What is compared.", f"{key} = {write_value(raw_levels(answers.compare.levels))}"]
