@@ -93,8 +93,7 @@ def test_clean_shows_what_could_go_and_removes_nothing(crosswind: Crosswind, fou
     ]
     assert [line.partition(",")[0] for line in offered.splitlines()] == [
         "crosswind clean --unfinished  3 runs",
-        "crosswind clean --parts       1 run and 1 entry of runs",
-        "crosswind clean --attempts    3 entries of runs",
+        "crosswind clean --leftovers   1 run and 4 entries of runs",
         "finished runs                 1 run",
     ]
 
@@ -110,8 +109,9 @@ def test_clean_shows_what_could_go_and_removes_nothing(crosswind: Crosswind, fou
         (("done", "cut"), {"dead", ".old.removed"}),
         (("done", "cut", "--unfinished"), {"done", "dead", ".old.removed"}),
         (("crosswind-runs/.old.removed",), {"done", "cut", "dead"}),
-        (("--parts",), {"done", "cut", "dead"}),
-        (("--attempts",), {"done", "cut", "dead", ".old.removed"}),
+        (("--leftovers",), {"done", "cut", "dead"}),
+        (("--leftovers", "--older-than", "1w"), {"done", "cut", "dead", ".old.removed"}),
+        (("done", "--leftovers"), {"done", "cut", "dead", ".old.removed"}),
     ],
 )
 def test_clean_removes_what_is_asked_for(
@@ -120,7 +120,7 @@ def test_clean_removes_what_is_asked_for(
     assert crosswind("clean", "--yes", *arguments)[0] == 0
     assert names(four_runs) == left
     cells = names(four_runs / "dead" / "cells") if "dead" in left else set()
-    gone = {"--parts": {"c001-r00.4711.part"}, "--attempts": {"c000-r00.failed-1"}}.get(arguments[0], set())
+    gone = {"c001-r00.4711.part", "c000-r00.failed-1"} if arguments[0] == "--leftovers" else set()
     assert cells == ({"c000-r00", "c000-r00.failed-1", "c001-r00.4711.part"} - gone if cells else set())
 
 
@@ -182,7 +182,7 @@ def test_clean_removes_a_damaged_run_only_by_name(crosswind: Crosswind, four_run
     path.write_text('{"schema": "crosswind.run/2"}', encoding="utf-8")
     crosswind("clean", "--unfinished", "--yes")
     assert names(four_runs) == {"cut", "done"}
-    crosswind("clean", "cut", "--parts", "--yes")
+    crosswind("clean", "cut", "--leftovers", "--yes")
     assert names(four_runs) == {"cut", "done"}
     crosswind("clean", "cut", "--yes")
     assert names(four_runs) == {"done"}

@@ -198,7 +198,7 @@ COMMANDS = [
     ("report", "run"), ("report", "run", "--json"), ("report", "run", "--csv", "a.csv", "--samples", "a.parquet"),
     ("report", "run", "--html", "a.html"), ("compare", "whole", "run"), ("compare", "run", "whole", "--json"),
     ("fit", "run"), ("verify", "run"), ("verify", "run", "--files"), ("runs", "run", "--details"),
-    ("clean", "run", "--attempts", "--yes"),
+    ("clean", "run", "--leftovers", "--yes"),
     ("plan", "echo", "--transport", "udp", "--precision", "5%", "--from", "run"),
 ]  # fmt: skip
 NAMES_IT = {"report", "compare", "verify", "fit", "plan"}

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -64,35 +64,29 @@ class _Removal:
 @click.argument("named", nargs=-1, type=click.Path(path_type=Path), metavar="[RUN]...")
 @click.option("--unfinished", is_flag=True, help="Remove runs that died, were interrupted or stopped by an error.")
 @click.option("--older-than", metavar="AGE", help="Remove runs unchanged for this long: 12h, 30d, 8w.")
-@click.option("--parts", is_flag=True, help="Remove only leftovers of dead sessions and interrupted removals.")
-@click.option("--attempts", is_flag=True, help="Remove only attempts that a later attempt replaced.")
+@click.option("--leftovers", is_flag=True, help="Remove no run, only what dead sessions and replaced attempts left.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def command(
-    *, named: tuple[Path, ...], unfinished: bool, older_than: str | None, parts: bool, attempts: bool, yes: bool
-) -> int:
+def command(*, named: tuple[Path, ...], unfinished: bool, older_than: str | None, leftovers: bool, yes: bool) -> int:
     """Remove runs, or what is left over in them.
 
-    Without arguments it shows what could be removed from crosswind-runs/, and removes nothing. Options narrow each
-    other down: --unfinished --older-than 30d are the runs that are both. A run that is in use is never touched, nor is
-    a directory that is no run.
+    What is removed are the runs in crosswind-runs/ to which every argument applies: --unfinished --older-than 30d are
+    those that are both. Without arguments it shows what could be removed, and removes nothing. A run that is in use is
+    never touched, nor is a directory that is no run.
     """
     age = None if older_than is None else _age(older_than)
     found = _named(named) if named else _all()
-    if not (named or unfinished or age is not None or parts or attempts):
+    if not (named or unfinished or age is not None or leftovers):
         _offer(plain_console(), found)
         return 0
     now = datetime.now(UTC)
 
-    def is_meant(run: ListedRun) -> bool:
-        return (run.unfinished or not unfinished) and (age is None or now - run.active > age)
+    def is_meant(listed: Listed) -> bool:
+        if isinstance(listed, ListedRun):
+            return (listed.unfinished or not unfinished) and (age is None or now - listed.active > age)
+        # Nothing says how old these are. Damaged runs, and those of another version, have to be named.
+        return age is None and (listed.leftover or (bool(named) and not leftovers))
 
-    free = _free([listed for listed in found if not isinstance(listed, ListedRun) or is_meant(listed)])
-    kinds = [kind for kind, wanted in ((parts_of, parts), (attempts_of, attempts)) if wanted]
-    removals = _inside(free, kinds) if kinds else _whole(free)
-    if age is None and not (attempts and not parts):
-        removals += _leftovers(free)
-    if named and age is None and not kinds:
-        removals += _unreadable(free)
+    removals = _removals([listed for listed in found if is_meant(listed) and _is_free(listed)], leftovers=leftovers)
     if not removals:
         click.echo("nothing to remove")
         return 0
@@ -125,43 +119,27 @@ def _named(named: Sequence[Path]) -> list[Listed]:
     return found
 
 
-def _free(found: Sequence[Listed]) -> list[Listed]:
-    """What nobody uses; it says so of the others."""
-    free = []
-    for listed in found:
-        if isinstance(listed, ListedRun) and in_use(listed.directory):
-            click.echo(f"{listed.directory} is in use: left alone", err=True)
-        elif not listed.directory.is_symlink():
-            free.append(listed)
-    return free
+def _is_free(listed: Listed) -> bool:
+    """Whether nobody uses it, and it is no link; it says so of what is in use."""
+    if isinstance(listed, ListedRun) and in_use(listed.directory):
+        click.echo(f"{listed.directory} is in use: left alone", err=True)
+        return False
+    return not listed.directory.is_symlink()
 
 
-def _whole(found: Sequence[Listed]) -> list[_Removal]:
-    runs = [listed for listed in found if isinstance(listed, ListedRun)]
-    return [_Removal(run.directory, run.status.value, run.size_bytes, run.active) for run in runs]
-
-
-def _inside(found: Sequence[Listed], kinds: Sequence[Callable[[Path], list[Path]]]) -> list[_Removal]:
-    """Single entries of runs; `kinds` find them."""
+def _removals(found: Sequence[Listed], *, leftovers: bool = False) -> list[_Removal]:
+    """What is removed: directories whole, or of runs what is left over in them."""
     removals = []
-    for run in found:
-        entries = tuple(entry for kind in kinds for entry in kind(run.directory)) if isinstance(run, ListedRun) else ()
-        if isinstance(run, ListedRun) and entries:
+    for listed in found:
+        place = listed.directory
+        if not isinstance(listed, ListedRun):
+            removals.append(_Removal(place, "half removed" if listed.leftover else "unreadable", size_of(place)))
+        elif not leftovers:
+            removals.append(_Removal(place, listed.status.value, listed.size_bytes, listed.active))
+        elif entries := (*parts_of(place), *attempts_of(place)):
             size_bytes = sum(map(size_of, entries))
-            removals.append(_Removal(run.directory, f"{len(entries)} left over", size_bytes, run.active, entries))
+            removals.append(_Removal(place, f"{len(entries)} left over", size_bytes, listed.active, entries))
     return removals
-
-
-def _leftovers(found: Sequence[Listed]) -> list[_Removal]:
-    """Removals that did not end."""
-    broken = [other.directory for other in found if isinstance(other, Unreadable) and other.leftover]
-    return [_Removal(directory, "half removed", size_of(directory)) for directory in broken]
-
-
-def _unreadable(found: Sequence[Listed]) -> list[_Removal]:
-    """Damaged runs, and those of another version: they have to be named."""
-    damaged = [other.directory for other in found if isinstance(other, Unreadable) and not other.leftover]
-    return [_Removal(directory, "unreadable", size_of(directory)) for directory in damaged]
 
 
 def _offer(console: Console, found: Sequence[Listed]) -> None:
@@ -169,22 +147,19 @@ def _offer(console: Console, found: Sequence[Listed]) -> None:
     runs = [listed for listed in found if isinstance(listed, ListedRun)]
     free = [run for run in runs if not in_use(run.directory) and not run.directory.is_symlink()]
     broken = [other for other in found if isinstance(other, Unreadable) and other.leftover]
-    unfinished = _whole([run for run in free if run.unfinished]) + _leftovers(broken)
-    offers = [
-        ("--unfinished", unfinished),
-        ("--parts", _inside(free, [parts_of]) + _leftovers(broken)),
-        ("--attempts", _inside(free, [attempts_of])),
-    ]
+    unfinished = _removals([*(run for run in free if run.unfinished), *broken])
     if unfinished:
         _show(console, unfinished)
         console.print()
-    for option, removals in offers:
+    offers = [
+        ("crosswind clean --unfinished", unfinished, ""),
+        ("crosswind clean --leftovers", _removals([*free, *broken], leftovers=True), ""),
+        ("finished runs", _removals([run for run in free if run.status == "done"]), ": name them, or --older-than 30d"),
+    ]
+    for option, removals, how in offers:
         if removals:
-            console.print(f"crosswind clean {option:<14}{_sum(removals)}")
-    finished = _whole([run for run in free if run.status == "done"])
-    if finished:
-        console.print(f"finished runs                 {_sum(finished)}: name them, or --older-than 30d")
-    if not finished and not any(removals for _, removals in offers):
+            console.print(f"{option:<30}{_sum(removals)}{how}")
+    if not any(removals for _, removals, _ in offers):
         console.print(f"there is nothing to remove in {DEFAULT_ROOT}/")
     for run in runs:
         if run not in free:
