@@ -24,7 +24,7 @@ ERRORS = [
     ("no cell without loss", CHECK, "thesis", "There is a cell without loss"),
     ("no deviation, interval or percentile", CHECK, "thesis", "The average of every cell has a standard deviation"),
     ("one run a cell", CHECK, "thesis", "One run of 1000 messages shows a change"),
-    ("no size above a packet", CHECK, "thesis", "Of the sizes some make a message of more than one packet"),
+    ("no size above a packet", CHECK, "thesis", "Some sizes make a message of more than one packet"),
     (
         "loss is independent of size by construction",
         RUN,
@@ -35,7 +35,7 @@ ERRORS = [
     ("TLS beside cleartext", NOTE, "message-size", "WebSocket here is cleartext over TCP"),
     ("Chrome beside Chromium", NOTE, "thesis", "The thesis had Chrome for WebSocket, Chromium for WebTransport"),
     ("log before the echo", NOTE, "thesis", "sends the echo before it writes to its log"),
-    ("transport not verified", NOTE, "thesis", "Nor does its page check which transport is in use"),
+    ("transport not verified", NOTE, "thesis", "check which transport is in use"),
     ("drafts and versions", NOTE, "thesis", "cites WebTransport by a draft"),
     ("packets rarely dropped", RUN, "message-size", "A choice of size ensures that packets are rarely dropped"),
     ("128 ms is one cell", CHECK, "thesis", "the difference in average RTT was 128 ms"),
@@ -44,7 +44,7 @@ ERRORS = [
     ("64 kB and 5 kB", CHECK, "transfer-time", "Every file size of table I has its coefficients"),
     ("equation 3 beside table II", CHECK, "transfer-time", "Equation 3 gives the b of table II"),
     ("units", CHECK, "transfer-time", "with sizes in kB, as the tables have them"),
-    ("equation 5 corrects the wrong coefficient", CHECK, "transfer-time", "Equation 5, which is to rise faster"),
+    ("equation 5 corrects the wrong coefficient", CHECK, "transfer-time", "Equation 5, meant to rise faster"),
     ("400 ms beside 0.501 s", CHECK, "transfer-time", "increases the total download time of 256 kB by 400 ms"),
     ("table III beside V", CHECK, "transfer-time", "Tables III and V give the same cells the same time"),
     ("queue drops hidden in V and VI", CHECK, "queue-size", "Table V is without drops"),
@@ -75,8 +75,8 @@ ERRORS = [
     ("no round-trip time, segment size or control", CHECK, "mathis", "Test 2 demonstrates the equation"),
     ("outside of its validity", RUN, "mathis", "The equation predicts the throughput of Reno at 10 % of loss"),
     ("lost dashes", NOTE, "mathis", "its commands lost their dashes"),
-    ("queue drops are loss", NOTE, "mathis", "leaves out that queues drop packets"),
-    ("netem's limit", CHECK, "mathis", "netem's queue of 1000 packets"),
+    ("queue drops are loss", NOTE, "mathis", "omits drops by queues"),
+    ("netem's limit", CHECK, "mathis", "netem's default queue of 1000 packets"),
     ("segmentation offload", NOTE, "mathis", "(GSO)"),
 ]
 
