@@ -30,7 +30,7 @@ impl LedgerError {
         result.map_err(|source| Self::Write { file, source })
     }
 
-    /// `result`, with the name of the table that it was about.
+    /// `result`, in which an error names the table.
     pub(crate) fn encoding<T>(table: &'static str, result: Result<T, ArrowError>) -> Result<T, Self> {
         result.map_err(|error| match error {
             ArrowError::IoError(_, source) => Self::Write { file: table, source },

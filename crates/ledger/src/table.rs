@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// What a row of a table is made from.
 pub trait Row: Sized + 'static {
-    /// What the table is called in errors.
+    /// What errors call the table: the name of its file, where a cell writes it whole.
     const TABLE: &'static str;
 
     /// The columns, in the order of the file.

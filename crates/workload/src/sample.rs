@@ -113,7 +113,7 @@ impl Row for Sample {
         Column::optional(
             "wire_ns",
             Length(|row| row.wire_ns.map(|ns| ns as i64)),
-            "Of a transfer: from the first to the last packet with payload, as the path delivered them.",
+            "The time from the first to the last packet with payload of a transfer, as delivered by the path.",
         ),
         Column::required(
             "outcome",
@@ -124,7 +124,7 @@ impl Row for Sample {
         Column::optional(
             "own_drops",
             U32(|row| row.own_drops),
-            "Of a multiplex through the emulator: how many of its own packets the path dropped.",
+            "How many of its own packets the path dropped: of a multiplex through the emulator.",
         ),
     ];
 }
