@@ -11,6 +11,8 @@ import polars as pl
 from cell_events import finished
 from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
+from crosswind.cell.process import CellEnd
+from crosswind.execution.durations import Taken
 from crosswind.record import SAMPLE_SCHEMA, CellRun
 from crosswind.store.cells import CellsFolder, checksums_in
 from crosswind.store.directory import Store
@@ -21,6 +23,14 @@ from crosswind.store.result import RESULT, CellResult
 
 RUN_ID = "0123456789abcdef"
 STARTED = "2026-01-01T00:00:00.000+00:00"
+
+
+def taken(*ends: tuple[PlannedCell, CellEnd]) -> Taken:
+    """What a session with these repetitions took."""
+    summed = Taken()
+    for planned, end in ends:
+        summed.add(planned, end)
+    return summed
 
 
 def planned_cell(number: int, **changes: Any) -> PlannedCell:

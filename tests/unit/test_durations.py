@@ -22,7 +22,7 @@ from crosswind.execution.planning import plan_costs
 from crosswind.forecast import AROUND_S
 from crosswind.study.plan import Plan
 from fixture_types import Crosswind
-from runs import planned_cell
+from runs import planned_cell, taken
 from study_texts import ECHO, study
 
 A, B = ({"workload": {"kind": "echo", "size_bytes": size}} for size in (1, 2))
@@ -46,7 +46,7 @@ def test_repetitions_share_a_sessions_time_as_they_took_theirs(place: Path) -> N
         planned_cell(number, parameters=parameters) for number, parameters in enumerate((A, A, B, {}))
     )
     session = [(first, ended(2.0)), (again, ended(4.0)), (other, ended(3.0)), (failed, ended(1.0, well=False))]
-    learn(session, wall_s=5.0)  # Two side by side.
+    learn(taken(*session), wall_s=5.0)  # Two side by side.
     known = read_durations()
     assert (known.of(A), known.of(B), known.of({})) == ((3.0, 1.5), (3.0, 1.5), None)
     assert known.runs == 1
@@ -56,7 +56,7 @@ def test_repetitions_share_a_sessions_time_as_they_took_theirs(place: Path) -> N
 
 def test_the_shortest_of_the_last_sessions_counts(place: Path) -> None:
     for seconds in (1.0, 9.0, 4.0, 6.0):
-        learn([(planned_cell(0, parameters=A), ended(seconds))], seconds)
+        learn(taken((planned_cell(0, parameters=A), ended(seconds))), seconds)
     assert read_durations().of(A) == (4.0, 4.0)
 
 
@@ -68,7 +68,7 @@ def test_a_cell_in_virtual_time_takes_the_machines_time() -> None:
 def test_the_oldest_cells_are_forgotten_first(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crosswind.execution.durations.MOST_CELLS", 2)
     for parameters in (A, B, A, {}):
-        learn([(planned_cell(0, parameters=parameters), ended(1.0))], 1.0)
+        learn(taken((planned_cell(0, parameters=parameters), ended(1.0))), 1.0)
     assert set(read_durations().cells) == {key_of(A), key_of({})}
 
 
@@ -92,14 +92,14 @@ def test_a_damaged_file_is_as_none_and_is_replaced(place: Path, text: str) -> No
     place.parent.mkdir()
     place.write_text(text, encoding="utf-8")
     assert read_durations() == Durations()
-    learn([(planned_cell(0, parameters=A), ended(3.0))], 3.0)
+    learn(taken((planned_cell(0, parameters=A), ended(3.0))), 3.0)
     assert read_durations().runs == 1
 
 
 def test_a_place_that_cannot_be_written_stops_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("CROSSWIND_DURATIONS", str(tmp_path / "file" / "durations.json"))
-    learn([(planned_cell(0, parameters=A), ended(3.0))], 3.0)
+    learn(taken((planned_cell(0, parameters=A), ended(3.0))), 3.0)
     assert read_durations() == Durations()
 
 
@@ -136,7 +136,7 @@ def test_the_plan_says_how_much_of_it_was_measured(crosswind: Crosswind, place: 
     arguments = ("plan", "echo", "--delay", "10ms", "--clock", "real", "--repetitions", "1")
     assert "forecast computed: none of these cells ran on this machine" in words(crosswind(*arguments)[1])
     (cell,) = checked(adhoc("echo", path__delay="10ms", host__clock="real"))
-    learn([(planned_cell(0, parameters=cell.parameters), ended(30.0))], 30.0)
+    learn(taken((planned_cell(0, parameters=cell.parameters), ended(30.0))), 30.0)
     status, out, _ = crosswind(*arguments)
     assert status == 0
     assert "forecast learned from 1 run on this machine; 1 of 1 runs are of cells that were measured" in words(out)

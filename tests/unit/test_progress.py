@@ -22,7 +22,7 @@ from crosswind.execution.tally import Tally
 from crosswind.precision import CellPrecision, Ended
 from crosswind.report.text.format import quantity
 from crosswind.store.plan import PlannedCell
-from runs import planned_cell
+from runs import planned_cell, taken
 
 
 def planned(cell: int, expected_s: float = 1.0, **changes: Any) -> PlannedCell:
@@ -115,7 +115,7 @@ def tally_of(clock: Clock, cells: int, seconds: float = 6.0) -> tuple[Tally, lis
 def test_a_cell_that_was_run_here_before_takes_as_long_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CROSSWIND_DURATIONS", str(tmp_path / "durations.json"))
     known = planned(0, 6.0)
-    learn([(known, ended(1.5))], 1.5)
+    learn(taken((known, ended(1.5))), 1.5)
     tally, _ = tally_of(Clock(), 1)
     assert tally.seconds_left() == 1.5
 

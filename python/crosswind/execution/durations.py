@@ -8,11 +8,9 @@ import fcntl
 import hashlib
 import json
 import os
-from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from crosswind.cache import cache_directory
@@ -46,7 +44,7 @@ class Durations:
 
 
 def key_of(parameters: Mapping[str, Any]) -> str:
-    """What tells a cell from every other, whatever its study, repetition and seed."""
+    """Identifies a cell, whatever its study, repetition and seed."""
     of_one_run = ("schema", "id", "seed", "output", "deadline_ns")
     kept = {name: value for name, value in parameters.items() if name not in of_one_run}
     return hashlib.sha256(json.dumps(kept, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
@@ -84,18 +82,35 @@ def read_durations() -> Durations:
         return Durations()
 
 
-def learn(ended: Collection[tuple[PlannedCell, CellEnd]], wall_s: float) -> None:
-    """Learns what a session of so many seconds ran. Where the file cannot be written, nothing is.
+@dataclass
+class Taken:
+    """What the repetitions of a session took, summed up as they end.
 
-    The repetitions share the session's time as they took theirs: so what ran side by side, was tried again or waited
-    is part of it.
+    Attributes: all_s: seconds of all of them. cells: of each cell, by its key, the seconds and the number of those that
+        have a result.
     """
-    file, all_s = durations_file(), sum(end.elapsed_ns for _, end in ended) / 1e9
-    taken: defaultdict[str, list[float]] = defaultdict(list)
-    for planned, end in ended:
+
+    all_s: float = 0.0
+    cells: dict[str, tuple[float, int]] = field(default_factory=dict)
+
+    def add(self, planned: PlannedCell, end: CellEnd) -> None:
+        """Another one ended."""
+        seconds = end.elapsed_ns / 1e9
+        self.all_s += seconds
         if end.finished is not None:
-            taken[key_of(planned.parameters)].append(end.elapsed_ns / 1e9)
-    if file is None or not taken or not all_s:
+            key = key_of(planned.parameters)
+            sum_s, number = self.cells.get(key, (0.0, 0))
+            self.cells[key] = sum_s + seconds, number + 1
+
+
+def learn(taken: Taken, wall_s: float) -> None:
+    """Keeps what the cells of a session took, for later forecasts. Where the file cannot be written, nothing is kept.
+
+    The repetitions share the session's time in proportion to theirs, so that a share has its part of parallel runs,
+    repeated attempts and waits. Args: wall_s: of the session.
+    """
+    file = durations_file()
+    if file is None or not taken.cells or not taken.all_s:
         return
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -105,8 +120,8 @@ def learn(ended: Collection[tuple[PlannedCell, CellEnd]], wall_s: float) -> None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             known = read_durations()
-            for key, seconds in taken.items():
-                pair = (round(fmean(seconds), 4), round(fmean(seconds) * wall_s / all_s, 4))
+            for key, (sum_s, number) in taken.cells.items():
+                pair = (round(sum_s / number, 4), round(sum_s / number * wall_s / taken.all_s, 4))
                 known.cells[key] = [*known.cells.pop(key, []), pair][-REMEMBERED:]
             kept = dict(list(known.cells.items())[-MOST_CELLS:])
             part = file.with_name(f"{file.name}.part")

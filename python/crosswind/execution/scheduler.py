@@ -18,6 +18,7 @@ from crosswind.errors import CrosswindError, DiskError, EngineError
 from crosswind.execution.admission import ATTEMPTS, Admission, Admitted
 from crosswind.execution.budget_history import note_earlier_sessions, unattainable_budget
 from crosswind.execution.concurrency import WINDOW_S, Budget, ConcurrencyControl, Counters
+from crosswind.execution.durations import Taken
 from crosswind.execution.growth import Growth
 from crosswind.execution.guests import Seat, VirtualQueue
 from crosswind.execution.observer import Observer
@@ -27,7 +28,6 @@ from crosswind.execution.stops import StopRequests
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
 from crosswind.store.manifest import ClockJump, Status
-from crosswind.store.plan import PlannedCell
 from crosswind.store.result import CellResult
 from crosswind.store.wallclock import WallClock
 
@@ -66,8 +66,8 @@ class Scheduler:
         self.store = store
         self._growth = growth
         self.clock_jumps: list[ClockJump] = []
-        self.ended: list[tuple[PlannedCell, CellEnd]] = []
-        """What this session ran, in the order in which it ended; without attempts that did not count."""
+        self.taken = Taken()
+        """What this session's repetitions took, without attempts that did not count."""
         self._cells = CellsFolder(store.directory, store.manifest.id)
         self._binary = binary
         self._observer = observer
@@ -270,7 +270,7 @@ class Scheduler:
         except EngineError as error:
             end = CellEnd(None, Failure(ErrorKind.PROTOCOL, error.message, error.hint), end.elapsed_ns)
             self._cells.commit_failed(cell.part, self._result(cell, end))
-        self.ended.append((cell.planned, end))
+        self.taken.add(cell.planned, end)
         self._observer.cell_ended(cell.planned, end)
         if self._admission.unattainable and len(self._admission):
             self._end_run(unattainable_budget(self.store, self._admission.unattainable))

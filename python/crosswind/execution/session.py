@@ -151,9 +151,9 @@ def execute(
             raise
         finally:
             note_end(store, scheduler.clock_jumps)
-            # Nothing is said of other runs by a number of cells at a time that was set by hand, nor by part of a run.
+            # A run with --jobs, and a part of a run, say nothing about how long later runs take.
             if jobs is None and status is Status.DONE:
-                durations.learn(scheduler.ended, time.monotonic() - began)
+                durations.learn(scheduler.taken, time.monotonic() - began)
     return Run(store)
 
 
