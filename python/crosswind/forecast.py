@@ -36,7 +36,7 @@ UNDELAYED_NS = 1_000_000
 CAPACITY = 0.5
 """Share of the processors that may be busy by forecast; beyond it threads wait for each other."""
 AT_A_TIME = 3
-"""Cells for each processor that a forecast lets run at a time: sessions had means of 1 to 4."""
+"""Parallel cells that a forecast assumes for each processor; sessions had means of 1 to 4."""
 
 AROUND_S = 3.0
 """What a command takes around its session, with the report: 2.5 to 4.5 s on a virtual machine."""
@@ -58,13 +58,13 @@ class Direction:
     frame_bytes: int
 
     def time_ns(self, size_bytes: float, packets: float) -> float:
-        """How long some packets of so many bytes in all occupy the link."""
+        """How long packets of this total size occupy the link."""
         return (size_bytes + self.frame_bytes * packets) * 8e9 / min(self.rate_bps or FASTEST_BPS, FASTEST_BPS)
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a workload sends, by its pattern; a key that the pattern lacks is as here."""
+    """What a workload sends. A pattern has some of the keys; the others keep these defaults."""
 
     pattern: Literal["exchanges", "transfers", "handshakes", "streams", "pages", "unknown"]
     count: int = 0
@@ -117,13 +117,12 @@ class HostSettings:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Where traffic takes place. transport: None of a program. peers: names of ends that are not Crosswind's own."""
+    """Where traffic takes place. transport: None for a program. peers: names of ends that are not Crosswind's own."""
 
     transport: Transport | None
     host: HostSettings
     mtu_bytes: int
     peers: tuple[str, ...] = ()
-    is_virtual: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class Forecast:
 
     Attributes: duration_ns: by its own clock, set-up included. packets: entering the path, both directions; 0 of a
         program, which may send any number. bytes: IP bytes of those. load: processors kept busy while it runs.
-        wall_ns, virtual_ns: of the machine's time, as it is run, and if it were in virtual time.
+        virtual_ns: of the machine's time, if it is in virtual time.
         undelayed: whether processors and not the path decide how long its exchanges take, so that whatever runs beside
         it makes them longer. alone: whether it runs alone whatever it takes, as over a real network.
     """
@@ -141,14 +140,13 @@ class Forecast:
     packets: int
     bytes: int
     load: float
-    wall_ns: int
     virtual_ns: int
     undelayed: bool = False
     alone: bool = False
 
     @property
     def runs_alone(self) -> bool:
-        """Whether it would disturb others, or they it, on the machine's clock."""
+        """Whether it has to run alone on the machine's clock: it would disturb other runs, or they it."""
         return self.alone or self.undelayed or self.load > HEAVY
 
 
@@ -287,14 +285,12 @@ def _forecast(
     cpu_ns += SETUP_CPU_NS + packets * CPU_PER_PACKET_NS + len(peers) * PEER_CPU_NS
     cpu_ns += wall_ns * awake_ns / (wall_ns + awake_ns) if awake_ns else 0.0
     load = min(LARGEST_LOAD, cpu_ns / duration_ns)
-    virtual_ns = virtual_wall_ns(round(packets), peers)
     return Forecast(
         duration_ns=duration_ns,
         packets=round(packets),
         bytes=round(size_bytes),
         load=max(1.0, load) if flat_out else load,
-        wall_ns=virtual_ns if surroundings.is_virtual else duration_ns,
-        virtual_ns=virtual_ns,
+        virtual_ns=virtual_wall_ns(round(packets), peers),
         undelayed=undelayed or bool(peers),
     )
 

@@ -227,14 +227,14 @@ def _checked_cell(cell: Cell, answer: _Checked, binary: Path) -> CheckedCell:
         view = _view_reader().validate_python(answer.cell)
     except ValidationError as error:
         raise _unexpected(binary, str(error)) from None
-    name, is_virtual = view.workload.transport, view.host.clock == "virtual"
+    name = view.workload.transport
     surroundings = Surroundings(
         transport=None if name is None else catalog().transports[name],
         host=view.host,
         mtu_bytes=view.path.mtu_bytes,
         peers=tuple(peers_of(answer.cell).values()),
-        is_virtual=is_virtual,
     )
+    is_virtual = view.host.clock == "virtual"
     demand = over_unknown_network(answer.demand) if view.path.backend == NETWORK else answer.demand
     return CheckedCell(cell, answer.cell, demand, surroundings, is_virtual, is_virtual and answer.exact)
 

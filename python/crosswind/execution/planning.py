@@ -121,17 +121,23 @@ def plan_costs(
     cells = [checked[item.cell.index] for item in runs_of(plan, checked)]
     real = [cell for cell in cells if not cell.is_virtual]
     virtual = [cell for cell in cells if cell.is_virtual]
-    walls_s = {False: 0.0, True: 0.0}
-    for is_virtual, own in ((False, real), (True, virtual)):
-        new = [cell.forecast for cell in own if before[cell.cell.index] is None]
+
+    def together_s(own: Sequence[CheckedCell], *, virtual: bool) -> float:
+        """The shares of sessions that known cells took, and new cells side by side."""
         shares_s = sum(taken[1] for cell in own if (taken := before[cell.cell.index]) is not None)
-        walls_s[is_virtual] = shares_s + packed_s(new, processors, virtual=is_virtual)
-    each_s = [(before[cell.cell.index] or (cell.forecast.wall_ns / 1e9,))[0] for cell in real]
+        new = [cell.forecast for cell in own if before[cell.cell.index] is None]
+        return shares_s + packed_s(new, processors, virtual=virtual)
+
+    def alone_s(cell: CheckedCell) -> float:
+        taken = before[cell.cell.index]
+        return cell.forecast.duration_ns / 1e9 if taken is None else taken[0]
+
+    real_s, virtual_s = together_s(real, virtual=False), together_s(virtual, virtual=True)
     return PlanCosts(
-        serial_ns=round(sum(each_s) * 1e9),
-        parallel_ns=round(walls_s[False] * 1e9),
+        serial_ns=round(sum(map(alone_s, real)) * 1e9),
+        parallel_ns=round(real_s * 1e9),
         virtual_runs=len(virtual),
-        virtual_ns=round(walls_s[True] * 1e9),
+        virtual_ns=round(virtual_s * 1e9),
         alone_runs=sum(cell.forecast.runs_alone for cell in real),
         unknown_runs=sum(not cell.is_known for cell in cells),
         if_virtual_ns=round(packed_s([cell.forecast for cell in cells], processors, virtual=True) * 1e9),
@@ -144,7 +150,7 @@ def plan_costs(
         learned_from=learned.runs,
         measured_runs=sum(before[cell.cell.index] is not None for cell in cells),
         runs=len(cells),
-        wall_ns=round((sum(walls_s.values()) + AROUND_S) * 1e9),
+        wall_ns=round((real_s + virtual_s + AROUND_S) * 1e9),
     )
 
 

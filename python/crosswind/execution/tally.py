@@ -134,7 +134,7 @@ class Tally(Observer):
         return self._expected_s.get(planned.cell, planned.expected_ns / 1e9)
 
     def _fraction(self, cell: CellUnderWay) -> float:
-        """The share of a running cell that is done; where it does not say so, by the forecast."""
+        """The share of a running cell that is done; from the forecast where the cell reports no progress."""
         if cell.fraction is not None:
             return cell.fraction
         forecast_s = self._forecast_s(cell.planned)

@@ -68,11 +68,11 @@ def _values(answers: Answers, file: str) -> dict[str, str | None]:
     """What stands in the template, as TOML; None leaves a line out."""
     kind, compare, networks = STARTERS[answers.what], answers.compare, _networks(answers)
     title = f"{kind.title} over {' and '.join(networks)}"
+    own: dict[str, str | None] = {"path": None, "workload": None, "host": None}
+    # Networks that are compared have a line already.
     if compare.levels and compare.key != "path.network":
         title += f": {' or '.join(compare.levels)}"
-    own: dict[str, str | None] = {"path": None, "workload": None, "host": None}
-    section, _, key = compare.key.partition(".")
-    if compare.levels and compare.key != "path.network":
+        section, _, key = compare.key.partition(".")
         own[section] = f"{key} = {write_value(raw_levels(compare.levels))}"
     levels, metric = networks if compare.key == "path.network" else compare.levels, main_metric({"kind": answers.what})
     asked = {} if metric is None or len(levels) < 2 else question_about(metric, compare.key, levels)
