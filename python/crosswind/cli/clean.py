@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from crosswind.cli.output import Column, plain_console, print_columns
+from crosswind.cli.output import plain_console
 from crosswind.cli.runs import STYLES
 from crosswind.cli.text import size_text, time_text
 from crosswind.console import Console
@@ -30,6 +30,7 @@ from crosswind.store.listing import (
 )
 from crosswind.store.lock import in_use, used_by_another
 from crosswind.store.removal import not_a_run, remove_entries, remove_run
+from crosswind.terminal_table import Cell, Column, numbers, print_table
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _SHOWN = 40
@@ -168,13 +169,17 @@ def _offer(console: Console, found: Sequence[Listed]) -> None:
 
 def _show(console: Console, removals: Sequence[_Removal]) -> None:
     shown = removals[:_SHOWN]
-    columns = [
-        Column("run", [str(removal.directory) for removal in shown]),
-        Column("last active (UTC)", [time_text(run.active) if run.active else "–" for run in shown], spare=1),
-        Column("what", [removal.status for removal in shown]),
-        Column("size", [size_text(removal.size_bytes) for removal in shown], "right"),
+    rows: list[list[Cell]] = [
+        [
+            str(removal.directory),
+            time_text(removal.active) if removal.active else "–",
+            Text(removal.status, style=STYLES.get(removal.status, "")),
+            size_text(removal.size_bytes),
+        ]
+        for removal in shown
     ]
-    print_columns(console, columns, [{"what": STYLES.get(removal.status, "")} for removal in shown])
+    columns = [Column("run"), Column("last active (UTC)", spare=1), Column("what"), *numbers("size")]
+    print_table(console, columns, rows)
     if len(removals) > len(shown):
         console.print(f"and {len(removals) - len(shown)} more")
 

@@ -3,11 +3,11 @@
 import json
 
 import click
-from rich.table import Table
 from rich.text import Text
 
 from crosswind.cell.doctor import Check, Diagnosis, examine
 from crosswind.cli.output import plain_console
+from crosswind.terminal_table import Cell, Column, print_table
 
 
 @click.command()
@@ -26,14 +26,14 @@ def command(as_json: bool) -> int:
 
 
 def _print(diagnosis: Diagnosis) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False)
+    rows: list[list[Cell]] = []
     for check in diagnosis.checks:
         detail = Text(check.detail)
         if check.hint:
             detail += Text(f"\n{check.hint}", style="yellow")
-        table.add_row(_verdict(check), check.name, detail)
+        rows.append([_verdict(check), check.name, detail])
     console = plain_console()
-    console.print(table)
+    print_table(console, [Column(), Column(), Column()], rows)
     console.print(_summary(diagnosis))
 
 

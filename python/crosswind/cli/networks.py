@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from crosswind.cli.output import plain_console
@@ -14,6 +13,7 @@ from crosswind.errors import UsageError
 from crosswind.study.levels import did_you_mean
 from crosswind.study.networks import NETWORKS, Network
 from crosswind.study.networks.network import ROUND_QUEUE, NetworkDirection, numbers_of
+from crosswind.terminal_table import Cell, Column, numbers, print_table
 
 SCHEMA = "crosswind.networks/1"
 _WIDE = 110
@@ -48,16 +48,13 @@ def _named(name: str) -> Network:
 
 def _print_all(console: Console) -> None:
     wide = not sys.stdout.isatty() or console.width >= _WIDE
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("network", no_wrap=True)
-    for head in ("round trip", "down", "up", *(["queue down / up"] if wide else []), "loss"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("stands for, and numbers from", overflow="fold")
+    heads = ("round trip", "down", "up", *(["queue down / up"] if wide else []), "loss")
+    rows: list[list[Cell]] = []
     for network in NETWORKS.values():
         rtt, down, up, queues, loss = numbers_of(network)
         said = Text(f"{network.what}. ").append(f"{network.own_source}.", style="dim")
-        table.add_row(network.name, rtt, down, up, *([queues] if wide else []), loss, said)
-    console.print(table)
+        rows.append([network.name, rtt, down, up, *([queues] if wide else []), loss, said])
+    print_table(console, [Column("network"), *numbers(*heads), Column("stands for, and numbers from")], rows)
     queues = f"Queues without a source are round numbers: {ROUND_QUEUE.text.partition(': ')[2]}."
     console.print(Text(f"\n{queues} `crosswind networks NAME` has the keys of one of them.", style="dim"))
 

@@ -7,7 +7,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from crosswind.cell.check import CheckedCell
@@ -18,6 +17,7 @@ from crosswind.execution.planning import precision
 from crosswind.report.text.format import NOTHING, count, quantity
 from crosswind.study.design import Study
 from crosswind.study.precision import most_repetitions
+from crosswind.terminal_table import Column, numbers, print_table
 
 if TYPE_CHECKING:
     from crosswind.analysis.needed import NeededRepetitions
@@ -80,20 +80,17 @@ def print_needed(
 ) -> None:
     """A row for each precision in each cell, and the time of all."""
     levels = {cell.index: levels_text(cell.levels) or "all" for cell in study.cells()}
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("precision", overflow="fold")
-    for heading in ("asked", "earlier", "spread", "repetitions", "without looks", "time"):
-        table.add_column(heading, justify="right")
+    heads = ("asked", "earlier", "spread", "repetitions", "without looks", "time")
+    rows: list[list[str]] = []
     for one in needed:
         name = f"{levels[one.cell]}: {one.statistic}({one.metric})"
         if one.reason:
-            table.add_row(*map(Text, [name, f"± {one.target}", str(one.pilot_units), NOTHING, one.reason]))
+            rows.append([name, f"± {one.target}", str(one.pilot_units), NOTHING, one.reason, "", ""])
             continue
         time = seconds_text(_repetitions(one) * seconds.get(one.pilot_cell or 0, 0.0))
         fixed = "too many" if one.fixed is None else count(one.fixed)
-        texts = [name, f"± {one.target}", str(one.pilot_units), _spread(one), needed_text(one), fixed, time]
-        table.add_row(*map(Text, texts))
-    console.print(table)
+        rows.append([name, f"± {one.target}", str(one.pilot_units), _spread(one), needed_text(one), fixed, time])
+    print_table(console, [Column("precision"), *numbers(*heads)], rows)
     total_s = sum(seconds_by_cell(needed, seconds).values())
     console.print(Text(f"all cells, one by one: about {seconds_text(total_s)}"))
     console.print(Text(_FOOTNOTE, style="dim"))

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from crosswind.cli.plan_precision import precision_facts
@@ -13,6 +12,7 @@ from crosswind.execution.planning import PlanCosts
 from crosswind.forecast import HEAVY, PROGRAM_NS, Forecast
 from crosswind.report.text.format import count, count_of, quantity
 from crosswind.study.cells import Cell
+from crosswind.terminal_table import Column, numbers, print_table
 
 _LONGEST = 10
 _MUCH_SHORTER = 3
@@ -117,21 +117,14 @@ def _where_from(costs: PlanCosts) -> str:
 
 
 def _print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True, style="dim")
-    table.add_column(overflow="fold")
-    for name, text in facts:
-        table.add_row(name, Text(text))
-    console.print(table)
+    print_table(console, [Column(), Column()], [[Text(name, style="dim"), text] for name, text in facts])
 
 
 def _print_longest(console: Console, cells: Sequence[Cell], each: Mapping[int, Forecast]) -> None:
     longest = sorted(cells, key=lambda cell: -each[cell.index].duration_ns)[:_LONGEST]
     head = "a repetition of the longest cells" if len(cells) > _LONGEST else "a repetition of a cell"
-    table = _runs_table(head, "cell", numbers=("takes", "packets", "load"))
-    for cell in longest:
-        table.add_row(str(cell.index), _levels(cell), *_numbers(each[cell.index]))
-    console.print(table)
+    rows = [[str(cell.index), _levels(cell), *_numbers(each[cell.index])] for cell in longest]
+    print_table(console, [*numbers("cell"), Column(head), *numbers("takes", "packets", "load")], rows)
     if len(cells) > len(longest):
         console.print(Text(f"and {len(cells) - len(longest)} cells that take less", style="dim"))
 
@@ -140,21 +133,19 @@ def print_order(console: Console, planned: PlannedRuns) -> None:
     """Every repetition, in its order."""
     console.print()
     each = planned.each
-    table = _runs_table("repetition", "order", "key", "block", numbers=("takes",) if each else ())
-    for item in planned.runs:
-        takes = _numbers(each[item.cell.index])[:1] if each else ()
-        table.add_row(str(item.order), item.key, str(item.block), _levels(item.cell), *takes)
-    console.print(table)
-
-
-def _runs_table(head: str, *keys: str, numbers: Sequence[str]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for key in keys:
-        table.add_column(key, no_wrap=True, justify="left" if key == "key" else "right")
-    table.add_column(head, overflow="fold")
-    for name in numbers:
-        table.add_column(name, no_wrap=True, justify="right")
-    return table
+    columns = [
+        *numbers("order"),
+        Column("key"),
+        *numbers("block"),
+        Column("repetition"),
+        *numbers(*["takes"] * bool(each)),
+    ]
+    rows = [
+        [str(item.order), item.key, str(item.block), _levels(item.cell)]
+        + ([_numbers(each[item.cell.index])[0]] if each else [])
+        for item in planned.runs
+    ]
+    print_table(console, columns, rows)
 
 
 def _levels(cell: Cell) -> str:

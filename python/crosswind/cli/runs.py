@@ -1,16 +1,18 @@
 """`crosswind runs`: what runs there are, and how far each got."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.text import Text
 
-from crosswind.cli.output import Column, plain_console, print_columns
+from crosswind.cli.output import plain_console
 from crosswind.cli.text import size_text, time_text
 from crosswind.console import Console
 from crosswind.store.listing import DEFAULT_ROOT, Listed, ListedRun, Unreadable, list_runs
+from crosswind.terminal_table import Column, print_table
 
 SCHEMA = "crosswind.runs/1"
 
@@ -49,20 +51,20 @@ def print_runs(console: Console, root: Path, found: list[Listed]) -> None:
         console.print(f"there are no runs in {root}/")
         return
     if runs:
-        columns = [
-            Column("run", [_name(run.directory, root) for run in runs]),
-            Column("study", [run.study for run in runs], spare=1),
-            Column("started (UTC)", [time_text(run.started) for run in runs], spare=2),
-            Column("status", [run.status.value for run in runs]),
-            Column("repetitions", [f"{run.done}/{run.planned}" for run in runs], "right"),
-        ]
+        columns: dict[Column, Sequence[str | Text]] = {
+            Column("run"): [_name(run.directory, root) for run in runs],
+            Column("study", spare=1): [run.study for run in runs],
+            Column("started (UTC)", spare=2): [time_text(run.started) for run in runs],
+            Column("status"): [Text(run.status.value, style=STYLES[run.status]) for run in runs],
+            Column("repetitions", right=True): [f"{run.done}/{run.planned}" for run in runs],
+        }
         counts = [run.details for run in runs if run.details]
         if len(counts) == len(runs):
-            columns.append(Column("clock", [", ".join(count.clocks) for count in counts]))
-            columns.append(Column("invalid", [str(count.invalid) for count in counts], "right"))
-            columns.append(Column("failed", [str(count.failed) for count in counts], "right"))
-        columns.append(Column("size", [size_text(run.size_bytes) for run in runs], "right"))
-        print_columns(console, columns, [{"status": STYLES[run.status]} for run in runs])
+            columns[Column("clock")] = [", ".join(count.clocks) for count in counts]
+            columns[Column("invalid", right=True)] = [str(count.invalid) for count in counts]
+            columns[Column("failed", right=True)] = [str(count.failed) for count in counts]
+        columns[Column("size", right=True)] = [size_text(run.size_bytes) for run in runs]
+        print_table(console, list(columns), list(zip(*columns.values(), strict=True)))
     for run in runs:
         for outcome in run.details.outcomes if run.details else ():
             console.print(Text(f"{_name(run.directory, root)}: {outcome.text()}"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from crosswind.temporary import temporary_directory
+from crosswind.terminal_table import Column, table_lines
 
 if TYPE_CHECKING:
     from crosswind.analysis.against_itself import Finding
@@ -72,8 +73,6 @@ def _findings(run: "Run", clock: str) -> "list[Finding]":
 
 def _table(findings: "Sequence[Finding]") -> Iterator[str]:
     found = sum(finding.is_finding for finding in findings)
-    width = max(len(finding.title) for finding in findings)
-    for finding in findings:
-        mark = "FOUND" if finding.is_finding else "ok"
-        yield f"{finding.title:<{width}}  {finding.text}  {mark}"
+    rows = [[one.title, f"{one.text}  {'FOUND' if one.is_finding else 'ok'}"] for one in findings]
+    yield from (line.plain for line in table_lines([Column(), Column()], rows))
     yield f"{found} of {len(findings)} tests found something" if found else f"{len(findings)} tests found nothing"

@@ -2,7 +2,6 @@
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import CheckedCell, check_study
@@ -16,6 +15,7 @@ from crosswind.first_look import first_look
 from crosswind.study.design import Study
 from crosswind.study.files import load_study
 from crosswind.study.plan import Plan
+from crosswind.terminal_table import Column, print_table
 
 _SHOWN_CELLS = 40
 
@@ -93,12 +93,13 @@ def _size(study: Study, checked: tuple[CheckedCell, ...] | None) -> str:
 
 def _print_cells(console: Console, study: Study, checked: tuple[CheckedCell, ...] | None) -> None:
     factors = list(study.factors)
-    table = Table("cell", *factors, *(["each takes about"] if checked else []), box=None, pad_edge=False)
+    columns = [Column(head) for head in ("cell", *factors, *(["each takes about"] if checked else []))]
+    rows = []
     cells = list(study.cells())
     for cell in cells[:_SHOWN_CELLS]:
         levels = [cell.levels.get(key, "–") for key in factors]
         takes = [seconds_text(checked[cell.index].forecast.duration_ns / 1e9)] if checked else []
-        table.add_row(str(cell.index), *levels, *takes)
-    console.print(table)
+        rows.append([str(cell.index), *levels, *takes])
+    print_table(console, columns, rows)
     if len(cells) > _SHOWN_CELLS:
         console.print(f"and {len(cells) - _SHOWN_CELLS} more")

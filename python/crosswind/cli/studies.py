@@ -3,10 +3,10 @@
 import json
 
 import click
-from rich.table import Table
 
 from crosswind.cli.output import plain_console
 from crosswind.study.files import builtin_studies
+from crosswind.terminal_table import Column, print_table
 
 
 @click.command()
@@ -17,7 +17,4 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(dict(studies), indent=2, ensure_ascii=False))
         return
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for name, title in studies:
-        table.add_row(name, title)
-    plain_console().print(table)
+    print_table(plain_console(), [Column(), Column()], studies)

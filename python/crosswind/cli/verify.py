@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from crosswind.errors import UsageError
+from crosswind.terminal_table import Column, table_lines
 
 _CELLS = 5
 
@@ -52,10 +53,9 @@ def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only:
         click.echo(f"note: {remark}", err=True)
     if found.added:
         click.echo(f"note: new in this crosswind-cell, and not compared: {', '.join(found.added)}", err=True)
-    width = max(len(comparison.key) for comparison in found.comparisons)
-    for comparison in found.comparisons:
-        verdict = "same" if comparison.same else f"differs: {', '.join(comparison.differing)}"
-        click.echo(f"{comparison.key:<{width}}  {verdict}")
+    rows = [[one.key, "same" if one.same else f"differs: {', '.join(one.differing)}"] for one in found.comparisons]
+    for line in table_lines([Column(), Column()], rows):
+        click.echo(line.plain)
     same = len(found.comparisons) - len(found.differing)
     click.echo(f"{same} of {len(found.comparisons)} cells came out the same, of {found.repeatable} in virtual time")
     if found.real:

@@ -5,9 +5,8 @@ from collections import deque
 from collections.abc import Iterator
 
 import click
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from crosswind.live.drawing import LOST, REFUSED, histogram, sparkline
@@ -21,6 +20,7 @@ from crosswind.live.thresholds import Judged
 from crosswind.live.views import Lines, Subject, expectations
 from crosswind.live.watch import News, Watch, WindowReport
 from crosswind.report.text.format import NOTHING, count, quantity, scale_of
+from crosswind.terminal_table import Column, table_lines
 
 _S = 10**9
 _WINDOWS_S = (1, 5, 10, 30, 60, 300)
@@ -133,19 +133,20 @@ class Screen:
             head.append("  paused", style="bold yellow")
         return head
 
-    def _numbers(self) -> Table:
+    def _numbers(self) -> Group:
         window = f"{self._watch.windows.length_ns / _S:g} s"
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
         shown = {f"this window ({window})": self._watch.current(), "the one before": self._last_window}
         shown["since the start"] = self._total
-        for name in ("", *shown):
-            table.add_column(name, no_wrap=True)
+        rows = []
         columns = [_column(summary) for summary in shown.values()]
         for name in _ROWS:
             if name in _OF_SOME and not any(name in column for column in columns):
                 continue
-            table.add_row(Text(name), *(Text(column.get(name, NOTHING)) for column in columns))
-        return table
+            rows.append([name, *(column.get(name, NOTHING) for column in columns)])
+        lines = list(table_lines([Column(name) for name in ("", *shown)], rows))
+        for line in lines:
+            line.no_wrap, line.overflow = True, "ellipsis"
+        return Group(*lines)
 
     def _bars(self, width: int) -> Iterator[Text]:
         """The last round trips, as many as fit."""

@@ -8,9 +8,9 @@ from rich.text import Text
 
 from crosswind.report.tables.table import Kind, Table
 from crosswind.report.text.format import without_middle
+from crosswind.terminal_table import GAP, Column, table_lines, table_width
 
 _LEFT = (Kind.NAME, Kind.SENTENCE)
-_GAP = "  "
 _BETWEEN_LEVELS = " · "
 _SHORTEST_NAME = 24
 _SHORTEST_LEVEL = 4
@@ -26,13 +26,13 @@ def form_for(table: Table, width: int) -> Table:
 def fits(table: Table, width: int) -> bool:
     """Whether a grid keeps every number on one line."""
     widths = _widths(table.headings, table.rows)
-    return sum(widths) + len(_GAP) * max(0, len(widths) - 1) <= width
+    return table_width(widths) <= width
 
 
 def with_short_names(table: Table, width: int) -> Table:
     """The table with the names of its rows cut so that its numbers fit, where that leaves enough of them."""
     widths = _widths(table.headings, table.rows)
-    room = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
+    room = width - sum(widths[1:]) - len(GAP) * (len(widths) - 1)
     if table.name_columns != 1 or room < _SHORTEST_NAME or room >= widths[0]:
         return table
     name, *others = table.columns
@@ -60,11 +60,10 @@ def left_out(table: Table, form: Table) -> list[str]:
 
 def grid_lines(table: Table, rows: Sequence[Sequence[str]], *, marked: Iterable[int] = ()) -> Iterator[Text]:
     """The heading and the rows, aligned. Args: marked: rows of cells that must not be trusted."""
-    widths = _widths(table.headings, rows)
-    yield _line(table, table.headings, widths, "dim")
+    columns = [Column(column.heading, right=column.kind not in _LEFT) for column in table.columns]
     red = frozenset(marked)
-    for number, row in enumerate(rows):
-        yield _line(table, row, widths, "red" if number in red else "")
+    styled = [[Text(cell, style="red" if number in red else "") for cell in row] for number, row in enumerate(rows)]
+    return table_lines(columns, styled)
 
 
 def paragraph_lines(
@@ -90,14 +89,6 @@ def _cut(name: str, room: int) -> str:
 
 def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(cell_len(cell) for cell in column) for column in zip(headings, *rows, strict=True)]
-
-
-def _line(table: Table, cells: Sequence[str], widths: Sequence[int], style: str) -> Text:
-    padded = []
-    for column, cell, width in zip(table.columns, cells, widths, strict=True):
-        space = " " * (width - cell_len(cell))
-        padded.append(cell + space if column.kind in _LEFT else space + cell)
-    return Text(_GAP.join(padded).rstrip(), style=style)
 
 
 def _name(heading: str) -> str:

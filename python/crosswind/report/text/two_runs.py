@@ -5,7 +5,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from crosswind.analysis.two_runs.result import (
@@ -20,6 +19,7 @@ from crosswind.analysis.two_runs.result import (
 )
 from crosswind.metrics import metric_named
 from crosswind.report.text.format import MINUS, NOTHING, count_of, levels, listed, number, scale_of
+from crosswind.terminal_table import Column, numbers, print_table
 
 _SHOWN_DIFFERENCES = 12
 _COLOURS = {
@@ -91,25 +91,19 @@ def _print_metric(console: Console, name: str, cells: Sequence[CommonCell]) -> N
     metric = metric_named(name)
     values = [value for _, change in rows for value in (change.a, change.b)]
     divisor, label = scale_of(values, rows[0][1].unit)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     has_levels = any(cell.levels for cell, _ in rows)
-    for heading in (("cell",) if has_levels else ()) + ("statistic",):
-        table.add_column(heading)
-    for heading in ("A", "B", "change", "n"):
-        table.add_column(heading, justify="right")
-    table.add_column("verdict", overflow="fold")
+    heads = [Column("cell")] if has_levels else []
+    lines: list[list[str | Text]] = []
     for cell, change in rows:
         named = [levels(cell.levels)] if has_levels else []
         ends = [number(value, divisor) for value in (change.a, change.b)]
         shown, is_ratio = scaled(change)
         text = change_text(shown, is_ratio=is_ratio, unit=change.unit)
-        table.add_row(
-            *map(Text, [*named, change.statistic, *ends, text, units_text(change)]),
-            Text(verdict_text(change), style=_COLOURS.get(change.verdict, "")),
-        )
+        verdict = Text(verdict_text(change), style=_COLOURS.get(change.verdict, ""))
+        lines.append([*named, change.statistic, *ends, text, units_text(change), verdict])
     console.print()
     console.print(Text(f"{metric.title if metric else name}, {label}", style="bold"))
-    console.print(table)
+    print_table(console, [*heads, Column("statistic"), *numbers("A", "B", "change", "n"), Column("verdict")], lines)
     for note in notes_on(rows):
         _print_wrapped(console, note, style="dim")
 

@@ -1,0 +1,96 @@
+"""Tables on a terminal: columns two spaces apart; what is too wide is folded within its column, first between words."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+GAP = "  "
+_NARROWEST = 4
+
+Cell = str | Text
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table. right: as numbers stand. spare: when it is left out where that is too wide; 0: never."""
+
+    heading: str = ""
+    right: bool = False
+    spare: int = 0
+
+
+def numbers(*headings: str) -> list[Column]:
+    """Columns of numbers."""
+    return [Column(heading, right=True) for heading in headings]
+
+
+def print_table(console: Console, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+    """A table as wide as the console, or less."""
+    for line in table_lines(columns, rows, console.width):
+        console.print(line, soft_wrap=True)
+
+
+def table_lines(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int | None = None) -> Iterator[Text]:
+    """The headings, if there are any, and the rows. Args: width: that no line exceeds; None: as wide as it takes."""
+    has_headings = any(column.heading for column in columns)
+    lines = [[Text(column.heading, style="dim") for column in columns]] if has_headings else []
+    lines += [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+    widths = {place: max((_width(line[place]) for line in lines), default=0) for place in range(len(columns))}
+    if width is not None:
+        _leave_out(columns, widths, width)
+        _narrow(lines, widths, width)
+    for line in lines:
+        cells = [_folded(line[place], room) for place, room in widths.items()]
+        for number in range(max(map(len, cells), default=0)):
+            yield _joined(columns, widths, [cell[number] if number < len(cell) else Text() for cell in cells])
+
+
+def table_width(widths: Collection[int]) -> int:
+    """Characters of a line with columns of these widths."""
+    return sum(widths) + len(GAP) * max(0, len(widths) - 1)
+
+
+def _leave_out(columns: Sequence[Column], widths: dict[int, int], width: int) -> None:
+    """Takes out columns that can be spared until the others fit."""
+    spare = sorted((column.spare, place) for place, column in enumerate(columns) if column.spare)
+    for _, place in spare:
+        if table_width(widths.values()) > width:
+            del widths[place]
+
+
+def _narrow(lines: Sequence[Sequence[Text]], widths: dict[int, int], width: int) -> None:
+    """Narrows the widest column that can fold between words; where none can, the widest column."""
+    if table_width(widths.values()) <= width:
+        return
+    longest_words = {
+        place: max((cell_len(word) for line in lines for word in line[place].plain.split()), default=0)
+        for place in widths
+    }
+    while table_width(widths.values()) > width:
+        foldable = [place for place in widths if widths[place] > longest_words[place]] or list(widths)
+        widest = max(foldable, key=lambda place: widths[place])
+        if widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+
+
+def _joined(columns: Sequence[Column], widths: Mapping[int, int], parts: Sequence[Text]) -> Text:
+    line = Text()
+    for (place, room), part in zip(widths.items(), parts, strict=True):
+        space = " " * (room - part.cell_len)
+        line.append_text(Text(space) + part if columns[place].right else part + Text(space)).append(GAP)
+    line.rstrip()
+    return line
+
+
+def _width(cell: Text) -> int:
+    return max((line.cell_len for line in cell.split("\n")), default=0)
+
+
+def _folded(cell: Text, room: int) -> list[Text]:
+    if _width(cell) <= room:
+        return list(cell.split("\n"))
+    return list(cell.wrap(Console(width=room), room, overflow="fold"))

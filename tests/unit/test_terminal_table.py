@@ -1,0 +1,45 @@
+"""Tables on a terminal, as they are read."""
+
+from rich.text import Text
+
+from crosswind.terminal_table import Column, numbers, table_lines
+
+COLUMNS = [Column("run"), Column("study", spare=1), *numbers("size")]
+ROWS = [["a-run", "echo", "1 B"], ["another run", "transfer", "12 kB"]]
+
+
+def drawn(width: int | None = None) -> list[str]:
+    return [line.plain for line in table_lines(COLUMNS, ROWS, width)]
+
+
+def test_numbers_stand_right_and_nothing_follows_the_last_column() -> None:
+    assert drawn() == [
+        "run          study      size",
+        "a-run        echo        1 B",
+        "another run  transfer  12 kB",
+    ]
+    assert drawn(28) == drawn()
+
+
+def test_what_can_be_spared_is_left_out_first_and_then_the_widest_column_is_folded() -> None:
+    assert drawn(27) == ["run           size", "a-run          1 B", "another run  12 kB"]
+    assert drawn(14) == ["run       size", "a-run      1 B", "another  12 kB", "run"]
+
+
+def test_a_table_without_headings_has_none_and_keeps_styles_and_wide_characters() -> None:
+    styled = Text("ok", style="green") + Text("\nhint", style="yellow")
+    lines = list(table_lines([Column(), Column()], [["北京", styled], ["x", "y"]]))
+    assert [line.plain for line in lines] == ["北京  ok", "      hint", "x     y"]
+    assert "yellow" in {str(span.style) for span in lines[1].spans}
+    assert [line.plain for line in table_lines([Column("a")], [])] == ["a"]
+
+
+def test_columns_are_folded_between_words_while_any_can_be() -> None:
+    columns = [Column("statistic"), *numbers("change"), Column("verdict")]
+    rows = [["mean", "+11.2 [+5, +14] %", "no difference shown"]]
+    assert [line.plain for line in table_lines(columns, rows, 34)] == [
+        "statistic      change  verdict",
+        "mean       +11.2 [+5,  no",
+        "               +14] %  difference",
+        "                       shown",
+    ]
