@@ -2,11 +2,13 @@
 
 import io
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from crosswind.cell.binary import BINARY
 from crosswind.cell.guests import GuestState
 from crosswind.cell.programs import LEAST_STUCK_S, STUCK_S, InGuest
 
@@ -50,40 +52,59 @@ def test_a_panic_tells_a_lost_process_from_other_reasons(guest: InGuest, why: by
     assert (guest.interference() is not None) == is_lost
 
 
-def stuck(ns_a_second: int, calls_a_second: int, call: int, timeout_s: int | None = None) -> tuple[int, str] | None:
-    """After how many seconds a guest in which this goes on is given up, and why; None when it is not in 40."""
-    begun = time.monotonic()
-    states = (GuestState(ns_a_second * second, 500 + calls_a_second * second, "spin", call) for second in range(1, 41))
-    made = SimpleNamespace(pid=1, output=io.BytesIO(), errors=io.BytesIO(), state=lambda: next(states))
-    template: Any = SimpleNamespace(start=lambda _request, cpu: made)
-    workload = {"kind": "echo"} if timeout_s is None else {"kind": "program", "timeout_ns": timeout_s * 10**9}
-    guest = InGuest(template, {"workload": workload}, b"{}", None)
-    for second in range(1, 41):
-        if (problem := guest.problem(begun + second + 0.5)) is not None:
-            return second, problem
-    return None
+CALL_NS = 1_004
+"""What a call that never waits costs in a loop: 1 us, and readings of the clock."""
+
+CALLS = 30_000
+"""So many a program makes in a second."""
+
+COMPUTES = "spin computes without a system call (its last one was number 1)"
+POLLS = "spin polls a descriptor that is always ready (epoll_wait)"
+CALLS_IN_A_LOOP = "spin makes system calls without waiting (the last one is number 1)"
+STOOD_STILL = "virtual time stood still for"
 
 
 @pytest.mark.parametrize(
-    ("ns_a_second", "calls_a_second", "call", "said"),
+    ("ns_a_second", "calls_a_second", "call", "timeout_s", "end"),
     [
-        (0, 0, 228, "spin computes without ever waiting (its last system call was number 228); a program that"),
-        (2, 9, 232, "spin polls a descriptor that is always ready (epoll_wait, 9 system calls in a second)"),
-        (2_000, 9, 1, "spin makes system calls without ever waiting (9 in a second, the last one number 1)"),
+        # No time passes at all, or what readings of the clock take.
+        (0, 0, 1, None, (STUCK_S, f"{COMPUTES}: {STOOD_STILL} 30 s")),
+        (0, 0, 1, 60, (STUCK_S, f"{COMPUTES}: {STOOD_STILL} 30 s")),
+        (0, 0, 1, 20, (20, f"{COMPUTES}: {STOOD_STILL} 20 s")),
+        (0, 0, 1, 0.1, (LEAST_STUCK_S, f"{COMPUTES}: {STOOD_STILL} 1 s")),
+        (2, 9, 232, None, (STUCK_S, f"{POLLS}: {STOOD_STILL} 30 s")),
+        (2_000, 9, 1, None, (STUCK_S, f"{CALLS_IN_A_LOOP}: {STOOD_STILL} 30 s")),
+        (4_000, 0, 1, None, None),
+        # Only calls make time pass: that counts for a timeout alone.
+        (CALLS * CALL_NS, CALLS, 1, None, None),
+        (CALLS * CALL_NS, CALLS, 1, 60, (60, f"{CALLS_IN_A_LOOP}: virtual time moved by 1.807 s in 60 s")),
+        # Somebody waits for a part of the time.
+        (CALLS * (CALL_NS + 100), CALLS, 1, 60, None),
     ],
 )
-def test_virtual_time_that_hardly_moves_stands_still(
-    ns_a_second: int, calls_a_second: int, call: int, said: str
+def test_a_guest_is_given_up_after_so_many_seconds_without_progress(
+    ns_a_second: int, calls_a_second: int, call: int, timeout_s: float | None, end: tuple[float, str] | None
 ) -> None:
-    found = stuck(ns_a_second, calls_a_second, call)
-    assert found is not None
-    assert found[0] == STUCK_S
-    assert found[1].startswith(f"virtual time stood still at 0.000 s for 30 s: {said}")
-    assert stuck(4_000, calls_a_second, call) is None
+    workload = {"kind": "program", **({} if timeout_s is None else {"timeout_ns": int(timeout_s * 1e9)})}
+    found = given_up(workload, lambda second: GuestState(ns_a_second * second, calls_a_second * second, "spin", call))
+    assert found == end
 
 
-@pytest.mark.parametrize(("timeout_s", "given_up_s"), [(60, STUCK_S), (20, 20), (1, LEAST_STUCK_S)])
-def test_a_program_computes_no_longer_than_its_timeout(timeout_s: int, given_up_s: float) -> None:
-    found = stuck(0, 0, 0, timeout_s)
-    assert found is not None
-    assert found[0] == given_up_s
+@pytest.mark.parametrize("name", [BINARY, "emulator"])
+def test_what_the_cell_does_itself_counts_for_no_timeout(name: str) -> None:
+    workload = {"kind": "program", "timeout_ns": 10**9}
+    assert given_up(workload, lambda s: GuestState(200_000 * s, 9_000 * s, name, 1)) is None
+
+
+def given_up(workload: dict[str, Any], state: Callable[[int], GuestState]) -> tuple[int, str] | None:
+    """After how many seconds a guest is given up, and why; None when it is not in 100. Args: state: by the second."""
+    begun = time.monotonic()
+    states = map(state, range(1, 101))
+    made = SimpleNamespace(pid=1, output=io.BytesIO(), errors=io.BytesIO(), state=lambda: next(states))
+    template: Any = SimpleNamespace(start=lambda _request, cpu: made)
+    guest = InGuest(template, {"workload": workload}, b"{}", None)
+    for second in range(1, 101):
+        # The guest started a moment later.
+        if (problem := guest.problem(begun + second + 0.5)) is not None:
+            return second, problem
+    return None

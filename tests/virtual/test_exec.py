@@ -4,15 +4,17 @@ import json
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import pytest
 
 from conftest import requires
-from e2e_cli import Cli, Ended
+from e2e_cli import Cli, Ended, wait_until
 from linux.lab import KEPT_BYTES
+from processes import descendants_of, is_running
 from virtual.conftest import requires_kernel
 from virtual.everyone import NOBODY, Everyone
 
@@ -25,6 +27,26 @@ def execute(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Exec:
     requires_kernel()
     crosswind = Cli(tmp_path, capfd)
     return lambda *arguments: crosswind("exec", "--clock", "virtual", *arguments)
+
+
+Running = Callable[..., tuple[Popen[str], list[int]]]
+
+
+@pytest.fixture
+def running(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Running]:
+    """Starts `crosswind exec --clock virtual`, and returns it and its kernel's processes once the program runs."""
+    requires_kernel()
+    crosswind = Cli(tmp_path, capfd)
+
+    def start(*arguments: str) -> tuple[Popen[str], list[int]]:
+        process = crosswind.start("exec", "--clock", "virtual", *arguments)
+        # The template, the guest, and on the machine one for each process inside: the first one, the cell, the
+        # first one of the programs' PID namespace, and the program.
+        wait_until(lambda: len(descendants_of(process.pid)) >= 6 or process.poll() is not None)
+        return process, descendants_of(process.pid)
+
+    yield start
+    crosswind.stop()
 
 
 def only(ended: Ended) -> dict[str, Any]:
@@ -76,10 +98,36 @@ def test_a_client_that_tries_again_and_again_makes_no_packet_late(execute: Exec)
     assert only(ended)["fidelity"]["late_max_ns"] <= 1_000
 
 
-def test_a_program_that_never_stops_polling_is_ended_at_its_timeout(execute: Exec) -> None:
-    spin = "import select, os\nread, write = os.pipe()\nwhile True: select.select([], [write], [])"
-    ended = execute("--timeout", "10s", "--", sys.executable, "-IS", "-c", spin)
-    assert ended.status == 124
+COMPUTES = "import signal\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\nwhile True: pass"
+POLLS = "import os, select\nread, write = os.pipe()\nwhile True: select.select([], [write], [])"
+CALLS = "import os\nwhile True: os.getppid()"
+
+
+NEVER_WAITS = {
+    "computes": (COMPUTES, None, r"error: python[\d.]* computes without a system call .* stood still for 2 s\nhint: "),
+    "makes calls": (
+        CALLS,
+        None,
+        r"error: python[\d.]* makes system calls without waiting .* moved by 0\.\d+ s in 2 s\n",
+    ),
+    # Polls that find what is always there take time.
+    "polls": (POLLS, None, "crosswind: the command was ended at its timeout, virtual time\n"),
+    "computes, SIGTERM": (COMPUTES, signal.SIGTERM, "interrupted\n$"),
+    "polls, SIGINT": (POLLS, signal.SIGINT, "interrupted\n$"),
+}
+
+
+@pytest.mark.parametrize("case", NEVER_WAITS)
+def test_timeouts_and_signals_end_a_program_that_never_waits_within_2_s(running: Running, case: str) -> None:
+    script, number, said = NEVER_WAITS[case]
+    timeout = "20h" if number else "2s"
+    process, inside = running("--timeout", timeout, "--", sys.executable, "-IS", "-c", script)
+    if number is not None:
+        process.send_signal(number)
+    _, errors = process.communicate(timeout=2 if number else 2 + 2)
+    assert process.returncode == (130 if number else 124)
+    assert re.match(said, errors), errors
+    wait_until(lambda: not any(map(is_running, inside)))
 
 
 def test_errors_and_status_pass_too(execute: Exec) -> None:

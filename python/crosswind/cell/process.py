@@ -34,8 +34,8 @@ _PANIC_HINT = (
     f"a guest has one processor and {MEMORY_MB} MB of memory, {PROGRAM_MEMORY_MB} MB where it runs programs; "
     "--clock real runs the cell on the machine itself"
 )
+_STUCK_HINT = "computing takes no virtual time: give a longer timeout, or run this program with --clock real"
 _DEFAULT_DEADLINE_NS = 600_000_000_000
-_LOOK_S = 1.0
 _LONGEST_LINE_BYTES = 1 << 20
 _READ_SIZE = 1 << 16
 _KEPT_STDERR_BYTES = 1000
@@ -123,9 +123,9 @@ class CellProcess:
     def handle_time(self, now: float) -> None:
         """Kills the process when it is over its deadline, or over what it was given after an interrupt, or stuck."""
         if now < self._deadline:
-            self._next_look = now + _LOOK_S
+            self._next_look = now + self._process.look_s
             if (problem := self._process.problem(now)) is not None:
-                self._fail(ErrorKind.DEADLINE, problem, "run this program on the real clock: --clock real")
+                self._fail(ErrorKind.DEADLINE, problem, _STUCK_HINT)
                 self.kill()
             return
         if not self._interrupted:

@@ -22,7 +22,7 @@ Standard input, output and errors are the command's own; the summary follows on 
 \b
 Exit status: the command's, or 128 and the number of the signal that ended it; and
   2    the command line or the path is wrong
-  124  the command was ended at its timeout
+  124  the command reached its timeout, or virtual time stood still for 30 s
   125  it could not be run on the path: the server, the machine
   126  it is no program that can be run
   127  it was not found

@@ -12,11 +12,12 @@ from pathlib import Path
 import click
 
 from crosswind.cell.binary import OUTPUT
+from crosswind.cell.failure import ErrorKind
 from crosswind.cell.streams import own_streams
 from crosswind.cli.settings import F, option_name, options, options_of
 from crosswind.cli.standard_output import discard_output
 from crosswind.errors import DiskError, EngineError, UsageError
-from crosswind.programs import INTERRUPTED, NotRunError, Programs, study_of
+from crosswind.programs import INTERRUPTED, NOT_RUN, NotRunError, Programs, study_of
 from crosswind.temporary import temporary_directory
 
 _OPTIONS = [key for key in options() if not key.startswith("workload.")] + [
@@ -73,7 +74,7 @@ def run_programs(
     # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
     from crosswind.cli.programs_summary import lines_of
     from crosswind.execution.in_turn import run_in_turn
-    from crosswind.programs_summary import summary_of
+    from crosswind.programs_summary import TIMED_OUT, summary_of
     from crosswind.store.manifest import Options
 
     programs = Programs(client, server, names=("the command", "--server"))
@@ -103,7 +104,8 @@ def run_programs(
                 return INTERRUPTED
             for result in run.results().values():
                 if result.failure is not None:
-                    raise NotRunError(result.failure.message, result.failure.hint)
+                    status = TIMED_OUT if result.failure.kind is ErrorKind.DEADLINE else NOT_RUN
+                    raise NotRunError(result.failure.message, result.failure.hint, status)
                 if capture is not None:
                     _copy(run.directory / "cells" / result.key / "client.pcapng", capture)
             summary = {**summary_of(run), "run": str(output) if output else None}
