@@ -123,6 +123,7 @@ class RunRecord:
             it belongs to.
         models: names of the models to set beside the measurement (crosswind.models.registry).
         notes: sentences to print in the report.
+        limits: cells that the study runs less often than the others, each {at_most, cells}.
         compare_by: statistics by which levels are compared beside the mean.
         cells: executed repetitions, in any order. planned: how many the plan holds.
         provenance: versions, machine, seeds, command line.
@@ -153,6 +154,7 @@ class RunRecord:
     fits: list[dict[str, Any]] = field(default_factory=list)
     equivalences: list[dict[str, Any]] = field(default_factory=list)
     precision: dict[str, Any] | None = None
+    limits: list[dict[str, Any]] = field(default_factory=list)
     compare_by: tuple[str, ...] = ("median",)
     claims: list[dict[str, Any]] = field(default_factory=list)
     checks: list[dict[str, Any]] = field(default_factory=list)

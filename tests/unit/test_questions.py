@@ -14,6 +14,7 @@ from crosswind.analysis import analyse, collect
 from crosswind.analysis.asked import asked_of
 from crosswind.analysis.questions import answers_of
 from crosswind.analysis.result import Answer
+from crosswind.execution.planning import presentation
 from crosswind.report import answers_frame, last_lines, worded
 from crosswind.report.charts.answers import answer_chart
 from crosswind.report.html import render as render_html
@@ -21,6 +22,7 @@ from crosswind.report.tables.answers import answer_table
 from crosswind.report.text.answers import VERDICTS, answer_sentence, rounded
 from crosswind.report.text.effects import what_of
 from crosswind.report.text.terminal import render
+from crosswind.study.design import Study
 from records import MS, echoes, finished, path, record, runs, transfers
 
 FACTOR = "workload.transport"
@@ -206,6 +208,35 @@ def test_an_answer_about_most_repetitions_says_between_what_they_lie() -> None:
     assert answer_sentence(found).startswith(
         "Yes, in most repetitions: a repetition's mean goodput is lower with b (2.6 to 16.1 Mbit/s) than with a "
     )
+
+
+@pytest.mark.parametrize(
+    ("at_most", "said"), [(21, ", with at_most = 21 raised in the study's [[repetitions]]"), (22, "")]
+)
+def test_a_limit_of_the_study_is_named_where_more_repetitions_would_decide(at_most: int, said: str) -> None:
+    text = f"""
+study.repetitions = 10
+path.delay = "10ms"
+workload = {{ kind = "echo", transport = ["tcp", "udp"] }}
+[[question]]
+asks = "Is it so?"
+metric = "rtt"
+factor = "workload.transport"
+compare = ["tcp", "udp"]
+yes = "less"
+[[repetitions]]
+where = {{ "workload.transport" = "udp" }}
+at_most = {at_most}
+[[repetitions]]
+where = {{}}
+at_most = 100
+"""
+    shown = presentation(Study.from_toml(text, name="limited"))
+    two = [*cell(0, 10, "tcp"), *cell(1, 9.9, "udp")]
+    result = analyse(record(*two, questions=shown["questions"], limits=shown["limits"]))
+    (answer,) = result.answers
+    assert answer_sentence(answer).endswith(f"about 12 more repetitions would decide (--repetitions 22{said}).")
+    assert last_lines(result)[0].endswith(f"; --repetitions 22{said} would decide")
 
 
 def test_how_many_more_repetitions_would_tell() -> None:

@@ -21,6 +21,7 @@ class CellData:
     """One cell of a record with the samples of each of its metrics; `cells`: how many the record has.
 
     `undisturbed_ns`: of an exchange that nothing delays; None where it is not known.
+    `at_most`: how often the study runs the cell at most; None where it sets no limit.
     """
 
     cell: int
@@ -29,6 +30,7 @@ class CellData:
     samples: dict[str, Units]
     cells: int = 1
     undisturbed_ns: float | None = None
+    at_most: int | None = None
 
     @cached_property
     def settings(self) -> CellSettings:
@@ -101,7 +103,17 @@ def collect(record: RunRecord) -> list[CellData]:
     for run in sorted(record.cells, key=lambda run: (run.cell, run.repetition)):
         cells.setdefault(run.cell, []).append(run)
     undisturbed = undisturbed_times(cells)
+    limits = sorted(((limit["at_most"], limit["cells"]) for limit in record.limits), reverse=True)
+    at_most = {cell: most for most, of in limits for cell in of}
     return [
-        CellData(cell, runs[0].levels, runs, read_samples(runs, undisturbed_ns=time_ns), len(cells), time_ns)
-        for (cell, runs), time_ns in zip(cells.items(), (undisturbed[cell] for cell in cells), strict=True)
+        CellData(
+            cell,
+            runs[0].levels,
+            runs,
+            read_samples(runs, undisturbed_ns=undisturbed[cell]),
+            len(cells),
+            undisturbed[cell],
+            at_most.get(cell),
+        )
+        for cell, runs in cells.items()
     ]

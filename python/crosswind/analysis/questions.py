@@ -77,6 +77,7 @@ def _case(question: AskedQuestion, reference: CellData, other: CellData) -> Case
         p_no=None,
         verdict="cannot tell",
         needed=None,
+        at_most=min((cell.at_most for cell in (reference, other) if cell.at_most and not cell.is_exact), default=None),
         reason=shown.reason,
     )
     return Case(question, made, effect, size)

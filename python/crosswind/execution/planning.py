@@ -201,6 +201,10 @@ def presentation(study: Study) -> dict[str, Any]:
         "thresholds": [told(threshold) for threshold in study.thresholds],
         "models": list(study.models),
         "compare_by": list(study.compare_by),
+        "limits": [
+            {"at_most": limit.at_most, "cells": [cell.index for cell in limit.where.among(cells)]}
+            for limit in study.limits
+        ],
         "notes": [
             *study.notes,
             *study.network_notes,

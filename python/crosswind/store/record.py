@@ -44,6 +44,7 @@ def record_of(store: Store) -> RunRecord:
         figures=presentation.get("figures", []),
         fits=presentation.get("fits", []),
         equivalences=presentation.get("equivalences", []),
+        limits=presentation.get("limits", []),
         compare_by=tuple(presentation.get("compare_by", ("median",))),
         precision=None if manifest.precision is None else dict(manifest.precision),
         claims=presentation.get("claims", []),

@@ -37,7 +37,8 @@ class AnswerCase(ResultModel):
     have another one, with 95 % confidence.
     `p_yes`: of the answer not being yes, `p_no`: of it not being no, both two-sided and corrected by Holm's method over
     all cases of all questions of the study; null where there is no test. `needed`: repetitions of each cell with which
-    the answer would probably be known, where it is not. `reason`: why there is no effect, or no interval of it.
+    the answer would probably be known, where it is not. `at_most`: how often the study runs one of the two cells at
+    most (`[[repetitions]]`), null without such a limit. `reason`: why there is no effect, or no interval of it.
     """
 
     reference: AnswerSide
@@ -54,6 +55,7 @@ class AnswerCase(ResultModel):
     p_no: float | None
     verdict: CaseVerdict
     needed: int | None
+    at_most: int | None = Field(default=None)
     reason: str | None
 
 

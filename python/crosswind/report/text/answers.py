@@ -200,7 +200,15 @@ def _more(cases: Sequence[AnswerCase]) -> str:
     if most <= 0:
         return f"; {where}this would be enough by itself, but not among all that the study asks together"
     asked = rounded(most) + max(case.pairs for case in open_)
-    return f"; {where}about {count_of(rounded(most), 'more repetition')} would decide (--repetitions {asked})"
+    return f"; {where}about {count_of(rounded(most), 'more repetition')} would decide ({asking_for(asked, open_)})"
+
+
+def asking_for(repetitions: int, cases: Sequence[AnswerCase]) -> str:
+    """How to ask for so many repetitions of some cases: by an option, as far as the study sets no limit to them."""
+    limits = [case.at_most for case in cases if case.at_most is not None and case.at_most < repetitions]
+    if not limits:
+        return f"--repetitions {repetitions}"
+    return f"--repetitions {repetitions}, with at_most = {min(limits)} raised in the study's [[repetitions]]"
 
 
 def _would_take(case: AnswerCase) -> str:
@@ -210,7 +218,9 @@ def _would_take(case: AnswerCase) -> str:
         return f"it would take more than {count(_MOST_REPETITIONS)}"
     is_known = case.pairs > 1 and case.needed > FEW
     needed = rounded(case.needed) if is_known else case.needed
-    return f"{'it would take about' if is_known else 'it takes at least'} {count(needed)} (--repetitions {needed})"
+    return (
+        f"{'it would take about' if is_known else 'it takes at least'} {count(needed)} ({asking_for(needed, [case])})"
+    )
 
 
 def rounded(repetitions: int) -> int:

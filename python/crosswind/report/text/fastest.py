@@ -7,7 +7,7 @@ import re
 
 from crosswind.analysis.result import Answer, AnswerCase, Result
 from crosswind.quantities import RATE, TIME
-from crosswind.report.text.answers import place_name
+from crosswind.report.text.answers import asking_for, place_name
 from crosswind.report.text.effects import inverse, metric_of_answer, named_level
 from crosswind.report.text.format import count, interval
 
@@ -43,5 +43,5 @@ def _line(answer: Answer, case: AnswerCase) -> str:
 
 
 def _open(case: AnswerCase) -> str:
-    more = f"; --repetitions {case.needed} would decide" if case.needed else ""
+    more = f"; {asking_for(case.needed, [case])} would decide" if case.needed else ""
     return f", but this run is inconclusive{more}"
