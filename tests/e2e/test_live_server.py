@@ -174,7 +174,7 @@ def test_without_a_server_it_says_so(live: Cli, server: Server, token: Path) -> 
         (("--token-file", "token"), "--token-file without a server"),
         (("--probe", "5"), "--probe 5 is neither a time nor a size"),
         (("--probe", "2min"), "--probe 2min is too short or too long"),
-        (("--probe", "20GB"), "--probe 20GB is too little or too much"),
+        (("--probe", "20GB"), "--probe 20GB is too small or too large"),
         (("--transport", "udp"), "there is no token, by which the server would know this machine"),
         (("--probe", "--token-file", "nothing"), "there is no token file nothing"),
     ],

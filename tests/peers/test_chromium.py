@@ -426,7 +426,7 @@ def test_what_a_killed_peer_left_is_removed_later(ours: Ours, chromium: Chromium
     [
         ("h2c", {}, "Chromium has no h2c: browsers speak HTTP/2 in TLS only"),
         ("tcp", {}, "Chromium has no tcp: pages cannot open TCP connections"),
-        ("wss", {"resumption": "0-rtt"}, "Chromium cannot be told to use resumption = 0-rtt"),
+        ("wss", {"resumption": "0-rtt"}, "Chromium cannot be set to use resumption = 0-rtt"),
         ("wss", {"kind": "transfer"}, "Chromium cannot run the workload transfer"),
         (
             "http2",

@@ -289,7 +289,7 @@ def test_a_model_beside_its_measurement() -> None:
     )  # the measured connection set-up stands for the round trip
     assert model.ratio == pytest.approx(11.5e6 / model.value)
     assert model.inside is True
-    assert any("stands for it" in note for note in model.notes)
+    assert any("is used instead" in note for note in model.notes)
 
 
 def test_the_same_record_gives_the_same_result() -> None:

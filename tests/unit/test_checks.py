@@ -126,7 +126,7 @@ def test_what_is_no_arithmetic_is_said_so(formula: str, message: str) -> None:
         (GIVEN + 'value = "tcp / udp"\nat_least = 2\nat_most = 1\n', "at_least 2 is more than at_most"),
         (GIVEN + 'value = "tcp"\nat_least = 2\n', 'check[1].given.udp: "udp" is not in the formula'),
         (GIVEN + 'value = "tcp / udp / x"\nat_least = 2\n', "x is not among the given numbers"),
-        (GIVEN + 'value = "tcp / udp"\nof = ["a"]\nat_least = 2\n', "of names 1 numbers, and the formula gives 2"),
+        (GIVEN + 'value = "tcp / udp"\nof = ["a"]\nat_least = 2\n', "`of` names 1 numbers, but the formula gives 2"),
         ('given.a = { field = "median" }\nvalue = "a"\nat_least = 2\n', '"median" is not a field'),
         ('given.a = { source = "A book" }\nvalue = "a"\nat_least = 2\n', 'no published number is from "A book"'),
         ('given.a = { "path.dealy" = "5ms" }\nvalue = "a"\nat_least = 2\n', 'there is no key "path.dealy"'),

@@ -169,7 +169,7 @@ def test_a_report_may_be_the_last_line_of_what_a_client_prints() -> None:
         ({"seconds": 0}, '"seconds" is 0, not a number above 0'),
         ({"seconds": 1, "messages": 1.5}, '"messages" is 1.5, not a whole number above 0'),
         ({"seconds": 1, "messages": True}, '"messages" is true, not a whole number above 0'),
-        ({"messages": 5}, '"messages" says nothing without "seconds"'),
+        ({"messages": 5}, '"messages" has no meaning without "seconds"'),
         ({"times_s": 1}, '"times_s" is 1, not a list of numbers'),
         ({"times_s": [1, -1, "x"]}, '2 of 3 entries of "times_s" are no numbers from 0 up: -1'),
         ({"times_s": [1, None]}, '1 of 2 entries of "times_s" are null: exchanges without an end'),

@@ -113,7 +113,7 @@ def test_no_hint_names_doctor_itself_and_the_summary_says_what_either_clock_take
     with pytest.raises(SystemExit):
         main(["doctor"])
     out = " ".join(capsys.readouterr().out.split())
-    assert "they need network namespaces, TUN devices, in virtual time only a kernel of it" in out
+    assert "they need network namespaces, TUN devices, in virtual time only a kernel" in out
 
 
 @pytest.mark.parametrize(("answer", "status"), [("", 1), ("garbage", 0), ("[1]", 0)])

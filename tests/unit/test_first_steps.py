@@ -70,9 +70,9 @@ def test_a_wrong_standard_input_is_named(
 
 def test_nobody_waits_for_a_study_that_is_typed(crosswind: Crosswind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", Input(b"", terminal=True))
-    assert crosswind("plan", "-")[2].startswith("error: standard input: a terminal has no study\n")
+    assert crosswind("plan", "-")[2].startswith("error: standard input is a terminal, not a study\n")
     monkeypatch.setattr("sys.stdin", None)
-    assert crosswind("plan", "-")[2].startswith("error: standard input: a terminal has no study\n")
+    assert crosswind("plan", "-")[2].startswith("error: standard input is a terminal, not a study\n")
 
 
 MANY = ECHO + "[study]\nrepetitions = 30\n"
@@ -82,7 +82,7 @@ PRECISE = MANY + 'repetitions_max = 90\n[[precision]]\ntarget = "5%"\n'
 def test_quick_without_a_table_takes_two_repetitions_and_no_precision() -> None:
     quick = study(MANY).quick()
     assert quick.repetitions == 2
-    said = "the study has no [quick] table, so that each cell runs twice"
+    said = "the study has no [quick] table, so each cell runs twice"
     assert study(MANY).quick_without_table == said
     assert quick.notes == (f"Quick variant: {said}.",)
     precise = study(PRECISE)
@@ -96,7 +96,7 @@ def test_quick_without_a_table_takes_two_repetitions_and_no_precision() -> None:
 def test_quick_may_change_nothing_and_says_so() -> None:
     assert study(ECHO).quick().digest() == study(ECHO + "[study]\nrepetitions = 1\n").digest()
     assert study(ECHO).quick_without_table == (
-        "the study has no [quick] table and one repetition of each cell, so that --quick changes nothing"
+        "the study has no [quick] table and one repetition of each cell, so --quick changes nothing"
     )
     assert "and 2 repetitions of each cell" in str(study(ECHO + "[study]\nrepetitions = 2\n").quick_without_table)
     assert study(MANY + '[quick]\n"study.repetitions" = 3\n').quick_without_table is None
@@ -106,6 +106,6 @@ def test_the_command_line_says_what_quick_does_without_a_table(crosswind: Crossw
     Path("s.toml").write_text(MANY, encoding="utf-8")
     status, out, err = crosswind("plan", "s.toml", "--quick", "--json", "--clock", "real")
     assert (status, json.loads(out)["runs"]) == (0, 2)
-    assert err == "quick: the study has no [quick] table, so that each cell runs twice\n"
+    assert err == "quick: the study has no [quick] table, so each cell runs twice\n"
     assert "quick        the study has no [quick] table" in crosswind("show", "s.toml")[1]
     assert "quick:" not in crosswind("plan", "quickstart", "--quick")[2]

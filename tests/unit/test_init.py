@@ -169,8 +169,8 @@ def test_a_transfer_over_a_slow_network_is_smaller_and_may_take_longer() -> None
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        ({"--what": "echoo"}, '"echoo" is nothing that can be measured here', 'did you mean "echo"?'),
-        ({"--what": "program"}, "program: a program of your own is described in docs/study.md", "one of echo"),
+        ({"--what": "echoo"}, '"echoo" is not a kind of workload', 'did you mean "echo"?'),
+        ({"--what": "program"}, "program: docs/study.md describes studies of your own programs", "one of echo"),
         ({"--network": "5gg"}, 'there is no network "5gg"', 'did you mean "5g"? `crosswind networks` lists them'),
         ({"--network": "4g,"}, '"4g,": a name is empty', "one comma between"),
         ({"--compare": "tcp,wifi"}, 'it is not clear what "tcp,wifi" is', "KEY=LEVELS"),
@@ -186,7 +186,7 @@ def test_a_transfer_over_a_slow_network_is_smaller_and_may_take_longer() -> None
         ({"--compare": "streams=1,2"}, "error: workload.streams: workload echo does not take streams", "echo takes"),
         ({"--sure": "very"}, '"very" is not a precision', "a number of repetitions"),
         ({"--compare": "8B,100kB", "--what": "multiplex"}, "workload.size", "at most 1kB"),
-        ({"--sure": "0"}, "0 repetitions cannot be", "from 1"),
+        ({"--sure": "0"}, "0 is not a number of repetitions", "from 1"),
         ({"--sure": "5 parsec"}, '"5 parsec"', "a number of repetitions"),
     ],
 )
@@ -228,7 +228,7 @@ def test_without_a_terminal_it_says_which_options_are_missing(
     status, out, err = crosswind("init", "--what", "page", "--sure", "5%")
     assert (status, out) == (2, "")
     assert err == (
-        "error: --network, --compare: not given, and there is no terminal to ask on\n"
+        "error: --network, --compare: missing, and there is no terminal to ask on\n"
         "hint: add --network 4g --compare http2,http3\n"
     )
     assert not Path("study.toml").exists()
@@ -243,7 +243,7 @@ def test_on_a_terminal_it_asks_again_until_it_understands(
     assert status == 0
     assert Path("mine.toml").read_text(encoding="utf-8") == PAGE
     assert err.count("What is measured?") == 2
-    assert '"pages" is nothing that can be measured here (did you mean "page"?)' in err
+    assert '"pages" is not a kind of workload (did you mean "page"?)' in err
     assert "one level compares nothing (name two or more)" in err
     assert out == ""
 

@@ -147,7 +147,7 @@ def test_a_plan_from_a_run_names_mistakes(planning: Callable[..., tuple[int, str
     with new_run(tmp_path / "empty"):
         pass
     for words, message in (
-        (("--from", "empty"), "none is asked for"),
+        (("--from", "empty"), "needs a precision to forecast"),
         (("--precision", "5%", "--from", "empty"), "has no results yet"),
         (("--precision", "5%", "--from", "nowhere"), "is not a run"),
         (("--precision", "5"), '--precision 5: precision[1].target: "5" is not a precision'),

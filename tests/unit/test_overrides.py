@@ -39,7 +39,7 @@ def test_a_direction_can_be_overridden_beside_the_whole() -> None:
         ({"path.los": "1%"}, '--set path.los=1%: there is no key "path.los"'),
         ({"part.smal.workload.size": "1"}, '--set part.smal.workload.size=1: there is no part "smal"'),
         ({"study.seed": "x"}, '--set study.seed=x: study.seed: "x" is wrong'),
-        ({"workload.client": "'"}, "--set workload.client=': workload.client: \"'\" is no client"),
+        ({"workload.client": "'"}, "--set workload.client=': workload.client: \"'\" is not a client"),
         ({"workload.client": "{ a"}, '--set workload.client={ a: "{ a" is not a value of TOML'),
     ],
 )

@@ -107,14 +107,14 @@ def test_combinations_with_peers_can_be_excluded() -> None:
 
 
 MISTAKES = [
-    ('client = "chromum"', '3: workload.client: "chromum" is no client', 'did you mean "chromium"?'),
-    ('server = "chromium"', "3: workload.server: chromium is no server", "known: native, node"),
-    ('client = ["python3", "client.py"]', '3: workload.client: "python3" is no client', "{ command ="),
-    ("client = 5", "3: workload.client: 5 is no client", 'write "chromium" or { command ='),
+    ('client = "chromum"', '3: workload.client: "chromum" is not a client', 'did you mean "chromium"?'),
+    ('server = "chromium"', "3: workload.server: chromium cannot be a server", "known: native, node"),
+    ('client = ["python3", "client.py"]', '3: workload.client: "python3" is not a client', "{ command ="),
+    ("client = 5", "3: workload.client: 5 is not a client", 'write "chromium" or { command ='),
     ("client = { command = [] }", "3: workload.client: [] is not the command of a client", "write { command ="),
     ('client = { comand = ["a"] }', '3: workload.client: "comand" is not a key of a client', 'did you mean "command"?'),
-    ('client = { command = ["a"], ready = "port" }', "3: workload.client: a client takes no ready", "peer protocol"),
-    ('server = { command = ["a"], ready = "" }', '3: workload.server: "" is not what makes a server ready', '"port"'),
+    ('client = { command = ["a"], ready = "port" }', "3: workload.client: a client takes no `ready`", "peer protocol"),
+    ('server = { command = ["a"], ready = "" }', '3: workload.server: "" is not a sign of readiness', '"port"'),
     ('server = { command = ["a"], name = "node" }', '3: workload.server: "node" is not a name', "any text"),
     ('client = ["native", "native"]', '3: workload.client: the list has "native" twice', "must differ"),
 ]
@@ -176,7 +176,7 @@ def test_cells_with_peers_take_longer_run_alone_and_are_never_exact() -> None:
     [
         ({"client": "chromium", "transport": "tcp"}, "Chromium has no tcp: pages cannot open TCP connections"),
         ({"client": "chromium", "transport": "wss", "resumption": "session", "connection": "new"},
-         "Chromium cannot be told to use resumption = session"),
+         "Chromium cannot be set to use resumption = session"),
         ({"server": "node", "transport": "webtransport"}, "a node server does not carry webtransport"),
         ({"client": "deno", "transport": "quic"}, "a deno client does not carry quic"),
         ({"client": "iperf3", "transport": "tcp"}, "iperf3 cannot do echo over tcp"),
@@ -241,7 +241,7 @@ def test_conditions_name_the_programs_at_both_ends() -> None:
     assert conditions == {
         "client": ["native", "chromium (Chromium 156, clock in steps of 5us)"],
         "server": ["native"],
-        "transport verified": ["wss", "none, the client could not tell"],
+        "transport verified": ["wss", "none: the client does not know"],
     }
     assert end_conditions([finished()]) == []
 

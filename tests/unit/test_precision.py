@@ -124,7 +124,7 @@ def test_mistakes_name_their_place(text: str, message: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("statistic", "workload", "loss", "message"),
     [
-        ("p95", {"kind": "echo", "transport": "tcp", "messages": 99}, 0.0, "needs 100 exchanges for it, and has 99"),
+        ("p95", {"kind": "echo", "transport": "tcp", "messages": 99}, 0.0, "needs 100 exchanges for that, and has 99"),
         ("mean", {"kind": "echo", "transport": "tcp", "messages": 9}, 0.25, "no finite variance"),
         ("mean", {"kind": "connect", "transport": "tcp"}, 0.0, "a cell of kind connect has none"),
         ("p95", {"kind": "echo", "transport": "tcp", "messages": 100}, 0.25, None),

@@ -108,7 +108,7 @@ def test_a_simulation_gives_a_distribution_and_is_repeatable() -> None:
         (("--rtt", "30ms", "--simulate", "--size", "64kB", "--loss", "90%"), "a loss of at most 80%"),
         (("--rtt", "30ms", "--simulate", "--size", "20GB", "--rate", "1gbit"), "at most 1 GB"),
         (("--rtt", "30ms", "--model", "newton"), "no such model"),
-        (("--rtt", "30ms", "--model", "caia"), "says nothing of this path"),
+        (("--rtt", "30ms", "--model", "caia"), "does not cover this path"),
     ],
 )
 def test_a_path_that_cannot_be_is_refused_with_a_hint(options: tuple[str, ...], message: str) -> None:

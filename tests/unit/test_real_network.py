@@ -137,10 +137,10 @@ def test_programs_and_peers_are_not_run_on_two_machines() -> None:
 
 
 def test_a_study_of_which_nothing_is_left_is_refused() -> None:
-    with pytest.raises(StudyError, match="nothing of it is left without an emulated path") as caught:
+    with pytest.raises(StudyError, match="no cell can run without an emulated path") as caught:
         run_over(PROGRAM)
     assert caught.value.hint is not None
-    with pytest.raises(StudyError, match="nothing of it is left without an emulated path"):
+    with pytest.raises(StudyError, match="no cell can run without an emulated path"):
         run_over('[workload]\nkind = "echo"\nclient = "chromium"\n')
 
 
@@ -151,9 +151,9 @@ def test_a_server_answers_no_datagram_with_more_than_it_was_sent() -> None:
         ("tcp", "upload"), ("tcp", "download"), ("udp", "upload"),
     ]  # fmt: skip
     assert said[1:] == (
-        "Left out, as a server answers no UDP datagram with more than it was sent: downloads over udp.",
+        "Left out, as a server answers no UDP datagram with more bytes than it received: downloads over udp.",
     )
-    with pytest.raises(StudyError, match="nothing of it is left"):
+    with pytest.raises(StudyError, match="no cell can run"):
         run_over('[workload]\nkind = "echo"\ntransport = "udp"\ndirection = "download"\n')
 
 
@@ -229,7 +229,7 @@ def test_what_names_what_is_left_out_or_is_about_another_network_goes() -> None:
     assert said[3:] == (
         "Left out, as they name what is left out, or are about numbers of other networks: 2 of 3 questions, "
         "1 of 2 claims, 1 of 2 thresholds, 1 of 2 figures, the published number, the limit of repetitions.",
-        "Left out, as they predict from what is set of an emulated path: ping-pong.",
+        "Left out, as they predict from the settings of an emulated path: ping-pong.",
         "The study's own remarks are left out, as they are about its emulated path.",
     )
 
@@ -269,6 +269,6 @@ def test_cells_of_a_blocked_transport_are_left_out() -> None:
 
 def test_a_study_whose_transports_are_all_blocked_is_refused() -> None:
     design, _ = over_network(study('[workload]\nkind = "echo"\ntransport = "udp"\n'), SERVER)
-    with pytest.raises(StudyError, match="no transport of it reaches the server"):
+    with pytest.raises(StudyError, match="none of its transports reaches the server"):
         without_transports(design, {"udp": "UDP 9471 gets no answer"})
     assert without_transports(design, {"tcp": "it is refused"}) == (design, ())

@@ -115,7 +115,7 @@ def test_where_every_transport_is_blocked_nothing_is_run(crosswind: Crosswind, p
     play("end('error')")
     status, _, err = crosswind(*echo("--transport", "udp"))
     assert status == 2
-    assert "no transport of it reaches the server (udp: UDP 9471: it is unreachable)" in err
+    assert "none of its transports reaches the server (udp: UDP 9471: it is unreachable)" in err
     assert not Path("out").exists()
 
 

@@ -74,7 +74,7 @@ def test_cells_find_the_token_in_the_environment(tmp_path: Path, monkeypatch: py
 def test_it_says_what_the_other_machine_has_to_run() -> None:
     lines = list(opening_lines(LISTENING, host="192.0.2.7", token=TOKEN, token_file=None, is_new=True))
     assert lines == [
-        "listening on 0.0.0.0:9470 for control connections, and on port 9471 for what is measured",
+        "listening on 0.0.0.0:9470 for control connections, and on port 9471 for measured traffic",
         "open in firewalls: TCP 9470, TCP 9471, UDP 9471",
         f"token: {TOKEN}  (shown this once; --token-file FILE keeps one)",
         "on the other machine:",
@@ -86,7 +86,7 @@ def test_it_says_what_the_other_machine_has_to_run() -> None:
 def test_a_token_in_a_file_is_not_shown() -> None:
     event = {**LISTENING, "address": "[::]:80"}
     lines = list(opening_lines(event, host="2001:db8::7", token=TOKEN, token_file=Path("/a/my token"), is_new=True))
-    assert lines[2] == "token: in /a/my token, made now; copy the file to the other machine"
+    assert lines[2] == "token: in /a/my token, created now; copy the file to the other machine"
     assert lines[4] == "  crosswind run latency-by-link --to [2001:db8::7]:80 --token-file 'my token'"
     assert not [line for line in lines if TOKEN in line]
 
@@ -181,7 +181,7 @@ def test_events_are_printed_as_they_are(crosswind: Crosswind, listener: Callable
     ("arguments", "message"),
     [
         (("--address", "example.org"), "--address example.org is not an address"),
-        (("--port", "65535"), "after port 65535 there is none"),
+        (("--port", "65535"), "no data port follows port 65535"),
         (("--port", "80", "--data-port", "80"), "--port and --data-port are both 80"),
         (("--max-bytes", "many"), "--max-bytes many"),
         (("--json",), "--json shows no token"),

@@ -142,7 +142,7 @@ def test_a_part_that_needs_what_is_missing_is_left_out() -> None:
     here, notes = for_this_machine(optional(PARTS + BROWSER + ABOUT_PARTS))
     assert parts_of(here) == ["small", "bulk"]
     assert notes == (
-        "Cells with chromium are left out, because Chromium is not installed: apt-get install chromium.",
+        "Cells with chromium are left out: Chromium is not installed: apt-get install chromium.",
         "So the part browser is not run.",
     )
     assert here.notes == notes

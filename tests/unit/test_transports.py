@@ -157,15 +157,15 @@ def test_new_keys_of_an_echo(options: dict[str, object], own: dict[str, Any]) ->
         ),
         ("page", {}, "workload page: no transport is set", "one of http1, https1, h2c, http2, http3"),
         ("page", {"transport": "tcp"}, "workload page does not run over tcp", "http1, https1, h2c, http2, http3"),
-        ("multiplex", {"size": 1001}, "1001 is too much", "at most 1kB"),
-        ("multiplex", {"size": 7}, "7 is too little", "at least 8B"),
+        ("multiplex", {"size": 1001}, "1001 is too large", "at most 1kB"),
+        ("multiplex", {"size": 7}, "7 is too small", "at least 8B"),
         (
             "page",
             {"transport": "http3", "resumption": "session"},
             "workload page does not take resumption",
             "html_size",
         ),
-        ("multiplex", {"streams": 101}, "101 is more than it can be", "from 1 to 100"),
+        ("multiplex", {"streams": 101}, "101 is too large", "from 1 to 100"),
         ("multiplex", {"connections": 2}, "workload multiplex does not take connections", "streams"),
         ("echo", {"streams": 2}, "workload echo does not take streams", "stream"),
         (

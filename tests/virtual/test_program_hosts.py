@@ -127,7 +127,7 @@ def test_names_are_asked_of_a_resolver_on_the_path(execute: Exec, tmp_path: Path
 def test_a_resolver_is_an_address(execute: Exec, word: str) -> None:
     ended = execute("--resolver", word, "--", "true")
     assert ended.status == 2
-    assert f'"{word}" is no address' in ended.err
+    assert f'"{word}" is not an address' in ended.err
 
 
 SIZES = """

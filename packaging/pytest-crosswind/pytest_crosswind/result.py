@@ -76,7 +76,7 @@ class Repetition:
         try:
             return json.loads(line)
         except ValueError:
-            message = f"what the client returned has {len(line)} characters at least, of which not all were kept"
+            message = f"the result of the client has at least {len(line)} characters, and not all were kept"
             raise UsageError(message, hint="return less than 16 MiB of JSON, or write it to a file") from None
 
     @property

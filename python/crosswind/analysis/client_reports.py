@@ -112,7 +112,7 @@ class _Reader:
         messages = self._value("messages", _whole, "a whole number above 0")
         if seconds is None and "seconds" not in self._printed:
             self._remarks += [
-                f'"{key}" says nothing without "seconds"' for key in ("messages", "functions") if key in self._printed
+                f'"{key}" has no meaning without "seconds"' for key in ("messages", "functions") if key in self._printed
             ]
         version = self._printed.get("version")
         return ClientReport(

@@ -69,4 +69,4 @@ def _program_text(end: PeerEnd) -> str:
 
 
 def _verified_text(peers: Peers) -> str:
-    return peers.verified_transport or "none, the client could not tell"
+    return peers.verified_transport or "none: the client does not know"

@@ -26,12 +26,12 @@ def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
         if drift_p < ALPHA:
             warnings.setdefault(cell, []).append(
                 f"{title} drifts over the repetitions: its rank correlation with their order is {found.drift:.2f}, "
-                "so that its intervals may be too narrow"
+                "so its intervals may be too narrow"
             )
         elif lag1_p < ALPHA:
             warnings.setdefault(cell, []).append(
                 f"{title} of a repetition resembles that of the one before: their correlation is {found.lag1:.2f}, "
-                "so that its intervals may be too narrow"
+                "so its intervals may be too narrow"
             )
     return [
         cell.model_copy(update={"warnings": [*cell.warnings, *warnings[cell.cell]]}) if cell.cell in warnings else cell

@@ -23,7 +23,7 @@ from crosswind.units import format_rate, format_size
 _METRIC = "transfer_time"
 _MIN_CELLS = 8
 _SIMULATED_PARTS = 20
-UNTOLD = "these cells do not tell it: what it stands for varies too little in them"
+UNTOLD = "these cells do not determine it: its input varies too little in them"
 AT_BOUND = "the search ended at one of its bounds"
 
 
@@ -103,7 +103,7 @@ def _groups(cells: Sequence[_Transfers], left_out: dict[str, int]) -> list[list[
         groups.setdefault(cell.situation.congestion_control, []).append(cell)
     for name, group in groups.items():
         if len(group) < _MIN_CELLS:
-            left_out[f"under {name}, of which there are too few"] = len(group)
+            left_out[f"under {name}, too few cells"] = len(group)
     return [group for group in groups.values() if len(group) >= _MIN_CELLS]
 
 
@@ -139,7 +139,7 @@ def _unusable(cell: CellData) -> str | None:
     samples = cell.samples.get(_METRIC)
     times = samples.values if samples is not None else np.empty(0)
     checks = {
-        "of something else than tcp transfers of a size": not of_sized_transfers(read),
+        "of other workloads than tcp transfers of a size": not of_sized_transfers(read),
         "without loss": read.loss == 0,
         "with half of the packets lost or more, for which no mean is finite": read.loss >= 0.5,
         "over a link without a rate": read.rate_bps is None,

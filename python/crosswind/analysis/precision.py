@@ -236,7 +236,7 @@ def why_unreachable(asked: Mapping[str, Any], parameters: Mapping[int, Mapping[s
 def _why_not(target: AskedTarget, settings: CellSettings) -> str | None:
     metric, quantile = METRICS[target.metric], STATISTICS[target.statistic].quantile
     if not metric.applies(settings.workload):
-        return f"a cell of kind {settings.kind} has none as it is set"
+        return f"a cell of kind {settings.kind} has none with these settings"
     if quantile is None:
         infinite = metric.is_wait and settings.retransmitted_loss >= INFINITE_LOSS
         why = (
@@ -246,5 +246,5 @@ def _why_not(target: AskedTarget, settings: CellSettings) -> str | None:
     exchanges = next((n for key in ("messages", "count") if (n := settings.number(key)) is not None), None)
     needed = values_needed(quantile)
     if exchanges is not None and exchanges < needed:
-        return f"a repetition needs {needed} exchanges for it, and has {exchanges:g}"
+        return f"a repetition needs {needed} exchanges for that, and has {exchanges:g}"
     return None

@@ -1,7 +1,7 @@
 """The command line. One file a command; this one finds them and ends with an exit status and two lines of text.
 
 0    done
-1    a cell failed or is invalid, or the run could not go on
+1    a cell failed or is invalid, or the run could not continue
 2    the command line, the study or the run directory is wrong
 130  interrupted; what was finished is kept
 """
@@ -25,27 +25,27 @@ from crosswind.errors import CrosswindError
 from crosswind.visible import visible
 
 _COMMANDS = {
-    "run": "Run a study, or one made of options, and report.",
+    "run": "Run a study (built-in, from a file or made of options) and report.",
     "exec": "Run a command of your own on an emulated path.",
     "shell": "Open a shell whose network is an emulated path.",
-    "live": "Watch loss and round-trip time of a host, and what TCP can get there.",
-    "serve": "Wait for cells of another machine, and be their server.",
-    "reach": "Try which transports get through to the server on another machine.",
-    "init": "Write a study to begin with, from four answers.",
+    "live": "Watch loss, round-trip time and expected TCP throughput of a host.",
+    "serve": "Serve cells of other machines.",
+    "reach": "Check which transports reach a server on another machine.",
+    "init": "Write a commented study from four answers.",
     "studies": "List the built-in studies.",
-    "networks": "List the networks with a name, their numbers and sources.",
-    "show": "Show a study: its factors, its cells, how long it takes.",
-    "plan": "Show what a run would take, and run nothing.",
-    "predict": "Show what the models predict for a path, and run nothing.",
-    "fit": "Fit models to the transfers of a run, and test them on cells left out.",
+    "networks": "List the named networks, their numbers and sources.",
+    "show": "Show a study: its factors, cells and expected duration.",
+    "plan": "Show what a run would do, without running it.",
+    "predict": "Show what the models predict for a path.",
+    "fit": "Fit models to the transfers of a run and test them on held-out cells.",
     "report": "Show or export the results of a run.",
-    "compare": "Compare two runs; fail when the second is shown to be worse.",
-    "verify": "Run cells of a run in virtual time again, and compare every bit.",
-    "selftest": "Compare identical cells, and count how often a difference is shown.",
-    "runs": "List the runs: how far each got, and its size.",
-    "clean": "Show what can be removed, and remove it.",
-    "doctor": "Find out what this machine allows.",
-    "browser": "Install what browsers and other programs need as peers.",
+    "compare": "Compare two runs; fail if the second is shown to be worse.",
+    "verify": "Rerun cells in virtual time and compare every bit.",
+    "selftest": "Compare identical cells and count how often a difference is shown.",
+    "runs": "List the runs with their progress and size.",
+    "clean": "Remove runs or leftovers, or show what can be removed.",
+    "doctor": "Show what this machine allows.",
+    "browser": "Install browsers and other programs that are used as peers.",
     "schema": "Print the JSON Schema of study files.",
 }
 """Name and help of each command. Its module is loaded when it is called, so that --help need not load them all."""
@@ -53,7 +53,7 @@ _COMMANDS = {
 _EPILOG = """\b
 Exit status:
   0    done
-  1    a cell failed or is invalid, or the run could not go on
+  1    a cell failed or is invalid, or the run could not continue
   2    the command line, the study or the run directory is wrong
   130  interrupted; finished repetitions are kept; `crosswind run --resume` continues
 """

@@ -8,10 +8,10 @@ from crosswind.peers.install import install
 @click.command()
 @click.argument("action", type=click.Choice(["install"]))
 def command(action: str) -> int:  # noqa: ARG001 -- there is only one
-    """Install what browsers and other people's programs need as clients and servers: Chromium, Node, npm packages.
+    """Install Chromium, Node and npm packages, which can be clients and servers.
 
-    Programs come from Debian, where that can be done; npm packages, in the versions that Crosswind was tested with, go
-    into the user's cache. What is there already is left alone.
+    Programs come from Debian where possible. npm packages, in the tested versions, go into the user's cache. What is
+    already installed stays as it is.
     """
     install(click.echo)
     return 0

@@ -65,14 +65,14 @@ class _Removal:
 @click.argument("named", nargs=-1, type=click.Path(path_type=Path), metavar="[RUN]...")
 @click.option("--unfinished", is_flag=True, help="Remove runs that died, were interrupted or stopped by an error.")
 @click.option("--older-than", metavar="AGE", help="Remove runs unchanged for this long: 12h, 30d, 8w.")
-@click.option("--leftovers", is_flag=True, help="Remove no run, only what dead sessions and replaced attempts left.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--leftovers", is_flag=True, help="Remove no run, only leftovers of dead sessions and replaced attempts.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def command(*, named: tuple[Path, ...], unfinished: bool, older_than: str | None, leftovers: bool, yes: bool) -> int:
-    """Remove runs, or what is left over in them.
+    """Remove runs, or leftovers in them.
 
-    What is removed are the runs in crosswind-runs/ to which every argument applies: --unfinished --older-than 30d are
-    those that are both. Without arguments it shows what could be removed, and removes nothing. A run that is in use is
-    never touched, nor is a directory that is no run.
+    A run in crosswind-runs/ is removed if every option applies to it: --unfinished --older-than 30d removes runs that
+    are both. Without arguments, the command shows what can be removed, and removes nothing. It never touches a run in
+    use, or a directory that is not a run.
     """
     age = None if older_than is None else _age(older_than)
     found = _named(named) if named else _all()

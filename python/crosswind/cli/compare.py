@@ -23,10 +23,10 @@ A condition is STATISTIC(METRIC) worse|better|differs by AMOUNT:
 \b
 Exit status:
   0  no condition is shown
-  1  a cell that both runs have failed or is not valid, or a file of a run is damaged
-  2  the command line or a run is wrong, or the runs have no cell in common
+  1  a common cell failed or is invalid, or a file of a run is damaged
+  2  the command line or a run is wrong, or the runs have no common cell
   3  a condition is shown
-  4  with --require-answer: a condition can neither be shown nor excluded
+  4  with --require-answer: a condition is inconclusive
 """
 
 
@@ -39,7 +39,7 @@ Exit status:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.comparison/2.")
 @click.option(
     "--junit", type=_FILE, metavar="FILE",
-    help="Write a JUnit XML file: a test case for each common cell, and for each cell of each condition.",
+    help="Write JUnit XML: a test case per common cell, and one per cell of each condition.",
 )  # fmt: skip
 @click.option("--html", type=_FILE, metavar="FILE", help="Write an HTML page with verdicts, charts and tables.")
 def command(
@@ -53,7 +53,7 @@ def command(
     html: Path | None,
     junit: Path | None,
 ) -> int:
-    """Compare the run in directory RUN_B with that in RUN_A: two commits, two machines, two clocks.
+    """Compare RUN_B with RUN_A: two commits, two machines, two clocks.
 
     Cells are matched by their parameters, else by their levels. Repetitions with the same number and seed are compared
     pair by pair. A condition is shown when a test excludes chance (5 %, corrected for all cells and conditions).

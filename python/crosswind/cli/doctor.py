@@ -13,7 +13,7 @@ from crosswind.terminal_table import Cell, Column, print_table
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.doctor/1.")
 def command(as_json: bool) -> int:
-    """Find out what this machine allows, and what to do where it does not.
+    """Show what this machine allows, and how to allow the rest.
 
     Exit status: 0 when cells can run here, 1 when they cannot.
     """
@@ -44,7 +44,7 @@ def _summary(diagnosis: Diagnosis) -> str:
         return "cells can run here in virtual time, and not on the machine's clock"
     missing = ", ".join(check.name for check in diagnosis.checks if check.required and not check.ok)
     return (
-        f"cells cannot run here: on the machine's clock they need {missing}, in virtual time only a kernel of it, "
+        f"cells cannot run here: on the machine's clock they need {missing}, in virtual time only a kernel, "
         "which any user can run; the hints above say how to get either"
     )
 

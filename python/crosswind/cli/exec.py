@@ -23,9 +23,9 @@ Standard input, output and errors are the command's own; the summary follows on 
 Exit status: the command's, or 128 and the number of the signal that ended it; and
   2    the command line or the path is wrong
   124  the command reached its timeout, or virtual time stood still for 30 s
-  125  it could not be run on the path: the server, the machine
-  126  it is no program that can be run
-  127  it was not found
+  125  the command could not start, because of the server or the machine
+  126  the command is not executable
+  127  the command was not found
   130  interrupted
 """
 
@@ -45,7 +45,7 @@ def command(
     output: Path | None,
     **settings: Any,
 ) -> int:
-    """Run COMMAND on a client's host, and what --server says on a server's, with an emulated path between them."""
+    """Run COMMAND on a client host, and the --server command on a server host, with an emulated path between them."""
     if capture is not None and repetitions > 1:
         raise UsageError("--capture writes one file, of one repetition", hint="leave out --repetitions, or --capture")
     return run_programs(

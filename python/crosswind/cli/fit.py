@@ -16,10 +16,10 @@ from crosswind.errors import StoreError, UsageError
 @click.option("--seed", type=click.IntRange(0), default=1, metavar="N", help="Seed of the split of cells into tenths.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")
 def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: int, as_json: bool) -> int:
-    """Fit models of transfer time to the cells with loss of the run in directory RUN, else of the latest.
+    """Fit models of transfer time to the cells with loss in RUN, or in the latest run.
 
-    Every coefficient has its interval, and every model its error on cells that it was not fitted to: tenths of the
-    cells, and all cells of one level of a factor at a time. The model with the least held-out error comes first.
+    Each coefficient has an interval. Each model has an error on held-out cells: a tenth of the cells at a time, and all
+    cells of one level of a factor at a time. The model with the smallest held-out error comes first.
 
     Exit status: 0, or 1 when a file of the run is damaged.
     """

@@ -31,14 +31,14 @@ Without options it asks on the terminal. As one line:
 @click.command(epilog=_EPILOG)
 @click.argument("file", default="study.toml", metavar="[FILE]")
 @click.option("--what", metavar="KIND", help=f"What to measure: {', '.join(STARTERS)}.")
-@click.option("--network", metavar="NAMES", help="Network, or several of them (`crosswind networks` lists them).")
+@click.option("--network", metavar="NAMES", help="One or more networks (`crosswind networks` lists them).")
 @click.option(
     "--compare",
     metavar="LEVELS",
     help=f"What to compare: transports, networks, loss as 0%,2%, KEY=LEVELS, or {NOTHING}.",
 )
 @click.option("--sure", "--precision", metavar="TARGET", help="Precision: 5% of the mean, 2ms, or 20 repetitions.")
-@click.option("--loss", metavar="LEVELS", help="Loss of each direction beside what is compared, as 0%,2%.")
+@click.option("--loss", metavar="LEVELS", help="Loss in each direction, besides the comparison, as 0%,2%.")
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
 def command(
     file: str,
@@ -50,10 +50,10 @@ def command(
     loss: str | None,
     force: bool,
 ) -> None:
-    """Write a commented study to FILE (study.toml), made from four answers: what, over which network, what is compared,
-    how sure.
+    """Write a commented study to FILE (study.toml) from four answers: what to measure, over which network, what to
+    compare, and how precisely.
 
-    The study can be planned and run as it is, and changed with any editor. `-` writes it to standard output.
+    The study can be planned, run and edited at once. With `-` it goes to standard output.
     """
     _refuse_place(file, force=force)
     given = {"--what": what, "--network": network, "--compare": compare, "--sure": sure}
@@ -122,7 +122,7 @@ def _missing(given: dict[str, str | None]) -> UsageError:
         "--sure": _USUAL_SURENESS,
     }
     line = " ".join(f"{option} {usual[option]}" for option in missing)
-    return UsageError(f"{', '.join(missing)}: not given, and there is no terminal to ask on", hint=f"add {line}")
+    return UsageError(f"{', '.join(missing)}: missing, and there is no terminal to ask on", hint=f"add {line}")
 
 
 def _answer(given: str | None, question: str, *, usual: str, read: Callable[[str], Answer]) -> Answer:

@@ -31,13 +31,13 @@ _EPILOG = """\b
   crosswind live example.org --transport udp --probe --token-file token --html example.html
 
 \b
-On a terminal the keys are p pause, w window, + and - zoom, q quit. Ctrl-C ends it too, with its summary.
+Keys on a terminal: p pause, w window, + and - zoom, q quit. Ctrl-C quits too. A summary follows.
 
 \b
 Exit status:
-  0  done, also by Ctrl-C
+  0  done, or ended by Ctrl-C
   1  the host never answered, or refused every probe, or probes cannot be sent
-  2  the command line is wrong, or there is no such host
+  2  the command line is wrong, or the host does not exist
   3  a threshold fails
   4  with --require-answer: a threshold is inconclusive
 """
@@ -67,7 +67,7 @@ def _duration(name: str, default: str | None, text: str) -> Callable[[Any], Any]
 @token_file_option
 @click.option("--family", type=click.Choice(["ipv4", "ipv6"]), help="Address family of the host.")
 @_duration("--interval", "200ms", "Time between two probes, at least 10ms (1ms as root).")
-@_duration("--duration", None, "Stop after this time; default: at Ctrl-C.")
+@_duration("--duration", None, "Stop after this time. Default: at Ctrl-C.")
 @_duration("--window", "10s", "Length of a reported window.")
 @_duration(
     "--timeout", None, "A probe without an answer within this time is lost. Default: 2s; at most 990ms with --tcp."
@@ -117,7 +117,7 @@ def command(
     require_answer: bool,
     html: Path | None,
 ) -> int:
-    """Watch a host: loss, round-trip time, jitter, reordering, outages, and what TCP can get there.
+    """Watch a host: loss, round-trip time, jitter, reordering, outages, and the expected TCP throughput.
 
     Probes are ICMP echo requests or TCP connections, one per interval; the host needs no software. If the host runs
     `crosswind serve`, probes can be messages over any transport, which tells forward loss from reverse loss, and
@@ -205,7 +205,7 @@ def _measured(ends: _Ends, amount: "Amount | None") -> "tuple[Goodput, ...]":
     assert ends.server is not None
     binary, found = find_binary(), []
     for direction in DIRECTIONS:
-        click.echo(f"measuring what TCP gets to {ends.server}: {direction}", err=True)
+        click.echo(f"measuring TCP throughput to {ends.server}: {direction}", err=True)
         found.append(measure(ends.server, ends.target.family_name, direction, amount, binary=binary))
     return tuple(found)
 

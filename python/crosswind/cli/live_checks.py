@@ -48,7 +48,7 @@ def checked_timeout(given_ns: int | None, *, is_tcp: bool) -> int:
         return _TCP_TIMEOUT_NS if is_tcp else _TIMEOUT_NS
     if not 0 < given_ns <= most_ns:
         why = "after 1s the kernel sends its SYN again" if is_tcp else "at most 24h"
-        raise UsageError(f"--timeout {format_duration(given_ns)} cannot be", hint=f"more than 0; {why}")
+        raise UsageError(f"--timeout {format_duration(given_ns)} is too short or too long", hint=f"more than 0; {why}")
     return given_ns
 
 
@@ -62,7 +62,7 @@ def check_transport(name: str) -> None:
         raise UsageError(f"--transport: there is no transport {name!r}", hint=did_you_mean(name, list(known)))
     if known[name].streams == "per-message":
         can = ", ".join(each.name for each in known.values() if each.streams != "per-message")
-        raise UsageError(f"--transport {name}: each of its messages is a request of its own", hint=f"one of {can}")
+        raise UsageError(f"--transport {name}: each message is a separate request", hint=f"one of {can}")
 
 
 def check_writable(path: Path) -> None:
@@ -96,5 +96,5 @@ def read_amount(_context: click.Context, _option: click.Parameter, text: str | N
     if duration_ns is not None and not 10 * _MILLISECOND_NS <= duration_ns <= _LONGEST_TRANSFER_NS:
         raise UsageError(f"--probe {text} is too short or too long", hint="from 10ms to 60s in each direction")
     if size_bytes is not None and not 0 < size_bytes <= _LARGEST_TRANSFER_BYTES:
-        raise UsageError(f"--probe {text} is too little or too much", hint="up to 10GB in each direction")
+        raise UsageError(f"--probe {text} is too small or too large", hint="up to 10GB in each direction")
     return amount

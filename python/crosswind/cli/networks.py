@@ -1,4 +1,4 @@
-"""`crosswind networks`: the networks with a name, their numbers, and where those are from."""
+"""`crosswind networks`: the named networks, their numbers and sources."""
 
 import json
 import sys
@@ -23,10 +23,10 @@ _WIDE = 110
 @click.argument("name", required=False, metavar="[NAME]")
 @click.option("--json", "as_json", is_flag=True, help=f"Print one JSON object, schema {SCHEMA}.")
 def command(name: str | None, as_json: bool) -> None:
-    """List the networks with a name: their numbers, and where those are from.
+    """List the named networks, their numbers and sources.
 
-    With NAME, that network alone, and the keys that say the same in a study. In a study `network = "4g"` stands under
-    [path], on the command line it is `--network 4g`; any key set beside it overrides it.
+    With NAME: that network alone, and the study keys that it stands for. A study sets `network = "4g"` under [path],
+    the command line `--network 4g`; any key set beside it overrides it.
     """
     chosen = NETWORKS if name is None else {name: _named(name)}
     if as_json:
@@ -54,7 +54,7 @@ def _print_all(console: Console) -> None:
         rtt, down, up, queues, loss = numbers_of(network)
         said = Text(f"{network.what}. ").append(f"{network.own_source}.", style="dim")
         rows.append([network.name, rtt, down, up, *([queues] if wide else []), loss, said])
-    print_table(console, [Column("network"), *numbers(*heads), Column("stands for, and numbers from")], rows)
+    print_table(console, [Column("network"), *numbers(*heads), Column("description and source")], rows)
     queues = f"Queues without a source are round numbers: {ROUND_QUEUE.text.partition(': ')[2]}."
     console.print(Text(f"\n{queues} `crosswind networks NAME` has the keys of one of them.", style="dim"))
 

@@ -64,10 +64,10 @@ def command(
     to: str | None,
     **settings: Any,
 ) -> None:
-    """Show what `crosswind run` with the same arguments would run and take: cells, order, time, packets, disk space.
+    """Show what `crosswind run` would do with the same arguments: cells, order, time, packets, disk space.
 
-    A dry run: it needs no privilege and leaves nothing behind. It checks what a run needs, and crosswind-cell checks
-    every cell as at a real start; where there is none, the plan has no forecasts.
+    A dry run needs no privilege and leaves nothing behind. It checks what a run needs, and crosswind-cell checks every
+    cell. Without crosswind-cell the plan has no forecasts.
     """
     overrides = Overrides.of(assignments, repetitions=repetitions, repetitions_max=repetitions_max, seed=seed)
     wanted = study_from(study, chosen(settings), overrides, quick=quick, precision=precision, to=to)

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 _HINT = 'add --precision 5%, or [[precision]] with target = "5%" to the study'
 _FOOTNOTE = (
-    "Probably so many repetitions, if they spread as those of the earlier run; in brackets the range with 80 %, which "
-    "is that of the spread. Where losses or delays come at random there is none, for an earlier run may have missed "
-    "rare long waits. “Without looks” is what --repetitions would have to be for the same width. Times are those "
-    "of the earlier run, one repetition after another."
+    "The expected repetitions assume the spread of the earlier run; the 80 % range in brackets is that of the spread. "
+    "Cells with random loss or delay have no range, because the earlier run may have missed rare long waits. “Without "
+    "looks” is the number for --repetitions that gives the same width. Times are those of the earlier run, one "
+    "repetition after another."
 )
 
 
@@ -39,9 +39,9 @@ def needed_for(study: Study, checked: Sequence[CheckedCell], run: Path) -> "list
     """
     asked = precision(study)
     if asked is None:
-        raise UsageError("--from RUN forecasts what a precision takes, and none is asked for", hint=_HINT)
+        raise UsageError("--from RUN needs a precision to forecast", hint=_HINT)
     if not checked:
-        raise UsageError("--from RUN needs crosswind-cell to tell which cells are the same", hint="`crosswind doctor`")
+        raise UsageError("--from RUN needs crosswind-cell to match cells", hint="`crosswind doctor`")
     # Statistics take more than a second to import, for which no other plan should wait.
     from crosswind.analysis.needed import needed_repetitions
     from crosswind.store.run import load

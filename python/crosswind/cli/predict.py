@@ -116,8 +116,8 @@ def command(
 ) -> None:
     """Show what the models predict for a path: transfer time, goodput, and the round trip of a message.
 
-    Nothing is run. Loss, rate and queue act in both directions. Below each prediction stands what it leaves out, and
-    which of the model's assumptions this path breaks.
+    Nothing runs. Loss, rate and queue act in both directions. Notes below the predictions say what each model leaves
+    out, and which of its assumptions this path breaks.
     """
     question = _question(options)
     predictions = _predictions(question, names)
@@ -179,7 +179,7 @@ def _predictions(question: Question, names: Sequence[str]) -> list["Prediction"]
     made = (predict_situation(name, cell) for name in names or quick for cell in cells)
     found = [prediction for prediction in made if prediction is not None]
     if not found:
-        raise UsageError(f"{names[0]} says nothing of this path", hint="it needs --size, or --rate; leave --model out")
+        raise UsageError(f"{names[0]} does not cover this path", hint="it needs --size, or --rate; leave --model out")
     return found
 
 

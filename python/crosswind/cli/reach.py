@@ -18,7 +18,7 @@ _EPILOG = """\b
   crosswind reach [2001:db8::7]:9470 --transport tcp,http3 --token-file token
 
 \b
-Exit status: 0 every transport gets through, 1 one of them is blocked or there is no server, 2 usage.
+Exit status: 0 every transport gets through, 1 a transport is blocked or there is no server, 2 usage.
 """
 
 
@@ -28,10 +28,10 @@ Exit status: 0 every transport gets through, 1 one of them is blocked or there i
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.reach/1.")
 @token_file_option
 def command(server: str, named: str | None, as_json: bool, token_file: Path | None) -> int:
-    """Try each transport by a few small exchanges with the `crosswind serve` on another machine.
+    """Check which transports reach the `crosswind serve` on another machine.
 
-    A firewall may let TCP pass and drop UDP, on which QUIC, HTTP/3 and WebTransport run. What gets no answer within 3
-    seconds is blocked.
+    Each transport makes a few small exchanges. A firewall may let TCP pass and drop UDP, which carries QUIC, HTTP/3 and
+    WebTransport. A transport without an answer within 3 seconds is blocked.
     """
     # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
     from crosswind.cell.binary import find_binary

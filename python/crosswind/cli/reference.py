@@ -28,7 +28,7 @@ def section() -> str:
         command = command_of(name)
         parts.append(_part(f"crosswind {name}", command, _first_sentence(command)))
     settings = [_row(option) for option in _options(command_of("run")) if _is_setting(option)]
-    head = "Each sets a key of a study; a comma parts the levels of a factor. They are options of `run` and `plan`."
+    head = "Each sets a key of a study; commas separate the levels of a factor. They are options of `run` and `plan`."
     parts.append(f"#### Options that set a key\n{head}\n\n{_table(settings)}")
     return "\n".join(parts)
 

@@ -11,7 +11,7 @@ from crosswind.errors import UsageError
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _EPILOG = """\b
-FILE may be `-`, which is standard output. A link is followed; a pipe or a device is written to.
+FILE may be `-` (standard output), a link, a pipe or a device.
 """
 
 
@@ -41,10 +41,10 @@ def command(
     require_answer: bool,
     junit: Path | None,
 ) -> int:
-    """Show or export the results of the run in directory RUN, else of the latest.
+    """Show or export the results of RUN, or of the latest run.
 
-    Exit status: 0 when every cell of the run is valid and no file of it is damaged, 1 otherwise; 3 when a threshold is
-    not kept, 4 with --require-answer when it cannot be told whether one is.
+    Exit status: 0 when every cell is valid and no file is damaged, 1 otherwise; 3 when a threshold fails, 4 with
+    --require-answer: a threshold is inconclusive.
     """
     files = [file for file in (csv, parquet, samples, html, junit) if file]
     printed = [file for file in files if file == Path("-")]

@@ -88,7 +88,7 @@ def command(
     junit: Path | None,
     **settings: Any,
 ) -> int:
-    """Run a study, or one made of options, and report.
+    """Run a study (built-in, from a file or made of options) and report.
 
     STUDY is a built-in study (`crosswind studies`), FILE a study file (- is standard input), KIND one of echo,
     transfer, connect, multiplex, page, program.

@@ -29,10 +29,10 @@ STYLES = {"done": "green", "running": "cyan", "interrupted": "yellow", "stopped"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, schema crosswind.runs/1.")
 def command(root: Path | None, details: bool, as_json: bool) -> None:
-    """List the runs in ROOT, else in crosswind-runs/: latest first.
+    """List the runs in ROOT (crosswind-runs/), the latest first.
 
-    A run has died when it says that it is running, but nobody holds its lock; `crosswind run --resume RUN` continues it
-    with it.
+    A run has died when it is marked as running but no process holds its lock. `crosswind run --resume RUN` continues
+    it.
     """
     place = root or DEFAULT_ROOT
     found = list_runs(place, details=details) if root or place.exists() else []

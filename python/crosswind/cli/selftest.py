@@ -27,13 +27,13 @@ QUICK_REPETITIONS = 80
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Keep the runs in DIR.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object only.")
 def command(*, quick: bool, clock: str, output: Path | None, as_json: bool) -> int:
-    """Compare identical cells with each other, and count how often a difference is shown.
+    """Compare identical cells and count how often a difference is shown.
 
-    Four cells that are the same are run many times, without loss and with 5 % loss. Families of four are drawn from
-    their repetitions, and are compared as every report compares levels. Nothing differs, so at most 7 % of the families
-    may show a difference. In virtual time the four cells have to be the same to the last bit.
+    Four identical cells run many times, without loss and with 5 % loss. Families of four are drawn from their
+    repetitions and compared as in every report. Nothing differs, so at most 7 % of the families may show a difference.
+    In virtual time the four cells must be the same to the last bit.
 
-    Exit status: 0 when nothing was found, 1 when there are more alarms than chance explains, 130 interrupted.
+    Exit status: 0 when nothing was found, 1 when more differences are shown than chance explains, 130 interrupted.
     """
     clocks = ["real", "virtual"] if clock == "both" else [clock]
     findings: list[Finding] = []

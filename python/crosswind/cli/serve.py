@@ -24,8 +24,8 @@ _EPILOG = """\b
   crosswind serve
   crosswind serve --token-file token --port 9480
 
-The server runs cells for clients that know its token, one cell at a time, and answers nobody else. Nothing is
-emulated and no root is needed. docs/two-hosts.md says what it does and does not do.
+The server runs cells of clients that know its token, one at a time, and answers nobody else. It emulates nothing and
+needs no root. docs/two-hosts.md describes what it does and does not do.
 
 \b
 Exit status: 0 ended by Ctrl-C or SIGTERM, 1 it cannot listen, 2 usage.
@@ -43,24 +43,30 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 it cannot listen, 2 usage.
 @click.option(
     "--data-port", type=click.IntRange(1, 65535), help="TCP and UDP port of measured traffic. Default: the next port."
 )
-@click.option("--address", help="Address to listen at. Default: every IPv4 and IPv6 address.")
+@click.option("--address", help="Address to listen on. Default: every IPv4 and IPv6 address.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="File of the token, created if missing. Default: create a token and show it once.",
 )
-@click.option("--max-seconds", type=click.IntRange(1), default=3600, show_default=True, help="Longest time of a cell.")
+@click.option(
+    "--max-seconds", type=click.IntRange(1), default=3600, show_default=True, help="Maximum duration of a cell."
+)
 @click.option(
     "--max-bytes",
     metavar="SIZE",
     callback=read_by(parse_size),
     default="100GB",
     show_default=True,
-    help="Most bytes of a cell, both directions together.",
+    help="Maximum bytes per cell, both directions together.",
 )
 @click.option(
-    "--max-connections", type=click.IntRange(1), default=100_000, show_default=True, help="Most connections of a cell."
+    "--max-connections",
+    type=click.IntRange(1),
+    default=100_000,
+    show_default=True,
+    help="Maximum connections per cell.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print events as JSON lines, without the token.")
 def command(
@@ -74,7 +80,7 @@ def command(
     max_connections: int,
     as_json: bool,
 ) -> int:
-    """Wait for cells of another machine (`crosswind run --to`), and be their server."""
+    """Serve cells of other machines (`crosswind run --to`)."""
     host = _every_address() if address is None else _checked_address(address)
     data_port = _data_port(port, data_port)
     # What serves takes a while to import, for which neither --help nor a mistake should wait.
@@ -147,7 +153,7 @@ def _every_address() -> str:
 def _data_port(port: int, data_port: int | None) -> int:
     """The port of what is measured. Raises: UsageError."""
     if data_port is None and port == 65535:
-        raise UsageError("after port 65535 there is none for what is measured", hint="name one: --data-port PORT")
+        raise UsageError("no data port follows port 65535", hint="name one: --data-port PORT")
     if data_port == port:
         raise UsageError(f"--port and --data-port are both {port}", hint="they are two ports: leave out --data-port")
     return port + 1 if data_port is None else data_port

@@ -25,10 +25,10 @@ def opening_lines(
     """
     address, data_port = str(event["address"]), int(event["data_port"])
     port = int(address.rpartition(":")[2])
-    yield f"listening on {address} for control connections, and on port {data_port} for what is measured"
+    yield f"listening on {address} for control connections, and on port {data_port} for measured traffic"
     yield f"open in firewalls: TCP {port}, TCP {data_port}, UDP {data_port}"
     if token_file is not None:
-        yield f"token: in {token_file}{', made now' if is_new else ''}; copy the file to the other machine"
+        yield f"token: in {token_file}{', created now' if is_new else ''}; copy the file to the other machine"
     else:
         yield f"token: {token}  (shown this once; --token-file FILE keeps one)"
     yield "on the other machine:"

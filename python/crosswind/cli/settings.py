@@ -31,7 +31,7 @@ _OF_VARIANTS = (
     click.option(
         "--repetitions-max",
         type=click.IntRange(1),
-        help="With a precision: most repetitions per cell, at least 5.",
+        help="With a precision: maximum repetitions per cell, at least 5.",
     ),
 )
 
@@ -90,6 +90,8 @@ def parse_set(assignments: tuple[str, ...]) -> dict[str, str]:
         if not equals or not key:
             raise UsageError(f"--set {text!r} is not key=value", hint="as in --set path.loss=0%,5%")
         if key in found:
-            raise UsageError(f"--set names {key} twice", hint="several levels go in one: --set path.loss=0%,5%")
+            raise UsageError(
+                f"--set names {key} twice", hint="write several levels in one option: --set path.loss=0%,5%"
+            )
         found[key] = value.strip()
     return found

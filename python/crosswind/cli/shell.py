@@ -19,8 +19,8 @@ _EPILOG = """\b
   crosswind shell --network 4g --server "python3 -m http.server {port}"
 
 \b
-The server's host is called "server" (its address and {port} stand in the first line), this one "client".
-The path runs in real time, which takes root or user namespaces. A summary follows on standard error.
+The server's host is "server" (the first line shows its address and {port}), this one is "client".
+The path runs in real time, which needs root or user namespaces. A summary follows on standard error.
 Exit status: the shell's; the others are those of `crosswind exec`.
 """
 
@@ -40,7 +40,7 @@ def command(
     given = chosen(settings)
     if given.get("host.clock", "real") not in ("real", "auto"):
         raise UsageError(
-            "a shell needs the real clock: nobody can type in virtual time",
+            "a shell needs the real clock: virtual time has no interactive input",
             hint="leave out --clock; `crosswind exec --clock virtual` runs a command",
         )
     return run_programs(

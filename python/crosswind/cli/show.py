@@ -22,8 +22,8 @@ _SHOWN_CELLS = 40
 
 @click.command()
 @click.argument("study", metavar="STUDY|FILE")
-@click.option("--quick", is_flag=True, help="The study's variant for a first look.")
-@click.option("--toml", is_flag=True, help="Print the study's source, and nothing else.")
+@click.option("--quick", is_flag=True, help="Show the study's short variant.")
+@click.option("--toml", is_flag=True, help="Print only the study's source.")
 def command(study: str, quick: bool, toml: bool) -> None:
     """Show a study: title, factors, cells, expected duration, source."""
     loaded = load_study(study)

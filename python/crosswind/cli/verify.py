@@ -16,14 +16,14 @@ _CELLS = 5
 @click.option("--all", "all_cells", is_flag=True, help="Rerun every cell in virtual time.")
 @click.option("--files", "files_only", is_flag=True, help="Only check the run's files; run nothing.")
 def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only: bool) -> int:
-    """Run cells of the run in directory RUN, else of the latest, again, and compare every bit.
+    """Rerun cells of RUN, or of the latest run, and compare every bit.
 
-    First every file of the run is checked against its checksum. Cells in virtual time follow from their seed, the
-    kernel and crosswind-cell: samples, packets, captures and result come out the same. A sample of them is run again in
-    a temporary directory; the run itself is not touched.
+    The seed, the kernel and crosswind-cell determine a cell in virtual time: samples, packets, captures and result are
+    the same each time. The command checks every file of the run against its checksum, and then reruns a sample of these
+    cells in a temporary directory. It does not touch the run.
 
-    Exit status: 0 when all came out the same, 1 when something differs or a file is damaged, 2 when there is nothing to
-    repeat, or the manifest or the plan is damaged.
+    Exit status: 0 when everything is the same, 1 when something differs or a file is damaged, 2 when there is nothing
+    to rerun, or the manifest or the plan is damaged.
     """
     if (cells is not None) + all_cells + files_only > 1:
         raise UsageError("--cells, --all and --files exclude each other", hint="give only one of them")

@@ -38,7 +38,7 @@ def _predicted(cell: Situation, packets: int = MOST_PACKETS) -> float:
 def _violated(cell: Situation) -> list[str]:
     broken = []
     if cell.congestion_control not in ("reno", "cubic"):
-        broken.append(f"the simulation has Reno and CUBIC, not {cell.congestion_control}: Reno stands for it")
+        broken.append(f"the simulation has Reno and CUBIC, not {cell.congestion_control}: Reno is used instead")
     if not cell.sack:
         broken.append("the simulation has selective ACKs")
     return broken

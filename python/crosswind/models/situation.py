@@ -19,7 +19,7 @@ RFC 5681 counts ACKs, so that with delayed ones b is 2. Linux counts what they a
 that Crosswind runs on, so that delaying ACKs slows no window down: b is 1, for all models.
 """
 
-MEASURED_ROUND_TRIP = "the path has no delay: the smallest measured round trip stands for it"
+MEASURED_ROUND_TRIP = "the path has no delay: the smallest measured round trip is used instead"
 
 _PROFILES: Mapping[str, Mapping[str, Any]] = {
     "freebsd-8": {

@@ -22,7 +22,7 @@ RESAMPLES = 1999
 MAX_RESAMPLED = 1000
 """Units that are resampled; with more, Student's t is as good."""
 
-NO_SPREAD = "the repetitions do not differ at all, so that nothing shows how sure this is"
+NO_SPREAD = "the repetitions do not differ at all, so nothing shows the uncertainty"
 
 STUDENT = "Student's t over repetitions"
 WIDER = "Student's t and studentised bootstrap over repetitions, the wider limit at each end"

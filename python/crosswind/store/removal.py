@@ -85,5 +85,5 @@ def _disk_errors(directory: Path) -> Iterator[None]:
     except OSError as error:
         where = error.filename or directory
         raise DiskError(
-            f"cannot remove {where}: {error.strerror or error}", hint="what is left is listed by `crosswind clean`"
+            f"cannot remove {where}: {error.strerror or error}", hint="`crosswind clean` lists the rest"
         ) from error

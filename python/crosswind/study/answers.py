@@ -68,9 +68,9 @@ def what_of(text: str) -> str:
     if text in STARTERS:
         return text
     if text in catalog().workloads:
-        message = "a program of your own is described in docs/study.md; its study cannot be made by questions"
+        message = "docs/study.md describes studies of your own programs; init cannot write them"
         raise StudyError(f"{text}: {message}", hint=f"one of {', '.join(STARTERS)}")
-    raise StudyError(f'"{text}" is nothing that can be measured here', hint=did_you_mean(text, STARTERS))
+    raise StudyError(f'"{text}" is not a kind of workload', hint=did_you_mean(text, STARTERS))
 
 
 def networks_of(text: str) -> tuple[str, ...]:

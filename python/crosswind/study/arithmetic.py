@@ -160,20 +160,20 @@ FUNCTIONS: Mapping[str, Function] = {
     "exp": Function("e to that power", math.exp),
     "abs": Function("without its sign", abs),
     "ceil": Function("the next whole number", lambda number: float(math.ceil(number))),
-    "count": Function("how many rows there are", lambda rows: float(len(rows)), by_row=False),
-    "least": Function("the least of all rows", min, by_row=False),
-    "most": Function("the most of all rows", max, by_row=False),
+    "count": Function("the number of rows", lambda rows: float(len(rows)), by_row=False),
+    "least": Function("the smallest of all rows", min, by_row=False),
+    "most": Function("the largest of all rows", max, by_row=False),
     "mean": Function("the mean of all rows", fmean, by_row=False),
     "slope": Function(
-        "by how much the first grows for each 1 of the second, by least squares",
+        "the slope of the first over the second, by least squares",
         lambda rows, over: linear_regression(over, rows).slope,
         arguments=2,
         by_row=False,
     ),
     "is_in": Function("1 where a row of the first is among those of the second, else 0", _is_in, 2, by_row=False),
     "possible": Function(
-        "of half widths and standard deviations: 1 where some sample size up to 1000 and a level of 90, 95, 98, 99 or "
-        "99.9 % gives the one from the other, by the normal law or Student's t, else 0",
+        "of half widths and standard deviations: 1 where a sample size up to 1000 and a level of 90, 95, 98, 99 or "
+        "99.9 % give the half width from the deviation, by the normal law or Student's t, else 0",
         _possible,
         arguments=2,
         by_row=False,

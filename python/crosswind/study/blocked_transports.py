@@ -31,7 +31,7 @@ def without_transports(study: Study, blocked: Mapping[str, str]) -> tuple[Study,
     if not (kept if parts else _levels({}, document) - reasons.keys()):
         listed = "; ".join(f"{name}: {why}" for name, why in reasons.items())
         hint = "`crosswind serve` says which ports have to be open; `crosswind reach HOST` tries every transport"
-        raise StudyError(f"{study.name}: no transport of it reaches the server ({listed})", hint=hint)
+        raise StudyError(f"{study.name}: none of its transports reaches the server ({listed})", hint=hint)
     for table in (document, *(parts[name] for name in kept)):
         _take(reasons, table.get("workload", {}))
     notes = [f"Cells over {name} are left out, because it is blocked: {why}." for name, why in reasons.items()]

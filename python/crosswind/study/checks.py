@@ -130,7 +130,7 @@ def _check(table: CheckTable, place: Location, published: Sequence[Published], p
     if not numbers or not all(map(math.isfinite, numbers)):
         raise PublishedError((*place, "value"), f"{shown(table.value)} has no value", None)
     if table.of and len(table.of) != len(numbers):
-        message = f"of names {len(table.of)} numbers, and the formula gives {len(numbers)}"
+        message = f"`of` names {len(table.of)} numbers, but the formula gives {len(numbers)}"
         raise PublishedError((*place, "of"), message, "name each number, or leave it out")
     of = next((own for own in (table.of, *names) if len(own) == len(numbers)), [""] * len(numbers))
     return Check(given, of if isinstance(found, list) else [""], table)

@@ -142,7 +142,7 @@ def read_document(document: Mapping[str, Any], origin: Origin) -> StudyDocument:
                 document,
                 location,
                 f"has the hidden character {name}",
-                "leave it away: people would not see it",
+                "remove it: readers cannot see it",
             )
         with _interrupts_held_back():
             return StudyDocument.model_validate(document)

@@ -74,7 +74,7 @@ def _standard_input() -> str:
     """What is on standard input. Raises: StudyError when there is nothing."""
     hint = "crosswind run - < my-study.toml"
     if sys.stdin is None or sys.stdin.isatty():
-        raise StudyError("standard input: a terminal has no study", hint=hint)
+        raise StudyError("standard input is a terminal, not a study", hint=hint)
     try:
         # One byte more than a study may have tells that it is too long.
         data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
@@ -88,9 +88,7 @@ def _standard_input() -> str:
 def decode(data: bytes, file: str) -> str:
     """The text of a study file's bytes. Raises: StudyError when it is too long or not UTF-8."""
     if len(data) > MAX_FILE_BYTES:
-        raise StudyError(
-            f"{file}: more than {MAX_FILE_BYTES:,} bytes are too many for a study", hint="a study is a short text"
-        )
+        raise StudyError(f"{file}: more than {MAX_FILE_BYTES:,} bytes", hint="a study is a short text")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

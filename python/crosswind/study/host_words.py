@@ -25,7 +25,9 @@ def _resolver(raw: object) -> str:
             return raw
     except ValueError:
         pass
-    raise UnitError(f"{shown(raw)} is no address", hint="{address} is the server's, which may run one on port 53")
+    raise UnitError(
+        f"{shown(raw)} is not an address", hint="{address} is that of the server, which may run a resolver on port 53"
+    )
 
 
 _BUFFERS = Kind(_sizes, {"type": "string"}, '"4096 131072 6291456"')

@@ -15,7 +15,7 @@ from crosswind.study.server_address import SERVER
 _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 DIRECTIONS = tuple(_DIRECTIONS)
 
-LISTED_NETWORKS = "a network with a name, as 4g (`crosswind networks` lists them)"
+LISTED_NETWORKS = "a named network, as 4g (`crosswind networks` lists them)"
 
 WORKLOAD_KINDS = tuple(catalog().workloads)
 """What `workload.kind` may be."""

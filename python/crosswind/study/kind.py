@@ -56,7 +56,7 @@ class Kind:
         for level in levels:
             if level.value in seen:
                 first = seen[level.value].text
-                same = "twice" if first == level.text else f'and "{first}", which is the same'
+                same = "twice" if first == level.text else f'and "{first}", which are the same'
                 raise UnitError(f'the list has "{level.text}" {same}', hint="the levels of a factor must differ")
             seen[level.value] = level
         return Values(levels, is_factor=True, raw=raw)

@@ -78,7 +78,7 @@ def number_of(key: Key) -> Kind:
             raise UnitError(f"{shown(raw)} is not {what}", hint=hint)
         if not _in_range(number, key):
             less = key.minimum is not None and number < key.minimum
-            raise UnitError(f"{shown(raw)} is {'less' if less else 'more'} than it can be", hint=hint)
+            raise UnitError(f"{shown(raw)} is too {'small' if less else 'large'}", hint=hint)
         return number
 
     digits = "-?[0-9]+" if is_whole else r"-?[0-9]+(\.[0-9]+)?"
@@ -97,9 +97,9 @@ def _in_range(number: float, key: Key) -> bool:
 
 def _refuse_outside(number: int, key: Key, raw: object, show: Callable[[int], str]) -> None:
     if key.minimum is not None and number < key.minimum:
-        raise UnitError(f"{shown(raw)} is too little", hint=f"at least {show(int(key.minimum))}")
+        raise UnitError(f"{shown(raw)} is too small", hint=f"at least {show(int(key.minimum))}")
     if key.maximum is not None and number > key.maximum:
-        raise UnitError(f"{shown(raw)} is too much", hint=f"at most {show(int(key.maximum))}")
+        raise UnitError(f"{shown(raw)} is too large", hint=f"at most {show(int(key.maximum))}")
 
 
 def _range_text(key: Key) -> str:

@@ -47,7 +47,7 @@ def _leave_peers_out(
         return ()
     for table in (document, *parts.values()):
         _leave_out(missing, table.get("workload", {}))
-    notes = [f"Cells with {name} are left out, because {why.problem}: {why.hint}." for name, why in missing.items()]
+    notes = [f"Cells with {name} are left out: {why.problem}: {why.hint}." for name, why in missing.items()]
     if without:
         document["study"]["parts"] = [name for name in parts if name not in without]
         subject, verb = ("part", "is") if len(without) == 1 else ("parts", "are")

@@ -20,7 +20,7 @@ def read_peer(end: str, raw: object) -> Peer | None:
         return _known(end, raw)
     if isinstance(raw, dict):
         return _own(end, raw)
-    raise UnitError(f"{shown(raw)} is no {end}", hint=f"write {PEER_EXAMPLE} or {_TABLE}")
+    raise UnitError(f"{shown(raw)} is not a {end}", hint=f"write {PEER_EXAMPLE} or {_TABLE}")
 
 
 def peer_schema(end: str) -> dict[str, Any]:
@@ -43,10 +43,10 @@ def _known(end: str, name: str) -> Peer | None:
     if peer is None:
         close = did_you_mean(name, names(end))
         hint = close if close.startswith("did you mean") else f"{close}; or {_TABLE}"
-        raise UnitError(f"{shown(name)} is no {end}", hint=hint)
+        raise UnitError(f"{shown(name)} is not a {end}", hint=hint)
     command = peer.command(end)
     if command is None:
-        raise UnitError(f"{name} is no {end}", hint="known: " + ", ".join(names(end)))
+        raise UnitError(f"{name} cannot be a {end}", hint="known: " + ", ".join(names(end)))
     return Peer(name, command)
 
 
@@ -58,13 +58,11 @@ def _own(end: str, table: dict[str, Any]) -> Peer:
     if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
         raise UnitError(f"{shown(command)} is not the command of a {end}", hint=f"write {_TABLE}")
     if any("\0" in word for word in command):
-        raise UnitError("an argument has the character 0", hint="no program can be given it")
+        raise UnitError("an argument contains the NUL character", hint="no program can receive it")
     if ready is not None and end == "client":
-        raise UnitError(
-            "a client takes no ready", hint="it follows the peer protocol, in which it says when it is ready"
-        )
+        raise UnitError("a client takes no `ready`", hint="a client reports by the peer protocol that it is ready")
     if ready is not None and (not isinstance(ready, str) or not ready):
-        raise UnitError(f"{shown(ready)} is not what makes a server ready", hint='"port", or a text that it prints')
+        raise UnitError(f"{shown(ready)} is not a sign of readiness", hint='"port", or a text that it prints')
     name = table.get("name", " ".join(command))
     if not isinstance(name, str) or not name or name in names():
         raise UnitError(

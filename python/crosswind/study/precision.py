@@ -98,7 +98,7 @@ def precisions_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Preci
     found = tuple(_precision(table, ("precision", number), parts) for number, table in enumerate(document.precision))
     table = document.study
     if not found and table.repetitions_max is not None:
-        message = "study.repetitions_max has no effect: no precision is asked for"
+        message = "study.repetitions_max has no effect without a precision"
         raise DesignError(
             ("study", "repetitions_max"), message, 'add [[precision]] with target = "5%", or --precision 5%'
         )
@@ -127,16 +127,14 @@ def _precision(table: PrecisionTable, place: Location, parts: Sequence[Part]) ->
     usual = {name for part in meant for workload in part.workloads if (name := main_metric(workload))}
     names = sorted(usual) if table.metric is None else [table.metric]
     if not names:
-        raise DesignError(
-            place, "the workload has no metric whose precision could be asked for", "remove [[precision]]"
-        )
+        raise DesignError(place, "the workload has no metric that can have a precision", "remove [[precision]]")
     targets = set()
     for name in names:
         if name not in METRICS:
             raise DesignError((*place, "metric"), f"{shown(name)} is not a metric", did_you_mean(name, METRICS))
         metric = METRICS[name]
         if name in _ACROSS_REPETITIONS:
-            message = f"{name} of one repetition depends on the others, so that its precision cannot be watched"
+            message = f"{name} of one repetition depends on the others, so it cannot have a precision"
             raise DesignError((*place, "metric"), message, "ask for the precision of another metric")
         if table.metric is not None and metric.workloads is not None and not kinds & set(metric.workloads):
             message = f"no cell has the metric {name}: it is that of {metric.of_workloads}"

@@ -210,7 +210,7 @@ def _fit(table: FitTable, place: Location, parts: Sequence[Part]) -> Fit:
     check_metric(table.metric, place)
     check_title(table.title, (*place, "title"))
     if METRICS[table.metric].unit is not TIME:
-        raise PublishedError((*place, "metric"), f"{table.metric} is not a time", "caia-exponential is a time's curve")
+        raise PublishedError((*place, "metric"), f"{table.metric} is not a time", "caia-exponential fits times only")
     check_factors({"x": table.x, "by": table.by, "over": table.over}, place, parts)
     if not table.x.endswith(".loss"):
         raise PublishedError((*place, "x"), f"{table.x} is not a loss", "caia-exponential is a curve over path.loss")
@@ -231,7 +231,7 @@ def _equivalence(table: EquivalenceTable, place: Location, parts: Sequence[Part]
     where = where_of(table.where, (*place, "where"), parts)
     if table.factor in where.texts:
         message = f"{table.factor} has one value only where {table.factor} = {where.texts[table.factor]}"
-        raise PublishedError((*place, "where"), message, "leave it out: its levels are what is compared")
+        raise PublishedError((*place, "where"), message, "leave it out: the comparison is between its levels")
     is_ratio, margin = margin_of(table.margin, METRICS[table.metric].unit, (*place, "margin"))
     return Equivalence(table.factor, where, is_ratio, margin, table)
 

@@ -11,10 +11,10 @@ def few_repetitions_text(repetitions: int, *, has_precision: bool) -> str:
     """What `--quick` does to such a study, in one sentence."""
     if repetitions <= QUICK_REPETITIONS and not has_precision:
         few = "one repetition" if repetitions == 1 else f"{repetitions} repetitions"
-        return f"the study has no [quick] table and {few} of each cell, so that --quick changes nothing"
+        return f"the study has no [quick] table and {few} of each cell, so --quick changes nothing"
     times = f"each cell runs {'once' if repetitions == 1 else 'twice'}"
     asked = ", whatever [[precision]] asks for" if has_precision else ""
-    return f"the study has no [quick] table, so that {times}{asked}"
+    return f"the study has no [quick] table, so {times}{asked}"
 
 
 def with_few_repetitions(document: Mapping[str, Any], repetitions: int, text: str) -> dict[str, Any]:

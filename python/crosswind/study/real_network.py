@@ -89,7 +89,7 @@ def _about_settings(keys: Sequence[str]) -> Iterator[str]:
     reasons = {
         "as there is no emulated path": [key for key in keys if key.startswith(("path.", "budget."))],
         "as they take a network namespace, or a clock of their own": [key for key in keys if key.startswith("host.")],
-        "as nobody samples the processor time of the other machine": [key for key in keys if key.startswith("study.")],
+        "as the processor time of the other machine is not sampled": [key for key in keys if key.startswith("study.")],
     }
     return (f"Left out, {reason}: {', '.join(own)}." for reason, own in reasons.items() if own)
 
@@ -103,7 +103,7 @@ def _leave_programs_out(document: dict[str, Any], name: str) -> Iterator[str]:
     unable = [part for part, table in parts.items() if _runs_programs_only(table, document)]
     if len(unable) == len(parts) and (parts or _runs_programs_only({}, document)):
         raise StudyError(
-            f"{name}: nothing of it is left without an emulated path: all of it runs programs or browsers",
+            f"{name}: no cell can run without an emulated path: all of them run programs or browsers",
             hint="run it without --to; `crosswind run echo --to HOST` measures the network that is there",
         )
     if unable:
@@ -179,11 +179,11 @@ def _exclude_udp_downloads(document: dict[str, Any], cells: Sequence[Cell], name
         return
     if len(refused) == len(cells):
         raise StudyError(
-            f"{name}: nothing of it is left: a server answers no UDP datagram with more than it was sent",
+            f"{name}: no cell can run: a server answers no UDP datagram with more bytes than it received",
             hint="download over another transport, or upload: --direction upload",
         )
     document["exclude"] = [*document.get("exclude", ()), {"where": dict(_UDP_DOWNLOAD)}]
-    yield "Left out, as a server answers no UDP datagram with more than it was sent: downloads over udp."
+    yield "Left out, as a server answers no UDP datagram with more bytes than it received: downloads over udp."
 
 
 def _is_udp_download(cell: Cell) -> bool:

@@ -112,7 +112,7 @@ def _report(report: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]
     others = [name for name in wanted if name not in models]
     sentences = []
     if others:
-        sentences.append(f"Left out, as they predict from what is set of an emulated path: {', '.join(others)}.")
+        sentences.append(f"Left out, as they predict from the settings of an emulated path: {', '.join(others)}.")
     if report.get("notes"):
         sentences.append("The study's own remarks are left out, as they are about its emulated path.")
     kept = {key: value for key, value in report.items() if key not in ("notes", "models")}

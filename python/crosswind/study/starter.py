@@ -54,7 +54,7 @@ def sureness_of(text: str, what: str) -> tuple[str, int]:
     text = text.strip()
     if text.isascii() and text.isdigit():
         if not 1 <= int(text[:7]) <= 100_000:
-            raise StudyError(f"{text} repetitions cannot be", hint="from 1 to 100000")
+            raise StudyError(f"{text} is not a number of repetitions", hint="from 1 to 100000")
         return "", int(text)
     try:
         starter(Answers(what, ("lan",), Factor(), target=text))

@@ -190,7 +190,7 @@ def test_each_congestion_control_is_fitted_by_itself() -> None:
     assert [(made.congestion_control, made.cells) for made in found.fits] == [("reno", 9), ("cubic", 9)]
     few = fit_models(record(*reno, *cubic[:3]), ["power-law"])
     assert [made.congestion_control for made in few.fits] == ["reno"]
-    assert few.left_out == {"under cubic, of which there are too few": 3}
+    assert few.left_out == {"under cubic, too few cells": 3}
     assert few.cells == 9
 
 
@@ -201,7 +201,7 @@ def test_each_congestion_control_is_fitted_by_itself() -> None:
         ([transfers(index, 64_000, 0.0) for index in range(9)], "9 without loss"),
         ([transfers(index, 64_000, 0.05, rate_bps=None) for index in range(9)], "a link without a rate"),
         ([transfers(index, 64_000, 0.6) for index in range(9)], "half of the packets"),
-        ([run(0, None)], "1 of something else than tcp transfers"),
+        ([run(0, None)], "1 of other workloads than tcp transfers"),
     ],
 )
 def test_a_run_that_cannot_be_fitted_to_says_why(runs: list, why: str) -> None:

@@ -123,7 +123,7 @@ def test_a_path_without_delay_takes_the_measured_round_trip_and_says_so() -> Non
     assert predict("mathis", cell).value is None
     found = predict("mathis", cell, measured_rtt_ns=2_000_000)
     assert found.inputs["rtt_s"] == 0.002
-    assert any("smallest measured round trip stands for it" in note for note in found.notes)
+    assert any("smallest measured round trip is used instead" in note for note in found.notes)
 
 
 def test_models_apply_to_their_workload_only() -> None:

@@ -149,7 +149,7 @@ def _numbers(summary: Summary) -> Iterator[list[str]]:
                 name,
                 f"{number(extreme, divisor)} {unit}",
                 count(summary.answered),
-                "none: an extreme of what was seen",
+                "none: an observed extreme",
             ]
     if summary.jitter_ns is not None:
         divisor, unit = scale_of([summary.jitter_ns], "ns")

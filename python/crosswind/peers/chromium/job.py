@@ -149,7 +149,7 @@ def check_workload(role: str, workload: Mapping[str, Any]) -> None:
 def _check_settings(workload: Mapping[str, Any], transport: str, kind: str) -> None:
     if workload.get("resumption", "none") != "none":
         raise ChromiumError(
-            f"Chromium cannot be told to use resumption = {workload['resumption']}",
+            f"Chromium cannot be set to use resumption = {workload['resumption']}",
             hint="pages have no say in TLS sessions; leave resumption out",
         )
     if kind == "page" and transport not in HTTP_VERSIONS:

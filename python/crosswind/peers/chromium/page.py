@@ -58,7 +58,7 @@ def load_page(browser: Browser, job: Job) -> Page:
     }
     state = evaluate(devtools, session, f"crosswind.prepare({json.dumps(given)})")
     if state != {"isolated": True, "secure": True}:
-        raise ChromiumError(f"the page is not isolated, so that its clock is too coarse: {state}")
+        raise ChromiumError(f"the page is not isolated, so its clock is too coarse: {state}")
     clock = Clock("performance.now", CLOCK_RESOLUTION_NS, _origin_ns(devtools, session))
     return Page(devtools, session, clock, said)
 

@@ -28,7 +28,7 @@ DOCUMENTS = (
         "thesis-lo", "the thesis's client and server on one machine, with loss by netem",
         Source(
             "loss",
-            "the least of its 10, 15 and 20 %; on a loopback device netem acts on both directions, so that a round "
+            "the least of its 10, 15 and 20 %; on a loopback device netem acts on both directions, so a round "
             "trip meets it twice. Set path.loss for the others",
         ),
         Source(
