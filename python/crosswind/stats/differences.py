@@ -111,7 +111,9 @@ def _effect(reference: Side, other: Side, statistic: Statistic, *, is_ratio: boo
     pairs = pairs_of(reference.units, other.units) if not (reference.exact or other.exact) else None
     a, b = reference.units, other.units
     if pairs is not None:
-        a, b = a.chosen(pairs), b.chosen(pairs)
+        a, b = _paired(a.chosen(pairs), b.chosen(pairs), statistic)
+    elif reference.exact != other.exact:
+        _refuse_all_timed_out(b if reference.exact else a, statistic)
     own = [
         _on_scale(statistic_of(units, statistic, exact=side.exact), is_ratio=is_ratio)
         for units, side in ((a, reference), (b, other))
@@ -119,8 +121,6 @@ def _effect(reference: Side, other: Side, statistic: Statistic, *, is_ratio: boo
     value, n = own[1].value - own[0].value, own[0].n + own[1].n
     needs = _Needs(reference.design.joined(other.design), statistic, is_ratio)
     if pairs is not None:
-        if own[0].units != own[1].units:
-            raise TooFewSamples("in a repetition of one of the cells no exchange succeeded")
         made = _of_one(Linearised(value, own[1].parts - own[0].parts, n), needs, PAIRED)
         return replace(made, own=lambda: (own_values(a, statistic), own_values(b, statistic)))
     random = [of for of, side in zip(own, (reference, other), strict=True) if not side.exact]
@@ -138,6 +138,22 @@ def _effect(reference: Side, other: Side, statistic: Statistic, *, is_ratio: boo
         return (varied, constant) if other.exact else (constant, varied)
 
     return replace(made, own=beside_exact)
+
+
+def _paired(a: Units, b: Units, statistic: Statistic) -> tuple[Units, Units]:
+    """The pairs in which exchanges succeeded. Raises: TooFewSamples where they did in one of the two cells alone."""
+    if np.any((a.sizes > 0) != (b.sizes > 0)):
+        raise TooFewSamples("in a repetition of one of the cells no exchange succeeded")
+    for units in (a, b):
+        _refuse_all_timed_out(units, statistic)
+    keys = [key for key, size in zip(a.keys, a.sizes, strict=True) if size > 0]
+    return a.chosen(keys), b.chosen(keys)
+
+
+def _refuse_all_timed_out(units: Units, statistic: Statistic) -> None:
+    """A repetition whose exchanges all timed out has no trimmed mean, and its quantiles are unknown."""
+    if statistic != "mean" and np.any((units.sizes == 0) & (units.censored > 0)):
+        raise TooFewSamples("in a repetition no exchange succeeded")
 
 
 @dataclass(frozen=True)

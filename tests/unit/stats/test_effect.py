@@ -44,6 +44,21 @@ def apart(b: np.ndarray) -> Side:
     return Side(Units.of(b, 1000 + np.arange(len(b))))
 
 
+def test_a_repetition_without_an_answer_is_never_paired_with_another_repetition() -> None:
+    keys = [(0, 1), (1, 1), (2, 1), (3, 1)]
+    a = Units.of([10, 20, 30], [1, 2, 3], keys=keys, censored=[2, 0, 0, 0], limit=99)
+    b = Units.of([11, 22, 33], [0, 2, 3], keys=keys, censored=[0, 2, 0, 0], limit=99)
+    with pytest.raises(TooFewSamples, match="in a repetition of one of the cells no exchange succeeded"):
+        difference(Side(a), Side(b))
+    c = Units.of([12, 21, 33], [1, 2, 3], keys=keys, censored=[2, 0, 0, 0], limit=99)
+    found = difference(Side(a), Side(c))
+    assert (found.value, found.units) == (2, 3)
+    with pytest.raises(TooFewSamples, match="in a repetition no exchange succeeded"):
+        difference(Side(a), Side(c), "trimmed")
+    with pytest.raises(TooFewSamples, match="in a repetition no exchange succeeded"):
+        difference(Side(a), Side(Units.of([5.0] * 4), exact=True), "trimmed")
+
+
 def test_pairs_get_the_paired_t() -> None:
     rng = np.random.default_rng(1)
     a = rng.normal(10, 3, 8)
