@@ -29,7 +29,7 @@ def taken(*ends: tuple[PlannedCell, CellEnd]) -> Taken:
     """What a session with these repetitions took."""
     summed = Taken()
     for planned, end in ends:
-        summed.add(planned, end)
+        summed.cell_ended(planned, end)
     return summed
 
 

@@ -103,7 +103,7 @@ def wait_for(gate):
 def session(directory: Path, binary: Path, observer: Log, cells: int = 3, *, jobs: int | None = 1) -> Scheduler:
     fresh = not (directory / "manifest.json").exists()
     store = new_run(directory, cells) if fresh else Store.resume(directory)
-    return Scheduler(store, binary, observer, jobs=jobs)
+    return Scheduler(store, binary, [observer], jobs=jobs)
 
 
 def light(cells: int, *, heavy: int = 0) -> list[PlannedCell]:

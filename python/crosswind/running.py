@@ -15,6 +15,7 @@ from crosswind.cell.token import use_token
 from crosswind.errors import StudyError
 from crosswind.execution import session
 from crosswind.execution.observer import Observer
+from crosswind.execution.options import RunOptions
 from crosswind.execution.reach import reach, server_of, transports_of
 from crosswind.first_look import first_look
 from crosswind.precision import StoppingRule
@@ -61,15 +62,19 @@ def run(
     )
     if to is not None:
         design, _ = over_network(design, to)
-    return session.run(
-        _that_reaches(design, progress or Observer()),
-        Options(packets=packets, capture=capture, qlog=qlog, profile=profile),
+    options = RunOptions(
         output=Path(output) if output else None,
+        files=Options(packets=packets, capture=capture, qlog=qlog, profile=profile),
         jobs=jobs,
-        progress=progress,
+        observers=[progress] if progress else [],
         command=command,
-        rules=PrecisionRules(),
     )
+    return run_design(design, options)
+
+
+def run_design(study: Study, options: RunOptions) -> Run:
+    """Runs a study as it is: nothing of it depends any more on this machine. Raises: as `run`."""
+    return session.run(_that_reaches(study, options), options, PrecisionRules())
 
 
 def resume(
@@ -87,18 +92,29 @@ def resume(
     Raises: StoreError when it is no run, is in use, or holds another study; EngineError or DiskError when no cell can
         run. What was finished is kept.
     """
-    place = Path(directory) if directory else None
-    return session.resume(place, study=study, jobs=jobs, progress=progress, command=command, rules=PrecisionRules())
+    options = RunOptions(
+        output=Path(directory) if directory else None,
+        jobs=jobs,
+        observers=[progress] if progress else [],
+        command=command,
+    )
+    return resume_with(options, study)
 
 
-def _that_reaches(study: Study, progress: Observer) -> Study:
+def resume_with(options: RunOptions, study: Study | None) -> Run:
+    """Goes on with the run in `options.output`, or with the latest. Args, Raises: as of `resume`."""
+    return session.resume(options, PrecisionRules(), study=study)
+
+
+def _that_reaches(study: Study, options: RunOptions) -> Study:
     """A study without the transports that do not reach its server, which are tried; as it is without a server."""
     server = server_of(study)
     if server is None:
         return study
     use_token(None)
     tried = list(reach(server, transports_of(study), binary=find_binary()))
-    progress.reached(server, tried)
+    for observer in options.observers:
+        observer.reached(server, tried)
     noted = with_notes(study, [f"Tried before the run: {'; '.join(f'{one.transport} {one.text}' for one in tried)}."])
     design, _ = without_transports(noted, {one.transport: one.obstacle for one in tried if one.is_blocked})
     return design

@@ -12,6 +12,7 @@ from crosswind.analysis.effects import mean_error
 from crosswind.analysis.result import ClaimResult, Interval
 from crosswind.analysis.settings import CellSettings
 from crosswind.errors import StudyError
+from crosswind.execution.options import RunOptions
 from crosswind.execution.planning import presentation
 from crosswind.execution.session import start
 from crosswind.report.html import render as render_html
@@ -21,7 +22,6 @@ from crosswind.report.text.claims import claim_sentence
 from crosswind.report.text.headline import sentences, tally
 from crosswind.report.text.terminal import render
 from crosswind.report.text.thresholds import threshold_sentence
-from crosswind.store.manifest import Options
 from crosswind.study.claims import RULES
 from crosswind.study.design import Study
 from records import MS, echoes, path, record, runs, timed, transfers
@@ -385,7 +385,7 @@ def test_mistakes_in_a_claim(text: str, message: str) -> None:
 def test_an_unknown_model_of_a_claim_is_refused_before_anything_runs() -> None:
     study = Study.from_toml(STUDY + 'rule = "model"\nmodel = "mathi"\nat_most = 1\n', name="s")
     with pytest.raises(StudyError, match=r'claim\[1\]\.model: "mathi" is not a model'):
-        start(study, output=None, options=Options())
+        start(study, RunOptions())
 
 
 def test_every_rule_has_its_parts() -> None:

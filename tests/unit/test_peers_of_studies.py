@@ -14,7 +14,7 @@ from crosswind.cell.binary import filled_in
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import cell_json
 from crosswind.errors import EngineError, StudyError
-from crosswind.execution.guests import memory_mb, trusts
+from crosswind.execution.workers.virtual import memory_mb, trusts
 from crosswind.peers import iperf3
 from crosswind.peers.registry import PEERS, KnownPeer, Obstacle
 from crosswind.study.design import Study

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from crosswind.errors import StudyError
+from crosswind.execution.options import RunOptions
 from crosswind.execution.planning import presentation
 from crosswind.execution.session import start
-from crosswind.store.manifest import Options
 from study_texts import FACTORS, SHOWN, study
 
 
@@ -51,7 +51,7 @@ def test_every_place_that_names_models_is_told() -> None:
 def test_an_unknown_model_of_a_figure_is_refused_before_anything_runs() -> None:
     read = study((FACTORS + SHOWN).replace('"caia"', '"ciao"'))
     with pytest.raises(StudyError) as caught:
-        start(read, output=None, options=Options())
+        start(read, RunOptions())
     assert caught.value.message == 'figure[1].models: "ciao" is not a model'
 
 

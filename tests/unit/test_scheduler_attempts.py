@@ -117,7 +117,7 @@ def test_without_hope_side_by_side_three_are_tried_alone(fake_cell: FakeCell, tm
     log = Crowd(tmp_path, together=FIRST)
     body = GATED + LATE_END + "begin(); wait_for('together'); end(False)"
     with pytest.raises(EngineError, match="not even alone"):
-        Scheduler(new_run(tmp_path / "run", plan=light(FIRST)), fake_cell(body), log).run()
+        Scheduler(new_run(tmp_path / "run", plan=light(FIRST)), fake_cell(body), [log]).run()
     store = Store.read(tmp_path / "run")
     results = store.results()
     assert len(results) == 3

@@ -52,7 +52,7 @@ def test_waiting_cells_run_together_and_heavy_ones_afterwards_alone(fake_cell: F
     body = GATED + "note('began'); begin(); wait_for('together'); note('ends'); finish()"
     log = Crowd(tmp_path, together=FIRST)
     store = new_run(tmp_path / "run", plan=light(FIRST + 2, heavy=2))
-    assert Scheduler(store, fake_cell(body), log, jobs=None).run() is Status.DONE
+    assert Scheduler(store, fake_cell(body), [log], jobs=None).run() is Status.DONE
     heavy, waiting = ["c000-r00", "c001-r00"], [f"c{number:03d}-r00" for number in range(2, FIRST + 2)]
     assert at_once(tmp_path / "run", waiting) == FIRST
     assert {result(tmp_path / "run", key)["beside"] for key in waiting} == {FIRST - 1}
@@ -69,7 +69,7 @@ def test_a_cell_with_company_is_told_to_tell_of_itself(fake_cell: FakeCell, tmp_
         "begin(); wait_for('together'); finish()"
     )
     log = Crowd(tmp_path, together=2)
-    assert Scheduler(new_run(tmp_path / "run", plan=light(3, heavy=1)), fake_cell(body), log).run() is Status.DONE
+    assert Scheduler(new_run(tmp_path / "run", plan=light(3, heavy=1)), fake_cell(body), [log]).run() is Status.DONE
     cells = tmp_path / "run" / "cells"
     sent = [json.loads((cells / f"c{number:03d}-r00" / "sent").read_text()) for number in range(3)]
     assert [cell.get("heartbeat_ns") for cell in sent] == [None, 500_000_000, 500_000_000]
@@ -131,7 +131,7 @@ def test_a_disk_that_refuses_one_cell_ends_all(
 def test_processors_of_a_cell_that_ended_are_given_to_the_next(
     fake_cell: FakeCell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crosswind.execution.scheduler.Processors", lambda: Processors(range(8)))
+    monkeypatch.setattr("crosswind.execution.workers.local.Processors", lambda: Processors(range(8)))
     body = GATED + "begin(); wait_for('c002-r00-ended' if key == 'c000-r00' else 'together'); finish()"
     assert session(tmp_path / "run", fake_cell(body), Crowd(tmp_path, together=2), jobs=2).run() is Status.DONE
     emulators = [result(tmp_path / "run", f"c{number:03d}-r00")["placement"]["emulator_cpus"] for number in range(3)]
@@ -153,7 +153,7 @@ def test_a_clock_that_is_set_is_recorded_and_moves_no_stamp(
     body = GATED + "begin(); wait_for('remark'); finish()"
     log = Crowd(tmp_path, together=2)
     log.when_together = set_clock
-    scheduler = Scheduler(new_run(tmp_path / "run", 2), fake_cell(body), log, jobs=2, clock=clock)
+    scheduler = Scheduler(new_run(tmp_path / "run", 2), fake_cell(body), [log], jobs=2, clock=clock)
     assert scheduler.run() is Status.DONE
     stamp = "2001-09-09T01:47:30.000+00:00"
     assert scheduler.clock_jumps == [ClockJump(at=stamp, by_s=by_s)]
@@ -181,7 +181,7 @@ def test_what_cells_report_becomes_a_window_of_all(
     counters = "'released': 50, 'late': 1, 'wait_ns': 10_000_000, 'probe_wait_ns': 40_000_000, 'exchange_delay': 0.1"
     body = GATED + (f"begin(); progress(fidelity={{{counters}}})\nwait_for('counted'); finish()")
     log = Windows(tmp_path, together=2)
-    scheduler = Scheduler(new_run(tmp_path / "run", plan=light(2)), fake_cell(body), log, jobs=2)
+    scheduler = Scheduler(new_run(tmp_path / "run", plan=light(2)), fake_cell(body), [log], jobs=2)
     assert scheduler.run() is Status.DONE
     assert sum(now.window.released for now in seen) == 100
     assert {(now.window.late_share, now.window.starvation, now.window.probe_starvation) for now in seen} == {

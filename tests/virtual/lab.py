@@ -14,7 +14,7 @@ from crosswind.cell.events import Event
 from crosswind.cell.guests import ENDED, Guest, GuestRequest, Template, read_ended
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.cell.result import Finished
-from crosswind.execution.running import followed
+from crosswind.execution.workers.worker import followed
 from linux.lab import CellOutput, Object, assert_closed, cell_of
 
 ADDED_NS = 5_000

@@ -19,7 +19,7 @@ from crosswind.cell.failure import ErrorKind
 from crosswind.cell.guests import Template
 from crosswind.cell.process import CellProcess
 from crosswind.errors import CrosswindError, EngineError, StudyError
-from crosswind.execution.running import followed
+from crosswind.execution.workers.worker import followed
 from linux.lab import KEPT_BYTES, Object, assert_shortened, left_out_warning, ms, wait_until
 from processes import descendants_of, is_running
 from virtual.conftest import requires_kernel

@@ -11,7 +11,7 @@ import pytest
 from conftest import requires, requires_binary
 from crosswind.catalog import catalog
 from crosswind.cell.guests import Template
-from crosswind.execution.running import followed
+from crosswind.execution.workers.worker import followed
 from linux.lab import Object, ms
 from virtual.conftest import requires_kernel
 from virtual.lab import VirtualCells, run, usable_cpus

@@ -1,13 +1,11 @@
 """`crosswind exec`: a command of the user's on an emulated path, as if it had been called without Crosswind."""
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from crosswind.cli.programs import program_options, run_programs, split_server
-from crosswind.cli.settings import chosen
+from crosswind.cli.programs import ProgramOptions, program_options, run_programs
+from crosswind.cli.settings import chosen, picked
 from crosswind.errors import UsageError
 
 _EPILOG = """\b
@@ -34,28 +32,9 @@ Exit status: the command's, or 128 and the number of the signal that ended it; a
 @click.argument("client", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND [ARGUMENT]...")
 @click.option("--repetitions", type=click.IntRange(1), default=1, help="Number of times to run the command.")
 @program_options
-def command(
-    *,
-    client: tuple[str, ...],
-    server: str | None,
-    repetitions: int,
-    seed: int | None,
-    capture: Path | None,
-    as_json: bool,
-    output: Path | None,
-    **settings: Any,
-) -> int:
+def command(*, client: tuple[str, ...], repetitions: int, **given: Any) -> int:
     """Run COMMAND on a client host, and the --server command on a server host, with an emulated path between them."""
-    if capture is not None and repetitions > 1:
+    asked = picked(ProgramOptions, given)
+    if asked.capture is not None and repetitions > 1:
         raise UsageError("--capture writes one file, of one repetition", hint="leave out --repetitions, or --capture")
-    return run_programs(
-        list(client),
-        split_server(server),
-        chosen(settings),
-        repetitions=repetitions,
-        seed=seed,
-        capture=capture,
-        as_json=as_json,
-        output=output,
-        words=["crosswind", *sys.argv[1:]],
-    )
+    return run_programs(list(client), asked, chosen(given), repetitions=repetitions)

@@ -14,8 +14,8 @@ from crosswind.cli.plan_precision import as_json as precision_as_json
 from crosswind.cli.plan_precision import needed_for, print_needed, seconds_of_a_repetition
 from crosswind.cli.plan_text import print_order, print_plan
 from crosswind.cli.planned import PlannedRuns, as_dict
-from crosswind.cli.run import Overrides, study_from
-from crosswind.cli.settings import chosen, setting_options, variant_options
+from crosswind.cli.settings import setting_options, variant_options
+from crosswind.cli.study_options import StudyOptions
 from crosswind.cli.to import to_option
 from crosswind.errors import EngineError, UsageError
 from crosswind.execution.durations import read_durations
@@ -48,29 +48,21 @@ from crosswind.study.plan import Plan
 def command(
     *,
     study: str,
-    assignments: tuple[str, ...],
-    quick: bool,
-    repetitions: int | None,
-    precision: str | None,
-    repetitions_max: int | None,
     pilot: Path | None,
-    seed: int | None,
     output: Path | None,
     packets: bool,
     capture: bool,
     cpu_profile: bool,
     order: bool,
     as_json: bool,
-    to: str | None,
-    **settings: Any,
+    **given: Any,
 ) -> None:
     """Show what `crosswind run` would do with the same arguments: cells, order, time, packets, disk space.
 
     A dry run needs no privilege and leaves nothing behind. It checks what a run needs, and crosswind-cell checks every
     cell. Without crosswind-cell the plan has no forecasts.
     """
-    overrides = Overrides.of(assignments, repetitions=repetitions, repetitions_max=repetitions_max, seed=seed)
-    wanted = study_from(study, chosen(settings), overrides, quick=quick, precision=precision, to=to)
+    wanted = StudyOptions.of(study, given, needs_machine=cpu_profile).study()
     if wanted is None:
         raise UsageError("nothing to plan", hint="name a study: `crosswind studies` lists them")
     refuse_unknown_models(wanted)

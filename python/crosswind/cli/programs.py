@@ -5,8 +5,9 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -52,31 +53,39 @@ def program_options(function: F) -> F:
     return function
 
 
+@dataclass(frozen=True)
+class ProgramOptions:
+    """What the options of `program_options` say beside the path."""
+
+    server: str | None
+    seed: int | None
+    capture: Path | None
+    as_json: bool
+    output: Path | None
+
+
 def run_programs(
     client: list[str],
-    server: list[str] | None,
-    given: Mapping[str, str],
+    asked: ProgramOptions,
+    settings: Mapping[str, str],
     *,
-    repetitions: int,
-    seed: int | None,
-    capture: Path | None,
-    as_json: bool,
-    output: Path | None,
-    words: Sequence[str],
+    repetitions: int = 1,
     greeting: str = "",
 ) -> int:
     """Runs programs on a path, lets the client's output pass, and prints the summary. Returns the exit status.
 
-    Args: client, server: argument lists with placeholders. given: settings by dotted key, as written. greeting: of a
-        shell, what is said before it starts; none of other programs. The others: as the options of `crosswind exec`.
+    Args: client: an argument list with placeholders. settings: by dotted key, as written. greeting: of a shell, what is
+        said before it starts; none of other programs.
     Raises: CrosswindError with its exit status.
     """
     # What runs cells takes a while to import, for which neither --help nor a mistake should wait.
     from crosswind.cli.programs_summary import lines_of
     from crosswind.execution.in_turn import run_in_turn
+    from crosswind.execution.options import RunOptions
     from crosswind.programs_summary import TIMED_OUT, summary_of
     from crosswind.store.manifest import Options
 
+    server, capture, output = _split(asked.server), asked.capture, asked.output
     programs = Programs(client, server, names=("the command", "--server"))
     programs.check()
     if output is None and any(OUTPUT in word for word in (*client, *(server or ()))):
@@ -84,21 +93,17 @@ def run_programs(
     if capture is not None:
         _check_writable(capture)
     try:
-        flags = {key: option_name(key) for key in given}
-        study, is_virtual = study_of(programs, given, flags=flags, repetitions=repetitions, seed=seed)
+        flags = {key: option_name(key) for key in settings}
+        study, is_virtual = study_of(programs, settings, flags=flags, repetitions=repetitions, seed=asked.seed)
         if greeting:
             click.echo(greeting, err=True)
         with ExitStack() as opened:
             place = output or opened.enter_context(_temporary())
             streams = None if is_virtual else opened.enter_context(own_streams(has_jobs=bool(greeting)))
-            run = run_in_turn(
-                study,
-                Options(capture=capture is not None),
-                output=place,
-                command=words,
-                streams=streams,
-                look=_pass_on if is_virtual else lambda _part: None,
+            options = RunOptions(
+                output=place, files=Options(capture=capture is not None), jobs=1, command=["crosswind", *sys.argv[1:]]
             )
+            run = run_in_turn(study, options, streams, look=_pass_on if is_virtual else lambda _part: None)
             if run.interrupted:
                 click.echo("interrupted", err=True)
                 return INTERRUPTED
@@ -111,9 +116,9 @@ def run_programs(
             summary = {**summary_of(run), "run": str(output) if output else None}
     except (EngineError, DiskError) as error:
         raise NotRunError(error.message, error.hint) from error
-    for line in [json.dumps(summary)] if as_json else lines_of(summary):
+    for line in [json.dumps(summary)] if asked.as_json else lines_of(summary):
         click.echo(line, err=True)
-    if output and not as_json:
+    if output and not asked.as_json:
         click.echo(f"  run: {output}", err=True)
         for place in filter(None, (one["files"] for one in summary["repetitions"])):
             click.echo(f"  files: {output / place}", err=True)
@@ -155,7 +160,7 @@ def _copy(written: Path, capture: Path) -> None:
         raise DiskError(error.message, hint="--output DIR keeps the captures, too") from None
 
 
-def split_server(server: str | None) -> list[str] | None:
+def _split(server: str | None) -> list[str] | None:
     """The argument list of `--server`. Raises: UsageError."""
     if server is None:
         return None

@@ -4,14 +4,19 @@ Names come from the key's last word (`path.loss` is `--loss`), with the exceptio
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from crosswind.errors import UsageError
 from crosswind.study.keys import SETTINGS
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T", bound="DataclassInstance")
 
 _NAMES = {"path.count": "link-count", "workload.rate": "message-rate"}
 """Where the last word of a key is another's too."""
@@ -76,6 +81,11 @@ def chosen(values: Mapping[str, Any]) -> dict[str, str]:
     """The settings that were given, by dotted key, as written."""
     found = {key: values.get(key.replace(".", "__")) for key in options()}
     return {key: value for key, value in found.items() if value is not None}
+
+
+def picked(group: type[T], given: Mapping[str, Any]) -> T:
+    """A dataclass whose fields are some of a command's arguments, by name."""
+    return group(**{field.name: given[field.name] for field in fields(group)})
 
 
 def parse_set(assignments: tuple[str, ...]) -> dict[str, str]:

@@ -1,14 +1,12 @@
 """`crosswind shell`: a shell of the user's on the client's host, with an emulated path to a server's host."""
 
 import os
-import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from crosswind.cli.programs import program_options, run_programs, split_server
-from crosswind.cli.settings import chosen
+from crosswind.cli.programs import ProgramOptions, program_options, run_programs
+from crosswind.cli.settings import chosen, picked
 from crosswind.errors import UsageError
 from crosswind.programs import PORT
 
@@ -27,34 +25,17 @@ Exit status: the shell's; the others are those of `crosswind exec`.
 
 @click.command(epilog=_EPILOG)
 @program_options
-def command(
-    *,
-    server: str | None,
-    seed: int | None,
-    capture: Path | None,
-    as_json: bool,
-    output: Path | None,
-    **settings: Any,
-) -> int:
+def command(**given: Any) -> int:
     """Open a shell ($SHELL, else sh) whose network is an emulated path."""
-    given = chosen(settings)
-    if given.get("host.clock", "real") not in ("real", "auto"):
+    asked, settings = picked(ProgramOptions, given), chosen(given)
+    if settings.get("host.clock", "real") not in ("real", "auto"):
         raise UsageError(
             "a shell needs the real clock: virtual time has no interactive input",
             hint="leave out --clock; `crosswind exec --clock virtual` runs a command",
         )
-    return run_programs(
-        [os.environ.get("SHELL") or "sh"],
-        split_server(server),
-        {**given, "host.clock": "real"},
-        repetitions=1,
-        seed=seed,
-        capture=capture,
-        as_json=as_json,
-        output=output,
-        words=["crosswind", *sys.argv[1:]],
-        greeting=_greeting(given, server),
-    )
+    shell = [os.environ.get("SHELL") or "sh"]
+    greeting = _greeting(settings, asked.server)
+    return run_programs(shell, asked, {**settings, "host.clock": "real"}, greeting=greeting)
 
 
 def _greeting(given: dict[str, str], server: str | None) -> str:

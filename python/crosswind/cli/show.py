@@ -5,8 +5,8 @@ from rich.console import Console
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.check import CheckedCell, check_study
-from crosswind.cli.left_out import with_what_is_here
 from crosswind.cli.output import plain_console
+from crosswind.cli.study_options import as_run_here
 from crosswind.cli.text import seconds_text
 from crosswind.errors import EngineError
 from crosswind.execution.durations import read_durations
@@ -31,7 +31,7 @@ def command(study: str, quick: bool, toml: bool) -> None:
     if toml:
         click.echo(wanted.to_toml(), nl=False)
         return
-    chosen = with_what_is_here(loaded, quick=quick)
+    chosen = as_run_here(loaded, quick=quick)
     console = plain_console()
     console.print(chosen.title, style="bold")
     if chosen.description:

@@ -15,6 +15,7 @@ from typing import Any
 
 from crosswind.cache import cache_directory
 from crosswind.cell.process import CellEnd
+from crosswind.execution.observer import Observer
 from crosswind.forecast import virtual_wall_ns
 from crosswind.regular_files import read_regular
 from crosswind.store.plan import PlannedCell
@@ -83,8 +84,8 @@ def read_durations() -> Durations:
 
 
 @dataclass
-class Taken:
-    """What the repetitions of a session took, summed up as they end.
+class Taken(Observer):
+    """Sums up what the repetitions of a session took, without attempts that did not count.
 
     Attributes: all_s: seconds of all of them. cells: of each cell, by its key, the seconds and the number of those that
         have a result.
@@ -93,8 +94,8 @@ class Taken:
     all_s: float = 0.0
     cells: dict[str, tuple[float, int]] = field(default_factory=dict)
 
-    def add(self, planned: PlannedCell, end: CellEnd) -> None:
-        """Another one ended."""
+    def cell_ended(self, planned: PlannedCell, end: CellEnd) -> None:
+        """Another one."""
         seconds = end.elapsed_ns / 1e9
         self.all_s += seconds
         if end.finished is not None:

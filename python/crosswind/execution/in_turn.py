@@ -4,21 +4,21 @@
 wants it started once: what missed its fidelity budget says so, and stays.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from crosswind.cell.binary import find_binary
-from crosswind.cell.placement import Placement
-from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.cell.streams import ClientStreams
-from crosswind.execution.guests import Seat, VirtualQueue
+from crosswind.execution.admission import Admitted
+from crosswind.execution.options import RunOptions
 from crosswind.execution.processors import Processors, restore
-from crosswind.execution.running import cell_as_sent, followed
 from crosswind.execution.session import note_end, start
 from crosswind.execution.stops import StopRequests, stopped_by_signals
+from crosswind.execution.workers.registry import workers_of
+from crosswind.execution.workers.worker import RunningCell, followed, worker_for
 from crosswind.store.cells import CellsFolder
 from crosswind.store.directory import Store
-from crosswind.store.manifest import Options, Status
+from crosswind.store.manifest import Status
 from crosswind.store.plan import PlannedCell
 from crosswind.store.result import CellResult
 from crosswind.store.run import Run
@@ -29,22 +29,14 @@ Look = Callable[[Path], None]
 """Is called when a repetition has ended, with the directory that it wrote into."""
 
 
-def run_in_turn(
-    study: Study,
-    options: Options,
-    *,
-    output: Path | None,
-    command: Sequence[str],
-    streams: ClientStreams | None,
-    look: Look,
-) -> Run:
+def run_in_turn(study: Study, options: RunOptions, streams: ClientStreams | None, look: Look) -> Run:
     """Runs a study in a new directory, to its end, to the first repetition that fails, or until SIGINT or SIGTERM.
 
-    Args: output, command: as of `crosswind.run`. streams: of clients on the machine's clock; those in virtual time
-        write to files. look: sees each repetition, before it is stored.
+    Args: streams: of clients on the machine's clock; those in virtual time write to files. look: sees each repetition,
+        before it is stored.
     Raises: StudyError, StoreError, EngineError, DiskError as `crosswind.run` does.
     """
-    with start(study, output=output, options=options, jobs=1, command=command) as store:
+    with start(study, options) as store:
         status = Status.STOPPED
         stops = StopRequests()
         turns = _Turns(store, stops, streams)
@@ -63,22 +55,15 @@ class _Turns:
     """The repetitions that a store misses."""
 
     def __init__(self, store: Store, stops: StopRequests, streams: ClientStreams | None) -> None:
-        self._binary = find_binary()
         self._cells = CellsFolder(store.directory, store.manifest.id)
         self._stops = stops
         self._streams = streams
-        self._processors = Processors()
         self._missing = store.missing()
-        self._virtual = VirtualQueue(
-            (planned for planned in self._missing if planned.is_virtual),
-            processors=self._processors.usable,
-            binary=self._binary,
-            jobs=1,
-        )
+        self._workers = workers_of(store, binary=find_binary(), jobs=1)
 
     def run(self, look: Look) -> Status:
         """Returns how far it got."""
-        before = self._processors.leave_to_emulators()
+        before = Processors().leave_to_emulators()
         try:
             for planned in self._missing:
                 part = self._cells.begin(planned.key)
@@ -96,40 +81,22 @@ class _Turns:
 
     def close(self) -> None:
         """Ends the kernels of virtual time."""
-        self._virtual.close()
+        for worker in self._workers:
+            worker.close()
 
     def _result(self, planned: PlannedCell, part: Path) -> CellResult:
         """Runs one repetition."""
-        seat = None
-        if planned.is_virtual:
-            _, seat = self._virtual.next() or (planned, None)
-        placement = Placement() if seat else self._processors.place(planned.backend)
-        started = utc_now()
-        end = self._end_of(planned, part, placement, seat)
-        if seat is not None:
-            self._virtual.release(seat)
-        return CellResult(
-            planned=planned,
-            placement=placement,
-            beside=0,
-            attempt=1,
-            started=started,
-            ended=utc_now(),
-            elapsed_ns=end.elapsed_ns,
-            finished=end.finished,
-            failure=end.failure,
-        )
-
-    def _end_of(self, planned: PlannedCell, part: Path, placement: Placement, seat: Seat | None) -> CellEnd:
-        cell = cell_as_sent(planned, part, placement, beside=0)
-        streams = None if seat else self._streams
-        passed = {"client_whole": True} if streams is None else streams.as_json()
-        cell = {**cell, "output": {**cell["output"], **passed}}
-        template, cpu = (seat.template, seat.cpu) if seat else (None, None)
-        process = CellProcess(cell, binary=self._binary, template=template, cpu=cpu)
+        worker = worker_for(planned, self._workers)
+        streams = None if planned.is_virtual else self._streams
+        output = {"client_whole": True} if streams is None else streams.as_json()
+        started_at = utc_now()
+        started = worker.start(Admitted(planned, beside=0), part, lambda _event: None, output=output)
+        cell = RunningCell(planned, part, worker, started, started_at)
         try:
-            return followed(process, self._stops)
+            end = followed(started.execution, self._stops)
         finally:
-            process.kill()
+            started.execution.kill()
+            worker.handle_end(cell)
             if streams is not None:
                 streams.restore()
+        return cell.result(end, ended=utc_now())

@@ -10,7 +10,7 @@ from crosswind.cell.events import Event, Progress
 from crosswind.cell.result import Finished
 from crosswind.cell.spec import SCHEMA
 from crosswind.ends import NETWORK
-from crosswind.execution.running import run_alone
+from crosswind.execution.workers.worker import run_alone
 from crosswind.study.design import Study
 from crosswind.units import format_duration
 

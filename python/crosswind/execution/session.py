@@ -16,15 +16,15 @@ from crosswind.cell.kernels import find_kernel
 from crosswind.cell.token import use_token
 from crosswind.damage import damage_sentences
 from crosswind.errors import CrosswindError
-from crosswind.execution import durations
+from crosswind.execution.durations import Taken, learn
 from crosswind.execution.growth import Growth, StoppingRules
-from crosswind.execution.observer import Observer
+from crosswind.execution.options import RunOptions
 from crosswind.execution.planning import planned_cells, precision, presentation, refuse_unknown_models
 from crosswind.execution.scheduler import Scheduler
 from crosswind.execution.stops import stopped_by_signals
 from crosswind.store.directory import Store
 from crosswind.store.listing import fresh_directory, latest_run
-from crosswind.store.manifest import ClockJump, Manifest, Options, Session, Status
+from crosswind.store.manifest import ClockJump, Manifest, Session, Status
 from crosswind.store.plan import PlannedCell
 from crosswind.store.provenance import command_line, provenance
 from crosswind.store.run import Run
@@ -32,100 +32,79 @@ from crosswind.store.wallclock import utc_now
 from crosswind.study.design import Study
 
 
-def run(
-    study: Study,
-    options: Options,
-    *,
-    output: Path | None,
-    jobs: int | None,
-    progress: Observer | None,
-    command: Sequence[str] | None,
-    rules: StoppingRules,
-) -> Run:
-    """As `crosswind.run`, which describes the arguments. rules: make the stopping rule of a study that needs one."""
+def run(study: Study, options: RunOptions, rules: StoppingRules) -> Run:
+    """Runs a study in a new directory, to its end or until SIGINT or SIGTERM stops it (`Run.interrupted`).
+
+    Args: rules: make the stopping rule of a study that needs one.
+    Raises: StudyError when a cell is impossible; StoreError when the directory is taken; EngineError or DiskError when
+        no cell can run. What was finished is kept.
+    """
     began = time.monotonic()
-    store = start(study, output=output, options=options, jobs=jobs, command=command, rules=rules)
-    if progress and _fell_back(store.plan, study):
-        progress.remark(
+    store = start(study, options, rules)
+    if _fell_back(store.plan, study):
+        options.remark(
             "cells run in virtual time, because this machine does not let them make their network: "
             "`crosswind doctor` says why, docs/virtual-time.md what that means"
         )
-    return execute(store, jobs=jobs, progress=progress, rules=rules, began=began)
+    return execute(store, options, rules, began=began)
 
 
-def resume(
-    directory: Path | None,
-    *,
-    study: Study | None,
-    jobs: int | None,
-    progress: Observer | None,
-    command: Sequence[str] | None,
-    rules: StoppingRules,
-) -> Run:
-    """As `crosswind.resume`, which describes the arguments. rules: as of `run`."""
-    place = directory or latest_run(name=study.name if study else None)
+def resume(options: RunOptions, rules: StoppingRules, *, study: Study | None = None) -> Run:
+    """Goes on with the run in `options.output`, else with the latest (of `study`, when one is given).
+
+    Args: study: refuse a run of another one. rules: as of `run`.
+    Raises: StoreError when it is no run, is in use, or holds another study; EngineError or DiskError when no cell can
+        run. What was finished is kept.
+    """
+    place = options.output or latest_run(name=study.name if study else None)
     store = Store.resume(place, digest=study.digest() if study else None)
-    if progress:
-        for text in damage_sentences(store.damaged):
-            progress.remark(f"run again: {text}")
-    jobs = jobs or _jobs_so_far(store.manifest)
+    for text in damage_sentences(store.damaged):
+        options.remark(f"run again: {text}")
+    options = replace(options, jobs=options.jobs or _jobs_so_far(store.manifest))
     try:
         if any(planned.is_over_network for planned in store.missing()):
             use_token(None)
         kernels = with_kernels(store.manifest.provenance, store.missing())
         store.manifest = replace(store.manifest, provenance=kernels)
-        store.begin_session(Session(started=utc_now(), command=_command(command), jobs=jobs))
+        store.begin_session(Session(started=utc_now(), command=_command(options), jobs=options.jobs))
     except CrosswindError:
         store.close()
         raise
-    return execute(store, jobs=jobs, progress=progress, rules=rules)
+    return execute(store, options, rules)
 
 
-def start(
-    study: Study,
-    *,
-    output: Path | None,
-    options: Options,
-    jobs: int | None = None,
-    command: Sequence[str] | None = None,
-    rules: StoppingRules | None = None,
-) -> Store:
-    """A new run of `study`: planned, its cells checked, its directory made. Args: jobs: what its session notes.
+def start(study: Study, options: RunOptions, rules: StoppingRules | None = None) -> Store:
+    """A new run of `study`: planned, its cells checked, its directory made.
 
     Raises: StudyError when a cell is impossible; StoreError when the directory is taken; EngineError without a binary.
     """
     refuse_unknown_models(study)
     binary = find_binary()
     started = utc_now()
-    plan = planned_cells(study, options, binary=binary)
+    plan = planned_cells(study, options.files, binary=binary)
     asked = precision(study)
     if rules is not None and asked is not None:
         rules.check(asked, {planned.cell: planned.parameters for planned in plan})
     programs = used_placeholders((planned.parameters for planned in plan), binary)
-    words = _command(command)
+    words = _command(options)
     origin = provenance(binary, command=words, seed=study.seed, started=started, programs=programs)
     manifest = Manifest(
         name=study.name,
         study=study.canonical(),
         study_digest=study.digest(),
         presentation=presentation(study),
-        options=options,
+        options=options.files,
         planned=len(plan),
         provenance=with_kernels(origin, plan),
-        sessions=(Session(started=started, command=words, jobs=jobs),),
+        sessions=(Session(started=started, command=words, jobs=options.jobs),),
         precision=asked,
     )
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    return Store.create(output or fresh_directory(study.name, stamp), manifest, plan)
+    return Store.create(options.output or fresh_directory(study.name, stamp), manifest, plan)
 
 
 def execute(
-    store: Store,
-    *,
-    jobs: int | None = None,
-    progress: Observer | None = None,
-    rules: StoppingRules | None = None,
-    began: float | None = None,
+    store: Store, options: RunOptions, rules: StoppingRules | None = None, *, began: float | None = None
 ) -> Run:
     """Runs what the store misses, and what its stopping rule asks for besides, and closes it.
 
@@ -137,7 +116,8 @@ def execute(
         rule = rules.rule_of(store.manifest) if rules is not None else None
         seed = (store.manifest.precision or {}).get("seed", 0)
         growth = None if rule is None else Growth(store, rule, seed=seed)
-        scheduler = Scheduler(store, find_binary(), progress or Observer(), jobs=jobs, growth=growth)
+        taken = Taken()
+        scheduler = Scheduler(store, find_binary(), [taken, *options.observers], jobs=options.jobs, growth=growth)
         began = time.monotonic() if began is None else began
         status = Status.STOPPED
         try:
@@ -152,8 +132,8 @@ def execute(
         finally:
             note_end(store, scheduler.clock_jumps)
             # A run with --jobs, and a part of a run, say nothing about how long later runs take.
-            if jobs is None and status is Status.DONE:
-                durations.learn(scheduler.taken, time.monotonic() - began)
+            if options.jobs is None and status is Status.DONE:
+                learn(taken, time.monotonic() - began)
     return Run(store)
 
 
@@ -184,8 +164,8 @@ def _jobs_so_far(manifest: Manifest) -> int | None:
     return manifest.sessions[-1].jobs if manifest.sessions else None
 
 
-def _command(command: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(command_line() if command is None else command)
+def _command(options: RunOptions) -> tuple[str, ...]:
+    return tuple(command_line() if options.command is None else options.command)
 
 
 def note_end(store: Store, jumps: Sequence[ClockJump]) -> None:

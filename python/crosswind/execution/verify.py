@@ -23,6 +23,7 @@ from crosswind.cell.kernels import build_hint, find_kernel
 from crosswind.damage import Damage
 from crosswind.errors import EngineError, StoreError
 from crosswind.execution.observer import Observer
+from crosswind.execution.options import RunOptions
 from crosswind.execution.session import execute, resume_command
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest, Session, Status
@@ -133,7 +134,7 @@ def verify(directory: Path, *, cells: int | None = CELLS, observer: Observer | N
     remarks = [*_kernel_remarks(store, [result.planned for result in chosen]), *_version_remarks(store, binary)]
     with temporary_directory() as place:
         again = Store.create(place / "run", _manifest(store, len(chosen)), [result.planned for result in chosen])
-        if execute(again, progress=observer).interrupted:
+        if execute(again, RunOptions(observers=[observer] if observer else [])).interrupted:
             raise KeyboardInterrupt
         after = again.results()
         comparisons = [

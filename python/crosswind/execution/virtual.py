@@ -24,13 +24,12 @@ import polars as pl
 from crosswind.cell.binary import find_binary
 from crosswind.cell.guests import MEMORY_MB, Template
 from crosswind.cell.kernels import Kernel, find_kernel
-from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd, CellProcess
 from crosswind.cell.result import Finished
 from crosswind.errors import EngineError, StudyError
-from crosswind.execution.guests import memory_mb, trusts
 from crosswind.execution.planning import planned_cells
-from crosswind.execution.running import cell_as_sent, followed
+from crosswind.execution.workers.virtual import HEARTBEAT_NS, memory_mb, trusts
+from crosswind.execution.workers.worker import followed, sent
 from crosswind.record import SAMPLE_SCHEMA, whole_table
 from crosswind.store.manifest import Options
 from crosswind.store.plan import PlannedCell
@@ -135,7 +134,7 @@ def _dotted(table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
 def _run(planned: PlannedCell, directory: Path, binary: Path) -> CellEnd:
     """Runs a cell in virtual time to its end. Raises: EngineError when the kernel does not run."""
     kernel = find_kernel(planned.kernel)
-    cell = cell_as_sent(planned, directory, Placement(), beside=0)
+    cell = sent(planned, directory, heartbeat_ns=HEARTBEAT_NS)
     usable = sorted(os.sched_getaffinity(0))
     # One processor for all of a guest's processes: handing over to another costs more than the work. Several processes
     # that do this at the same time should not all take the same.

@@ -8,7 +8,7 @@ from crosswind.cell.result import Finished
 from crosswind.cell.spec import SCHEMA
 from crosswind.ends import NETWORK
 from crosswind.errors import CrosswindError
-from crosswind.execution.running import run_alone
+from crosswind.execution.workers.worker import run_alone
 from crosswind.live.goodput import Amount, Goodput
 from crosswind.stats.estimate import without_interval
 from crosswind.temporary import temporary_directory

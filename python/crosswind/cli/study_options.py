@@ -1,0 +1,118 @@
+"""The study that a command line means: a built-in one, a file, or one made of options, with the settings beside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import click
+
+from crosswind.cli.settings import chosen, options, parse_set
+from crosswind.cli.to import server_at, study_to
+from crosswind.errors import UsageError
+from crosswind.first_look import first_look
+from crosswind.study.design import Study
+from crosswind.study.files import load_study
+from crosswind.study.keys import WORKLOAD_KINDS
+from crosswind.study.optional_peers import for_this_machine
+from crosswind.study.own_question import with_own_question
+
+_OF_DESIGN = ("repetitions", "repetitions_max", "seed")
+"""Options with the names of their keys in [study]."""
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """What the options of `run` and `plan` say of the study.
+
+    Attributes:
+        name: of a built-in study, a file or a kind of workload; None for no study.
+        settings: by dotted key, of the options that are called after one. overrides: of `--set` and the design.
+        flags: what errors call the keys of the design.
+        to: HOST[:PORT] of a server that it runs to over the network.
+        needs_machine: whether only the machine's clock will do.
+    """
+
+    name: str | None
+    settings: dict[str, str]
+    overrides: dict[str, Any]
+    flags: dict[str, str]
+    quick: bool
+    precision: str | None
+    to: str | None
+    needs_machine: bool
+
+    @classmethod
+    def of(cls, name: str | None, given: Mapping[str, Any], *, needs_machine: bool = False) -> Self:
+        """Args: given: a command's arguments. Raises: UsageError for a `--set` that is none."""
+        design = {f"study.{option}": given[option] for option in _OF_DESIGN if given[option] is not None}
+        return cls(
+            name,
+            chosen(given),
+            {**parse_set(given["assignments"]), **design},
+            {key: "--" + key.removeprefix("study.").replace("_", "-") for key in design},
+            given["quick"],
+            given["precision"],
+            given["to"],
+            needs_machine or given["to"] is not None,
+        )
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether anything is said beside the name."""
+        return bool(self.settings or self.overrides or self.quick or self.precision or self.to)
+
+    def study(self) -> Study | None:
+        """The study; None where none is named. What of it is left out is said on standard error.
+
+        Raises: UsageError, StudyError when the command line or the study is wrong.
+        """
+        if self.name is None:
+            if self.changes_something:
+                raise UsageError(
+                    "settings without a study", hint=f"name a study, or one of {', '.join(WORKLOAD_KINDS)}, before them"
+                )
+            return None
+        server = None if self.to is None else server_at(self.to)
+        design = self._of_kind(self.name) if self.name in WORKLOAD_KINDS else self._of_file(self.name)
+        if server is None:
+            return design
+        keys = [*self.settings, *self.overrides]
+        return study_to(design, server, keys, family=self.settings.get("path.family"))
+
+    def _of_kind(self, kind: str) -> Study:
+        # A file or directory of that name is meant only when it is written as a path.
+        if self.quick:
+            raise UsageError(
+                f"{kind} from options has no quick variant",
+                hint="leave out --quick; --messages or --count sets how much",
+            )
+        return with_own_question(self._overridden(Study.adhoc(kind, self.settings, flags=options()), {}))
+
+    def _of_file(self, name: str) -> Study:
+        study = load_study(name, kinds=WORKLOAD_KINDS)
+        if self.quick and study.quick_without_table is not None:
+            click.echo(f"quick: {study.quick_without_table}", err=True)
+        named = {**self.settings, **self.overrides}.get("host.clock")
+        clock = "real" if self.needs_machine else None if named is None else str(named)
+        return self._overridden(as_run_here(study, quick=self.quick, clock=clock), self.settings)
+
+    def _overridden(self, study: Study, settings: Mapping[str, str]) -> Study:
+        # Before the overrides, one of which may say how often a cell is run at most for its precision.
+        study = study.with_precision(self.precision) if self.precision is not None else study
+        twice = sorted(set(settings) & set(self.overrides))
+        if twice:
+            raise UsageError(f"{twice[0]} is set by {options()[twice[0]]} and by --set", hint="give only one of them")
+        values = {**settings, **self.overrides}
+        flags = {key: options()[key] for key in settings} | self.flags
+        return study.with_overrides(values, flags=flags) if values else study
+
+
+def as_run_here(study: Study, *, quick: bool, clock: str | None = None) -> Study:
+    """A study as this machine runs it; what is left out is said on standard error.
+
+    Args: quick: its short variant. clock: that the user chose; None where nobody did.
+    """
+    study, notes = first_look(study, clock=clock) if quick else for_this_machine(study)
+    for sentence in notes:
+        click.echo(f"note: {sentence}", err=True)
+    return study

@@ -1,0 +1,32 @@
+"""How a study is run: everything that a command line or a program says beside the study itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crosswind.execution.observer import Observer
+from crosswind.store.manifest import Options
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a study is run.
+
+    Attributes:
+        output: where the run is kept, absent or empty; None for `crosswind-runs/<study>-<UTC time>`.
+        files: what is kept of every cell.
+        jobs: cells at a time; None for as many as the fidelity budget allows, or as the resumed run had.
+        observers: see the run go by.
+        command: what the run's provenance says it was started by; None for this process's command line.
+    """
+
+    output: Path | None = None
+    files: Options = field(default_factory=Options)
+    jobs: int | None = None
+    observers: Sequence[Observer] = ()
+    command: Sequence[str] | None = None
+
+    def remark(self, text: str) -> None:
+        """Tells every observer."""
+        for observer in self.observers:
+            observer.remark(text)

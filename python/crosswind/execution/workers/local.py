@@ -1,0 +1,143 @@
+"""Repetitions on this machine, a process each: over an emulated path, a pair of devices, or the network that is there.
+
+How many run at a time follows from what they report of their fidelity, and so does whether one is run again.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosswind.cell.events import Event, Progress
+from crosswind.cell.process import CellEnd, CellProcess
+from crosswind.errors import EngineError
+from crosswind.execution.admission import ATTEMPTS, Admission, Admitted
+from crosswind.execution.concurrency import Budget, Concurrency, ConcurrencyControl, Counters
+from crosswind.execution.processors import Processors
+from crosswind.execution.workers.worker import NO_OUTPUT, RunningCell, Started, Worker, sent
+from crosswind.store.cells import CellsFolder
+from crosswind.store.directory import Store
+from crosswind.store.plan import PlannedCell
+
+START_S = 0.025
+"""Between two starts. One takes some 10 ms of processor time, for which other cells would have to wait."""
+
+HEARTBEAT_NS = 500_000_000
+"""How often a cell that others run beside reports its progress; one that runs alone does so twice as often."""
+
+
+class LocalWorker(Worker):
+    """The processes of one session. Args: jobs: cells at a time, fixed by hand."""
+
+    has_machine_to_itself = True
+
+    def __init__(self, store: Store, missing: Sequence[PlannedCell], *, binary: Path, jobs: int | None) -> None:
+        self._store = store
+        self._binary = binary
+        self._processors = Processors()
+        own = [planned for planned in missing if self.takes(planned)]
+        processors = len(self._processors.usable)
+        self._admission = Admission(own, processors=processors, jobs=jobs)
+        self._note_earlier_sessions(own)
+        budget = Budget.strictest(planned.budget for planned in store.plan if self.takes(planned))
+        self._concurrency = ConcurrencyControl(budget, processors=processors, cells=len(own), jobs=jobs)
+        self._next_start = 0.0
+
+    def takes(self, planned: PlannedCell) -> bool:
+        """Every repetition on the machine's clock."""
+        return not planned.is_virtual
+
+    def add(self, added: Sequence[PlannedCell]) -> None:
+        """To the end of the queue."""
+        self._admission.extend(added)
+
+    def __len__(self) -> int:
+        return len(self._admission)
+
+    def next(self, running: Sequence[RunningCell]) -> Admitted | None:
+        """What admission lets in, at most one in START_S."""
+        now = time.monotonic()
+        if running and now < self._next_start:
+            return None
+        alone = any(cell.alone for cell in running)
+        planned = [cell.planned for cell in running]
+        admitted = self._admission.next(planned, limit=self._concurrency.limit, alone=alone)
+        if admitted is not None:
+            self._next_start = now + START_S
+        return admitted
+
+    def next_wakeup(self) -> float:
+        """When the next one may start."""
+        return self._next_start if len(self._admission) else math.inf
+
+    def start(
+        self,
+        admitted: Admitted,
+        directory: Path,
+        on_event: Callable[[Event], None],
+        *,
+        output: Mapping[str, Any] = NO_OUTPUT,
+    ) -> Started:
+        """A process, on processors of its own where there are enough."""
+        planned = admitted.planned
+        placement = self._processors.place(planned.backend, beside=admitted.beside)
+        heartbeat = {"heartbeat_ns": HEARTBEAT_NS} if admitted.beside else {}
+        cell = sent(planned, directory, output, placement=placement.as_json(), **heartbeat)
+        process = CellProcess(cell, binary=self._binary, on_event=on_event)
+        return Started(process, placement, self._admission.attempts(planned) + 1)
+
+    def handle_event(self, planned: PlannedCell, event: Event) -> None:
+        """Takes what it says of its fidelity."""
+        if isinstance(event, Progress) and event.fidelity is not None:
+            self._concurrency.handle_report(planned.key, Counters.of(event.elapsed_ns, event.fidelity))
+
+    def handle_end(self, cell: RunningCell) -> None:
+        """Gives its processors to others."""
+        self._processors.release(cell.started.placement)
+        self._concurrency.handle_end(cell.planned.key)
+
+    def is_to_repeat(self, cell: RunningCell, end: CellEnd, *, is_last: bool) -> bool:
+        """Fidelity alone decides; what was measured has no say in it."""
+        if end.finished is None:
+            return False
+        self._admission.loads.learn(cell.planned, end.finished)
+        kept = end.finished.kept_budget
+        if kept:
+            self._admission.handle_budget_kept()
+        if kept is not False:
+            return False
+        self._concurrency.handle_budget_missed()
+        if is_last:
+            # Not the last attempt that it may have: the next session goes on with it.
+            return cell.started.attempt < ATTEMPTS
+        return self._admission.handle_budget_missed(cell.planned, alone=cell.alone)
+
+    def end_window(self, *, running: int) -> Concurrency:
+        """How the window went, from which follows how many may run in the next."""
+        return self._concurrency.end_window(running=running)
+
+    def obstacle(self) -> EngineError | None:
+        """That no cell keeps the fidelity budget, with the figures that show it."""
+        tried = self._admission.unattainable
+        if not tried or not len(self._admission):
+            return None
+        results = self._store.results()
+        finished = {planned.key: results[planned.key].finished for planned in tried}
+        figures = [f"{key}: {'; '.join(result.reasons) if result else 'no result'}" for key, result in finished.items()]
+        return EngineError(
+            f"no cell of this run keeps the fidelity budget, not even alone: {' · '.join(figures)}",
+            hint="ask for less (a lower rate, fewer connections), or for a budget that this machine can keep: "
+            "--set budget.delay_error_p99=5ms",
+        )
+
+    def _note_earlier_sessions(self, missing: Sequence[PlannedCell]) -> None:
+        """Whether an earlier session kept the budget, and how often a missing repetition missed it."""
+        if any(
+            result.finished is not None and result.finished.kept_budget for result in self._store.results().values()
+        ):
+            self._admission.handle_budget_kept()
+        missed = CellsFolder(self._store.directory, self._store.manifest.id).missed()
+        for planned in missing:
+            if missed[planned.key]:
+                self._admission.note_earlier_attempts(planned, missed[planned.key])

@@ -1,0 +1,92 @@
+"""Repetitions in virtual time: one at a time on each processor, each on a fresh copy of a booted kernel."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosswind.cell.events import Event
+from crosswind.cell.guests import MEMORY_MB, PROGRAM_MEMORY_MB, Template
+from crosswind.cell.kernels import find_kernel
+from crosswind.cell.process import CellProcess
+from crosswind.execution.admission import Admitted
+from crosswind.execution.workers.worker import NO_OUTPUT, RunningCell, Started, Worker, sent
+from crosswind.peers.registry import PEERS
+from crosswind.store.plan import PlannedCell
+
+HEARTBEAT_NS = 10_000_000_000
+"""How often a cell reports its progress, of its own time."""
+
+
+class VirtualWorker(Worker):
+    """The guests of one session. Args: jobs: cells at a time; None for one a processor."""
+
+    def __init__(self, missing: Sequence[PlannedCell], *, binary: Path, jobs: int | None) -> None:
+        self._ready = deque(planned for planned in missing if self.takes(planned))
+        # Several processes that run few cells each at the same time should not all take the same processors.
+        processors = deque(sorted(os.sched_getaffinity(0)))
+        processors.rotate(os.getpid())
+        self._free = deque(list(processors)[:jobs])
+        self._cpus: dict[str, int] = {}
+        self._binary = binary
+        self._templates: dict[tuple[str | None, int, bool], Template] = {}
+
+    def takes(self, planned: PlannedCell) -> bool:
+        """Every repetition in virtual time."""
+        return planned.is_virtual
+
+    def add(self, added: Sequence[PlannedCell]) -> None:
+        """To the end of the queue."""
+        self._ready.extend(added)
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+    def next(self, running: Sequence[RunningCell]) -> Admitted | None:
+        """The next one, as long as a processor is free."""
+        if not self._ready or not self._free:
+            return None
+        return Admitted(self._ready.popleft(), beside=len(running))
+
+    def start(
+        self,
+        admitted: Admitted,
+        directory: Path,
+        on_event: Callable[[Event], None],
+        *,
+        output: Mapping[str, Any] = NO_OUTPUT,
+    ) -> Started:
+        """A copy of the kernel. Raises: EngineError also when there is no such kernel."""
+        planned = admitted.planned
+        cpu = self._free.popleft()
+        self._cpus[planned.key] = cpu
+        cell = sent(planned, directory, output, heartbeat_ns=HEARTBEAT_NS)
+        template = self._template(planned)
+        return Started(CellProcess(cell, binary=self._binary, on_event=on_event, template=template, cpu=cpu))
+
+    def handle_end(self, cell: RunningCell) -> None:
+        """Its processor is free."""
+        self._free.append(self._cpus.pop(cell.planned.key))
+
+    def close(self) -> None:
+        """Ends the kernels, and what runs on them."""
+        for template in self._templates.values():
+            template.close()
+        self._templates.clear()
+
+    def _template(self, planned: PlannedCell) -> Template:
+        key = series, memory, trusted = planned.kernel, memory_mb(planned), trusts(planned)
+        if key not in self._templates:
+            self._templates[key] = Template(find_kernel(series), self._binary, memory_mb=memory, trusted=trusted)
+        return self._templates[key]
+
+
+def trusts(planned: PlannedCell) -> bool:
+    """Whether a guest for a cell trusts its programs: Crosswind's own and the peers that come with it, no user's."""
+    return not planned.runs_programs and all(name in PEERS for name in planned.peers.values())
+
+
+def memory_mb(planned: PlannedCell) -> int:
+    """What a guest gets for a cell. A cell whose client or server is a peer runs a program too."""
+    return PROGRAM_MEMORY_MB if planned.runs_programs or planned.peers else MEMORY_MB
