@@ -60,20 +60,20 @@ def assert_same_with_every_seed(cells: VirtualCells, workload: Object, **section
 
 
 WORKLOADS = [(kind, transport) for kind in SMALL for transport in catalog().workloads[kind].transports]
-IS_SECURE = {name: transport.secure for name, transport in catalog().transports.items()}
+IS_QUIC = {name: transport.carrier == "quic" for name, transport in catalog().transports.items()}
 
 
 @pytest.mark.parametrize(
-    ("kind", "transport"), [(kind, transport) for kind, transport in WORKLOADS if not IS_SECURE[transport]]
+    ("kind", "transport"), [(kind, transport) for kind, transport in WORKLOADS if not IS_QUIC[transport]]
 )
 def test_an_exact_cell_is_the_same_with_every_seed(cells: VirtualCells, kind: str, transport: str) -> None:
     assert_same_with_every_seed(cells, cell_with(kind, transport))
 
 
-def test_no_cell_with_tls_is_called_exact() -> None:
-    secure = [(kind, transport) for kind, transport in WORKLOADS if IS_SECURE[transport]]
-    assert {transport for _, transport in secure} >= {"tls", "wss", "https1", "http2", "quic", "http3", "webtransport"}
-    assert [pair for pair in secure if is_exact(cell_with(*pair))] == []
+def test_no_cell_with_quic_is_called_exact() -> None:
+    over_quic = [(kind, transport) for kind, transport in WORKLOADS if IS_QUIC[transport]]
+    assert {transport for _, transport in over_quic} >= {"quic", "http3", "webtransport"}
+    assert [pair for pair in over_quic if is_exact(cell_with(*pair))] == []
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,12 @@ def test_no_cell_with_tls_is_called_exact() -> None:
         {"kind": "transfer", "transport": "tcp", "direction": "download", "connections": 4},
         {"kind": "transfer", "transport": "h2c", "count": 3},
         {"kind": "multiplex", "transport": "h2c", "rate_per_s": 500.0},
+        {"kind": "echo", "transport": "tls", "connection": "new", "connections": 3},
+        {"kind": "echo", "transport": "tls", "connection": "new", "resumption": "session"},
+        {"kind": "echo", "transport": "tls", "connection": "new", "resumption": "0-rtt"},
+        {"kind": "echo", "transport": "wss", "connections": 4},
+        {"kind": "transfer", "transport": "http2", "count": 3},
+        {"kind": "page", "transport": "https1", "connections": 6},
         {"kind": "page", "transport": "http1", "connections": 6},
     ],
     ids=lambda changes: " ".join(map(str, changes.values())),

@@ -13,7 +13,7 @@ use crosswind_host::{
     Backend, EmulatorReport, HostClock, Sampler, Testbed, TestbedReport, TestbedSettings, Threads, realtime,
 };
 use crosswind_ledger::{Cpus, ExchangeDelay, HostStarvation, Observed, Recorder, SinkReport};
-use crosswind_transport::security::{KeyLogFile, Security};
+use crosswind_transport::security::{KeyLogFile, Security, Sizes};
 use crosswind_transport::{Payload, Resumption, Settings, SocketSettings, TcpTotals, TransportError};
 use crosswind_units::{Instant, Seed};
 use crosswind_workload::{Context, Measured};
@@ -274,7 +274,8 @@ impl Run<'_> {
         }
         let (_, server) = cell.path.family.addresses();
         let addresses = if cell.workload.peers().any() { &[server][..] } else { &[] };
-        Security::of_addresses(addresses).map(Some)
+        let sizes = if self.virtual_time { Sizes::Constant } else { Sizes::AsTheyCome };
+        Security::of_addresses(addresses, sizes).map(Some)
     }
 
     fn with_key_log(&self, security: Security) -> Result<Security, CellError> {

@@ -177,7 +177,7 @@ fn a_cell_is_exact_with_a_transport_whose_packets_have_the_same_sizes_with_every
         .filter(|transport| is_exact(&cell(&json!({"kind": "echo", "transport": transport.name()}))))
         .map(|transport| transport.name())
         .collect();
-    assert_eq!(exact.join(" "), "tcp udp websocket socketio-websocket http1 h2c");
+    assert_eq!(exact.join(" "), "tcp tls udp websocket wss socketio-websocket http1 https1 h2c http2");
 }
 
 #[test]

@@ -75,12 +75,11 @@ impl Features {
         server_speaks_first: true,
     };
 
-    /// Whether the same messages travel otherwise with another seed.
+    /// Whether in virtual time the same messages travel otherwise with another seed.
     ///
-    /// Secure transports do: an ECDSA signature takes 70 to 72 bytes, so that a handshake of TLS takes longer or shorter
-    /// on a link with a rate, and QUIC skips packet numbers at random, which changes its acknowledgements.
-    /// What the others draw (ports, masks, session ids) always has the same size.
+    /// Over QUIC they do: it skips packet numbers at random, which changes its acknowledgements, and its handshake has parameters of
+    /// a random size. What the others draw (ports, masks, session ids, and in virtual time signatures) always has the same size.
     pub const fn is_random(&self) -> bool {
-        self.secure
+        matches!(self.carrier, Carrier::Quic)
     }
 }

@@ -16,6 +16,7 @@ mod registry;
 mod runtime;
 pub mod security;
 mod settings;
+mod signatures;
 mod socketio;
 mod tcp;
 mod tls;

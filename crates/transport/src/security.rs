@@ -1,12 +1,14 @@
 //! Certificates, keys and TLS settings: generated at run time, the same for every secure transport of a cell.
 
 use crate::error::{Outcome, TransportError};
-use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256};
+use crate::signatures::{Handshakes, Issuer};
+use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, SerialNumber};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, DigitallySignedStruct, KeyLog, RootCertStore, ServerConfig, SignatureScheme};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +24,9 @@ use std::time::Duration;
 pub const LONGEST_VALIDITY: Duration = Duration::from_hours(14 * 24);
 /// The limit of early data in TLS over TCP. In QUIC it is always the largest value (RFC 9001, section 4.6.1).
 const EARLY_DATA_BYTES: u32 = 16_384;
+
+/// Of certificates of constant size; it has the usual size.
+const SERIAL_NUMBER: [u8; 20] = [1; 20];
 
 /// What a secure connection resumes of an earlier one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +50,7 @@ pub struct Security {
     key: PrivateKeyDer<'static>,
     certificate_pem: String,
     key_pem: String,
+    sizes: Sizes,
     trust: Trust,
     server_name: ServerName<'static>,
     key_log: Option<Arc<dyn KeyLog>>,
@@ -53,6 +59,15 @@ pub struct Security {
 
 /// Settings of clients, by protocols and resumption. They are kept because they hold the sessions.
 type Clients = HashMap<(Vec<Vec<u8>>, Resumption), Arc<ClientConfig>>;
+
+/// Of certificates and handshakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// As they come: a signature may take a byte more or less than another.
+    AsTheyCome,
+    /// The same with every key and every connection, which takes more signatures.
+    Constant,
+}
 
 /// What a client trusts.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +91,7 @@ impl Security {
     /// # Errors
     /// When no random key can be made.
     pub fn new() -> Result<Self, TransportError> {
-        Self::of_addresses(&[])
+        Self::of_addresses(&[], Sizes::AsTheyCome)
     }
 
     /// The same, with a certificate that is valid for some `addresses` too: clients that somebody else wrote connect to an address
@@ -84,9 +99,9 @@ impl Security {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn of_addresses(addresses: &[IpAddr]) -> Result<Self, TransportError> {
+    pub fn of_addresses(addresses: &[IpAddr], sizes: Sizes) -> Result<Self, TransportError> {
         let now = time::OffsetDateTime::now_utc();
-        Self::valid(now - time::Duration::hours(1), now + time::Duration::days(13), addresses)
+        Self::valid(now - time::Duration::hours(1), now + time::Duration::days(13), addresses, sizes)
     }
 
     /// The same certificate, valid at another time, and for some addresses beside.
@@ -97,6 +112,7 @@ impl Security {
         from: time::OffsetDateTime,
         to: time::OffsetDateTime,
         addresses: &[IpAddr],
+        sizes: Sizes,
     ) -> Result<Self, TransportError> {
         let failed = failed("cannot make a certificate");
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(|e| failed(&e))?;
@@ -105,13 +121,21 @@ impl Security {
         let mut params = CertificateParams::new(names).map_err(|e| failed(&e))?;
         params.not_before = from;
         params.not_after = to;
-        let certificate = params.self_signed(&key).map_err(|e| failed(&e))?;
+        let certificate = match sizes {
+            Sizes::AsTheyCome => params.self_signed(&key),
+            Sizes::Constant => {
+                params.serial_number = Some(SerialNumber::from_slice(&SERIAL_NUMBER));
+                params.self_signed(&Issuer(&key))
+            }
+        };
+        let certificate = certificate.map_err(|e| failed(&e))?;
         let key_der = PrivateKeyDer::try_from(key.serialize_der()).map_err(|e| failed(&e))?;
         Ok(Self {
             certificate_pem: certificate.pem(),
             key_pem: key.serialize_pem(),
             certificate: certificate.into(),
             key: key_der,
+            sizes,
             trust: Trust::Own,
             server_name: ServerName::try_from("localhost").map_err(|e| failed(&e))?,
             key_log: None,
@@ -165,7 +189,7 @@ impl Security {
     /// Settings of a server that speaks one of `protocols` (ALPN). `quic`: for QUIC.
     ///
     /// # Errors
-    /// When the certificate and the key do not match, which [`Self::new`] rules out.
+    /// When the key is none, which [`Self::new`] rules out.
     pub fn server(
         &self,
         protocols: &[&[u8]],
@@ -173,12 +197,17 @@ impl Security {
         quic: bool,
     ) -> Result<ServerConfig, TransportError> {
         let failed = failed("cannot use the certificate");
-        let mut config = ServerConfig::builder_with_provider(provider())
+        let provider = provider();
+        let mut key = provider.key_provider.load_private_key(self.key.clone_key()).map_err(|e| failed(&e))?;
+        if self.sizes == Sizes::Constant {
+            key = Arc::new(Handshakes(key));
+        }
+        let certified = CertifiedKey::new(vec![self.certificate.clone()], key);
+        let mut config = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(|e| failed(&e))?
             .with_no_client_auth()
-            .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())
-            .map_err(|e| failed(&e))?;
+            .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
         config.alpn_protocols = owned(protocols);
         if resumption == Resumption::EarlyData {
             config.max_early_data_size = if quic { u32::MAX } else { EARLY_DATA_BYTES };

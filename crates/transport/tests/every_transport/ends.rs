@@ -2,7 +2,7 @@
 
 use crate::{LOOPBACK, PATIENCE, all, between, connect, echo, exchange, limited, message, settings};
 use crosswind_transport::driver::within;
-use crosswind_transport::security::Security;
+use crosswind_transport::security::{Security, Sizes};
 use crosswind_transport::{Carrier, Outcome, Settings, TransportRef};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -127,7 +127,8 @@ fn a_server_of_another_protocol_is_a_protocol_error() {
 #[test]
 fn an_expired_certificate_is_refused() {
     let now = time::OffsetDateTime::now_utc();
-    let expired = Security::valid(now - time::Duration::days(3), now - time::Duration::days(1), &[]).unwrap();
+    let expired =
+        Security::valid(now - time::Duration::days(3), now - time::Duration::days(1), &[], Sizes::AsTheyCome).unwrap();
     let settings = Settings { security: Some(Arc::new(expired)), ..Settings::default() };
     for transport in all().filter(|transport| transport.features().secure) {
         between(

@@ -4,7 +4,7 @@ use crate::{
     ALL, LONG, connect, directory, echo, echo_back, open, outcome, qlog, resuming, serve_connection, settings,
     transport, twice, with_server,
 };
-use crosswind_transport::security::Security;
+use crosswind_transport::security::{Security, Sizes};
 use crosswind_transport::{Driver, Outcome, Resumption, Settings, driver};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -81,7 +81,8 @@ async fn try_connect(name: &str, server: SocketAddr, settings: &Settings, timeou
 #[test]
 fn an_expired_certificate_is_refused() {
     let now = time::OffsetDateTime::now_utc();
-    let security = Security::valid(now - time::Duration::days(3), now - time::Duration::days(1), &[]).unwrap();
+    let security =
+        Security::valid(now - time::Duration::days(3), now - time::Duration::days(1), &[], Sizes::AsTheyCome).unwrap();
     let settings = Settings { security: Some(Arc::new(security)), ..Settings::default() };
     for name in ALL {
         with_server(name, &settings, async |server| {

@@ -76,11 +76,12 @@ impl<'a> Job<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crosswind_transport::security::Sizes;
     use serde_json::json;
 
     #[test]
     fn a_job_is_one_line_and_only_the_server_has_the_key() {
-        let security = Security::of_addresses(&["198.18.0.2".parse().unwrap()]).unwrap();
+        let security = Security::of_addresses(&["198.18.0.2".parse().unwrap()], Sizes::AsTheyCome).unwrap();
         let workload = json!({"kind": "echo", "transport": "wss"});
         let workload = workload.as_object().unwrap();
         let read = |role| {
