@@ -115,6 +115,7 @@ mod tests {
             headers: Headers { payload_bytes: payload, ..Headers::default() },
             entered: at,
             due: at,
+            spent: crosswind_path::TimeSpent::default(),
             left: None,
             verdict,
         }

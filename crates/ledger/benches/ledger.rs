@@ -6,8 +6,8 @@ use crosswind_ledger::{
     Capture, CaptureOptions, DropCause, Headers, PacketRecord, PacketTable, PayloadClock, Recorder, TimeHistogram,
     Verdict,
 };
-use crosswind_path::Side;
 use crosswind_path::loss::LOSS;
+use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Instant};
 use std::fs::File;
 use std::hint::black_box;
@@ -98,6 +98,7 @@ fn record(index: u64) -> PacketRecord {
         headers: Headers::default(),
         entered: Instant::from_nanos(index * 1000),
         due: Instant::from_nanos(index * 1000 + 500),
+        spent: TimeSpent::default(),
         left: (!dropped).then_some(Instant::from_nanos(index * 1000 + 510)),
         verdict: if dropped { Verdict::Dropped(DropCause::Path(LOSS)) } else { Verdict::Delivered },
     }

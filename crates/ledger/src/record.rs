@@ -1,9 +1,9 @@
 //! A packet's record: what it was, when it entered, when it was due, when it left, and what became of it.
 
-use crate::table::Values::{Text, Time, U8, U16, U32, U64};
+use crate::table::Values::{Length, Text, Time, U8, U16, U32, U64};
 use crate::{Column, Headers, Row};
-use crosswind_path::{Cause, Side};
-use crosswind_units::{Bytes, Instant};
+use crosswind_path::{Cause, Side, TimeSpent};
+use crosswind_units::{Bytes, Duration, Instant};
 
 /// A packet, from its entry to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct PacketRecord {
     pub entered: Instant,
     /// When it was due to leave, or was dropped: the path's nominal time.
     pub due: Instant,
+    /// What its time from `entered` to `due` was spent on.
+    pub spent: TimeSpent,
     /// When it was written to the receiver's device; `None` if it never was.
     pub left: Option<Instant>,
     /// What became of it.
@@ -56,7 +58,32 @@ impl Row for PacketRecord {
             Text(|row| row.verdict.cause().map(DropCause::name)),
             "What dropped it: an element's cause, or device.",
         ),
+        Column::required(
+            "propagation_ns",
+            Length(|row| ns(row.spent.propagation)),
+            "Of its time until due, in flight.",
+        ),
+        Column::required(
+            "serialisation_ns",
+            Length(|row| ns(row.spent.serialisation)),
+            "Of its time until due, being put on the wire.",
+        ),
+        Column::required(
+            "queueing_ns",
+            Length(|row| ns(row.spent.queueing)),
+            "Of its time until due, waiting behind other packets.",
+        ),
+        Column::required(
+            "jitter_ns",
+            Length(|row| ns(row.spent.jitter)),
+            "Of its time until due, otherwise held back.",
+        ),
     ];
+}
+
+#[allow(clippy::unnecessary_wraps)] // as columns take it
+const fn ns(length: Duration) -> Option<i64> {
+    Some(length.as_nanos() as i64)
 }
 
 /// What became of a packet.

@@ -10,7 +10,7 @@ use arrow_ipc::reader::FileReader;
 use crosswind_ledger::{
     Capture, CaptureOptions, Headers, LedgerError, PacketRecord, PacketTable, Recorder, SinkReport, Verdict,
 };
-use crosswind_path::Side;
+use crosswind_path::{Side, TimeSpent};
 use crosswind_units::{Bytes, Instant};
 use std::io::{Cursor, Write};
 use support::{Memory, SmallDisk, datagram_v4};
@@ -23,6 +23,7 @@ fn record(index: u64) -> PacketRecord {
         headers: Headers::default(),
         entered: Instant::ZERO,
         due: Instant::ZERO,
+        spent: TimeSpent::default(),
         left: None,
         verdict: Verdict::Queued,
     }

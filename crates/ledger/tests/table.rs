@@ -9,16 +9,23 @@ use arrow_array::types::{Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Typ
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::FileReader;
 use crosswind_ledger::{DropCause, Headers, LedgerError, PacketRecord, PacketTable, Verdict};
-use crosswind_path::Side;
 use crosswind_path::link::QUEUE_FULL;
 use crosswind_path::loss::LOSS;
-use crosswind_units::{Bytes, Instant};
+use crosswind_path::{Side, TimeSpent};
+use crosswind_units::{Bytes, Duration, Instant};
 use std::io::Cursor;
 use support::SmallDisk;
 
 fn ns(ns: u64) -> Instant {
     Instant::from_nanos(ns)
 }
+
+const SPENT: TimeSpent = TimeSpent {
+    propagation: Duration::from_nanos(1),
+    serialisation: Duration::from_nanos(2),
+    queueing: Duration::from_nanos(3),
+    jitter: Duration::from_nanos(4),
+};
 
 fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> PacketRecord {
     let headers = Headers {
@@ -37,6 +44,7 @@ fn record(side: Side, index: u64, left: Option<u64>, verdict: Verdict) -> Packet
         headers,
         entered: ns(1_000 + index),
         due: ns(3_000),
+        spent: SPENT,
         left: left.map(ns),
         verdict,
     }
@@ -75,7 +83,7 @@ fn every_column_is_read_back_as_it_was_written() {
     let schema = batch.schema();
     let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let documented = "direction index size_bytes protocol source_port destination_port payload_bytes in_ns due_ns out_ns \
-                      verdict cause";
+                      verdict cause propagation_ns serialisation_ns queueing_ns jitter_ns";
     assert_eq!(names, documented.split_whitespace().collect::<Vec<_>>());
 
     let text = |name: &str| {
@@ -96,6 +104,9 @@ fn every_column_is_read_back_as_it_was_written() {
     // Times before the cell was ready are negative.
     assert_eq!(column("in_ns").as_primitive::<Int64Type>().values(), &[-1000, -999, -998, -997, -996]);
     assert_eq!(column("due_ns").as_primitive::<Int64Type>().values(), &[1000; 5]);
+    for (part, value) in [("propagation", 1), ("serialisation", 2), ("queueing", 3), ("jitter", 4)] {
+        assert_eq!(column(&format!("{part}_ns")).as_primitive::<Int64Type>().values(), &[value; 5]);
+    }
     let out = column("out_ns").as_primitive::<Int64Type>();
     assert_eq!((out.value(0), out.null_count()), (1_500, 4));
 }
@@ -104,7 +115,7 @@ fn every_column_is_read_back_as_it_was_written() {
 fn a_table_without_packets_has_its_schema() {
     let file = write(Instant::ZERO, &[]);
     let reader = FileReader::try_new(Cursor::new(file), None).unwrap();
-    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (12, 0));
+    assert_eq!((reader.schema().fields().len(), reader.num_batches()), (16, 0));
 }
 
 #[test]

@@ -124,6 +124,7 @@ impl Accounts {
             headers,
             entered: packet.entered,
             due: packet.at,
+            spent: packet.spent,
             left,
             verdict,
         });
