@@ -10,6 +10,7 @@ from cell_events import FINISHED
 from crosswind.cell.failure import ErrorKind, Failure
 from crosswind.cell.result import Finished
 from crosswind.record import SAMPLE_SCHEMA, CellRun, RunRecord, empty_samples
+from effects import effect_of
 
 MS = 1_000_000
 
@@ -125,7 +126,7 @@ def nulls(key: str, count: int) -> pl.Series:
 def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None = None, **changes: Any) -> CellRun:
     """One repetition. Without samples it failed. changes: repetition, parameters, attempts, end (as `finished`)."""
     repetition = changes.get("repetition", 0)
-    parameters = changes.get("parameters", {"workload": {"kind": "echo", "transport": "udp"}})
+    parameters = changes.get("parameters", {"workload": {"kind": "echo", "transport": "udp", "timeout_ns": 1000 * MS}})
     failure = None if samples is not None else Failure(ErrorKind.DEADLINE, "deadline of 600 s passed", "wait")
     end = None if failure else Finished.from_stored(changes.get("end", finished()))
     return CellRun(
@@ -135,6 +136,7 @@ def run(cell: int, samples: pl.DataFrame | None, levels: dict[str, str] | None =
         block=0,
         levels=levels or {},
         parameters=parameters,
+        effect=effect_of(parameters),
         finished=end,
         failure=failure,
         samples=empty_samples() if samples is None else samples,

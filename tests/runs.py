@@ -12,6 +12,7 @@ from cell_events import finished
 from crosswind.cell.failure import Failure
 from crosswind.cell.placement import Placement
 from crosswind.cell.process import CellEnd
+from crosswind.effect import NO_EFFECT
 from crosswind.execution.durations import Taken
 from crosswind.record import SAMPLE_SCHEMA, CellRun
 from crosswind.store.cells import CellsFolder, checksums_in
@@ -44,6 +45,7 @@ def planned_cell(number: int, **changes: Any) -> PlannedCell:
         "seed": 1,
         "levels": {"path.loss": f"{number}%"},
         "parameters": {"schema": "crosswind.cell/1", "workload": {"kind": "echo"}, "output": {"packets": False}},
+        "effect": NO_EFFECT,
         "expected_ns": 1,
         "expected_packets": 2,
         "expected_bytes": 60,

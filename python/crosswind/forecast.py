@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from crosswind.catalog import Carrier, Transport
+from crosswind.effect import Effect
 
 # Measured on a quiet virtual machine with two processors.
 SETUP_NS, SETUP_CPU_NS = 60_000_000, 15_000_000  # of a cell, whatever it does: process, namespaces, devices
@@ -48,18 +49,9 @@ MOST_LOSS = 0.9
 MINUTE_NS, HOUR_NS = 60 * 10**9, 3600 * 10**9
 
 
-@dataclass(frozen=True)
-class Direction:
-    """One direction of the path. `rate_bps` None is unlimited; `frame_bytes` are added to each packet on the link."""
-
-    delay_ns: int
-    loss: float
-    rate_bps: int | None
-    frame_bytes: int
-
-    def time_ns(self, size_bytes: float, packets: float) -> float:
-        """How long packets of this total size occupy the link."""
-        return (size_bytes + self.frame_bytes * packets) * 8e9 / min(self.rate_bps or FASTEST_BPS, FASTEST_BPS)
+def _link_ns(way: Effect, size_bytes: float, packets: float) -> float:
+    """How long packets of this total size occupy the link."""
+    return (size_bytes + way.frame_bytes * packets) * 8e9 / min(way.rate_bps or FASTEST_BPS, FASTEST_BPS)
 
 
 @dataclass(frozen=True)
@@ -88,14 +80,14 @@ class Demand:
     """What crosswind-cell says of the traffic of one cell."""
 
     timeout_ns: int | None
-    forward: Direction
-    reverse: Direction
+    forward: Effect
+    reverse: Effect
     traffic: Traffic
     polling: bool = False
     early_data: bool = False
 
 
-UNKNOWN_NETWORK = Direction(delay_ns=25_000_000, loss=0.0, rate_bps=10_000_000, frame_bytes=0)
+UNKNOWN_NETWORK = Effect(delay_ns=25_000_000, rate_bps=10_000_000)
 """What one direction of a real network is taken for, of which nothing is known: 50 ms there and back, 10 Mbit/s."""
 
 
@@ -217,7 +209,7 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     rtt_ns = there.delay_ns + back.delay_ns + EXCHANGE_NS
     rto_ns = rtt_ns + (QUIC_TIMEOUT_NS if quic else surroundings.host.min_rto_ns or MIN_RTO_NS)
     host = HostSettings() if quic else surroundings.host
-    ways = [(way, way.time_ns(mtu_bytes, 1)) for way in (there, back)]
+    ways = [(way, _link_ns(way, mtu_bytes, 1)) for way in (there, back)]
     window_ns = rtt_ns / _window(host, mtu_bytes)
     ignores_loss = (host.congestion_control or "").startswith("bbr")
     slow = [
@@ -232,7 +224,7 @@ def forecast(demand: Demand, surroundings: Surroundings) -> Forecast:
     sizes = (needs.up + framing * needs.messages, needs.down + framing * needs.messages + secure_bytes)
     packets = [max(needs.messages, math.ceil(size / (mtu_bytes - HEADER_BYTES))) for size in sizes]
     links_ns = [
-        way.time_ns(size + HEADER_BYTES * count, count)
+        _link_ns(way, size + HEADER_BYTES * count, count)
         for (way, _), size, count in zip(ways, sizes, packets, strict=True)
     ]
     setup_trips = 0

@@ -15,6 +15,7 @@ from crosswind.catalog import Column, ColumnType, catalog
 from crosswind.cell.failure import Failure
 from crosswind.cell.result import Finished
 from crosswind.damage import Damage
+from crosswind.effect import PathEffect
 from crosswind.ends import is_virtual
 
 _TYPES: Mapping[ColumnType, type[pl.DataType]] = {
@@ -80,7 +81,7 @@ class CellRun:
         cell: index of the cell in the plan; the repetitions of a cell share it.
         repetition: 0-based. block: 0-based index of the randomised block it ran in.
         levels: factor key to level, as written, e.g. {"path.loss": "5%"}.
-        parameters: the cell as sent to crosswind-cell (docs/cell-protocol.md).
+        parameters: the cell as sent to crosswind-cell (docs/cell-protocol.md). effect: what its path does.
         finished: its result, None when the repetition failed. failure: why it failed, None when it finished.
         attempts: how often it was run, this being the one that counts; the others missed their fidelity budget.
         exact: whether nothing in it was left to chance, so that any repetition would have come out the same.
@@ -96,6 +97,7 @@ class CellRun:
     block: int
     levels: dict[str, str]
     parameters: dict[str, Any]
+    effect: PathEffect
     finished: Finished | None
     failure: Failure | None
     attempts: int = 1

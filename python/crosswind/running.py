@@ -12,6 +12,7 @@ from typing import Any
 
 from crosswind.cell.binary import find_binary
 from crosswind.cell.token import use_token
+from crosswind.effect import PathEffect
 from crosswind.errors import StudyError
 from crosswind.execution import session
 from crosswind.execution.observer import Observer
@@ -123,7 +124,7 @@ def _that_reaches(study: Study, options: RunOptions) -> Study:
 class PrecisionRules:
     """Makes the stopping rules of runs. Statistics are imported where a run has one: the others should not wait."""
 
-    def check(self, asked: Mapping[str, Any], cells: Mapping[int, Mapping[str, Any]]) -> None:
+    def check(self, asked: Mapping[str, Any], cells: Mapping[int, tuple[Mapping[str, Any], PathEffect]]) -> None:
         """Raises: StudyError when a precision cannot be reached by the design of one of the cells, by their indices."""
         from crosswind.analysis.precision import why_unreachable
 

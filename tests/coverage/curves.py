@@ -17,6 +17,7 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.settings import CellSettings
 from crosswind.metrics import METRICS
 from crosswind.stats import Estimate, Units
+from effects import effect_of
 from records import path, run
 
 TRUE = {"a": 0.02, "b": 0.01, "c": 20.0}
@@ -36,7 +37,10 @@ def fitted(world: World, size: Size, *, trials: int, seed: int) -> dict[str, Tal
     """What came of each coefficient. Args: world: of every cell, in which all values are as many times as long."""
     rng = np.random.default_rng([seed, size.units, size.messages, round(100 * size.icc)])
     means_ns = [1e9 * (TRUE["a"] + TRUE["b"] * math.exp(TRUE["c"] * loss)) / world.mean for loss in LOSSES]
-    assert design_of(METRICS["rtt"], CellSettings.of(_DESIGNS[world.name])).tail is world.design.tail
+    assert (
+        design_of(METRICS["rtt"], CellSettings.of(_DESIGNS[world.name], effect_of(_DESIGNS[world.name]))).tail
+        is world.design.tail
+    )
     runs = [run(cell, None, parameters=_DESIGNS[world.name]) for cell in range(len(LOSSES))]
     found = {name: Tally() for name in TRUE}
     for _ in range(trials):

@@ -7,11 +7,11 @@ import numpy as np
 
 from coverage.tally import Tally
 from coverage.worlds import SHARED, Size, World
-from crosswind.models import situation
 from crosswind.models.fitting import FORMS, Cells, Form, Measured, fit
 from crosswind.models.fitting.fit import SCATTER
 from crosswind.stats import Design, Estimate, Tail, refused
 from crosswind.stats.design import Amount, coefficient_shortage
+from effects import situation
 from records import MS, path
 
 COEFFICIENTS = tuple(f"{form.name}: {one.name}" for form in FORMS.values() for one in form.coefficients)

@@ -12,11 +12,18 @@ from typing import Any
 import pytest
 
 from conftest import ROOT, requires, requires_cell
+from crosswind.analysis.designs import design_of
+from crosswind.analysis.settings import CellSettings
+from crosswind.effect import PathEffect
+from crosswind.metrics import METRICS
+from crosswind.models import predict
+from crosswind.stats import Tail
 from e2e_cli import ANY_FIDELITY
 
 HERE = Path(__file__).parent
 FILES = ("crates", "docs", "packaging", "python", "Cargo.toml", "Cargo.lock", "Makefile", "pyproject.toml")
 """What is built, and what `make catalog` writes."""
+LOSSES = (0.0, 0.05, 0.15, 0.25)
 METRIC = """
     Metric("toy", "Toy time", TIME, "Half of the time of setting up a connection.",
            "connect_ns / 2", workloads={"toy": {}}, compared_in=("toy",)),
@@ -151,7 +158,7 @@ def assert_described(copy: Copy) -> None:
     described = json.loads(subprocess.run([copy.cell, "--describe"], capture_output=True, check=True).stdout)
     assert "toy" in {transport["name"] for transport in described["transports"]}
     (element,) = [element for element in described["elements"] if element["name"] == "toy"]
-    assert [key["name"] for key in element["keys"]] == ["drop_first"]
+    assert [key["name"] for key in element["keys"]] == ["drop_first", "bad_luck"]
     (workload,) = [workload for workload in described["workloads"] if workload["kind"] == "toy"]
     assert "toy" in workload["transports"]
 
@@ -160,7 +167,7 @@ def assert_taken(copy: Copy) -> None:
     """The study format has their keys, and so has its reference."""
     schema = json.dumps(copy.crosswind("schema"))
     documented = (copy.place / "docs" / "study.md").read_text(encoding="utf-8")
-    for name in ("drop_first", "toys"):
+    for name in ("drop_first", "bad_luck", "toys"):
         assert name in schema
         assert name in documented
 
@@ -192,8 +199,40 @@ def assert_run(copy: Copy) -> None:
     assert [ledger["in"] - ledger["delivered"] for ledger in ledgers] == [0, 1]
 
 
+def assert_seen(copy: Copy) -> None:
+    """Models, designs and forecasts see the losses of an element of which Python has never heard."""
+    workload = {"kind": "transfer", "transport": "tcp", "size_bytes": 10**6}
+    asked = [
+        {
+            "schema": "crosswind.cell/1",
+            "path": {"forward": {"delay_ns": 10**7, "bad_luck": loss}, "reverse": {"delay_ns": 10**7}},
+            "host": {"clock": "virtual"},
+            "workload": workload,
+        }
+        for loss in LOSSES
+    ]
+    lines = "\n".join(map(json.dumps, asked))
+    said = subprocess.run([copy.cell, "--check"], input=lines, capture_output=True, text=True, check=True).stdout
+    answers = [json.loads(line) for line in said.splitlines()]
+    assert [answer["exact"] for answer in answers] == [True, False, False, False]
+    seen = [(answer["cell"], PathEffect.from_stored(answer["demand"])) for answer in answers]
+    designs = [design_of(METRICS["transfer_time"], CellSettings.of(cell, effect)) for cell, effect in seen]
+    assert [design.tail for design in designs] == [Tail.LIGHT, Tail.SKEWED, Tail.HEAVY, Tail.INFINITE]
+    predicted = [predict("transfer", cell, effect) for cell, effect in seen]
+    assert [prediction.inputs["loss"] for prediction in predicted] == list(LOSSES)
+    assert_grows([prediction.value for prediction in predicted])
+    luck = f"path.forward.bad_luck={','.join(f'{loss:.0%}' for loss in LOSSES)}"
+    planned = copy.crosswind("plan", "transfer", "--size", "1MB", "--delay", "10ms", "--set", luck, "--json")
+    assert_grows([cell["expected_ns"] for cell in planned["cells"]])
+
+
+def assert_grows(numbers: list[float]) -> None:
+    assert numbers == sorted(set(numbers))
+
+
 def test_toys_are_described_taken_run_and_reported(copy: Copy) -> None:
     assert_described(copy)
     assert_taken(copy)
+    assert_seen(copy)
     requires_cell()
     assert_run(copy)

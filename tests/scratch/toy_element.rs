@@ -1,61 +1,47 @@
-//! A toy: the first packets of a direction are dropped.
+//! A toy: the first packets of a direction are dropped, and then each at random.
 
-use crate::{Cause, Departure, Element, ElementSettings, Packet};
-use crosswind_units::{Instant, Seed};
+use crate::{Cause, Effect, Element, ElementSettings, filter};
+use crosswind_units::{Probability, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 
 /// A packet was one of the first.
 pub const TOO_EARLY: Cause = Cause::new("too_early");
+/// A packet was unlucky.
+pub const UNLUCKY: Cause = Cause::new("unlucky");
 
-/// Drops the first packets.
+/// Drops the first packets, and others at random.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ToySettings {
     /// How many packets are dropped before the first one passes.
     #[schemars(range(min = 0, max = 1000), extend("unit" = "packets"))]
     pub drop_first: u64,
+    /// Probability that a later packet is dropped.
+    #[schemars(with = "f64", range(min = 0, max = 1), extend("unit" = "probability"))]
+    pub bad_luck: Probability,
 }
 
 impl ElementSettings for ToySettings {
-    fn element(&self, _seed: Seed) -> Option<Box<dyn Element>> {
-        (self.drop_first > 0)
-            .then(|| Box::new(Toy { drop_first: self.drop_first, out: VecDeque::new() }) as Box<dyn Element>)
-    }
-
-    fn is_random(&self) -> bool {
-        false
+    fn element(&self, seed: Seed) -> Option<Box<dyn Element>> {
+        let Self { drop_first, bad_luck } = *self;
+        (*self != Self::default()).then(|| {
+            filter(move |packet| match packet.index {
+                early if early < drop_first => Some(TOO_EARLY),
+                later => bad_luck.happens(seed.word(later)).then_some(UNLUCKY),
+            })
+        })
     }
 
     fn drop_causes(&self) -> &'static [Cause] {
-        &[TOO_EARLY]
-    }
-}
-
-struct Toy {
-    drop_first: u64,
-    out: VecDeque<Departure>,
-}
-
-impl Element for Toy {
-    fn handle_packet(&mut self, _now: Instant, packet: Packet) {
-        self.out.push_back(if packet.index < self.drop_first {
-            Departure::Dropped(packet, TOO_EARLY)
-        } else {
-            Departure::Forwarded(packet)
-        });
+        &[TOO_EARLY, UNLUCKY]
     }
 
-    fn poll_packet(&mut self, _now: Instant) -> Option<Departure> {
-        self.out.pop_front()
+    fn effect(&self) -> Effect {
+        Effect { loss: self.bad_luck, loss_after_loss: self.bad_luck, ..Effect::default() }
     }
 
-    fn next_wakeup(&self) -> Option<Instant> {
-        None
-    }
-
-    fn queued(&self) -> usize {
-        self.out.len()
+    fn is_random(&self) -> bool {
+        self.bad_luck > Probability::ZERO
     }
 }

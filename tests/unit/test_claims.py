@@ -24,6 +24,7 @@ from crosswind.report.text.terminal import render
 from crosswind.report.text.thresholds import threshold_sentence
 from crosswind.study.claims import RULES
 from crosswind.study.design import Study
+from effects import effect_of
 from records import MS, echoes, path, record, runs, timed, transfers
 
 FACTOR = "path.loss"
@@ -405,7 +406,8 @@ def test_every_rule_has_its_parts() -> None:
     ],
 )
 def test_nearly_every_transfer_of_many_packets_loses_one(workload: dict[str, Any], share: float) -> None:
-    settings = CellSettings.of({"path": path(loss=0.02), "workload": workload})
+    cell = {"path": path(loss=0.02), "workload": workload}
+    settings = CellSettings.of(cell, effect_of(cell))
     assert settings.delayed_share == pytest.approx(share)
 
 

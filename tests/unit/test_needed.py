@@ -16,6 +16,7 @@ from crosswind.stats.sequential import width_factor
 from crosswind.store.cells import CellsFolder
 from crosswind.study.precision import look_schedule
 from echo_cells import BASE_MS, exact, parameters, repetitions
+from effects import effect_of
 from records import MS, echoes, record, run
 from runs import RUN_ID, cell_result, echo_samples, new_run, planned_cell
 
@@ -30,7 +31,8 @@ def needed(pilot: list[Any], *, bound: float = 0.05, statistic: str = "mean", **
         ],
         "looks": [{"cells": [0], "repetitions": list(LOOKS)}],
     }
-    (found,) = needed_repetitions(asked, {0: ({}, parameters(delay_ns=10 * MS, **changes))}, record(*pilot))
+    cell = parameters(delay_ns=10 * MS, **changes)
+    (found,) = needed_repetitions(asked, {0: ({}, cell, effect_of(cell))}, record(*pilot))
     return found
 
 

@@ -10,6 +10,7 @@ from crosswind.analysis import analyse
 from crosswind.analysis.designs import design_of
 from crosswind.analysis.result import Result
 from crosswind.analysis.settings import CellSettings
+from crosswind.effect import NO_EFFECT
 from crosswind.metrics import METRICS
 from crosswind.record import RunRecord
 from crosswind.report.html import render
@@ -104,9 +105,9 @@ def test_models_predict_from_what_is_inferred() -> None:
 
 
 def test_what_a_real_network_delays_is_taken_to_be_skewed() -> None:
-    cell = CellSettings.of(parameters(UPLOAD))
+    cell = CellSettings.of(parameters(UPLOAD), NO_EFFECT)
     assert design_of(METRICS["goodput"], cell).tail is Tail.SKEWED
-    assert design_of(METRICS["goodput"], CellSettings.of({"workload": UPLOAD})).tail is not Tail.SKEWED
+    assert design_of(METRICS["goodput"], CellSettings.of({"workload": UPLOAD}, NO_EFFECT)).tail is not Tail.SKEWED
 
 
 def test_what_models_expect_is_said_as_inferred() -> None:

@@ -11,6 +11,7 @@ import pytest
 import crosswind
 from conftest import GOOD_END
 from crosswind.analysis.precision import PrecisionRule, precision_of, why_unreachable
+from crosswind.effect import Effect, PathEffect
 from crosswind.errors import StudyError
 from crosswind.execution.growth import further_cells
 from crosswind.execution.planning import precision as precision_json
@@ -134,8 +135,8 @@ def test_mistakes_name_their_place(text: str, message: str, hint: str) -> None:
 def test_what_no_repetition_could_ever_show_is_refused(
     statistic: str, workload: dict[str, Any], loss: float, message: str | None
 ) -> None:
-    parameters = {0: {"workload": workload, "path": {"forward": {"loss": loss}}}}
-    reason = why_unreachable(asked(statistic=statistic), parameters)
+    cell = ({"workload": workload}, PathEffect(Effect(loss=loss)))
+    reason = why_unreachable(asked(statistic=statistic), {0: cell})
     assert (reason is None) == (message is None)
     assert message is None or message in (reason or "")
 

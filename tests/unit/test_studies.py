@@ -181,7 +181,7 @@ def test_transfers_of_up_to_1_mb_support_an_interval_of_every_mean() -> None:
     study = load_study("transfer-time")
     for whole in checked(study):
         if workload_of(whole)["size_bytes"] <= 1_000_000 and losses(whole) != (0, 0):
-            design = design_of(METRICS["transfer_time"], CellSettings.of(whole.parameters))
+            design = design_of(METRICS["transfer_time"], CellSettings.of(whole.parameters, whole.effect))
             repetitions = study.repetitions_of(whole.cell)
             assert mean_shortage(design, repetitions, repetitions * workload_of(whole)["count"]) is None, whole.cell
 

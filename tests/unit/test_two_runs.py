@@ -17,6 +17,7 @@ from crosswind.analysis.two_runs.compare import compare_runs
 from crosswind.analysis.two_runs.conditions import Condition, ConditionError, Sides, read_condition
 from crosswind.analysis.two_runs.result import MetricChange, RunComparison
 from crosswind.cli import main
+from crosswind.effect import Effect, PathEffect
 from crosswind.record import CellRun
 from crosswind.report.junit import comparison_junit_text
 from crosswind.report.text.two_runs import change_text, notes_on, units_text, verdict_text
@@ -294,9 +295,8 @@ def test_exact_cells_are_compared_as_numbers() -> None:
 
 def test_a_mean_that_losses_delay_takes_the_repetitions_that_a_comparison_within_a_run_takes() -> None:
     def lossy(means_ms: Sequence[float]) -> list[CellRun]:
-        lost = {"forward": {"loss": 0.05}}
         made = repetitions(list(means_ms), transport="tcp", each=100)
-        return [replace(one, parameters={**one.parameters, "path": lost}) for one in made]
+        return [replace(one, effect=PathEffect(Effect(loss=0.05))) for one in made]
 
     few = compared(lossy(BASE_MS[:5]), lossy(SHIFTED[:5]))
     mean = change(few)

@@ -2,7 +2,7 @@
 
 use crate::CellError;
 use crate::demand::Demand;
-use crate::sections::{Sections, read_lists, read_section};
+use crate::sections::{Sections, read_lists, read_section, read_series_files};
 use crosswind_host::{Backend, ClientStreams, Family, HostConfig, Placement};
 use crosswind_ledger::Budget;
 use crosswind_path::{DirectionConfig, PathConfig};
@@ -90,10 +90,9 @@ pub struct PathSection {
     /// Where the other machine's control connection is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Client to server.
-    pub forward: DirectionConfig,
-    /// Server to client.
-    pub reverse: DirectionConfig,
+    /// What is emulated in each direction.
+    #[serde(flatten)]
+    pub directions: PathConfig,
 }
 
 /// The network between the two hosts: what both directions share.
@@ -227,12 +226,12 @@ impl Cell {
 
     /// What a forecast is made from.
     pub fn demand(&self) -> Demand {
-        Demand::new(&self.path.config(), &self.workload)
+        Demand::new(&self.path.directions, &self.workload)
     }
 
     /// Whether nothing in it is left to chance, so that in virtual time every repetition comes out the same.
     pub fn is_exact(&self) -> bool {
-        let path = self.path.config();
+        let path = &self.path.directions;
         !(path.forward.is_random() || path.reverse.is_random() || self.host.is_random() || self.workload.is_random())
     }
 
@@ -334,7 +333,7 @@ impl PathSection {
 
     /// What the emulator is to do: where no other is set, the path takes packets as large as the hosts' devices do.
     pub fn emulated(&self) -> PathConfig {
-        let mut config = self.config();
+        let mut config = self.directions.clone();
         for direction in [&mut config.forward, &mut config.reverse] {
             direction.mtu.link_mtu_bytes.get_or_insert(self.mtu_bytes);
         }
@@ -343,23 +342,27 @@ impl PathSection {
 
     /// The largest packet that passes in both directions.
     fn least_mtu(&self) -> u32 {
-        let links = [self.forward, self.reverse].into_iter().filter_map(|direction| direction.mtu.link_mtu_bytes);
-        links.fold(self.mtu_bytes, u32::min)
+        let links = [&self.directions.forward, &self.directions.reverse].map(|direction| direction.effect().mtu_bytes);
+        links.into_iter().flatten().fold(self.mtu_bytes, u32::min)
     }
 
     fn read(section: serde_json::Map<String, Value>) -> Result<Self, SettingError> {
         let mut sections = Sections::new(section);
         let within = |error: SettingError| error.within("path");
-        let forward = sections.take("forward").map_err(within)?;
-        let reverse = sections.take("reverse").map_err(within)?;
+        let mut direction = |name: &str| {
+            let mut object = sections.take(name)?;
+            let within = |error: SettingError| error.within(name);
+            read_series_files(&mut object, &DirectionConfig::keys()).map_err(within)?;
+            DirectionConfig::from_object(&object).map_err(within)
+        };
+        let (forward, reverse) = (direction("forward").map_err(within), direction("reverse").map_err(within));
         let own: PathKeys = read_section("path", &sections.rest())?;
         let path = Self {
             backend: own.backend,
             family: own.family,
             mtu_bytes: own.mtu_bytes,
             server: own.server,
-            forward: DirectionConfig::from_object(&forward).map_err(|error| error.within("path.forward"))?,
-            reverse: DirectionConfig::from_object(&reverse).map_err(|error| error.within("path.reverse"))?,
+            directions: PathConfig { forward: forward?, reverse: reverse? },
         };
         path.check().map_err(within)?;
         Ok(path)
@@ -374,7 +377,7 @@ impl PathSection {
                 "every host has to take 1280 bytes of IPv6 (RFC 8200)",
             ));
         }
-        for (name, direction) in [("forward", &self.forward), ("reverse", &self.reverse)] {
+        for (name, direction) in [("forward", &self.directions.forward), ("reverse", &self.directions.reverse)] {
             if let Some(bytes) =
                 direction.mtu.link_mtu_bytes.filter(|bytes| self.family == Family::Ipv6 && *bytes < MIN_MTU_IPV6)
             {
@@ -383,7 +386,7 @@ impl PathSection {
                 return Err(SettingError::new("link_mtu_bytes", problem, hint).within(name));
             }
         }
-        if self.backend != Backend::Tun && self.config() != PathConfig::default() {
+        if self.backend != Backend::Tun && self.directions != PathConfig::default() {
             let name = if self.backend == Backend::Direct { "direct" } else { "network" };
             let problem = format!("{name} has no emulator: it takes no loss, delay, rate or queue");
             return Err(SettingError::new("backend", problem, "use the backend tun"));
@@ -396,17 +399,12 @@ impl PathSection {
         }
     }
 
-    /// The emulated part.
-    pub const fn config(&self) -> PathConfig {
-        PathConfig { forward: self.forward, reverse: self.reverse }
-    }
-
     /// What of it matters to a workload.
     pub fn facts(&self) -> PathFacts {
         PathFacts {
             ipv6: self.family == Family::Ipv6,
             mtu_bytes: self.mtu_bytes,
-            round_trip: self.forward.longest_delay() + self.reverse.longest_delay(),
+            round_trip: self.directions.forward.longest_delay() + self.directions.reverse.longest_delay(),
         }
     }
 }

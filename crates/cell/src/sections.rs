@@ -1,9 +1,10 @@
 //! Reading a JSON object section by section, so that every error names its key.
 
-use crosswind_settings::SettingError;
+use crosswind_settings::{Key, KeyType, SettingError};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
+use std::fs;
 
 /// The sections of an object, and what stands beside them.
 pub struct Sections(Map<String, Value>);
@@ -53,4 +54,52 @@ pub fn read_lists<T: DeserializeOwned>(name: &str, section: Map<String, Value>) 
         let key = if key == "." { name.to_owned() } else { format!("{name}.{key}") };
         SettingError::new(key, problem, "docs/cell-protocol.md lists every key")
     })
+}
+
+/// Puts the numbers of a file in the place of each series that is one: `{"file": "rates.txt"}`. Space separates them.
+pub fn read_series_files(section: &mut Map<String, Value>, keys: &[Key]) -> Result<(), SettingError> {
+    for key in keys.iter().filter(|key| key.key_type == KeyType::Series) {
+        let Some(file) = section.get(&key.name).and_then(|value| value.as_object()?.get("file")?.as_str()) else {
+            continue;
+        };
+        let refused = |problem: String| SettingError::new(&key.name, problem, "give a text file of numbers");
+        let text = fs::read_to_string(file).map_err(|error| refused(format!("cannot be read from {file}: {error}")))?;
+        let number = |word: &str| word.parse().map_err(|_| refused(format!("has no number in {file}: {word}")));
+        let numbers: Vec<Number> = text.split_whitespace().map(number).collect::<Result<_, _>>()?;
+        section.insert(key.name.clone(), numbers.into_iter().map(Value::Number).collect());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::json;
+    use std::path::Path;
+
+    #[derive(Debug, serde::Deserialize, JsonSchema)]
+    #[allow(dead_code)]
+    struct Trace {
+        /// Rates.
+        rates: Vec<f64>,
+    }
+
+    #[test]
+    fn a_file_of_numbers_is_a_series() {
+        let directory = std::env::temp_dir().join(format!("crosswind-series-{}", std::process::id()));
+        fs::create_dir(&directory).unwrap();
+        let [good, bad] = ["good", "bad"].map(|name| directory.join(name));
+        fs::write(&good, "1\n2.5 4\n").unwrap();
+        fs::write(&bad, "1 two").unwrap();
+        let keys = &crosswind_settings::describe::<Trace>().keys;
+        let read = |file: &Path| {
+            let mut section = json!({"rates": {"file": file}}).as_object().unwrap().clone();
+            read_series_files(&mut section, keys).map(|()| Value::Object(section)).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(&good), Ok(json!({"rates": [1, 2.5, 4]})));
+        assert!(read(&bad).unwrap_err().starts_with("rates has no number in "));
+        fs::remove_dir_all(&directory).unwrap();
+        assert!(read(&good).unwrap_err().starts_with("rates cannot be read from "));
+    }
 }

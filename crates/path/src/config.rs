@@ -4,13 +4,13 @@
 
 use crate::registry::DirectionConfig;
 use crate::{Cause, Effect, Element};
-use crosswind_settings::SettingError;
+use crosswind_settings::{Key, SettingError};
 use crosswind_units::{Duration, Seed};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Both directions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathConfig {
     /// Client to server.
@@ -20,10 +20,14 @@ pub struct PathConfig {
 }
 
 impl DirectionConfig {
+    /// The keys of every kind of element.
+    pub fn keys() -> Vec<Key> {
+        Self::describe().into_iter().flat_map(|element| element.group.keys.clone()).collect()
+    }
+
     /// The settings in `object`, checked, with every default filled in.
     pub fn from_object(object: &Map<String, Value>) -> Result<Self, SettingError> {
-        let keys: Vec<_> = Self::describe().into_iter().flat_map(|element| element.group.keys.clone()).collect();
-        crosswind_settings::check(object, &keys)?;
+        crosswind_settings::check(object, &Self::keys())?;
         Self::read_each(object)
     }
 
@@ -37,7 +41,7 @@ impl DirectionConfig {
         self.each().into_iter().fold(Duration::ZERO, |sum, (_, settings)| sum + settings.longest_delay())
     }
 
-    /// What the direction does to traffic on average.
+    /// What the direction does to traffic as a whole.
     pub fn effect(&self) -> Effect {
         self.each().into_iter().fold(Effect::default(), |before, (_, settings)| before.then(settings.effect()))
     }

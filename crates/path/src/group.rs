@@ -21,7 +21,7 @@ pub struct ElementGroup {
 macro_rules! elements {
     ($($name:ident: $settings:ty),* $(,)?) => {
         /// One direction of a path: the settings of every kind of element.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(try_from = "serde_json::Map<String, serde_json::Value>")]
         pub struct DirectionConfig {
             $(

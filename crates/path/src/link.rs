@@ -48,7 +48,7 @@ impl ElementSettings for LinkSettings {
     }
 
     fn effect(&self) -> Effect {
-        Effect { rate: self.rate, frame: self.counting.overhead(), ..Effect::default() }
+        Effect { rate: self.rate, queue: self.queue, frame: self.counting.overhead(), ..Effect::default() }
     }
 
     fn is_random(&self) -> bool {

@@ -1,10 +1,9 @@
 //! Random loss: each packet is dropped on its own, with one probability (Bernoulli).
 
-use crate::{Cause, Departure, Effect, Element, ElementSettings, Packet};
-use crosswind_units::{Instant, Probability, Seed};
+use crate::{Cause, Effect, Element, ElementSettings, filter};
+use crosswind_units::{Probability, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 
 /// A packet was lost at random.
 pub const LOSS: Cause = Cause::new("loss");
@@ -21,8 +20,7 @@ pub struct LossSettings {
 
 impl ElementSettings for LossSettings {
     fn element(&self, seed: Seed) -> Option<Box<dyn Element>> {
-        (self.probability > Probability::ZERO)
-            .then(|| Box::new(RandomLoss::new(self.probability, seed)) as Box<dyn Element>)
+        (self.probability > Probability::ZERO).then(|| random_loss(self.probability, seed))
     }
 
     fn drop_causes(&self) -> &'static [Cause] {
@@ -30,7 +28,7 @@ impl ElementSettings for LossSettings {
     }
 
     fn effect(&self) -> Effect {
-        Effect { loss: self.probability, ..Effect::default() }
+        Effect { loss: self.probability, loss_after_loss: self.probability, ..Effect::default() }
     }
 
     fn is_random(&self) -> bool {
@@ -39,37 +37,6 @@ impl ElementSettings for LossSettings {
 }
 
 /// Drops packet `i` depending on word `i` of its seed: the same packets in every run with this seed, whatever the timing.
-pub struct RandomLoss {
-    probability: Probability,
-    seed: Seed,
-    out: VecDeque<Departure>,
-}
-
-impl RandomLoss {
-    /// Loss of `probability`, decided by `seed`.
-    pub fn new(probability: Probability, seed: Seed) -> Self {
-        Self { probability, seed, out: VecDeque::new() }
-    }
-}
-
-impl Element for RandomLoss {
-    fn handle_packet(&mut self, _now: Instant, packet: Packet) {
-        self.out.push_back(if self.probability.happens(self.seed.word(packet.index)) {
-            Departure::Dropped(packet, LOSS)
-        } else {
-            Departure::Forwarded(packet)
-        });
-    }
-
-    fn poll_packet(&mut self, _now: Instant) -> Option<Departure> {
-        self.out.pop_front()
-    }
-
-    fn next_wakeup(&self) -> Option<Instant> {
-        None
-    }
-
-    fn queued(&self) -> usize {
-        self.out.len()
-    }
+pub fn random_loss(probability: Probability, seed: Seed) -> Box<dyn Element> {
+    filter(move |packet| probability.happens(seed.word(packet.index)).then_some(LOSS))
 }

@@ -1,10 +1,9 @@
 //! The largest packet that the path's narrowest link takes.
 
-use crate::{Cause, Departure, Element, ElementSettings, Packet};
-use crosswind_units::{Bytes, Instant, Seed};
+use crate::{Cause, Effect, Element, ElementSettings, filter};
+use crosswind_units::{Bytes, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 
 /// A packet was larger than the link's MTU.
 pub const MTU: Cause = Cause::new("mtu");
@@ -28,11 +27,15 @@ pub struct MtuSettings {
 
 impl ElementSettings for MtuSettings {
     fn element(&self, _seed: Seed) -> Option<Box<dyn Element>> {
-        self.link_mtu_bytes.map(|bytes| Box::new(Mtu::new(Bytes(bytes.into()))) as Box<dyn Element>)
+        self.link_mtu_bytes.map(|bytes| largest_packet(Bytes(bytes.into())))
     }
 
     fn drop_causes(&self) -> &'static [Cause] {
         &[MTU]
+    }
+
+    fn effect(&self) -> Effect {
+        Effect { mtu_bytes: self.link_mtu_bytes, ..Effect::default() }
     }
 
     fn is_random(&self) -> bool {
@@ -40,37 +43,7 @@ impl ElementSettings for MtuSettings {
     }
 }
 
-/// Drops packets that are larger than the link's MTU.
-pub struct Mtu {
-    largest: Bytes,
-    out: VecDeque<Departure>,
-}
-
-impl Mtu {
-    /// A link that takes packets of up to this size.
-    pub fn new(largest: Bytes) -> Self {
-        Self { largest, out: VecDeque::new() }
-    }
-}
-
-impl Element for Mtu {
-    fn handle_packet(&mut self, _now: Instant, packet: Packet) {
-        self.out.push_back(if packet.size.0 > self.largest.0 {
-            Departure::Dropped(packet, MTU)
-        } else {
-            Departure::Forwarded(packet)
-        });
-    }
-
-    fn poll_packet(&mut self, _now: Instant) -> Option<Departure> {
-        self.out.pop_front()
-    }
-
-    fn next_wakeup(&self) -> Option<Instant> {
-        None
-    }
-
-    fn queued(&self) -> usize {
-        self.out.len()
-    }
+/// Drops packets that are larger than what the link takes.
+pub fn largest_packet(largest: Bytes) -> Box<dyn Element> {
+    filter(move |packet| (packet.size.0 > largest.0).then_some(MTU))
 }

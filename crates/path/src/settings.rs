@@ -1,10 +1,8 @@
 //! What every kind of element says about itself.
 
-use crate::{Cause, Element};
+use crate::{Cause, Effect, Element};
 use crosswind_settings::SettingError;
-use crosswind_units::{BitRate, Bytes, Duration, Probability, Seed};
-use schemars::JsonSchema;
-use serde::Serialize;
+use crosswind_units::{Duration, Seed};
 
 /// The settings of one kind of element: how it is made from them, and what can be known of it beforehand.
 ///
@@ -24,7 +22,7 @@ pub trait ElementSettings {
         Duration::ZERO
     }
 
-    /// What the element does to traffic on average.
+    /// What the element does to traffic: all that models, designs and forecasts see of it.
     fn effect(&self) -> Effect {
         Effect::default()
     }
@@ -35,42 +33,5 @@ pub trait ElementSettings {
     /// Fills in what one setting leaves to another, and refuses settings that exclude each other.
     fn complete(&mut self) -> Result<(), SettingError> {
         Ok(())
-    }
-}
-
-/// What a direction, or one of its elements, does to traffic: enough to forecast what traffic will take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Effect {
-    /// Delay of a packet, without the time on the wire or behind other packets.
-    #[serde(rename = "delay_ns")]
-    #[schemars(with = "u64")]
-    pub delay: Duration,
-    /// Share of packets that is lost.
-    #[schemars(with = "f64")]
-    pub loss: Probability,
-    /// Rate that is not exceeded; none where it is unlimited.
-    #[serde(rename = "rate_bps")]
-    #[schemars(with = "Option<u64>")]
-    pub rate: Option<BitRate>,
-    /// What a packet occupies on the wire beside its IP bytes.
-    #[serde(rename = "frame_bytes")]
-    #[schemars(with = "u64")]
-    pub frame: Bytes,
-}
-
-impl Effect {
-    /// This effect, and then the `next` one.
-    #[must_use]
-    pub fn then(self, next: Self) -> Self {
-        let rate = match (self.rate, next.rate) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        Self {
-            delay: self.delay + next.delay,
-            loss: self.loss.or(next.loss),
-            rate,
-            frame: Bytes(self.frame.0.max(next.frame.0)),
-        }
     }
 }

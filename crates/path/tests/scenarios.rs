@@ -3,8 +3,8 @@
 
 use crosswind_path::delay::Delay;
 use crosswind_path::link::{Link, QUEUE_FULL};
-use crosswind_path::loss::{LOSS, RandomLoss};
-use crosswind_path::mtu::{MTU, Mtu};
+use crosswind_path::loss::{LOSS, random_loss};
+use crosswind_path::mtu::{MTU, largest_packet};
 use crosswind_path::queue::{Fifo, QueueLimit};
 use crosswind_path::world::{Fate, World};
 use crosswind_path::{Counting, Direction, Element};
@@ -121,7 +121,7 @@ fn a_delay_line_never_drops() {
 
 #[test]
 fn a_link_drops_what_is_larger_than_its_mtu_at_once() {
-    let mut world = World::new(Direction::new(vec![Box::new(Mtu::new(Bytes(1400))), delay(5)]));
+    let mut world = World::new(Direction::new(vec![largest_packet(Bytes(1400)), delay(5)]));
     for (time, size) in [(0, 1400), (1, 1401), (2, 40)] {
         world.send_at(ms(time), size);
     }
@@ -132,8 +132,8 @@ fn a_link_drops_what_is_larger_than_its_mtu_at_once() {
 #[test]
 fn loss_is_decided_by_seed_and_index_alone() {
     let dropped = |gap_us: u64, size: u64| -> Vec<u64> {
-        let loss = RandomLoss::new(Probability::new(0.1).unwrap(), Seed(7));
-        let mut world = World::new(Direction::new(vec![Box::new(loss), delay(5)]));
+        let loss = random_loss(Probability::new(0.1).unwrap(), Seed(7));
+        let mut world = World::new(Direction::new(vec![loss, delay(5)]));
         for i in 0..1000 {
             world.send_at(us(i * gap_us), size);
         }

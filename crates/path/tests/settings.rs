@@ -5,7 +5,7 @@ use crosswind_path::link::QUEUE_FULL;
 use crosswind_path::loss::LOSS;
 use crosswind_path::queue::QueueLimit;
 use crosswind_path::world::{Fate, World};
-use crosswind_path::{Cause, Direction, DirectionConfig, PathConfig};
+use crosswind_path::{Cause, Direction, DirectionConfig, Effect, PathConfig};
 use crosswind_units::{Duration, Instant, Probability, Seed};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn refused(settings: &Value) -> String {
 }
 
 /// Holds the written settings to `expected`; other elements may have keys beside them.
-fn assert_holds(config: DirectionConfig, expected: &Value) {
+fn assert_holds(config: &DirectionConfig, expected: &Value) {
     let written = serde_json::to_value(config).unwrap();
     for (key, value) in expected.as_object().unwrap() {
         assert_eq!(&written[key], value, "{key}");
@@ -29,8 +29,8 @@ fn assert_holds(config: DirectionConfig, expected: &Value) {
 fn what_is_left_out_is_a_wire_of_no_length() {
     assert_eq!(read(&json!({})), Ok(DirectionConfig::default()));
     assert_eq!(DirectionConfig::default().elements(Seed(1)).len(), 0);
-    assert_holds(DirectionConfig::default(), &json!({"delay_ns": 0, "loss": 0.0, "rate_bps": null, "queue": null}));
-    assert_holds(DirectionConfig::default(), &json!({"count": "ip"}));
+    assert_holds(&DirectionConfig::default(), &json!({"delay_ns": 0, "loss": 0.0, "rate_bps": null, "queue": null}));
+    assert_holds(&DirectionConfig::default(), &json!({"count": "ip"}));
 }
 
 #[test]
@@ -38,9 +38,9 @@ fn what_is_read_is_written_the_same_with_every_default_filled_in() {
     let given = json!({"delay_ns": 5, "loss": 0.25, "rate_bps": 1_000_000, "count": "ethernet"});
     let config = read(&given).unwrap();
     assert_eq!(config.link.queue, Some(QueueLimit::Packets(1000)));
-    assert_holds(config, &given);
-    assert_holds(config, &json!({"queue": {"packets": 1000}}));
-    assert_eq!(read(&serde_json::to_value(config).unwrap()), Ok(config));
+    assert_holds(&config, &given);
+    assert_holds(&config, &json!({"queue": {"packets": 1000}}));
+    assert_eq!(read(&serde_json::to_value(&config).unwrap()), Ok(config.clone()));
     let both = json!({"forward": given, "reverse": {"loss": 1}});
     let path: PathConfig = serde_json::from_value(both).unwrap();
     assert_eq!((path.forward, path.reverse.loss.probability), (config, Probability::new(1.0).unwrap()));
@@ -126,19 +126,39 @@ fn the_causes_of_drops_are_those_of_the_elements() {
 }
 
 #[test]
-fn a_forecast_sees_what_the_elements_do_together() {
-    let settings = json!({"delay_ns": 7, "loss": 0.1, "rate_bps": 1000, "count": "ethernet"});
+fn an_effect_is_what_the_elements_do_together() {
+    let settings = json!({"delay_ns": 7, "loss": 0.1, "rate_bps": 1000, "count": "ethernet", "link_mtu_bytes": 1400});
     let config = read(&settings).unwrap();
     assert_eq!(
         serde_json::to_value(config.effect()).unwrap(),
-        json!({"delay_ns": 7, "loss": 0.1, "rate_bps": 1000, "frame_bytes": 38})
+        json!({"delay_ns": 7, "loss": 0.1, "rate_bps": 1000, "frame_bytes": 38, "loss_after_loss": 0.1,
+               "queue": {"packets": 1000}, "mtu_bytes": 1400, "random_delay": false, "reorders": false})
     );
     assert_eq!(config.longest_delay(), Duration::from_nanos(7));
-    let twice = config.effect().then(config.effect());
+    let slower =
+        read(&json!({"rate_bps": 999, "queue": {"bytes": 3}, "link_mtu_bytes": 1300, "delay_ns": 7, "loss": 0.1}));
+    let both = config.effect().then(slower.unwrap().effect());
     assert_eq!(
-        serde_json::to_value(twice).unwrap(),
-        json!({"delay_ns": 14, "loss": 0.19, "rate_bps": 1000, "frame_bytes": 38})
+        serde_json::to_value(both).unwrap(),
+        json!({"delay_ns": 14, "loss": 0.19, "rate_bps": 999, "frame_bytes": 38, "loss_after_loss": 0.19,
+               "queue": {"bytes": 3}, "mtu_bytes": 1300, "random_delay": false, "reorders": false})
     );
+}
+
+#[test]
+fn losses_that_come_together_stay_so_behind_others() {
+    let share = |p: f64| Probability::new(p).unwrap();
+    let losing = |loss: f64, again: f64| {
+        let [loss, loss_after_loss] = [loss, again].map(share);
+        Effect { loss, loss_after_loss, ..Effect::default() }
+    };
+    let after_loss = |first: Effect, second: Effect| first.then(second).loss_after_loss;
+    assert_eq!(after_loss(losing(0.25, 0.75), losing(0.0, 0.0)), share(0.75));
+    assert_eq!(after_loss(losing(0.0, 0.0), losing(0.25, 0.75)), share(0.75));
+    // Two packets in a row pass with 1 - 2 x 0.25 + 0.25 x 0.5 = 0.625 and 1 - 2 x 0.5 + 0.5 x 0.5 = 0.25, both with 0.15625.
+    // One passes with 0.375, and so two are lost with 1 - 2 x 0.375 + 0.15625 = 0.40625.
+    assert_eq!(after_loss(losing(0.25, 0.5), losing(0.5, 0.5)), share(0.40625 / 0.625));
+    assert_eq!(after_loss(losing(1.0, 1.0), losing(0.25, 0.75)), share(1.0));
 }
 
 #[test]

@@ -81,7 +81,8 @@ fn key_of(name: &str, field: &Map<String, Value>, common: &Common<'_>) -> Key {
     let (stem, unit) = split_unit(name);
     let choices = choices_of(field);
     let text = |extension: &str| field.get(extension).and_then(Value::as_str).map(str::to_owned);
-    let number = |bound: &str| match find(field, bound) {
+    // Of a series, the range is that of its numbers.
+    let number = |bound: &str| match find(field, bound).or_else(|| find(field, "items")?.get(bound)) {
         Some(Value::Number(number)) => Some(whole_number(number)),
         _ => None,
     };
@@ -122,7 +123,10 @@ fn key_type_of(name: &str, field: &Map<String, Value>, has_choices: bool) -> Key
         Some("number") => KeyType::Number,
         Some("boolean") => KeyType::Boolean,
         Some("string") => KeyType::String,
-        Some("array") => KeyType::Arguments,
+        Some("array") => match find(field, "items").and_then(|items| items.get("type")?.as_str()) {
+            Some("string") => KeyType::Arguments,
+            _ => KeyType::Series,
+        },
         _ => unreachable!("the key {name} has a type that no key has: {field:?}"),
     }
 }

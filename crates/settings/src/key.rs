@@ -68,6 +68,8 @@ pub enum KeyType {
     Queue,
     /// A program and its arguments.
     Arguments,
+    /// Numbers, each within the range: `[1, 2.5, 4]`, or those in a text file: `{"file": "..."}`.
+    Series,
     /// A program that takes the place of a client or server: `{"name": "...", "command": [...], "ready": ...}`.
     Peer,
 }

@@ -61,6 +61,10 @@ impl Key {
             | (KeyType::String | KeyType::Transport, Value::String(_))
             | (KeyType::Queue | KeyType::Peer, Value::Object(_)) => return Ok(()),
             (KeyType::Arguments, Value::Array(words)) if words.iter().all(Value::is_string) => return Ok(()),
+            (KeyType::Series, Value::Array(values)) if values.iter().all(Value::is_number) => {
+                return values.iter().filter_map(Value::as_number).try_for_each(|number| self.check_range(number));
+            }
+            (KeyType::Series, _) => r#"a list of numbers, or {"file": "..."}"#,
             (KeyType::Integer, _) => "a whole number",
             (KeyType::Number, _) => "a number",
             (KeyType::Boolean, _) => "true or false",

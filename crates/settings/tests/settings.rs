@@ -273,3 +273,21 @@ fn so_is_an_effect_that_depends_on_what_cannot_be() {
     assert!(fault::<NoSuchValue>().starts_with(r#"the key rate has an effect only with mode "opne""#));
     assert!(fault::<Misspelt>().contains("unknown field `kye`"));
 }
+
+#[test]
+fn a_series_is_numbers_each_within_the_range() {
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    struct Trace {
+        /// Rates, one after another.
+        #[schemars(inner(range(min = 1, max = 9)))]
+        rates: Vec<f64>,
+    }
+    let key = serde_json::to_value(&describe::<Trace>().keys[0]).unwrap();
+    assert_eq!((&key["type"], &key["minimum"], &key["maximum"]), (&json!("series"), &json!(1), &json!(9)));
+    let read = |rates: Value| read::<Trace>(json!({"rates": rates}).as_object().unwrap()).map_err(|e| e.to_string());
+    assert_eq!(read(json!([1, 2.5, 9])), Ok(Trace { rates: vec![1.0, 2.5, 9.0] }));
+    assert_eq!(read(json!([1, 10])).unwrap_err(), "rates 10 is not between 1 and 9");
+    for wrong in [json!(["1"]), json!("1 2"), json!({"file": "never read here"})] {
+        assert!(read(wrong).unwrap_err().ends_with(r#"is not a list of numbers, or {"file": "..."}"#));
+    }
+}

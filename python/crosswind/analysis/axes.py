@@ -1,12 +1,17 @@
 """Where cells stand along a factor: numbers taken from the cells as they were sent, not from the text of a level."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from crosswind.analysis.cells import CellData
-from crosswind.analysis.settings import CellSettings, DirectionSettings
-from crosswind.catalog import KeyType, catalog
-from crosswind.quantities import RATE, SHARE, SIZE, TIME, Unit
+from crosswind.catalog import KeyType
+from crosswind.effect import DIRECTIONS
+from crosswind.factors import Scale, factor_scale, key_of
+
+Number = TypeVar("Number")
+
+_QUANTITIES = (KeyType.INTEGER, KeyType.NUMBER, KeyType.QUEUE)
 
 
 @dataclass(frozen=True)
@@ -28,83 +33,52 @@ class Axis:
 def axis_of(key: str, cells: Sequence[CellData]) -> Axis:
     """The places of some cells along the factor `key`.
 
-    Loss in %, delay in ms, rates in Mbit/s, sizes in bytes; `path.delay` stands for the round trip, both ways added.
+    Shares in %, times in ms, rates in Mbit/s, sizes in bytes; a time of both directions, as `path.delay`, is added up.
     A factor without numbers, or an unlimited rate, is counted: 0, 1, 2 in the order of its levels.
     """
-    name = key.rsplit(".", 1)[-1]
-    numbers = _numbers(key, cells)
-    if numbers is None:
+    scale = factor_scale(key)
+    numbers = None if scale is None else _numbers(scale, cells)
+    if scale is None or numbers is None:
         order: dict[str, int] = {}
         for cell in cells:
             order.setdefault(cell.levels.get(key, ""), len(order))
         places = {cell.cell: float(order[cell.levels.get(key, "")]) for cell in cells}
-        return Axis(name.replace("_", " "), None, _is_ordered(key), places)
-    unit, label = _UNITS[name]
-    title = "round trip of the path" if key == "path.delay" else name
+        setting = key_of(key)
+        is_ordered = setting is not None and setting.type in _QUANTITIES
+        return Axis(key.rsplit(".", 1)[-1].replace("_", " "), None, is_ordered, places)
     # To twelve digits: 0.07 in percent is 7, not 7.000000000000001.
-    places = {cell: float(f"{number / unit.scales[label]:.12g}") for cell, number in numbers.items()}
-    return Axis(title, label, True, places)
-
-
-def _is_ordered(key: str) -> bool:
-    """Whether the values of a key are quantities."""
-    known, (table, _, rest) = catalog(), key.partition(".")
-    groups = {
-        "path": (*known.path.keys, *known.direction_keys),
-        "host": known.host.keys,
-        "workload": tuple(own for workload in known.workloads.values() for own in workload.keys),
-    }
-    name = rest.rpartition(".")[-1]
-    return any(own.study == name and own.type in _QUANTITIES for own in groups.get(table, ()))
+    places = {cell: float(f"{number / scale.divisor:.12g}") for cell, number in numbers.items()}
+    return Axis(scale.title, scale.unit, True, places)
 
 
 def losses_of(key: str, cells: Sequence[CellData]) -> dict[int, float]:
-    """Loss of some cells, as a fraction, by `path.loss` or the key of one direction."""
-    return _numbers(key, cells) or {}
+    """Loss of some cells, as a fraction: of the direction that `key` names, or the first in which they differ."""
+    ways = [way for way in DIRECTIONS if way in key.split(".")] or DIRECTIONS
+    rows = [{cell.cell: getattr(cell.effect, way).loss for cell in cells} for way in ways]
+    return _varying(rows)
 
 
-_QUANTITIES = (KeyType.INTEGER, KeyType.NUMBER, KeyType.QUEUE)
-
-_UNITS: Mapping[str, tuple[Unit, str]] = {
-    "loss": (SHARE, "%"),
-    "delay": (TIME, "ms"),
-    "rate": (RATE, "Mbit/s"),
-    "size": (SIZE, "bytes"),
-}
-"""By the last word of a key: the unit in which its numbers are sent, and that of its axis."""
-
-_OF_DIRECTION: Mapping[str, Callable[[DirectionSettings], float | None]] = {
-    "loss": lambda direction: direction.loss,
-    "delay": lambda direction: direction.delay_ns,
-    "rate": lambda direction: direction.rate_bps,
-}
-
-
-def _numbers(key: str, cells: Sequence[CellData]) -> dict[int, float] | None:
+def _numbers(scale: Scale, cells: Sequence[CellData]) -> dict[int, float] | None:
     """Each cell's number as sent; None where a cell has none, as an unlimited rate."""
-    rows = [{cell.cell: reading(cell.settings) for cell in cells} for reading in _readings(key)]
-    if not rows:
-        return None
-    found = next((row for row in rows if len(set(row.values())) > 1), rows[0])
-    known = {cell: float(number) for cell, number in found.items() if number is not None}
+    rows = [{cell.cell: _sent(cell, place, scale) for cell in cells} for place in scale.places]
+    found = {cell: _sum([row[cell] for row in rows]) for cell in rows[0]} if scale.is_added else _varying(rows)
+    known = {cell: number for cell, number in found.items() if number is not None}
     return known if len(known) == len(found) else None
 
 
-def _readings(key: str) -> list[Callable[[CellSettings], float | None]]:
-    """How a factor's number is read from a cell. Of several ways, the first in which cells differ counts."""
-    if key == "workload.size":
-        return [lambda settings: settings.number("size_bytes")]
-    if key == "path.delay":
-        return [lambda settings: settings.forward.delay_ns + settings.reverse.delay_ns]
-    # `part` is the one key without a table before it.
-    table, _, rest = key.partition(".")
-    direction, _, name = rest.rpartition(".")
-    if table != "path" or name not in _OF_DIRECTION:
-        return []
-    number = _OF_DIRECTION[name]
-    both: dict[str, Callable[[CellSettings], float | None]] = {
-        "forward": lambda settings: number(settings.forward),
-        "reverse": lambda settings: number(settings.reverse),
-    }
-    # `path.loss` may be overridden in one direction: then the other one is what varies.
-    return [both[direction]] if direction else list(both.values())
+def _varying(rows: Sequence[dict[int, Number]]) -> dict[int, Number]:
+    """Of both directions the first in which cells differ: a key of both may be overridden in one."""
+    return next((row for row in rows if len(set(row.values())) > 1), rows[0])
+
+
+def _sent(cell: CellData, place: Sequence[str], scale: Scale) -> float | None:
+    section = cell.parameters
+    for name in place:
+        section = section.get(name) or {}
+    number = section.get(scale.key.name, scale.key.default)
+    return float(number) if isinstance(number, int | float) else None
+
+
+def _sum(numbers: Sequence[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None

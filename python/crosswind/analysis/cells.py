@@ -11,6 +11,7 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.samples import key_of, read_samples
 from crosswind.analysis.settings import CellSettings
 from crosswind.analysis.undisturbed import ABSENT, undisturbed_times
+from crosswind.effect import PathEffect
 from crosswind.metrics import LOST, METRICS
 from crosswind.record import CellRun, RunRecord
 from crosswind.stats import Share, Side, TooFewSamples, Units
@@ -35,12 +36,17 @@ class CellData:
     @cached_property
     def settings(self) -> CellSettings:
         """What the cell was asked to be."""
-        return CellSettings.of(self.parameters)
+        return CellSettings.of(self.parameters, self.effect)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The cell as it was sent, of its first repetition."""
         return self.runs[0].parameters
+
+    @property
+    def effect(self) -> PathEffect:
+        """What its path does."""
+        return self.runs[0].effect
 
     @property
     def is_exact(self) -> bool:

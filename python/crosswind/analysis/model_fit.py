@@ -80,7 +80,7 @@ class _Transfers:
 
     @classmethod
     def of(cls, cell: CellData, *, simulated: bool) -> "_Transfers":
-        read = situation(cell.parameters, cell.smallest_round_trip_ns)
+        read = situation(cell.parameters, cell.effect, cell.smallest_round_trip_ns)
         if simulated:
             times = simulated_transfers(read).adjusted
             parts = np.array_split(times, min(_SIMULATED_PARTS, times.size))
@@ -135,7 +135,7 @@ def _usable(data: Sequence[CellData]) -> tuple[list[CellData], dict[str, int]]:
 
 def _unusable(cell: CellData) -> str | None:
     """Why a cell cannot be fitted to; None where it can."""
-    read = situation(cell.parameters, cell.smallest_round_trip_ns)
+    read = situation(cell.parameters, cell.effect, cell.smallest_round_trip_ns)
     samples = cell.samples.get(_METRIC)
     times = samples.values if samples is not None else np.empty(0)
     checks = {

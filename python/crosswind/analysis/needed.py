@@ -9,6 +9,7 @@ from crosswind.analysis.designs import design_of
 from crosswind.analysis.precision import AskedPrecision, AskedTarget, beyond_the_most, is_alike, least_of
 from crosswind.analysis.summaries import Summaries, summaries_of
 from crosswind.analysis.two_runs.matching import match_cells
+from crosswind.effect import PathEffect
 from crosswind.metrics import METRICS, metric_named
 from crosswind.record import CellRun, RunRecord
 from crosswind.stats.design import Tail
@@ -53,12 +54,14 @@ class NeededRepetitions:
 
 
 def needed_repetitions(
-    asked: Mapping[str, Any], cells: Mapping[int, tuple[Mapping[str, str], Mapping[str, Any]]], pilot: RunRecord
+    asked: Mapping[str, Any],
+    cells: Mapping[int, tuple[Mapping[str, str], Mapping[str, Any], PathEffect]],
+    pilot: RunRecord,
 ) -> list[NeededRepetitions]:
     """What each precision of a study will take in each of its cells.
 
-    Args: asked: as a manifest has it. cells: levels and parameters of each cell of the study, by index. pilot: the
-        earlier run; its cells are matched as those of two runs are.
+    Args: asked: as a manifest has it. cells: levels, parameters and effect of each cell of the study, by index.
+        pilot: the earlier run; its cells are matched as those of two runs are.
     """
     read = AskedPrecision.model_validate(asked)
     looks = {cell: own.repetitions for own in read.looks for cell in own.cells}
@@ -68,8 +71,8 @@ def needed_repetitions(
     return [_needed(cell, read.targets[number], looks[cell], found.get(cell)) for cell, number in wanted]
 
 
-def _planned(cell: int, levels: Mapping[str, str], parameters: Mapping[str, Any]) -> CellData:
-    run = CellRun(f"c{cell:03d}", cell, 0, 0, dict(levels), dict(parameters), None, None)
+def _planned(cell: int, levels: Mapping[str, str], parameters: Mapping[str, Any], effect: PathEffect) -> CellData:
+    run = CellRun(f"c{cell:03d}", cell, 0, 0, dict(levels), dict(parameters), effect, None, None)
     return CellData(cell, dict(levels), [run], {})
 
 

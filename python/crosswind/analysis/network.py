@@ -5,13 +5,14 @@ a lost acknowledgement may cause no retransmission: the share of retransmitted s
 it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from crosswind.analysis.result import Interval
 from crosswind.analysis.result.network import NetworkConditions, Retransmitted, ServerClock
 from crosswind.cell.result import Finished, Network, TcpOfEnd
+from crosswind.effect import NO_EFFECT
 from crosswind.models import Situation, situation
 from crosswind.stats import Share, share_interval
 
@@ -56,7 +57,7 @@ def retransmitted_of(finished: Sequence[Finished], *, level: float) -> dict[Way,
     return {way: counted for way, counted in found.items() if counted is not None}
 
 
-def inferred_situation(parameters: dict[str, Any], finished: Sequence[Finished]) -> Situation | None:
+def inferred_situation(parameters: Mapping[str, Any], finished: Sequence[Finished]) -> Situation | None:
     """A cell over a real network in the models' terms; None where its kernels have counted nothing."""
     networks = [end.network for end in finished if end.network is not None]
     download = (parameters.get("workload") or {}).get("direction") == "download"
@@ -65,7 +66,7 @@ def inferred_situation(parameters: dict[str, Any], finished: Sequence[Finished])
     if not segments:
         return None
     trip_ns = _shortest(sender)
-    cell = situation(parameters, trip_ns)
+    cell = situation(parameters, NO_EFFECT, trip_ns)
     loss = min(1.0, sum(end.retransmitted for end in sender) / segments)
     return replace(cell, loss=loss, notes=(INFERRED,))
 

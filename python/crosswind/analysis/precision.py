@@ -17,6 +17,7 @@ from crosswind.analysis.designs import INFINITE_LOSS, design_of
 from crosswind.analysis.samples import read_samples
 from crosswind.analysis.settings import CellSettings
 from crosswind.analysis.summaries import value_or_reason_of_each, values_needed
+from crosswind.effect import PathEffect
 from crosswind.metrics import METRICS, STATISTICS
 from crosswind.precision import CellPrecision, Ended
 from crosswind.record import CellRun, RunRecord
@@ -221,14 +222,14 @@ def precision_of(record: RunRecord, data: Sequence[CellData] | None = None) -> l
     return rule.state()
 
 
-def why_unreachable(asked: Mapping[str, Any], parameters: Mapping[int, Mapping[str, Any]]) -> str | None:
+def why_unreachable(asked: Mapping[str, Any], cells: Mapping[int, tuple[Mapping[str, Any], PathEffect]]) -> str | None:
     """Why a precision cannot be reached by design in some cell; None where nothing speaks against it.
 
-    Args: asked: as the manifest has it. parameters: of each cell, as sent to crosswind-cell.
+    Args: asked: as the manifest has it. cells: of each its parameters, as sent to crosswind-cell, and its effect.
     """
     for target in AskedPrecision.model_validate(asked).targets:
         for cell in sorted(target.cells):
-            if why := _why_not(target, CellSettings.of(parameters[cell])):
+            if why := _why_not(target, CellSettings.of(*cells[cell])):
                 return f"{target.statistic} of {target.metric}: {why}"
     return None
 

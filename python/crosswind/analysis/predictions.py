@@ -29,7 +29,7 @@ def predictions_of(
         inferred = [] if cell is None else [predict_situation(name, cell, packets=packets) for name in models]
         return [_beside(each, estimates.get(each.metric), drops) for each in inferred if each is not None]
     own = data.smallest_round_trip_ns
-    made = (predict(name, data.parameters, measured_rtt_ns=own, packets=packets) for name in models)
+    made = (predict(name, data.parameters, data.effect, measured_rtt_ns=own, packets=packets) for name in models)
     return [_beside(each, estimates.get(each.metric), drops) for each in made if each is not None]
 
 
@@ -48,13 +48,15 @@ class _Drops:
     def of(cls, data: CellData) -> "_Drops":
         """Of all repetitions of a cell."""
         ledgers = [run.finished.ledger for run in data.runs if run.finished is not None and run.finished.ledger]
-        is_reverse = data.settings.data_direction is data.settings.reverse
-        ways = [ledger.reverse if is_reverse else ledger.forward for ledger in ledgers]
+        ways = [ledger.reverse if data.settings.is_download else ledger.forward for ledger in ledgers]
         entered = sum(way.in_ for way in ways)
         if not entered:
             return cls(None, by_queue=False)
-        queued, lost = (sum(way.dropped.get(cause, 0) for way in ways) for cause in ("queue", "loss"))
-        return cls(sum(sum(way.dropped.values()) for way in ways) / entered, by_queue=10 * queued > lost)
+        queued, dropped = (
+            sum(way.dropped.get("queue", 0) for way in ways),
+            sum(sum(way.dropped.values()) for way in ways),
+        )
+        return cls(dropped / entered, by_queue=10 * queued > dropped - queued)
 
 
 def _beside(prediction: Prediction, estimates: MetricEstimates | None, drops: _Drops) -> ModelPrediction:

@@ -26,7 +26,7 @@ def read_samples(runs: Iterable[CellRun], *, undisturbed_ns: float | None) -> di
     used = sorted((run for run in runs if not run.samples.is_empty() or run.client_out), key=lambda run: run.repetition)
     if not used:
         return {}
-    settings = CellSettings.of(used[0].parameters)
+    settings = CellSettings.of(used[0].parameters, used[0].effect)
     wanted = [metric for metric in METRICS.values() if metric.applies(settings.workload)]
     rows = _rows(used, settings).with_columns(undisturbed_ns=pl.lit(undisturbed_ns, dtype=pl.Float64))
     counted = counters_of(used)

@@ -2,59 +2,36 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from crosswind.catalog import is_datagram
+from crosswind.effect import DIRECTIONS, Effect, PathEffect
 from crosswind.ends import NETWORK
-
-_STEADY = frozenset({"loss", "delay_ns", "rate_bps", "queue", "count"})
-"""Settings of a direction that draw no random numbers, and loss, which is looked at by itself."""
-
-
-@dataclass(frozen=True)
-class DirectionSettings:
-    """One direction of the path. loss: per packet, a fraction. rate_bps: None for unlimited.
-
-    has_other_elements: whether it has settings of elements that are not known here, which may delay packets at random.
-    """
-
-    loss: float
-    delay_ns: int
-    rate_bps: int | None
-    has_other_elements: bool
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "DirectionSettings":
-        """Reads a direction of a cell, whose keys may be absent."""
-        others = any(value for key, value in settings.items() if key not in _STEADY)
-        return cls(float(settings.get("loss") or 0.0), settings.get("delay_ns") or 0, settings.get("rate_bps"), others)
 
 
 @dataclass(frozen=True)
 class CellSettings:
-    """A cell: its path in both directions, its workload with every key that was sent, and its largest packet.
+    """A cell: what its path does, its workload with every key that was sent, and its largest packet.
 
     is_over_network: whether it ran over a network that is really there, of which the path says nothing. is_on_machine:
     whether on the machine's clock, on which whatever else the machine does delays exchanges.
     """
 
-    forward: DirectionSettings
-    reverse: DirectionSettings
+    path: PathEffect
     workload: Mapping[str, object]
     mtu_bytes: int = 1500
     is_over_network: bool = False
     is_on_machine: bool = False
 
     @classmethod
-    def of(cls, parameters: Mapping[str, Any]) -> "CellSettings":
-        """Reads a cell, whose keys may be absent."""
+    def of(cls, parameters: Mapping[str, Any], effect: PathEffect) -> "CellSettings":
+        """Reads a cell, whose keys may be absent. Args: effect: of its path."""
         path = parameters.get("path") or {}
-        forward, reverse = (DirectionSettings.of(path.get(direction) or {}) for direction in ("forward", "reverse"))
         is_over_network = path.get("backend") == NETWORK
         is_on_machine = is_over_network or (parameters.get("host") or {}).get("clock") == "real"
         workload, mtu = parameters.get("workload") or {}, path.get("mtu_bytes") or 1500
-        return cls(forward, reverse, workload, mtu, is_over_network, is_on_machine)
+        return cls(effect, workload, mtu, is_over_network, is_on_machine)
 
     @property
     def kind(self) -> str:
@@ -67,17 +44,21 @@ class CellSettings:
         return self.kind in ("transfer", "connect", "page") or self.workload.get("connection") == "new"
 
     @property
-    def data_direction(self) -> DirectionSettings:
+    def is_download(self) -> bool:
+        """Whether its data goes from the server to the client, as that of a page does."""
+        return self.kind == "page" or self.workload.get("direction") == "download"
+
+    @property
+    def data_direction(self) -> Effect:
         """The direction of a transfer's or a page's data; from the client to the server where neither is the data's."""
-        is_download = self.kind == "page" or self.workload.get("direction") == "download"
-        return self.reverse if is_download else self.forward
+        return self.path.reverse if self.is_download else self.path.forward
 
     @property
     def retransmitted_loss(self) -> float:
         """Loss of the direction that loses more, where the transport retransmits what was lost; else 0."""
         if is_datagram(str(self.workload.get("transport"))):
             return 0.0
-        return max(self.forward.loss, self.reverse.loss)
+        return max(self.path.forward.loss, self.path.reverse.loss)
 
     @property
     def delayed_share(self) -> float:
@@ -99,21 +80,13 @@ class CellSettings:
 
     @property
     def is_delayed_at_random(self) -> bool:
-        """Whether an element of the path draws random numbers for anything but loss, as far as its settings tell.
-
-        A network that is really there is taken to: others use it too.
-        """
-        return self.is_over_network or any(way.has_other_elements for way in (self.forward, self.reverse))
+        """Whether the path delays packets at random. A network that is really there is taken to: others use it too."""
+        return self.is_over_network or self.path.forward.random_delay or self.path.reverse.random_delay
 
     @property
-    def timeout_ns(self) -> float:
-        """After how long an exchange is given up: as set, or crosswind-cell's default."""
-        found = self.number("timeout_ns")
-        if found is not None:
-            return found
-        if not is_datagram(str(self.workload.get("transport"))):
-            return 60e9
-        return 1e9 + 4.0 * (self.forward.delay_ns + self.reverse.delay_ns)
+    def timeout_ns(self) -> float | None:
+        """After how long an exchange is given up."""
+        return self.number("timeout_ns")
 
     def number(self, key: str) -> float | None:
         """A number of the workload; None where it was not sent."""
@@ -121,9 +94,8 @@ class CellSettings:
         return float(found) if isinstance(found, int | float) else None
 
 
-def without_loss(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The path, the host and the workload of a cell, less the loss in either direction."""
-    path = dict(parameters.get("path") or {})
-    for direction in ("forward", "reverse"):
-        path[direction] = {key: value for key, value in (path.get(direction) or {}).items() if key != "loss"}
-    return {"path": path, "host": parameters.get("host"), "workload": parameters.get("workload")}
+def without_loss(parameters: Mapping[str, Any], effect: PathEffect) -> dict[str, Any]:
+    """The host and the workload of a cell, and what its path does but for loss."""
+    ways = [asdict(replace(way, loss=0.0, loss_after_loss=0.0)) for way in (effect.forward, effect.reverse)]
+    shared = {key: value for key, value in (parameters.get("path") or {}).items() if key not in DIRECTIONS}
+    return {"path": shared, "ways": ways, "host": parameters.get("host"), "workload": parameters.get("workload")}

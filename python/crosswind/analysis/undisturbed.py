@@ -14,7 +14,8 @@ import polars as pl
 
 from crosswind.analysis.settings import CellSettings, without_loss
 from crosswind.catalog import Carrier, catalog
-from crosswind.models.situation import ETHERNET_BYTES, WINDOW_FIELD_BYTES, situation
+from crosswind.effect import Effect
+from crosswind.models.situation import WINDOW_FIELD_BYTES, situation
 from crosswind.record import CellRun
 
 ABSENT = "no exchange without delay to compare with: add a cell without loss (path.loss = 0%)"
@@ -33,7 +34,9 @@ def undisturbed_times(cells: Mapping[int, Sequence[CellRun]]) -> dict[int, float
     """For each cell the time of an exchange that nothing delays, ns; None where it is not known."""
     groups: dict[str, list[int]] = {}
     for cell, runs in cells.items():
-        groups.setdefault(json.dumps(without_loss(runs[0].parameters), sort_keys=True, default=str), []).append(cell)
+        groups.setdefault(
+            json.dumps(without_loss(runs[0].parameters, runs[0].effect), sort_keys=True, default=str), []
+        ).append(cell)
     found: dict[int, float | None] = {}
     for members in groups.values():
         found |= dict.fromkeys(members, _of_group([cells[member] for member in members]))
@@ -42,7 +45,7 @@ def undisturbed_times(cells: Mapping[int, Sequence[CellRun]]) -> dict[int, float
 
 def _of_group(cells: Sequence[Sequence[CellRun]]) -> float | None:
     """Of cells that differ in loss alone."""
-    settings = [CellSettings.of(runs[0].parameters) for runs in cells]
+    settings = [CellSettings.of(runs[0].parameters, runs[0].effect) for runs in cells]
     if any(own.retransmitted_loss == 0 for own in settings):
         return _shortest(cells)
     exact_ns = _of_path(cells[0], settings[0])
@@ -62,7 +65,7 @@ def _some_lost_nothing(runs: Sequence[CellRun], settings: CellSettings) -> bool:
     """Whether some exchange of a cell surely lost no packet."""
     if (settings.number("size_bytes") or 1) > _ONE_PACKET_BYTES or settings.mtu_bytes < 1.5 * _ONE_PACKET_BYTES - 1:
         return False
-    kept = ((1 - settings.forward.loss) * (1 - settings.reverse.loss)) ** _PACKETS_EACH_WAY
+    kept = ((1 - settings.path.forward.loss) * (1 - settings.path.reverse.loss)) ** _PACKETS_EACH_WAY
     return (1 - kept) ** sum(int((run.samples["outcome"] == "ok").sum()) for run in runs) < _SURE
 
 
@@ -78,14 +81,13 @@ def _of_path(runs: Sequence[CellRun], settings: CellSettings) -> float | None:
         return None
     direction = settings.workload.get("direction") or "echo"
     there, back = (1.0 if direction == "download" else size), (1.0 if direction == "upload" else size)
-    path = parameters.get("path") or {}
-    taken = ((path.get("forward") or {}, there), (path.get("reverse") or {}, back))
-    return sum((way.get("delay_ns") or 0) + _serialisation_ns(way, payload, settings) for way, payload in taken)
+    taken = ((settings.path.forward, there), (settings.path.reverse, back))
+    return sum(way.delay_ns + _serialisation_ns(way, payload, settings) for way, payload in taken)
 
 
 def _fits_window(parameters: Mapping[str, Any], settings: CellSettings, size: float) -> bool:
     """Whether a message leaves in one flight, at the latest in the second half of a connection's messages."""
-    read = situation(parameters)
+    read = situation(parameters, settings.path)
     is_tcp = catalog().transports[read.transport].carrier is not Carrier.QUIC
     initial = read.initial_window * read.mss_bytes if is_tcp else _QUIC_INITIAL_BYTES
     if size <= initial:
@@ -95,9 +97,8 @@ def _fits_window(parameters: Mapping[str, Any], settings: CellSettings, size: fl
     return grows and size <= WINDOW_FIELD_BYTES
 
 
-def _serialisation_ns(way: Mapping[str, Any], payload: float, settings: CellSettings) -> float:
-    if not way.get("rate_bps"):
+def _serialisation_ns(way: Effect, payload: float, settings: CellSettings) -> float:
+    if way.rate_bps is None:
         return 0.0
-    headers = _HEADER_BYTES + (ETHERNET_BYTES if way.get("count") == "ethernet" else 0)
     packets = math.ceil(payload / (settings.mtu_bytes - _HEADER_BYTES))
-    return 8e9 * (payload + packets * headers) / float(way["rate_bps"])
+    return 8e9 * (payload + packets * (_HEADER_BYTES + way.frame_bytes)) / way.rate_bps

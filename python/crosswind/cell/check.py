@@ -21,6 +21,7 @@ from crosswind.cell.kernels import Kernel, find_kernel
 from crosswind.cell.others import refusal_of_programs
 from crosswind.cell.refusal import Refusal, refusal_error
 from crosswind.cell.spec import cell_json
+from crosswind.effect import NO_EFFECT, PathEffect
 from crosswind.ends import NETWORK, peers_of
 from crosswind.errors import EngineError
 from crosswind.forecast import (
@@ -111,6 +112,11 @@ class CheckedCell:
     surroundings: Surroundings
     is_virtual: bool = False
     exact: bool = False
+
+    @property
+    def effect(self) -> PathEffect:
+        """What its path does; nothing that is known, of a network that is really there."""
+        return NO_EFFECT if self.is_over_network else PathEffect(self.demand.forward, self.demand.reverse)
 
     @cached_property
     def forecast(self) -> Forecast:

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crosswind.catalog import Key, catalog
+from crosswind.effect import DIRECTIONS
 from crosswind.errors import StudyError
 from crosswind.study.cells import Cell
 from crosswind.study.design import Study
-from crosswind.study.keys import DIRECTIONS
 from crosswind.study.parts import Part
 from crosswind.study.resolve import resolve
 

@@ -8,8 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 from crosswind.catalog import catalog
+from crosswind.effect import DIRECTIONS
 from crosswind.study.cells import Cell
-from crosswind.study.keys import DIRECTIONS, default_transport
+from crosswind.study.keys import default_transport
 from crosswind.study.levels import Level, Peer, Value
 from crosswind.study.resolve import Resolved, resolve
 from crosswind.units import Queue

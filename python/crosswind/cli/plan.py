@@ -102,7 +102,7 @@ def _checked(study: Study, *, profile: bool) -> tuple[tuple[CheckedCell, ...], s
         # Imported here, since it takes a while, for which no other plan should wait.
         from crosswind.running import PrecisionRules
 
-        PrecisionRules().check(asked, {cell.cell.index: cell.parameters for cell in checked})
+        PrecisionRules().check(asked, {cell.cell.index: (cell.parameters, cell.effect) for cell in checked})
     needs_machine = any(not cell.is_virtual and not cell.is_over_network for cell in checked)
     obstacle = real_time_obstacle() if needs_machine else None
     here = "" if obstacle is None else f"; but this machine does not run them: {obstacle.message} ({obstacle.hint})"

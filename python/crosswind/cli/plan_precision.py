@@ -48,7 +48,7 @@ def needed_for(study: Study, checked: Sequence[CheckedCell], run: Path) -> "list
 
     record = load(run).measured()
     warn_of_damage(record)
-    cells = {one.cell.index: (one.cell.levels, one.parameters) for one in checked}
+    cells = {one.cell.index: (one.cell.levels, one.parameters, one.effect) for one in checked}
     found = needed_repetitions(asked, cells, record)
     if all(one.pilot_cell is None for one in found):
         raise StoreError(f"{run} has none of the cells of this study", hint="run a pilot: --repetitions 5")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from crosswind.cli.quantities import read_by
+from crosswind.effect import Effect, PathEffect
 from crosswind.errors import UsageError
 from crosswind.metrics import METRICS
 from crosswind.units import (
@@ -51,23 +52,21 @@ class Question:
     mss_bytes: int | None
     host: Mapping[str, Any]
 
-    def parameters(self, kind: str, transport: str) -> dict[str, Any]:
-        """The cell that a study of this path would have (docs/cell-protocol.md)."""
-        queue = None if self.queue_packets is None else {"packets": self.queue_packets}
-        direction = {"loss": float(self.loss), "rate_bps": self.rate_bps, "queue": queue}
-        delays_ns = {"forward": self.rtt_ns // 2, "reverse": self.rtt_ns - self.rtt_ns // 2}
-        path: dict[str, Any] = {way: direction | {"delay_ns": delay_ns} for way, delay_ns in delays_ns.items()}
-        if self.mss_bytes is not None:
-            path["mtu_bytes"] = self.mss_bytes + _HEADERS_BYTES
-        size = self.size_bytes if kind == "transfer" else None
-        workload = {"kind": kind, "transport": transport, "direction": "download", "size_bytes": size}
-        return {"path": path, "host": dict(self.host), "workload": workload}
-
     def situation(self, kind: str, transport: str) -> "Situation":
-        """The same in the models' terms; the round trip is the one that was asked about, also where it is 0."""
+        """What is asked in the models' terms; the round trip is the one that was asked about, also where it is 0."""
         from crosswind.models import situation
 
-        return replace(situation(self.parameters(kind, transport)), rtt_s=self.rtt_ns / 1e9, notes=())
+        loss = float(self.loss)
+        queue = None if self.queue_packets is None else {"packets": self.queue_packets}
+        mtu_bytes = None if self.mss_bytes is None else self.mss_bytes + _HEADERS_BYTES
+        way = Effect(0, loss, self.rate_bps, loss_after_loss=loss, queue=queue)
+        size = self.size_bytes if kind == "transfer" else None
+        cell = {
+            "path": {"mtu_bytes": mtu_bytes},
+            "host": self.host,
+            "workload": {"kind": kind, "transport": transport, "direction": "download", "size_bytes": size},
+        }
+        return replace(situation(cell, PathEffect(way, way)), rtt_s=self.rtt_ns / 1e9, notes=())
 
 
 @click.command()

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from crosswind.effect import PathEffect
 from crosswind.precision import CellPrecision, StoppingRule
 from crosswind.store.directory import Store
 from crosswind.store.manifest import Manifest
@@ -19,7 +20,7 @@ from crosswind.study.plan import block_order, path_seed, repetition_key
 class StoppingRules(Protocol):
     """Makes the stopping rule of a run, and refuses what no rule could ever end."""
 
-    def check(self, asked: Mapping[str, Any], cells: Mapping[int, Mapping[str, Any]]) -> None:
+    def check(self, asked: Mapping[str, Any], cells: Mapping[int, tuple[Mapping[str, Any], PathEffect]]) -> None:
         """Raises: StudyError."""
 
     def rule_of(self, manifest: Manifest) -> StoppingRule | None:

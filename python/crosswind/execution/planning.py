@@ -99,6 +99,7 @@ def _planned(item: PlanItem, checked: CheckedCell, asked: Mapping[str, bool]) ->
         seed=item.seed,
         levels=dict(item.cell.levels),
         parameters=checked.for_run(item, **asked),
+        effect=checked.effect,
         expected_ns=cost.duration_ns,
         expected_packets=cost.packets,
         expected_bytes=cost.bytes,

@@ -84,7 +84,7 @@ def start(study: Study, options: RunOptions, rules: StoppingRules | None = None)
     plan = planned_cells(study, options.files, binary=binary)
     asked = precision(study)
     if rules is not None and asked is not None:
-        rules.check(asked, {planned.cell: planned.parameters for planned in plan})
+        rules.check(asked, {planned.cell: (planned.parameters, planned.effect) for planned in plan})
     programs = used_placeholders((planned.parameters for planned in plan), binary)
     words = _command(options)
     origin = provenance(binary, command=words, seed=study.seed, started=started, programs=programs)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.effect import PathEffect
 from crosswind.models.model import MOST_PACKETS, Model
 from crosswind.models.registry import model_named
 from crosswind.models.situation import Situation, situation
@@ -37,16 +38,21 @@ class Prediction:
 
 
 def predict(
-    name: str, parameters: Mapping[str, Any], *, measured_rtt_ns: float | None = None, packets: int = MOST_PACKETS
+    name: str,
+    parameters: Mapping[str, Any],
+    effect: PathEffect,
+    *,
+    measured_rtt_ns: float | None = None,
+    packets: int = MOST_PACKETS,
 ) -> Prediction | None:
     """The prediction of one model for one cell, or None when the model does not apply to the workload.
 
-    Args:   name: as of `model_named`. parameters: the cell (docs/cell-protocol.md).
+    Args:   name: as of `model_named`. parameters: the cell (docs/cell-protocol.md). effect: of its path.
             measured_rtt_ns: smallest round trip seen in the cell, used where the path has no delay.
             packets: how many to simulate, by a model that simulates.
     Raises: KeyError for an unknown name.
     """
-    return predict_situation(name, situation(parameters, measured_rtt_ns), packets=packets)
+    return predict_situation(name, situation(parameters, effect, measured_rtt_ns), packets=packets)
 
 
 def predict_situation(name: str, cell: Situation, *, packets: int = MOST_PACKETS) -> Prediction | None:
@@ -77,9 +83,17 @@ def _formula(model: Model, cell: Situation, packets: int) -> tuple[float | None,
         return None, [], []
     try:
         number = model.simulated(cell, packets) if model.simulated else model.predicted(cell)
-        return number, model.violated(cell), []
+        return number, [*model.violated(cell), *_beyond_models(cell)], []
     except ValueError as error:
         return None, [], [str(error)]
+
+
+def _beyond_models(cell: Situation) -> list[str]:
+    """What a path does that none of the models knows of."""
+    return [
+        *(["losses come together, and the model takes each packet's to be independent"] if cell.clustered else []),
+        *(["packets overtake each other, and the model takes them to arrive in order"] if cell.reorders else []),
+    ]
 
 
 def _capped(model: Model, cell: Situation, uncapped: float | None) -> tuple[float | None, list[str]]:

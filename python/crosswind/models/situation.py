@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.effect import PathEffect
+
 TCP_HEADER_BYTES = 20
 TIMESTAMP_BYTES = 12  # RFC 7323: ten, padded to twelve
-ETHERNET_BYTES = 38  # header, FCS, preamble, inter-packet gap: what `count = ethernet` adds
 WINDOW_FIELD_BYTES = 65_535  # RFC 9293: what the window field holds without scaling
 
 ACKED_SEGMENTS = 1
@@ -51,7 +52,8 @@ class Situation:
     Attributes:
         loss: of the data direction, per packet. loss_back: of the other one. rtt_s: round trip, None when unknown.
         rate_bps: of the data direction, None for unlimited. rate_back_bps: of the other one.
-        queue_packets: that wait at most before the link of the data direction, None for more than 1000 or bytes.
+        queue_packets: that wait at most before the link of the data direction, None for one in bytes or none.
+        clustered: whether losses come together. reorders: whether packets overtake each other.
         mss_bytes: payload of a full segment. packet_bytes: what that occupies on the link.
         window_segments: the smallest of the windows and buffers that are fixed, None for autotuned.
         notes: where a value is not the cell's own.
@@ -68,6 +70,8 @@ class Situation:
     rate_bps: float | None
     rate_back_bps: float | None
     queue_packets: int | None
+    clustered: bool
+    reorders: bool
     mss_bytes: int
     packet_bytes: int
     min_rto_s: float
@@ -100,20 +104,21 @@ class Situation:
         return 0.0 if self.rate_bps is None else 8 * self.packet_bytes / self.rate_bps
 
 
-def situation(parameters: Mapping[str, Any], measured_rtt_ns: float | None = None) -> Situation:
+def situation(parameters: Mapping[str, Any], effect: PathEffect, measured_rtt_ns: float | None = None) -> Situation:
     """Read a cell.
 
-    Args: parameters: the cell (docs/cell-protocol.md), defaults filled in or not.
+    Args: parameters: the cell (docs/cell-protocol.md), defaults filled in or not. effect: of its path.
           measured_rtt_ns: smallest round trip seen, used when the path has no delay.
     """
     path, workload = (parameters.get(key) or {} for key in ("path", "workload"))
     host = _host(parameters.get("host") or {})
     download = workload.get("direction") == "download"
-    data, back = (path.get(key) or {} for key in (("reverse", "forward") if download else ("forward", "reverse")))
-    mtu = int(path.get("mtu_bytes") or 1500)
+    data, back = (effect.reverse, effect.forward) if download else (effect.forward, effect.reverse)
+    own_mtu = int(path.get("mtu_bytes") or 1500)
+    mtu = min(own_mtu, data.mtu_bytes or own_mtu)
     ip_header = 40 if path.get("family") == "ipv6" else 20
     mss = mtu - ip_header - TCP_HEADER_BYTES - (TIMESTAMP_BYTES if host["timestamps"] else 0)
-    rtt_s, notes = _round_trip((data.get("delay_ns") or 0) + (back.get("delay_ns") or 0), measured_rtt_ns)
+    rtt_s, notes = _round_trip(effect.round_trip_ns, measured_rtt_ns)
     window = _window_bytes(host)
     return Situation(
         kind=workload.get("kind", ""),
@@ -121,14 +126,16 @@ def situation(parameters: Mapping[str, Any], measured_rtt_ns: float | None = Non
         congestion_control=host["congestion_control"],
         sack=host["sack"],
         tail_loss_probe=host["tail_loss_probe"] and host["sack"],
-        loss=float(data.get("loss") or 0.0),
-        loss_back=float(back.get("loss") or 0.0),
+        loss=data.loss,
+        loss_back=back.loss,
         rtt_s=rtt_s,
-        rate_bps=data.get("rate_bps"),
-        rate_back_bps=back.get("rate_bps"),
-        queue_packets=_queue_packets(data.get("queue")),
+        rate_bps=data.rate_bps,
+        rate_back_bps=back.rate_bps,
+        queue_packets=(data.queue or {}).get("packets"),
+        clustered=data.loss_after_loss > data.loss or back.loss_after_loss > back.loss,
+        reorders=data.reorders or back.reorders,
         mss_bytes=mss,
-        packet_bytes=mtu + (ETHERNET_BYTES if data.get("count") == "ethernet" else 0),
+        packet_bytes=mtu + data.frame_bytes,
         min_rto_s=host["min_rto_ns"] / 1e9,
         initial_window=int(host["initial_window"]),
         window_segments=None if window is None else max(1.0, window / mss),
@@ -150,12 +157,6 @@ def _window_bytes(host: Mapping[str, Any]) -> int | None:
     if not host["window_scaling"]:
         limits.append(WINDOW_FIELD_BYTES)
     return min(limits, default=None)
-
-
-def _queue_packets(queue: object) -> int | None:
-    """A queue's limit in packets, where it is given in packets."""
-    packets = queue.get("packets") if isinstance(queue, Mapping) else None
-    return None if packets is None else int(packets)
 
 
 def _round_trip(delay_ns: int, measured_ns: float | None) -> tuple[float | None, tuple[str, ...]]:

@@ -9,7 +9,6 @@ import polars as pl
 
 from crosswind.analysis.result import AnswerCase, Interval, LevelComparison, Result
 from crosswind.analysis.result.comparisons import MEAN
-from crosswind.analysis.settings import CellSettings
 from crosswind.metrics import METRICS, STATISTICS, Per
 from crosswind.polars_errors import refused
 from crosswind.record import RunRecord
@@ -185,7 +184,7 @@ def claims_frame(result: Result) -> pl.DataFrame:
 
 def _with_metrics(record: RunRecord, samples: pl.DataFrame) -> pl.DataFrame:
     """Samples with what each metric makes of one, null where the exchange failed or has no such metric."""
-    kinds = {run.cell: CellSettings.of(run.parameters).workload for run in record.cells}
+    kinds = {run.cell: run.parameters.get("workload") or {} for run in record.cells}
     made = []
     for metric in METRICS.values():
         formula = pl.sql_expr(metric.formula)

@@ -3,10 +3,11 @@
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
+from crosswind.effect import PathEffect
 from crosswind.ends import NETWORK, is_virtual, peers_of, runs_programs
 from crosswind.errors import StoreError
 from crosswind.regular_files import read_regular
@@ -24,7 +25,7 @@ class PlannedCell:
         key: names cell and repetition, as `c003-r02`. order: its place in the plan, from 0.
         cell: index of the cell, which its repetitions share. repetition, block: from 0.
         levels: dotted key of each factor to its level, as written.
-        parameters: the cell as crosswind-cell reads it (docs/cell-protocol.md).
+        parameters: the cell as crosswind-cell reads it (docs/cell-protocol.md). effect: what its path does.
         expected_ns, expected_packets, expected_bytes: what it is forecast to take, of both directions.
         expected_load: processors that it is forecast to keep busy.
         undelayed: whether processors and not the path decide how long its exchanges take: it runs alone.
@@ -39,6 +40,7 @@ class PlannedCell:
     seed: int
     levels: Mapping[str, str]
     parameters: Mapping[str, Any]
+    effect: PathEffect
     expected_ns: int
     expected_packets: int
     expected_bytes: int
@@ -90,7 +92,7 @@ class PlannedCell:
 
     def as_json(self) -> dict[str, Any]:
         """The object as it is stored."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"effect": asdict(self.effect)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -104,6 +106,7 @@ class PlannedCell:
             "exact": False,
             "undelayed": False,
             **data,
+            "effect": PathEffect.from_stored(data["effect"]),
         }
         return cls(**{field.name: known[field.name] for field in fields(cls)})
 

@@ -68,6 +68,7 @@ def cell_run(store: Store, result: CellResult) -> CellRun:
         block=planned.block,
         levels=dict(planned.levels),
         parameters=dict(planned.parameters),
+        effect=planned.effect,
         finished=result.finished,
         failure=result.failure,
         attempts=result.attempt,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from crosswind.factors import factor_scale
 from crosswind.metrics import METRICS
 from crosswind.study.cells import Cell, Where, meaning_of, where_of
 from crosswind.study.format import StudyDocument
@@ -21,8 +22,6 @@ from crosswind.study.toml_text import Location
 from crosswind.units import shown
 
 _QUANTITY = re.compile(r"(?P<number>-?[0-9]{1,15}(\.[0-9]{1,15})?) ?(?P<unit>\S*)")
-_NUMBERED = ("delay", "loss", "rate", "size")
-"""The last words of the keys whose levels are numbers that a law can be about."""
 
 
 class Limits(Enum):
@@ -74,8 +73,8 @@ RULES: Mapping[str, Rule] = {
         needs_numbers=True,
     ),
     "slope": Rule(
-        "between each two neighbouring levels, by how much the statistic grows for each ms of the path's round trip, % "
-        "of loss, Mbit/s or byte",
+        "between each two neighbouring levels, by how much the statistic grows for each ms (of path.delay, there and "
+        "back), %, Mbit/s or byte",
         Limits.QUANTITIES,
         needs_numbers=True,
     ),
@@ -152,9 +151,11 @@ def _compared(table: ClaimTable, rule: Rule, where: Where, place: Location, part
     if table.factor in where.texts:
         message = f"{table.factor} has one value only where {table.factor} = {where.texts[table.factor]}"
         raise PublishedError((*place, "where"), message, "leave it out: its levels are what is compared")
-    if rule.needs_numbers and table.factor.rsplit(".", 1)[-1] not in _NUMBERED:
+    if rule.needs_numbers and factor_scale(table.factor) is None:
         message = f"the levels of {table.factor} are no numbers for the rule {table.rule}"
-        raise PublishedError((*place, "factor"), message, f"a key that ends in {', '.join(_NUMBERED)}")
+        raise PublishedError(
+            (*place, "factor"), message, "a key that is a time, a rate, a size or a share, as path.delay"
+        )
     fewest, most = rule.levels
     if (most is not None and len(table.compare) != most) or 0 < len(table.compare) < fewest:
         message = f"compare has {len(table.compare)} levels, the rule {table.rule} needs {most or f'{fewest} or more'}"

@@ -13,7 +13,6 @@ from crosswind.study.networks import NETWORKS
 from crosswind.study.server_address import SERVER
 
 _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
-DIRECTIONS = tuple(_DIRECTIONS)
 
 LISTED_NETWORKS = "a named network, as 4g (`crosswind networks` lists them)"
 

@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from crosswind.study.keys import DIRECTIONS, direction_keys
+from crosswind.effect import DIRECTIONS
+from crosswind.study.keys import direction_keys
 from crosswind.study.levels import Level, Values
 from crosswind.study.networks import NETWORKS, Network
 from crosswind.study.networks.network import merged, text_of

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from crosswind.catalog import Key, KeyType, catalog
+from crosswind.effect import DIRECTIONS
 from crosswind.study.errors import CellError
 from crosswind.study.format import PartTable, StudyDocument, set_keys
-from crosswind.study.keys import DIRECTIONS, KINDS, default_transport, direction_keys, workload_keys
+from crosswind.study.keys import KINDS, default_transport, direction_keys, workload_keys
 from crosswind.study.kinds import kind_of
 from crosswind.study.levels import Values
 from crosswind.study.network_use import network_uses

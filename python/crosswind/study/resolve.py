@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from crosswind.catalog import Key, catalog
-from crosswind.study.keys import DIRECTIONS
+from crosswind.effect import DIRECTIONS
 from crosswind.study.levels import Level, Value
 from crosswind.study.networks import NETWORKS
 

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from crosswind.models import predict
 from crosswind.models.bbr import bbr
 from crosswind.models.caia import caia
 from crosswind.models.cardwell import before_first_loss, cardwell, handshake, slow_start_latency, slow_start_window
@@ -15,6 +14,7 @@ from crosswind.models.pftk import pftk, pftk_approximate, pftk_goodput
 from crosswind.models.ping_pong import deviation, ping_pong
 from crosswind.models.quic_ping_pong import probe_timeout, quic_ping_pong
 from crosswind.models.slow_start import slow_start
+from effects import predict
 
 
 @pytest.mark.parametrize(("segments", "loss"), [(1, 0.3), (10, 0.02), (100, 0.1)])

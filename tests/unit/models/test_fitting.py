@@ -8,7 +8,8 @@ from scipy import stats
 
 from crosswind.analysis.model_fit import FitError, fit_models
 from crosswind.models.fitting import FORMS, Cells, Measured, compare, fit
-from crosswind.models.situation import Situation, situation
+from crosswind.models.situation import Situation
+from effects import situation
 from records import path, record, run, timed
 
 TRUTH = {

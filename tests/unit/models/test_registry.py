@@ -5,8 +5,8 @@ import copy
 import pytest
 
 from crosswind.catalog import catalog
-from crosswind.models import MODELS, predict
-from crosswind.models.situation import situation
+from crosswind.models import MODELS
+from effects import predict, situation
 
 CELL = {
     "path": {

@@ -12,8 +12,9 @@ from crosswind.models.simulation import simulate
 from crosswind.models.simulation.congestion import Cubic, Reno, hystart_window
 from crosswind.models.simulation.path import Path, PathSettings
 from crosswind.models.simulation.sender import Sender, SenderSettings
-from crosswind.models.situation import Situation, situation
+from crosswind.models.situation import Situation
 from crosswind.models.slow_start import arrivals
+from effects import situation
 
 
 class Script:

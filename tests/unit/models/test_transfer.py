@@ -7,8 +7,9 @@ from statistics import fmean, median
 import pytest
 
 from crosswind.models import predict_situation, transfer
-from crosswind.models.situation import Situation, situation
+from crosswind.models.situation import Situation
 from crosswind.models.transfer import Begun, Coefficients, Columns, transfer_time
+from effects import situation
 
 NOTHING = Coefficients(growth=0.0, timeout_window=0.0, timeout_power=2.0, tail=0.0)
 TWO_SEGMENTS = 2 * 1448

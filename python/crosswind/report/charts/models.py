@@ -101,7 +101,7 @@ def _curves(
     inputs = [prediction.inputs for cell in cells for prediction in cell.models]
     rtts = [known["rtt_s"] * 1e9 for known in inputs if "rtt_s" in known]
     # Reno is what the curves describe, whatever was measured.
-    here = replace(situation(first.parameters, min(rtts, default=None)), congestion_control="reno")
+    here = replace(situation(first.parameters, first.effect, min(rtts, default=None)), congestion_control="reno")
     predicted = []
     for name in models:
         for loss in map(float, np.geomspace(min(lossy) / 10, max(lossy), _CURVE_POINTS)):

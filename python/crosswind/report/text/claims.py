@@ -4,6 +4,7 @@ import math
 from collections import Counter
 
 from crosswind.analysis.result import ClaimPart, ClaimResult
+from crosswind.factors import factor_scale
 from crosswind.metrics import METRICS, STATISTICS
 from crosswind.report.text.format import (
     EXACT,
@@ -25,9 +26,6 @@ VERDICTS = {"holds": "Holds", "does not hold": "Does not hold", "cannot tell": "
 
 _PLAIN = ("ratio", "exponent", "error")
 """Scales without a unit."""
-
-_PER = {"delay": "ms of round trip", "loss": "% of loss", "rate": "Mbit/s", "size": "byte"}
-"""By the last word of a factor's key: what a slope is for each of."""
 
 
 def claim_sentence(claim: ClaimResult) -> str:
@@ -121,7 +119,8 @@ def _effect_in_words(claim: ClaimResult, part: ClaimPart) -> str:
 
 
 def _step(claim: ClaimResult) -> str:
-    return _PER.get(str(claim.factor).rsplit(".", 1)[-1], "step")
+    scale = factor_scale(str(claim.factor))
+    return "step" if scale is None else f"{scale.unit} of {scale.title}"
 
 
 def _rest(claim: ClaimResult) -> str:

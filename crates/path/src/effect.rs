@@ -1,0 +1,76 @@
+//! What a path does to traffic as a whole, whichever elements it is made of.
+
+use crate::queue::QueueLimit;
+use crosswind_units::{BitRate, Bytes, Duration, Probability};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What a direction, or one of its elements, does to traffic: what models, designs and forecasts need to know of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Effect {
+    /// Mean delay of a packet, without the time on the wire or behind other packets.
+    #[serde(rename = "delay_ns")]
+    #[schemars(with = "u64")]
+    pub delay: Duration,
+    /// Share of packets that is lost, whatever the traffic.
+    #[schemars(with = "f64")]
+    pub loss: Probability,
+    /// Rate that is not exceeded; none where it is unlimited.
+    #[serde(rename = "rate_bps")]
+    #[schemars(with = "Option<u64>")]
+    pub rate: Option<BitRate>,
+    /// What a packet occupies on the wire beside its IP bytes.
+    #[serde(rename = "frame_bytes")]
+    #[schemars(with = "u64")]
+    pub frame: Bytes,
+    /// Share of packets that is lost among those behind a lost one: `loss` where losses are independent, more where they come together.
+    #[schemars(with = "f64")]
+    pub loss_after_loss: Probability,
+    /// What may wait before the slowest link; none where there is no link.
+    pub queue: Option<QueueLimit>,
+    /// The largest packet that passes; none where that is what the hosts' devices take.
+    pub mtu_bytes: Option<u32>,
+    /// Whether it delays packets at random.
+    pub random_delay: bool,
+    /// Whether a packet may leave before one that entered earlier.
+    pub reorders: bool,
+}
+
+impl Effect {
+    /// This effect, and then the `next` one.
+    #[must_use]
+    pub fn then(self, next: Self) -> Self {
+        let (rate, queue) = match (self.rate, next.rate) {
+            (Some(a), Some(b)) if b < a => (next.rate, next.queue),
+            (Some(_), _) => (self.rate, self.queue),
+            (None, _) => (next.rate, next.queue),
+        };
+        Self {
+            delay: self.delay + next.delay,
+            loss: self.loss.or(next.loss),
+            rate,
+            frame: Bytes(self.frame.0.max(next.frame.0)),
+            loss_after_loss: self.both_lost(&next),
+            queue,
+            mtu_bytes: self.mtu_bytes.into_iter().chain(next.mtu_bytes).min(),
+            random_delay: self.random_delay || next.random_delay,
+            reorders: self.reorders || next.reorders,
+        }
+    }
+
+    /// The share of lost packets behind a lost one, where both lose packets, each as if the other did not.
+    fn both_lost(&self, next: &Self) -> Probability {
+        let all = self.loss.or(next.loss);
+        if [self, next].iter().all(|effect| effect.loss_after_loss == effect.loss) {
+            return all;
+        }
+        let passes = 1.0 - all.as_fraction();
+        // Two packets in a row pass both where they pass each.
+        let pass_each = [self, next].map(|effect| {
+            let (loss, again) = (effect.loss.as_fraction(), effect.loss_after_loss.as_fraction());
+            1.0 - 2.0 * loss + loss * again
+        });
+        let lost_twice = 1.0 - 2.0 * passes + pass_each[0] * pass_each[1];
+        Probability::new((lost_twice / all.as_fraction()).clamp(0.0, 1.0)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,36 @@
+//! An element that takes no time: each packet passes at once, or is dropped.
+
+use crate::{Cause, Departure, Element, Packet};
+use crosswind_units::Instant;
+use std::collections::VecDeque;
+
+/// An element that drops the packets for which `judge` has a cause.
+pub fn filter(judge: impl FnMut(&Packet) -> Option<Cause> + Send + 'static) -> Box<dyn Element> {
+    Box::new(Filter { judge, out: VecDeque::new() })
+}
+
+struct Filter<F> {
+    judge: F,
+    out: VecDeque<Departure>,
+}
+
+impl<F: FnMut(&Packet) -> Option<Cause> + Send> Element for Filter<F> {
+    fn handle_packet(&mut self, _now: Instant, packet: Packet) {
+        self.out.push_back(match (self.judge)(&packet) {
+            Some(cause) => Departure::Dropped(packet, cause),
+            None => Departure::Forwarded(packet),
+        });
+    }
+
+    fn poll_packet(&mut self, _now: Instant) -> Option<Departure> {
+        self.out.pop_front()
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        None
+    }
+
+    fn queued(&self) -> usize {
+        self.out.len()
+    }
+}

@@ -1,0 +1,57 @@
+"""What a path does to packets as a whole: all that Python knows of the elements that a path is made of.
+
+crosswind-cell computes it from a path's settings (`crates/path/src/effect.rs`, docs/cell-protocol.md): models, designs
+and forecasts read it, so that an element of which none of them has heard delays and loses for all of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+DIRECTIONS = ("forward", "reverse")
+"""Client to server, and server to client."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one direction does.
+
+    Attributes:
+        delay_ns: mean of a packet, without its time on the link or behind others. loss: per packet, a fraction.
+        loss_after_loss: of the packets behind a lost one; equal to `loss` where losses are independent.
+        rate_bps: None is unlimited. frame_bytes: added to each packet on the link.
+        queue: what may wait before the slowest link, as {"packets": 100} or {"bytes": 15000}; None without one.
+        mtu_bytes: the largest packet that passes; None: what the hosts' devices take.
+        random_delay: whether packets are delayed at random. reorders: whether packets overtake each other.
+    """
+
+    delay_ns: int = 0
+    loss: float = 0.0
+    rate_bps: int | None = None
+    frame_bytes: int = 0
+    loss_after_loss: float = 0.0
+    queue: Mapping[str, int] | None = None
+    mtu_bytes: int | None = None
+    random_delay: bool = False
+    reorders: bool = False
+
+
+@dataclass(frozen=True)
+class PathEffect:
+    """What a path does in each direction; a network that is really there has no such effect, as nobody can say."""
+
+    forward: Effect = Effect()
+    reverse: Effect = Effect()
+
+    @property
+    def round_trip_ns(self) -> int:
+        """Delay of a packet there and back, in the mean."""
+        return self.forward.delay_ns + self.reverse.delay_ns
+
+    @classmethod
+    def from_stored(cls, data: Mapping[str, Any]) -> Self:
+        """Of a plan or a result. Raises: KeyError, TypeError where something is missing."""
+        return cls(**{way: Effect(**data[way]) for way in DIRECTIONS})
+
+
+NO_EFFECT = PathEffect()
