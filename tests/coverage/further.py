@@ -13,7 +13,7 @@ from crosswind.stats.differences import independent_at_best
 from crosswind.stats.effect import Effect
 from crosswind.stats.estimate import Array
 from crosswind.stats.mean import TRIMMED
-from crosswind.stats.repetition_quantile import repetition_quantile_interval
+from crosswind.stats.quantile import repetition_quantile_interval
 
 SHARES = {"10 and 20 %": (0.1, 0.2), "1 and 2 %": (0.01, 0.02)}
 """Shares of exchanges whose difference is tried: of the reference and of the other cell."""

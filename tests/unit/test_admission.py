@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from cell_events import finished
 from crosswind.cell.result import Finished
-from crosswind.execution.admission import ATTEMPTS, CAPACITY, Admission, Admitted
-from crosswind.execution.loads import Loads
+from crosswind.execution.admission import ATTEMPTS, CAPACITY, Admission, Admitted, Loads
 from crosswind.forecast import HEAVY
 from crosswind.store.plan import PlannedCell
 from runs import planned_cell

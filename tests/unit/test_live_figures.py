@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from crosswind.errors import UsageError
-from crosswind.live.drawing import histogram, sparkline
 from crosswind.live.expectations import Expectation, expectations_of
 from crosswind.live.goodput import Goodput
 from crosswind.live.lines import expectation_lines, goodput_text, share_text, window_text
 from crosswind.live.probes import Slice
+from crosswind.live.screen import histogram, sparkline
 from crosswind.live.summary import loss_of, quantile_of_times, summary_of
 from crosswind.live.thresholds import judge, parse_threshold, thresholds_of
 from crosswind.models.cubic import cubic

@@ -13,8 +13,7 @@ from crosswind.live.report.history import History
 from crosswind.live.report.over_time import loss_over_time
 from crosswind.live.targets import Target
 from crosswind.live.views import Subject
-from crosswind.live.watch import Watch, WindowReport
-from crosswind.live.windows import Window
+from crosswind.live.watch import Watch, Window, WindowReport
 from crosswind.models.cubic import cubic
 from crosswind.models.mathis import mathis
 

@@ -15,8 +15,7 @@ from crosswind.live.report.distribution import distribution_charts
 from crosswind.live.report.goodput import goodput_chart
 from crosswind.live.report.history import MOST_PERIODS, History, Outage
 from crosswind.live.report.over_time import loss_over_time, reordering_over_time, rtt_over_time, variation_over_time
-from crosswind.live.report.page import render, write_page
-from crosswind.live.report.surroundings import origin_now
+from crosswind.live.report.page import origin_now, render, write_page
 from crosswind.live.report.tables import (
     events_table,
     expectation_tables,

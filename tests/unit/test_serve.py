@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crosswind.cell.token import VARIABLE, check_token, make_or_read_token, new_token, read_token, use_token
-from crosswind.cli.serve_text import event_line, opening_lines
+from crosswind.cli.serve import event_line, opening_lines
 from crosswind.errors import UsageError
 from fixture_types import Crosswind
 

@@ -17,7 +17,7 @@ from crosswind.metrics import LOST, METRICS, STATISTICS, Metric, metric_named
 from crosswind.stats import TooFewSamples, difference, ratio, refused, share_interval
 from crosswind.stats.beyond import counts_of, effect_estimate, is_of_most, share_limit, without_rounding
 from crosswind.stats.effect import Effect, is_constant
-from crosswind.stats.repetition_quantile import repetition_quantile_interval
+from crosswind.stats.quantile import repetition_quantile_interval
 
 
 def answers_of(asked: Sequence[AskedQuestion], data: Sequence[CellData]) -> list[Answer]:

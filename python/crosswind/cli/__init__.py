@@ -19,9 +19,8 @@ from typing import NoReturn
 import click
 
 from crosswind import __version__
-from crosswind.cli.empty import refuse_empty
 from crosswind.cli.standard_output import discard_output, why_output_fails
-from crosswind.errors import CrosswindError
+from crosswind.errors import CrosswindError, UsageError
 from crosswind.visible import visible
 
 _COMMANDS = {
@@ -159,3 +158,19 @@ def _unexpected(error: Exception) -> tuple[str, str]:
         return message, f"this is a bug in crosswind; the details are in {Path(file.name)}"
     except OSError:
         return message, "this is a bug in crosswind; CROSSWIND_DEBUG=1 shows the details"
+
+
+def refuse_empty(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:
+    """Refuses options and single arguments of a command whose value is empty; the words of programs may be.
+
+    Args: context: of the command's group. Raises: UsageError.
+    """
+    own = command.context_class(command, parent=context, **command.context_settings)
+    # What is wrong besides is said when the command itself reads its line.
+    with suppress(click.UsageError):
+        given, _, _ = command.make_parser(own).parse_args(list(arguments))
+        for parameter in command.params:
+            value = given.get(parameter.name or "")
+            if parameter.nargs == 1 and (value == "" or (isinstance(value, list) and "" in value)):
+                name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.make_metavar(own)
+                raise UsageError(f"{name} is empty", hint="is a variable unset? Give it a value, or leave it out")

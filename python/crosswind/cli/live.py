@@ -12,7 +12,7 @@ import click
 from crosswind.cli.live_checks import check_times, check_transport, check_writable, checked_timeout, read_amount
 from crosswind.cli.quantities import read_by
 from crosswind.cli.thresholds import require_answer_option, status_of
-from crosswind.cli.token_option import token_file_option
+from crosswind.cli.to import token_file_option
 from crosswind.errors import CrosswindError, UsageError
 from crosswind.units import parse_duration, parse_rate
 
@@ -263,7 +263,7 @@ class _Report:
 
     def __init__(self, path: Path, watch: "Watch", subject: "Subject", session: "Session") -> None:
         from crosswind.live.report.history import History
-        from crosswind.live.report.surroundings import origin_now
+        from crosswind.live.report.page import origin_now
 
         self._path, self._watch, self._subject = path, watch, subject
         self._origin, self._history = origin_now(), History()

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from crosswind.cell.check import CheckedCell
-from crosswind.cli.damage import warn_of_damage
-from crosswind.cli.text import levels_text, seconds_text
+from crosswind.cli.text import levels_text, seconds_text, warn_of_damage
 from crosswind.errors import StoreError, UsageError
 from crosswind.execution.planning import precision
 from crosswind.report.text.format import NOTHING, count, quantity

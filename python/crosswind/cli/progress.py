@@ -26,7 +26,7 @@ from crosswind.cli.progress_text import (
     summary_of,
     troubles_text,
 )
-from crosswind.cli.reached import print_reached
+from crosswind.cli.reach import print_reached
 from crosswind.cli.text import repetition_text, virtual_text
 from crosswind.execution.concurrency import Concurrency
 from crosswind.execution.observer import Observer

@@ -1,15 +1,21 @@
 """`crosswind reach`: which transports get through to the server on another machine."""
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from rich.console import Console
+from rich.text import Text
 
 from crosswind.catalog import catalog
-from crosswind.cli.to import server_at
-from crosswind.cli.token_option import token_file_option
+from crosswind.cli.to import server_at, token_file_option
 from crosswind.errors import UsageError
 from crosswind.study.levels import did_you_mean
+
+if TYPE_CHECKING:
+    from crosswind.execution.reach import Reached
 
 SCHEMA = "crosswind.reach/1"
 
@@ -37,7 +43,6 @@ def command(server: str, named: str | None, as_json: bool, token_file: Path | No
     from crosswind.cell.binary import find_binary
     from crosswind.cell.token import use_token
     from crosswind.cli.output import plain_console
-    from crosswind.cli.reached import longest, print_one
     from crosswind.execution.reach import reach
 
     address, transports = server_at(server, "HOST[:PORT]"), _transports(named)
@@ -72,3 +77,22 @@ def _transports(named: str | None) -> list[str]:
         if name not in known:
             raise UsageError(f"--transport: there is no transport {name!r}", hint=did_you_mean(name, known))
     return names
+
+
+def print_reached(console: Console, server: str, tried: "Sequence[Reached]") -> None:
+    """A heading and a line for each transport."""
+    console.print(Text(f"to {server}:"), soft_wrap=True)
+    width = longest(one.transport for one in tried)
+    for one in tried:
+        print_one(console, one, width)
+
+
+def print_one(console: Console, one: "Reached", width: int) -> None:
+    """The line of a transport. Args: width: of the longest name."""
+    style = "red" if one.is_blocked else "green"
+    console.print(Text(f"  {one.transport:<{width}}  ").append(one.text, style=style), soft_wrap=True)
+
+
+def longest(names: Iterable[str]) -> int:
+    """Characters of the longest name."""
+    return max(map(len, names), default=0)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from crosswind.cli.damage import warn_of_damage
 from crosswind.cli.standard_output import readers_may_leave
+from crosswind.cli.text import warn_of_damage
 from crosswind.cli.thresholds import status_of, threshold_options
 from crosswind.errors import UsageError
 

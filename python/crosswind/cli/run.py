@@ -12,13 +12,11 @@ from crosswind.cli.settings import picked, setting_options, variant_options
 from crosswind.cli.standard_output import readers_may_leave
 from crosswind.cli.study_options import StudyOptions
 from crosswind.cli.thresholds import status_of, threshold_options
-from crosswind.cli.to import to_option
-from crosswind.cli.token_option import token_file_option
+from crosswind.cli.to import to_option, token_file_option
 from crosswind.errors import UsageError
 
 if TYPE_CHECKING:
     from crosswind.store.run import Run
-
 
 _EPILOG = """\b
 Every setting takes a list, and a list is a factor:

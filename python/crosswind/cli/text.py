@@ -2,10 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
+import click
+
+from crosswind.damage import damage_sentences
 from crosswind.report.text.format import quantity
 from crosswind.store.plan import PlannedCell
 from crosswind.units import BYTES
+
+if TYPE_CHECKING:
+    from crosswind.record import RunRecord
 
 
 def seconds_text(seconds: float) -> str:
@@ -55,3 +62,9 @@ def short_names(keys: Iterable[str]) -> dict[str, str]:
 def repetition_text(planned: PlannedCell) -> str:
     """What sets a repetition apart: its levels, and its number from 1."""
     return f"{levels_text(planned.levels)} #{planned.repetition + 1}".strip()
+
+
+def warn_of_damage(record: "RunRecord") -> None:
+    """Says on standard error which files of a run are damaged."""
+    for text in damage_sentences(record.damaged):
+        click.echo(f"warning: {text}", err=True)

@@ -1,10 +1,12 @@
 """The options of commands that run over the network to another machine, and what they make of a study."""
 
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from crosswind.cell.token import VARIABLE
 from crosswind.cli.settings import options
 from crosswind.errors import UsageError
 from crosswind.study.server_address import server_address
@@ -58,3 +60,11 @@ def _is_emulated(key: str, kept_of_hosts: Collection[str]) -> bool:
     if section == "host":
         return name not in kept_of_hosts
     return section == "budget" or (section == "path" and key != "path.family")
+
+
+token_file_option: Callable[[F], F] = click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=f"File with the server's token. Default: the environment variable {VARIABLE}.",
+)

@@ -1,25 +1,31 @@
 """A watch on a terminal: numbers of the window and of the whole time, bars, a histogram, events, and keys."""
 
+import os
+import sys
+import termios
 import time
+import tty
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
+import numpy as np
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.text import Text
 
-from crosswind.live.drawing import LOST, REFUSED, histogram, sparkline
 from crosswind.live.events import Event
 from crosswind.live.expectations import Expectation
-from crosswind.live.keys import read_keys, single_keys
 from crosswind.live.lines import estimate_text, goodput_line, goodput_text, line_of, share_text, silent_lines
+from crosswind.live.probes import Slice
 from crosswind.live.session import Session
 from crosswind.live.summary import Summary
 from crosswind.live.thresholds import Judged
 from crosswind.live.views import Lines, Subject, expectations
 from crosswind.live.watch import News, Watch, WindowReport
-from crosswind.report.text.format import NOTHING, count, quantity, scale_of
+from crosswind.report.text.format import NOTHING, count, number, quantity, scale_of
+from crosswind.stats.estimate import Array
 from crosswind.terminal_table import Column, table_lines
 
 _S = 10**9
@@ -30,6 +36,31 @@ _HISTORY_PROBES = 1_000_000
 _PROBES_A_SECOND = 20_000
 """That are summed up anew: the numbers of a whole day are not computed every second."""
 _KEYS = "p pause   w window   + - zoom   q quit"
+
+_ROWS = (
+    "sent",
+    "lost",
+    "loss",
+    "loss there",
+    "loss back",
+    "refused",
+    "minimum",
+    "median",
+    "p95",
+    "maximum",
+    "jitter",
+    "variation",
+    "reordered",
+    "duplicates",
+)
+
+_OF_SOME = ("loss there", "loss back", "refused")
+"""Only some probes have them."""
+
+_BARS = "▁▂▃▄▅▆▇█"
+LOST, REFUSED = "×", "!"
+_BINS = 8
+_BAR_WIDTH = 30
 
 
 class Screen:
@@ -170,28 +201,6 @@ class Screen:
                 yield _cut(f"from {edge:>{wide}} {bar} {count(number_of)}")
 
 
-_ROWS = (
-    "sent",
-    "lost",
-    "loss",
-    "loss there",
-    "loss back",
-    "refused",
-    "minimum",
-    "median",
-    "p95",
-    "maximum",
-    "jitter",
-    "variation",
-    "reordered",
-    "duplicates",
-)
-
-
-_OF_SOME = ("loss there", "loss back", "refused")
-"""Only some probes have them."""
-
-
 def _column(summary: Summary | None) -> dict[str, str]:
     """The numbers of one column, by row."""
     if summary is None:
@@ -219,3 +228,68 @@ def _column(summary: Summary | None) -> dict[str, str]:
 
 def _cut(text: str, style: str = "") -> Text:
     return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+
+
+@contextmanager
+def single_keys() -> Iterator[int | None]:
+    """Has the terminal hand over each key at once, and not show it. Its settings are restored at the end.
+
+    Yields: the descriptor to read keys from; None where standard input is no terminal.
+    """
+    if not sys.stdin.isatty():
+        yield None
+        return
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    tty.setcbreak(terminal, termios.TCSANOW)
+    try:
+        yield terminal
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def read_keys(terminal: int) -> str:
+    """The keys that were pressed; "q" where the terminal is gone."""
+    try:
+        pressed = os.read(terminal, 64)
+    except OSError:
+        pressed = b""
+    return pressed.decode("ascii", errors="ignore") if pressed else "q"
+
+
+def sparkline(part: Slice, *, probes_a_column: int) -> str:
+    """A bar for every so many probes, as high as their longest round trip; a sign where one was lost or refused.
+
+    The scale goes from the shortest to the longest round trip of the part.
+    """
+    answered = part.answered
+    low, high = (float(answered.min()), float(answered.max())) if answered.size else (0.0, 0.0)
+    columns = [slice(at, at + probes_a_column) for at in range(0, part.rtt_ns.size, probes_a_column)]
+    return "".join(
+        LOST if part.is_lost[column].any()
+        else REFUSED if part.is_refused[column].any()
+        else _bar(float(part.rtt_ns[column].max()), low, high)
+        for column in columns
+    )  # fmt: skip
+
+
+def histogram(answered: Array) -> list[tuple[str, str, int]]:
+    """Rows of a histogram: (from, bar, how many). The last row has what is above the 99 % quantile.
+
+    Args: answered: round-trip times, ns, at least one.
+    """
+    top = float(np.quantile(answered, 0.99))
+    low = float(answered.min())
+    edges = np.linspace(low, max(top, low * 1.001, low + 1), _BINS)
+    counts, _ = np.histogram(np.minimum(answered, edges[-1]), bins=[*edges, np.inf])
+    divisor, unit = scale_of([float(np.median(answered))], "ns")
+    most = int(counts.max())
+    return [
+        (f"{number(float(edge), divisor)} {unit}", "█" * round(_BAR_WIDTH * int(count) / most), int(count))
+        for edge, count in zip(edges, counts, strict=True)
+    ]
+
+
+def _bar(value: float, low: float, high: float) -> str:
+    share = (value - low) / (high - low) if high > low else 0.0
+    return _BARS[min(len(_BARS) - 1, int(share * len(_BARS)))]

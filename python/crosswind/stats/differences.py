@@ -6,6 +6,7 @@ otherwise by Welch's interval and a permutation test (unpaired).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from crosswind.stats.design import (
     LIGHT,
     MESSAGES_BEYOND,
+    MIN_UNITS,
     Design,
     Shortage,
     mean_shortage,
@@ -25,7 +27,6 @@ from crosswind.stats.effect import CONSTANT, PAIRED, WELCH, Effect, Statistic, i
 from crosswind.stats.estimate import EXACT, Array, TooFewSamples
 from crosswind.stats.linearised import NO_SPREAD, Linearised, mean_of
 from crosswind.stats.mean import trimmed_mean_of
-from crosswind.stats.share_difference import no_surer_than_independent
 from crosswind.stats.units import Key, Units
 
 
@@ -232,3 +233,26 @@ def _welch(a: Linearised, b: Linearised) -> float:
     squares = a.error**2, b.error**2
     below = squares[0] ** 2 / a.freedom + squares[1] ** 2 / b.freedom
     return sum(squares) ** 2 / below if below > 0 else float(a.freedom + b.freedom)
+
+
+def no_surer_than_independent(effect: Effect, random: Sequence[Units]) -> Effect:
+    """A difference of shares with the larger of its own standard error and that of independent exchanges.
+
+    Args: random: the values, 0 or 1, of those of both cells that are not exact.
+    """
+    if effect.how == EXACT or effect.units < MIN_UNITS:
+        return effect
+    least = math.hypot(*(_independent_error(units) for units in random))
+    if effect.error >= least:
+        return effect
+    # Its test is that of the interval: a permutation would know how repetitions differ alone.
+    return replace(effect, linear=None, sides=None, error=least, shortage=None, needed=None)
+
+
+def _independent_error(units: Units) -> float:
+    """The standard error of a share of independent exchanges, with one more of either kind.
+
+    Source: Agresti & Caffo, The American Statistician 54 (2000).
+    """
+    share = (float(units.values.sum()) + 1) / (units.n + 2)
+    return math.sqrt(share * (1 - share) / (units.n + 2))

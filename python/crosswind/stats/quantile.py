@@ -15,9 +15,17 @@ import math
 import numpy as np
 from scipy import special
 
-from crosswind.stats.design import MIN_UNITS, Shortage, quantile_name, quantile_shortage
+from crosswind.stats.design import (
+    MIN_UNITS,
+    Design,
+    Shortage,
+    quantile_name,
+    quantile_shortage,
+    repetition_quantile_shortage,
+)
+from crosswind.stats.differences import statistic_of
 from crosswind.stats.estimate import Array, Estimate, check_level, refused, without_interval
-from crosswind.stats.linearised import student
+from crosswind.stats.linearised import NO_SPREAD, limits, method_of, student
 from crosswind.stats.units import Units
 
 ORDER_STATISTICS = "order statistics, interpolated (Nyblom 1992)"
@@ -201,3 +209,21 @@ def _spread(units: Units, q: float) -> tuple[float, float] | None:
 def _check_q(q: float) -> None:
     if not 0.0 < q < 1.0:
         raise ValueError(f"quantile {q} is not between 0 and 1")
+
+
+def repetition_quantile_interval(units: Units, q: float, *, unit: str, design: Design, level: float = 0.95) -> Estimate:
+    """The mean of the q-quantiles of the repetitions, with an interval over these.
+
+    Returns: an Estimate without an interval where the design does not support one, or no repetition differs.
+    Raises:  TooFewSamples where a repetition has too few values for a quantile of its own.
+    """
+    found = statistic_of(units, q)
+    short = repetition_quantile_shortage(design, q, found.units, of="cell")
+    if short is not None or found.error == 0:
+        own = found.value + found.parts
+        spread = (float(own.min()), float(own.max())) if own.size > 1 else None
+        why = NO_SPREAD if short is None else short.message
+        return without_interval(found.value, why, n=found.n, level=level, unit=unit, units=found.units, spread=spread)
+    low, high = (end if math.isfinite(end) else None for end in limits(found, design, level))
+    unbounded = None if low is not None and high is not None else "the resamples do not bound it"
+    return Estimate(found.value, low, high, found.n, level, method_of(design), unit, unbounded, found.units)

@@ -12,11 +12,10 @@ from typing import Any
 
 from crosswind.study import identity
 from crosswind.study.cells import Cell, RepetitionLimit, cells_of, limits_of
-from crosswind.study.census import census_of, repetitions_of, without_idle
+from crosswind.study.census import Exclusion, census_of, exclusions_of, repetitions_of, wheres_of, without_idle
 from crosswind.study.checks import Check, checks_of
 from crosswind.study.claims import Claim, claims_of
 from crosswind.study.errors import DesignError, Origin, read_document, read_toml
-from crosswind.study.exclusions import Exclusion, exclusions_of, wheres_of
 from crosswind.study.format import StudyDocument, set_keys
 from crosswind.study.keys import KINDS
 from crosswind.study.levels import Level, text_of

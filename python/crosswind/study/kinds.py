@@ -1,17 +1,27 @@
 """Which kind a key is of: what it looks like in a study and in the JSON Schema follows from the catalogue."""
 
+import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from crosswind import units
 from crosswind.catalog import Key, KeyType, Unit, catalog
-from crosswind.study.host_words import TEXTS
 from crosswind.study.kind import Kind, pattern_schema
 from crosswind.study.levels import Value, Values, did_you_mean
 from crosswind.study.number_kinds import duration, number_of, probability, rate, size
 from crosswind.study.peers import PEER_EXAMPLE, peer_schema, read_peer
 from crosswind.units import UnitError, shown
+
+_BY_UNIT: Mapping[Unit | None, Callable[[Key], Kind]] = {
+    Unit.NANOSECONDS: duration,
+    Unit.BYTES: size,
+    Unit.BITS_PER_SECOND: rate,
+    Unit.PROBABILITY: probability,
+}
+
+_SIZES = re.compile(r"\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s*", re.ASCII)
+_PLACEHOLDERS = ("{server}", "{address}", "{client}")
 
 
 def kind_of(keys: Sequence[Key]) -> Kind:
@@ -138,12 +148,6 @@ def peer_or_program(end: str) -> Kind:
     return Kind(parse, schema, PEER_EXAMPLE, is_peer=True, read=values)
 
 
-_BY_UNIT: Mapping[Unit | None, Callable[[Key], Kind]] = {
-    Unit.NANOSECONDS: duration,
-    Unit.BYTES: size,
-    Unit.BITS_PER_SECOND: rate,
-    Unit.PROBABILITY: probability,
-}
 _BY_TYPE: Mapping[KeyType, Callable[[Key], Kind]] = {
     KeyType.INTEGER: number_of,
     KeyType.NUMBER: number_of,
@@ -155,3 +159,33 @@ _BY_TYPE: Mapping[KeyType, Callable[[Key], Kind]] = {
     KeyType.ARGUMENTS: _arguments,
     KeyType.PEER: lambda key: peer(key.study),
 }
+
+
+def _sizes(raw: object) -> str:
+    found = _SIZES.fullmatch(raw) if isinstance(raw, str) else None
+    sizes = [int(size) for size in found.groups()] if found else []
+    if not sizes or not 1 <= sizes[0] <= sizes[1] <= sizes[2] < 1 << 31:
+        hint = 'the least, the first and the greatest, in bytes, as in "4096 131072 6291456"'
+        raise UnitError(f"{shown(raw)} is not three sizes", hint=hint)
+    return " ".join(map(str, sizes))
+
+
+def _resolver(raw: object) -> str:
+    try:
+        if isinstance(raw, str) and (raw in _PLACEHOLDERS or ipaddress.ip_address(raw)):
+            return raw
+    except ValueError:
+        pass
+    raise UnitError(
+        f"{shown(raw)} is not an address", hint="{address} is that of the server, which may run a resolver on port 53"
+    )
+
+
+_BUFFERS = Kind(_sizes, {"type": "string"}, '"4096 131072 6291456"')
+
+TEXTS = {
+    "tcp_rmem": _BUFFERS,
+    "tcp_wmem": _BUFFERS,
+    "resolver": Kind(_resolver, {"type": "string"}, '"{address}"'),
+}
+"""How these keys are read, whose texts are more than a name."""

@@ -13,15 +13,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from crosswind.peers.chromium.certificate import public_key_sha256
+from crosswind.peers.chromium.browser import flags, profile, public_key_sha256
 from crosswind.peers.chromium.errors import ChromiumError
-from crosswind.peers.chromium.events import Clock, events, ready
-from crosswind.peers.chromium.flags import flags
+from crosswind.peers.chromium.events import Clock, events, outcome, ready
 from crosswind.peers.chromium.job import read_job, read_text, warnings
 from crosswind.peers.chromium.loading import Loading
 from crosswind.peers.chromium.navigation import page_url
-from crosswind.peers.chromium.network_errors import outcome
-from crosswind.peers.chromium.profile import profile
 from crosswind.peers.registry import PEERS, Obstacle
 
 
@@ -176,7 +173,7 @@ def test_outcomes_of_network_errors(code: str | None, expected: str) -> None:
 
 def test_a_profile_lasts_as_long_as_its_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("crosswind.peers.chromium.profile._LONGEST_BASE", 1000)
+    monkeypatch.setattr("crosswind.peers.chromium.browser._LONGEST_BASE", 1000)
     with profile() as mine:
         preferences = json.loads((mine / "Default" / "Preferences").read_text("ascii"))
         assert preferences["net"]["network_prediction_options"] == 2

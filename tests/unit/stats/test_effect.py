@@ -23,8 +23,8 @@ from crosswind.stats import (
     unpaired_shift,
 )
 from crosswind.stats.permutation import permutation_p
+from crosswind.stats.quantile import repetition_quantile_interval
 from crosswind.stats.ranks import _theta_limit
-from crosswind.stats.repetition_quantile import repetition_quantile_interval
 
 # Hollander & Wolfe, Nonparametric Statistical Methods, example 4.1: permeability of human chorioamnion.
 AT_TERM = np.array([0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46])

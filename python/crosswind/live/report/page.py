@@ -1,7 +1,10 @@
 """The page: whether all was well, what was seen, under which conditions, and the charts and tables in order."""
 
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from crosswind.live.expectations import Expectation
 from crosswind.live.lines import (
@@ -14,7 +17,6 @@ from crosswind.live.lines import (
     variation_texts,
 )
 from crosswind.live.report.account import Account
-from crosswind.live.report.conditions import condition_terms
 from crosswind.live.report.distribution import distribution_charts
 from crosswind.live.report.goodput import goodput_chart
 from crosswind.live.report.over_time import loss_over_time, reordering_over_time, rtt_over_time, variation_over_time
@@ -34,6 +36,8 @@ from crosswind.report.markup import Markup, terms_html, threshold_html
 from crosswind.report.page import Section
 from crosswind.report.text.format import count, count_of
 from crosswind.report.text.headline import Trust
+from crosswind.store.provenance import command_line, surroundings
+from crosswind.units import format_duration
 
 _JITTER = (
     "Delay variation is the difference between the round trips of a probe and the one before (RFC 3393), jitter a "
@@ -138,3 +142,45 @@ def _reordered(account: Account) -> str:
     total = account.total
     counted = f"{count(total.reordered or 0)} of {count(total.answered)}"
     return f"A reply is out of order if it arrives after the reply to a later probe (RFC 4737): {counted}."
+
+
+def condition_terms(account: Account) -> Iterator[tuple[str, str]]:
+    """Terms and what each is."""
+    subject, watch, origin = account.subject, account.watch, account.origin
+    machine, versions = origin["machine"], origin["versions"]
+    family = {"ipv4": "IPv4", "ipv6": "IPv6"}[subject.target.family_name]
+    yield "Host", f"{subject.target}, {family}"
+    yield "Probes", subject.description
+    yield from account.facts
+    yield "Sent", f"one every {format_duration(subject.interval_ns)}, {count(account.total.sent)} in all"
+    yield "Lost", f"a probe without an answer within {format_duration(watch.probes.timeout_ns)}"
+    if watch.can_be_refused:
+        yield "Refused", "a connection that the host answers with RST, because no service listens"
+    yield "Windows", _windows_text(account)
+    yield "Time", f"from {origin['started']}, {account.time_ns / 1e9:.1f} s"
+    yield "Clock", origin["clock"]
+    named = filter(None, (machine["cpu_model"], machine["virtualisation"] and "in a virtual machine"))
+    processors = count_of(machine["cpus"] or 0, "processor")
+    yield (
+        "Machine",
+        f"{machine['system']} {machine['kernel']}, {machine['architecture']}; {processors}, {', '.join(named)}",
+    )
+    yield "Program", f"Crosswind {versions['crosswind']}, Python {versions['python']}"
+
+
+def _windows_text(account: Account) -> str:
+    """How many windows, and how long they are: a key changes that, and the end cuts the last one off."""
+    windows = [report.window for report in account.history.windows]
+    lengths = {window.end_ns - window.start_ns for window in windows[:-1]}
+    lengths = lengths or {account.watch.windows.length_ns}
+    if len(lengths) > 1:
+        return f"{count_of(len(windows), 'window')} of several lengths"
+    return f"{count_of(len(windows), 'window')} of {format_duration(lengths.pop())}; the last may be shorter"
+
+
+def origin_now() -> dict[str, Any]:
+    """Of a session that begins now: {"command", "started", "clock", "versions", "machine", "sysctls"}."""
+    known = surroundings(command=command_line(), started=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"))
+    resolution_ns = round(time.get_clock_info("monotonic").resolution * 1e9)
+    source = known["machine"]["clock_source"] or "unknown"
+    return {**known, "clock": f"CLOCK_MONOTONIC, resolution {resolution_ns} ns, clock source {source}"}

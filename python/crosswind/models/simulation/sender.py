@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from crosswind.models.simulation.congestion import TICK_S, Cubic, Reno
 from crosswind.models.simulation.path import Path
-from crosswind.models.simulation.retransmission import RetransmissionTimeout
 
 _DUPLICATES = 3  # segments known to be received behind a hole before it counts as a loss at once
 _IN_FLIGHT, _LOST, _DELIVERED = 0, 1, 2
 _OPEN, _RECOVERY, _LOSS = 0, 1, 2  # what the sender knows of losses: none, one that it repairs, a timeout
+
+_LONGEST_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -292,3 +293,38 @@ class Sender:
             self._times_sent[segment] += 1
         self._in_order.append((now_s, segment))
         self._path.send(segment, now_s)
+
+
+class RetransmissionTimeout:
+    """The timeout from the round trips so far, doubled with each timeout that follows another.
+
+    Attributes: srtt_s: smoothed round trip. least_rtt_s: the shortest one. backoff: timeouts in a row.
+    """
+
+    def __init__(self, handshake_s: float, min_rto_s: float) -> None:
+        self._min_rto_s = min_rto_s
+        self._variation_s = handshake_s / 2
+        self.srtt_s = self.least_rtt_s = handshake_s
+        self.backoff = 0
+
+    def measure(self, rtt_s: float) -> None:
+        """Takes in a round trip of a segment that was sent once."""
+        self.least_rtt_s = min(self.least_rtt_s, rtt_s)
+        self._variation_s += (abs(rtt_s - self.srtt_s) - self._variation_s) / 4
+        self.srtt_s += (rtt_s - self.srtt_s) / 8
+
+    def seconds(self) -> float:
+        """The timeout now."""
+        least_s, varied_s = self._min_rto_s, 4 * self._variation_s
+        timeout_s = self.srtt_s + (varied_s if varied_s > least_s else least_s)
+        return float(min(timeout_s * 2**self.backoff, _LONGEST_S))
+
+    def expected_wait_s(self, failure: float) -> float:
+        """Of the timeouts that follow this one, each with the probability `failure` after the one before."""
+        expected_s, reached = 0.0, failure
+        timeout_s = self.seconds()
+        while timeout_s < _LONGEST_S and reached > 0:
+            expected_s += reached * timeout_s
+            reached *= failure
+            timeout_s = min(2 * timeout_s, _LONGEST_S)
+        return expected_s + reached * timeout_s / (1 - failure)

@@ -1,21 +1,24 @@
 """Finds Chromium, starts it, and ends it with every process that it has started."""
 
+import base64
 import contextlib
 import fcntl
+import hashlib
+import json
 import os
 import signal
+import ssl
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from crosswind.peers.chromium.devtools import BrowserGoneError, DevTools
 from crosswind.peers.chromium.errors import ChromiumError
-from crosswind.peers.chromium.flags import flags
-from crosswind.peers.chromium.job import Job
-from crosswind.peers.chromium.profile import profile
+from crosswind.peers.chromium.job import SECURE, Job
 from crosswind.peers.programs import CHROMIUM, find_program
+from crosswind.temporary import temporary_directory
 
 EXTRA_FLAGS = "CROSSWIND_CHROMIUM_FLAGS"
 """The environment variable with further flags."""
@@ -25,6 +28,70 @@ OLDEST = 132
 _PIPE_DESCRIPTORS = (3, 4)
 _LOG_BYTES = 4000
 _LOG_LINES = 3
+
+_PREFERENCES = {"net": {"network_prediction_options": 2}}
+"""Never connect to a server before a page asks for it (chrome/browser/preloading/preloading_prefs.h)."""
+
+_LONGEST_BASE = 39
+"""Chromium makes a socket three levels below, whose path has 107 bytes at most (unix(7))."""
+
+_QUIC = frozenset({"http3", "webtransport", "webtransport-datagram", "socketio-webtransport"})
+
+_DISABLED_FEATURES = (
+    # A page may ask for servers in private networks, which those of a cell are.
+    "LocalNetworkAccessChecks",
+    "LocalNetworkAccessChecksWebSockets",
+    "LocalNetworkAccessChecksWebTransport",
+    # They connect to servers before a page asks for it.
+    "LoadingPredictorUseOptimizationGuide",
+    "SpeculativePreconnect",
+    "PreconnectToSearch",
+    # They start work of their own.
+    "MediaRouter",
+    "OptimizationHints",
+    "Translate",
+    # http:// stays what it is.
+    "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable",
+)
+
+_ALWAYS = (
+    "--headless",
+    # The namespaces of a cell are the sandbox; Chromium's own needs privileges that a cell may not have.
+    "--no-sandbox",
+    "--remote-debugging-pipe",
+    "--disable-gpu",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-proxy-server",
+    "--disable-background-networking",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-breakpad",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-extensions-with-background-pages",
+    "--disable-component-update",
+    "--disable-crash-reporter",
+    "--disable-default-apps",
+    "--disable-dev-shm-usage",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-hang-monitor",
+    "--disable-ipc-flooding-protection",
+    "--disable-renderer-backgrounding",
+    "--disable-search-engine-choice-screen",
+    "--disable-sync",
+    "--dns-prefetch-disable",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--password-store=basic",
+)
+
+_SEQUENCE = 0x30
+_VERSION = 0xA0
+
+_FIELDS_BEFORE_KEY = 5
+"""serialNumber, signature, issuer, validity, subject (RFC 5280, section 4.1)."""
 
 
 @dataclass(frozen=True)
@@ -130,3 +197,66 @@ def _last_words(log: IO[bytes]) -> str:
 
 def _where(log: IO[bytes]) -> str | None:
     return f"all that it said: {log.name}" if isinstance(log.name, str) else None
+
+
+@contextlib.contextmanager
+def profile() -> Iterator[Path]:
+    """A new directory, removed at the end. What earlier processes left behind when they were killed is removed too."""
+    base = tempfile.gettempdir()
+    if len(os.fsencode(base)) > _LONGEST_BASE:
+        base = "/tmp"
+    with temporary_directory(Path(base)) as path:
+        (path / "Default").mkdir()
+        (path / "Default" / "Preferences").write_text(json.dumps(_PREFERENCES), encoding="ascii")
+        yield path
+
+
+def flags(job: Job, profile: Path, *, extra: Sequence[str] = ()) -> list[str]:
+    """Return the arguments of Chromium for this job. Args: profile: its directory. extra: what comes last."""
+    chosen = [*_ALWAYS, f"--disable-features={','.join(_DISABLED_FEATURES)}", f"--user-data-dir={profile}"]
+    # Ports of old services, such as 7 (echo), are refused otherwise (net/base/port_util.cc).
+    chosen.append(f"--explicitly-allowed-ports={job.port}")
+    if job.transport in SECURE:
+        assert job.certificate_pem is not None
+        chosen.append(f"--ignore-certificate-errors-spki-list={public_key_sha256(job.certificate_pem)}")
+    else:
+        # Only secure contexts have the clock of 5 us, and may be isolated.
+        chosen.append(f"--unsafely-treat-insecure-origin-as-secure={job.origin}")
+    if job.transport == "http3":
+        # Any server: an IPv6 address in its brackets is not recognised here.
+        chosen.append("--origin-to-force-quic-on=*")
+    if job.transport not in _QUIC:
+        chosen.append("--disable-quic")
+    if job.transport in {"https1", "wss"}:
+        chosen.append("--disable-http2")
+    return [*chosen, *extra, "about:blank"]
+
+
+def public_key_sha256(pem: str) -> str:
+    """Return the SHA-256 of the SubjectPublicKeyInfo (RFC 7469, section 2.4), in base64.
+
+    Args: pem: one certificate. Raises: ChromiumError when it is none.
+    """
+    try:
+        der = ssl.PEM_cert_to_DER_cert(pem.strip())
+        to_be_signed = _content(der, _content(der, 0)[0])
+        at = to_be_signed[0]
+        if der[at] == _VERSION:
+            at = _content(der, at)[1]
+        for _ in range(_FIELDS_BEFORE_KEY):
+            at = _content(der, at)[1]
+        end = _content(der, at)[1]
+        if der[at] != _SEQUENCE or end > len(der):
+            raise ValueError("no public key where one should be")
+    except (ValueError, IndexError) as error:
+        raise ChromiumError(f"the job's certificate is none: {error}", hint="docs/peers.md, The job") from error
+    return base64.b64encode(hashlib.sha256(der[at:end]).digest()).decode("ascii")
+
+
+def _content(der: bytes, at: int) -> tuple[int, int]:
+    """Where the content of the element at `at` begins and where the element ends (X.690, section 8.1)."""
+    length, begin = der[at + 1], at + 2
+    if length >= 0x80:
+        octets = length & 0x7F
+        length, begin = int.from_bytes(der[begin : begin + octets]), begin + octets
+    return begin, begin + length

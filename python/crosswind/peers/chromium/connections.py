@@ -1,7 +1,6 @@
 """Closes the browser's kept connections, so that the next request opens a new one. Pages cannot do that."""
 
-from crosswind.peers.chromium.devtools import DevTools, Message
-from crosswind.peers.chromium.evaluation import evaluate
+from crosswind.peers.chromium.devtools import DevTools, Message, evaluate
 from crosswind.peers.chromium.job import HTTP_VERSIONS, Job
 
 BINDING = "crosswindCloseConnections"

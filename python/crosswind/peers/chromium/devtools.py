@@ -15,6 +15,8 @@ Message = dict[str, Any]
 CALL_TIMEOUT_S = 20.0
 _CHUNK = 1 << 16
 
+LOAD_TIMEOUT_S = 20.0
+
 
 class BrowserGoneError(ChromiumError):
     """The browser has closed its end of the pipe."""
@@ -108,3 +110,18 @@ class DevTools:
         """Closes the pipe, upon which the browser ends."""
         for descriptor in (self._reader, self._writer):
             os.close(descriptor)
+
+
+def evaluate(devtools: DevTools, session: str, expression: str, *, timeout_s: float | None = LOAD_TIMEOUT_S) -> Any:
+    """The value of an expression in a page, awaited. Raises: ChromiumError with what it throws."""
+    answer = devtools.call(
+        "Runtime.evaluate",
+        session=session,
+        timeout_s=timeout_s,
+        expression=expression,
+        awaitPromise=True,
+        returnByValue=True,
+    )
+    if thrown := answer.get("exceptionDetails"):
+        raise ChromiumError(f"the page failed: {thrown.get('exception', {}).get('description', thrown['text'])}")
+    return answer["result"].get("value")

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from crosswind.peers.chromium.events import Event
+from crosswind.peers.chromium.events import Event, outcome
 from crosswind.peers.chromium.job import HTTP_VERSIONS, SECURE
-from crosswind.peers.chromium.network_errors import outcome
 
 _NAMED = re.compile(r"\?(script|image)=(\d+)$")
 _CODE = re.compile(r"net::(\S+)")

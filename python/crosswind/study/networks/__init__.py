@@ -6,10 +6,9 @@
 from collections.abc import Mapping
 
 from crosswind.study.networks.access import ACCESS
-from crosswind.study.networks.devtools import DEVTOOLS
 from crosswind.study.networks.documents import DOCUMENTS
 from crosswind.study.networks.network import Network
-from crosswind.study.networks.webpagetest import WEBPAGETEST
+from crosswind.study.networks.webpagetest import DEVTOOLS, WEBPAGETEST
 
 __all__ = ["NETWORKS", "Network"]
 
