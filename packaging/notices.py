@@ -69,21 +69,21 @@ def linked_crates() -> Iterator[Package]:
     metadata = json.loads(answer.stdout)
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-    found: set[str] = set()
+    reached: set[str] = set()
     waiting = [one for one, package in packages.items() if package["name"] == BINARY]
     while waiting:
         one = waiting.pop()
-        if one in found or _is_macro(packages[one]):
+        if one in reached or _is_macro(packages[one]):
             continue
-        found.add(one)
+        reached.add(one)
         waiting += [
             dependency["pkg"]
             for dependency in nodes[one]["deps"]
             if any(kind["kind"] is None for kind in dependency["dep_kinds"])
         ]
-    ours = {one for one in found if packages[one]["source"] is None}
-    for one in sorted(found - ours, key=lambda one: (packages[one]["name"], packages[one]["version"])):
-        package = packages[one]
+    ours = {package for package in reached if packages[package]["source"] is None}
+    for key in sorted(reached - ours, key=lambda key: (packages[key]["name"], packages[key]["version"])):
+        package = packages[key]
         licence = package["license"] or "see its text"
         folder = Path(package["manifest_path"]).parent
         texts = licence_texts(folder, licence) or [_without_a_file(package["name"], licence, package["authors"])]
@@ -122,14 +122,14 @@ def javascript_text(modules: Path) -> str:
 
 def javascript_packages(modules: Path) -> Iterator[Package]:
     """Those that a page needs, by name."""
-    found: set[str] = set()
+    packages: set[str] = set()
     waiting = ["vega", "vega-lite", "vega-embed", "vega-themes"]
     while waiting:
         name = waiting.pop()
-        if name not in found and name not in NOT_BUNDLED and not name.startswith("@types/"):
-            found.add(name)
+        if name not in packages and name not in NOT_BUNDLED and not name.startswith("@types/"):
+            packages.add(name)
             waiting += json.loads((modules / name / "package.json").read_text(encoding="utf-8")).get("dependencies", {})
-    for name in sorted(found):
+    for name in sorted(packages):
         about = json.loads((modules / name / "package.json").read_text(encoding="utf-8"))
         texts = licence_texts(modules / name, about["license"])
         assert texts, f"{name} has no licence"
@@ -138,9 +138,9 @@ def javascript_packages(modules: Path) -> Iterator[Package]:
 
 def locked(name: str) -> str:
     """The version of a Python package in the lock file."""
-    found = re.search(rf"^{name}==(\S+)", (ROOT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE)
-    assert found is not None
-    return found[1]
+    pinned = re.search(rf"^{name}==(\S+)", (ROOT / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE)
+    assert pinned is not None
+    return pinned[1]
 
 
 def listed(packages: Iterable[Package]) -> str:

@@ -28,6 +28,10 @@ class Damage:
 
 def damage_sentences(damaged: Sequence[Damage]) -> list[str]:
     """What is said of damage where there may be much of it: of a few files each, and how many more there are."""
-    found = [damage.text for damage in damaged[:_SHOWN]]
+    sentences = [damage.text for damage in damaged[:_SHOWN]]
     more = len(damaged) - _SHOWN
-    return [*found, f"{more} more files are damaged: `crosswind verify RUN --files` lists them"] if more > 0 else found
+    return (
+        [*sentences, f"{more} more files are damaged: `crosswind verify RUN --files` lists them"]
+        if more > 0
+        else sentences
+    )

@@ -7,6 +7,6 @@ import re
 
 def refused(error: Exception) -> OSError | None:
     """The system's error behind one of Polars; None where there is none."""
-    found = re.search(r"os error (\d+)", str(error))
-    number = int(found[1]) if found else errno.EINVAL
+    numbered = re.search(r"os error (\d+)", str(error))
+    number = int(numbered[1]) if numbered else errno.EINVAL
     return None if number == errno.EINVAL else OSError(number, os.strerror(number))

@@ -41,9 +41,9 @@ class Programs:
         for where, words in zip(self.names, (self.client, self.server), strict=True):
             if words is None:
                 continue
-            found = misspelt_placeholder(words, find_binary(), has_port=True)
-            if found is not None:
-                word, meant = found
+            misspelt = misspelt_placeholder(words, find_binary(), has_port=True)
+            if misspelt is not None:
+                word, meant = misspelt
                 hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"
                 raise UsageError(f"{where} has {word}, which is not a placeholder", hint=hint)
         for words in filter(None, (self.client, self.server)):

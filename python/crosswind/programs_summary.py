@@ -75,7 +75,7 @@ def _files(directory: Path, key: str) -> str | None:
 
 
 def _timed_out(result: CellResult) -> bool:
-    return any(one.outcome == "timeout" for one in result.outcomes)
+    return any(outcome.outcome == "timeout" for outcome in result.outcomes)
 
 
 def _direction(ledger: DirectionLedger) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def analysed(run: Run, fail_if: Sequence[str] = ()) -> Analysed:
     record = run.measured()
     if fail_if:
         study = Study.from_canonical(record.study).with_thresholds(fail_if)
-        record = replace(record, thresholds=[one.as_dict(study.cells()) for one in study.thresholds])
+        record = replace(record, thresholds=[threshold.as_dict(study.cells()) for threshold in study.thresholds])
     data = analysis.collect(record)
     return Analysed(record, data, report.worded(analysis.analyse(record, data=data)))
 

@@ -116,8 +116,12 @@ def _that_reaches(study: Study, options: RunOptions) -> Study:
     tried = list(reach(server, transports_of(study), binary=find_binary()))
     for observer in options.observers:
         observer.reached(server, tried)
-    noted = with_notes(study, [f"Tried before the run: {'; '.join(f'{one.transport} {one.text}' for one in tried)}."])
-    design, _ = without_transports(noted, {one.transport: one.obstacle for one in tried if one.is_blocked})
+    noted = with_notes(
+        study, [f"Tried before the run: {'; '.join(f'{reached.transport} {reached.text}' for reached in tried)}."]
+    )
+    design, _ = without_transports(
+        noted, {reached.transport: reached.obstacle for reached in tried if reached.is_blocked}
+    )
     return design
 
 

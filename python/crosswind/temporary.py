@@ -56,8 +56,8 @@ def _new(base: Path) -> tuple[Path, int]:
 
 def _remove_left_behind(base: Path) -> None:
     with contextlib.suppress(OSError), os.scandir(base) as entries:
-        found = [Path(entry.path) for entry in entries if _NAME.fullmatch(entry.name)]
-        for path in filter(_is_own, found):
+        directories = [Path(entry.path) for entry in entries if _NAME.fullmatch(entry.name)]
+        for path in filter(_is_own, directories):
             # Whoever uses it holds the lock.
             with contextlib.suppress(OSError):
                 _remove_unless_held(path)

@@ -33,5 +33,5 @@ def no_utf8_in(text: str) -> str | None:
 
 
 def _first(characters: re.Pattern[str], text: str) -> str | None:
-    found = characters.search(text)
-    return f"U+{ord(found[0]):04X}" if found else None
+    character = characters.search(text)
+    return f"U+{ord(character[0]):04X}" if character else None

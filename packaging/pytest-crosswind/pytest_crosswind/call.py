@@ -59,10 +59,10 @@ def _print(value: "Any", function: str) -> int:
 
 
 def _function(module: "ModuleType", name: str) -> "Callable[..., Any]":
-    found: Any = module
+    value: Any = module
     for word in name.split("."):
-        found = getattr(found, word)
-    function: Callable[..., Any] = found
+        value = getattr(value, word)
+    function: Callable[..., Any] = value
     return function
 
 
@@ -87,12 +87,12 @@ def _module(name: str, file: str) -> "ModuleType":
 
 
 def _is_file(module: "ModuleType", file: str) -> bool:
-    own = getattr(module, "__file__", None)
-    if own is None or own == file:
-        return own == file
+    of_module = getattr(module, "__file__", None)
+    if of_module is None or of_module == file:
+        return of_module == file
     from pathlib import Path
 
-    return Path(own).resolve() == Path(file).resolve()
+    return Path(of_module).resolve() == Path(file).resolve()
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ def _raise_failure(run: "Run") -> None:
 
 
 def _why_failed(result: Result) -> str:
-    failed = [one for one in result.repetitions if one.status != 0]
+    failed = [repetition for repetition in result.repetitions if repetition.status != 0]
     first = failed[0]
     how = "was ended at its timeout" if first.timed_out else f"ended with exit status {first.status}"
     of = f" in {len(failed)} of {len(result.repetitions)} repetitions" if len(result.repetitions) > 1 else ""

@@ -33,11 +33,11 @@ def command_of(program: Program, end: str) -> list[str]:
 
 def _call_of(function: Function, end: str) -> list[str]:
     name, module = getattr(function, "__qualname__", repr(function)), getattr(function, "__module__", "")
-    found: Any = sys.modules.get(module)
-    file = getattr(found, "__file__", None)
+    value: Any = sys.modules.get(module)
+    file = getattr(value, "__file__", None)
     for word in name.split("."):
-        found = getattr(found, word, None)
-    if file is None or not inspect.isroutine(found) or found != function:
+        value = getattr(value, word, None)
+    if file is None or not inspect.isroutine(value) or value != function:
         raise UsageError(
             f"the {end} {name} cannot be called in a process of its own, because it is no function of a module",
             hint="a lambda, a function within another one and a bound method are none: define it with def, at the top "

@@ -104,7 +104,7 @@ def page(tests: list[Listed], directory: Path) -> str:
     listed = sorted(tests, key=lambda tested: (tested.verdict not in _BAD, tested.verdict in _GOOD, tested.test))
     verdicts = [tested.verdict for tested in listed]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
-    is_bad, is_good = any(one in _BAD for one in verdicts), all(one in _GOOD for one in verdicts)
+    is_bad, is_good = any(verdict in _BAD for verdict in verdicts), all(verdict in _GOOD for verdict in verdicts)
     trust = Trust.BAD if is_bad else Trust.GOOD if is_good else Trust.DOUBTFUL
     html = Markup()
     head = html.header("Network tests", "pytest-crosswind: tests on emulated paths", (trust, f"{counts}."), [])
@@ -132,25 +132,25 @@ def _row(tested: Listed, directory: Path) -> str:
 
 def _reason(report: pytest.TestReport) -> str:
     """Why it did not pass, in a line or two."""
-    found = report.longrepr
-    if isinstance(found, tuple):
-        text = str(found[2])
+    reason = report.longrepr
+    if isinstance(reason, tuple):
+        text = str(reason[2])
     else:
-        text = getattr(getattr(found, "reprcrash", None), "message", "") or (str(found) if found else "")
+        text = getattr(getattr(reason, "reprcrash", None), "message", "") or (str(reason) if reason else "")
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
 
 
 def _noted(directory: Path) -> dict[str, Listed]:
     """The tests whose runs a directory has, as sessions have noted them."""
-    found: dict[str, Listed] = {}
+    listed: dict[str, Listed] = {}
     # The second run of a test has a longer name than the first, the tenth than the second.
     for file in sorted(directory.glob(f"*/{VERDICT}"), key=lambda file: (len(file.parent.name), file)):
         with suppress(OSError, ValueError, TypeError):
             tested = Listed(**json.loads(file.read_text(encoding="utf-8")))
-            runs = (*(found[tested.test].runs if tested.test in found else ()), file.parent.name)
-            found[tested.test] = replace(tested, runs=runs)
-    return found
+            runs = (*(listed[tested.test].runs if tested.test in listed else ()), file.parent.name)
+            listed[tested.test] = replace(tested, runs=runs)
+    return listed
 
 
 def _existing(directory: Path, names: Iterator[str]) -> Iterator[str]:

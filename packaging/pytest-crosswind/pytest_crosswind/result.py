@@ -169,7 +169,7 @@ class Result:
     @property
     def times(self) -> list[float]:
         """From starting the client to its end, s, of each repetition in which it ended by itself."""
-        return [one.time for one in self.repetitions if one.time is not None]
+        return [repetition.time for repetition in self.repetitions if repetition.time is not None]
 
     @property
     def forward(self) -> Direction:
@@ -199,7 +199,9 @@ class Result:
     @property
     def retransmissions(self) -> int | None:
         """TCP segments that both hosts retransmitted, as their kernels count them; None where they were not counted."""
-        counts = [one.retransmissions for one in self.repetitions if one.retransmissions is not None]
+        counts = [
+            repetition.retransmissions for repetition in self.repetitions if repetition.retransmissions is not None
+        ]
         return sum(counts) if len(counts) == len(self.repetitions) else None
 
     @property
@@ -234,9 +236,11 @@ class Result:
 
         if statistic not in STATISTICS:
             raise UsageError(f"there is no statistic {statistic!r}", hint=f"one of {', '.join(STATISTICS)}")
-        own = [one.name for one in METRICS.values() if one.unit is TIME and one.applies({"kind": "program"})]
-        if metric is not None and metric not in own:
-            raise UsageError(f"{metric!r} is no metric of times of a program", hint=f"one of {', '.join(own)}")
+        names = [
+            metric.name for metric in METRICS.values() if metric.unit is TIME and metric.applies({"kind": "program"})
+        ]
+        if metric is not None and metric not in names:
+            raise UsageError(f"{metric!r} is no metric of times of a program", hint=f"one of {', '.join(names)}")
         return Estimate(self._data, metric or (_REPORTED if _REPORTED in self._data.samples else _WHOLE), statistic)
 
     @cached_property

@@ -17,8 +17,8 @@ def keys() -> dict[str, str]:
     # Reading the catalogue takes a while, for which tests without a network should not wait.
     from crosswind.study.keys import SETTINGS
 
-    own = [key for key in SETTINGS if not key.startswith("workload.")]
-    return {"_".join(key.split(".")[1:]): key for key in (*own, *_OF_WORKLOAD)}
+    of_path = [key for key in SETTINGS if not key.startswith("workload.")]
+    return {"_".join(key.split(".")[1:]): key for key in (*of_path, *_OF_WORKLOAD)}
 
 
 def check_names(settings: Mapping[str, object], where: str) -> None:

@@ -61,9 +61,9 @@ def losses_of(key: str, cells: Sequence[CellData]) -> dict[int, float]:
 def _numbers(scale: Scale, cells: Sequence[CellData]) -> dict[int, float] | None:
     """Each cell's number as sent; None where a cell has none, as an unlimited rate."""
     rows = [{cell.cell: _sent(cell, place, scale) for cell in cells} for place in scale.places]
-    found = {cell: _sum([row[cell] for row in rows]) for cell in rows[0]} if scale.is_added else _varying(rows)
-    known = {cell: number for cell, number in found.items() if number is not None}
-    return known if len(known) == len(found) else None
+    sums = {cell: _sum([row[cell] for row in rows]) for cell in rows[0]} if scale.is_added else _varying(rows)
+    known = {cell: number for cell, number in sums.items() if number is not None}
+    return known if len(known) == len(sums) else None
 
 
 def _varying(rows: Sequence[dict[int, Number]]) -> dict[int, Number]:

@@ -99,8 +99,10 @@ class CellData:
         """Smallest connection set-up or echo: the nearest thing to a round trip without loss and queue."""
         table = pl.concat([run.samples for run in self.runs], rechunk=False)
         ok = table.filter(pl.col("outcome") == "ok")
-        found = ok.select(pl.col("connect_ns").min(), (pl.col("received_ns") - pl.col("sent_ns")).min().alias("echo"))
-        return min((float(value) for value in found.row(0) if value is not None), default=None)
+        shortest = ok.select(
+            pl.col("connect_ns").min(), (pl.col("received_ns") - pl.col("sent_ns")).min().alias("echo")
+        )
+        return min((float(value) for value in shortest.row(0) if value is not None), default=None)
 
 
 def collect(record: RunRecord) -> list[CellData]:

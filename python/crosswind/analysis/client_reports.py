@@ -80,10 +80,10 @@ def _last_object(text: str) -> dict[str, Any] | None:
         if not candidate.lstrip().startswith("{"):
             continue
         try:
-            found = json.loads(candidate)
+            value = json.loads(candidate)
         except (ValueError, RecursionError):
             continue
-        return dict(found)
+        return dict(value)
     return None
 
 

@@ -83,18 +83,18 @@ def _settings(
     Args: groups: of each cell. absent: what a setting is that was not set, of which None leaves out those that are
         their defaults everywhere. always: keys that are named whatever their values are.
     """
-    found = []
+    settings = []
     for key in keys:
         # A native end is not written into a cell.
-        own = [group.get(key.name) for group in groups if absent or key.name in group or key.type is KeyType.PEER]
+        values = [group.get(key.name) for group in groups if absent or key.name in group or key.type is KeyType.PEER]
         defaults = [None] if absent else [None, key.default]
-        if key.name not in always and all(value in defaults for value in own):
+        if key.name not in always and all(value in defaults for value in values):
             continue
-        numbers = [value for value in own if isinstance(value, int | float)]
-        ordered: Sequence[Any] = sorted(numbers) if len(numbers) == len(own) else own
+        numbers = [value for value in values if isinstance(value, int | float)]
+        ordered: Sequence[Any] = sorted(numbers) if len(numbers) == len(values) else values
         texts = list(dict.fromkeys(absent if absent and value is None else _text(key, value) for value in ordered))
-        found.append(Condition(name=key.study.replace("_", " "), values=texts, is_factor=len(texts) > 1))
-    return found
+        settings.append(Condition(name=key.study.replace("_", " "), values=texts, is_factor=len(texts) > 1))
+    return settings
 
 
 def _text(key: Key, value: Any) -> str:

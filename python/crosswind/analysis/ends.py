@@ -14,16 +14,16 @@ _FINE_NS = 1000
 
 def ends_of(finished: Iterable[Finished]) -> Ends | None:
     """The ends of a cell, over its repetitions; None where both were Crosswind's own."""
-    found = [end.peers for end in finished if end.peers is not None]
-    if not found:
+    known = [end.peers for end in finished if end.peers is not None]
+    if not known:
         return None
-    transports = {peers.verified_transport for peers in found}
+    transports = {peers.verified_transport for peers in known}
     facts: Counter[str] = Counter()
-    for peers in found:
+    for peers in known:
         facts.update(peers.client.facts)
     return Ends(
-        client=_end("client", [peers.client for peers in found]),
-        server=_end("server", [peers.server for peers in found]),
+        client=_end("client", [peers.client for peers in known]),
+        server=_end("server", [peers.server for peers in known]),
         verified_transport=transports.pop() if len(transports) == 1 else None,
         facts=dict(facts),
     )
@@ -34,11 +34,11 @@ def end_conditions(finished: Sequence[Finished]) -> list[Condition]:
     peers = [end.peers for end in finished if end.peers is not None]
     if not peers:
         return []
-    own = ["native"] if len(peers) < len(finished) else []
-    clients = [*own, *(_client_text(each.client) for each in peers)]
-    servers = [*own, *(_program_text(each.server) for each in peers)]
-    found = {"client": clients, "server": servers, "transport verified": [_verified_text(each) for each in peers]}
-    values = {name: list(dict.fromkeys(texts)) for name, texts in found.items()}
+    natives = ["native"] if len(peers) < len(finished) else []
+    clients = [*natives, *(_client_text(each.client) for each in peers)]
+    servers = [*natives, *(_program_text(each.server) for each in peers)]
+    conditions = {"client": clients, "server": servers, "transport verified": [_verified_text(each) for each in peers]}
+    values = {name: list(dict.fromkeys(texts)) for name, texts in conditions.items()}
     return [Condition(name=name, values=texts, is_factor=len(texts) > 1) for name, texts in values.items()]
 
 

@@ -54,10 +54,10 @@ def deciding_estimate(data: CellData, name: str, statistic: str, *, level: float
         return made
     try:
         statistic_of(units, compared)
-        own = own_values(units, compared)
+        of_repetitions = own_values(units, compared)
     except TooFewSamples:
         return made
-    most = Interval.of(median_estimate(own, n=units.n, unit=metric.unit.name, level=level))
+    most = Interval.of(median_estimate(of_repetitions, n=units.n, unit=metric.unit.name, level=level))
     return most if most.is_whole else made.model_copy(update={"reason": most.reason})
 
 

@@ -55,8 +55,8 @@ def _figure(
     published: Iterable[PublishedComparison],
 ) -> Figure:
     metric = METRICS[asked.metric]
-    own = [cell for cell in data if cell.cell in asked.cells]
-    drawn = [cell for cell in own if metric.name in cells[cell.cell].estimates]
+    cells_of_figure = [cell for cell in data if cell.cell in asked.cells]
+    drawn = [cell for cell in cells_of_figure if metric.name in cells[cell.cell].estimates]
     axis = axis_of(asked.x, drawn)
     places = _Places(axis, _series_names(asked, drawn, axis))
     # What is published are means.
@@ -74,7 +74,7 @@ def _figure(
         note=asked.note,
         points=[_point(cells[cell.cell], asked, places, beside.get(cell.cell, [])) for cell in drawn],
         curves=_curves(asked, drawn, cells, places),
-        absent=[cell.cell for cell in own if metric.name not in cells[cell.cell].estimates],
+        absent=[cell.cell for cell in cells_of_figure if metric.name not in cells[cell.cell].estimates],
     )
 
 

@@ -28,10 +28,10 @@ def fits_of(asked: Iterable[AskedFit], data: Sequence[CellData], *, level: float
 
 
 def _fit(asked: AskedFit, data: Sequence[CellData], level: float) -> Fit:
-    own = [cell for cell in data if cell.cell in asked.cells]
-    losses = losses_of(asked.x, own)
+    fitted_to = [cell for cell in data if cell.cell in asked.cells]
+    losses = losses_of(asked.x, fitted_to)
     rows = []
-    for name, cells in _grouped(own, asked.by).items():
+    for name, cells in _grouped(fitted_to, asked.by).items():
         curves = [
             fit_curve(over, members, asked.metric, losses, level=level)
             for over, members in _grouped(cells, asked.over).items()

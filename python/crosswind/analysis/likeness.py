@@ -41,5 +41,5 @@ def with_likeness(cells: Sequence[CellResult]) -> list[CellResult]:
 
 def _known(cell: CellResult) -> Mapping[str, Diagnostics]:
     """The diagnostics of each metric of a cell that has enough repetitions to judge their order."""
-    found = {name: estimates.diagnostics for name, estimates in cell.estimates.items()}
-    return {name: made for name, made in found.items() if made is not None and made.drift_p is not None}
+    diagnostics = {name: estimates.diagnostics for name, estimates in cell.estimates.items()}
+    return {name: made for name, made in diagnostics.items() if made is not None and made.drift_p is not None}

@@ -67,9 +67,9 @@ def _compared(prediction: ModelPrediction, cell: CellResult, data: CellData) -> 
 
 
 def _row(compared: Sequence[_Compared], *, lossy: bool) -> ModelErrors:
-    used = [one for one in compared if one.whole] or list(compared)
+    used = [cell for cell in compared if cell.whole] or list(compared)
     worst = max(used, key=lambda one: one.error)
-    spreads = [one.spread for one in used if one.spread is not None]
+    spreads = [cell.spread for cell in used if cell.spread is not None]
     first = used[0].prediction
     return ModelErrors(
         model=first.model,
@@ -77,12 +77,12 @@ def _row(compared: Sequence[_Compared], *, lossy: bool) -> ModelErrors:
         metric=first.metric,
         lossy=lossy,
         cells=len(used),
-        median=float(np.median([one.error for one in used])),
-        mean=float(np.mean([one.error for one in used])),
+        median=float(np.median([cell.error for cell in used])),
+        mean=float(np.mean([cell.error for cell in used])),
         worst=worst.error,
         worst_cell=worst.cell,
-        bias=float(np.median([one.ratio for one in used])) - 1,
+        bias=float(np.median([cell.ratio for cell in used])) - 1,
         measured=float(np.median(spreads)) if len(spreads) == len(used) else None,
-        outside=sum(bool(one.prediction.violated) for one in used),
+        outside=sum(bool(cell.prediction.violated) for cell in used),
         left_out=len(compared) - len(used),
     )

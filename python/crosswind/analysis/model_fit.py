@@ -113,7 +113,7 @@ def _fits(cells: Sequence[_Transfers], forms: Sequence[Form], *, simulated: bool
     short = coefficient_shortage(cell.amount for cell in cells)
     # What is expected of coefficients comes from simulations, to which it has nothing to add.
     made = [compare(form, measured, factors, seed=seed, alone=simulated) for form in forms]
-    return sorted((_model_fit(one, cells, short) for one in made), key=lambda fit: fit.held_out_median)
+    return sorted((_model_fit(fitted, cells, short) for fitted in made), key=lambda fit: fit.held_out_median)
 
 
 def _measured(cells: Sequence[_Transfers]) -> Measured:
@@ -168,7 +168,7 @@ def _coefficients(fitted: Fitted, short: Shortage | None) -> list[FittedCoeffici
     assert fitted.limits is not None
     made = []
     for name, *numbers in zip(
-        (one.name for one in fitted.form.coefficients), fitted.values, *fitted.limits, strict=True
+        (coefficient.name for coefficient in fitted.form.coefficients), fitted.values, *fitted.limits, strict=True
     ):
         value, low, high = map(float, numbers)
         part = FittedCoefficient(
@@ -199,7 +199,9 @@ def _model_fit(made: Comparison, cells: Sequence[_Transfers], short: Shortage | 
         worst=float(held_out[worst]),
         worst_cell=cells[worst].data.cell,
         levels=[
-            FittedLevel(factor=one.factor, level=one.level, cells=one.cells, fitted=one.fitted, held_out=one.held_out)
-            for one in made.levels
+            FittedLevel(
+                factor=level.factor, level=level.level, cells=level.cells, fitted=level.fitted, held_out=level.held_out
+            )
+            for level in made.levels
         ],
     )

@@ -66,9 +66,9 @@ def needed_repetitions(
     read = AskedPrecision.model_validate(asked)
     looks = {cell: own.repetitions for own in read.looks for cell in own.cells}
     pairs = match_cells([_planned(cell, *of) for cell, of in cells.items()], collect(pilot)).pairs
-    found = {pair.a.cell: pair.b for pair in pairs}
+    matches = {pair.a.cell: pair.b for pair in pairs}
     wanted = sorted((cell, number) for number, target in enumerate(read.targets) for cell in target.cells)
-    return [_needed(cell, read.targets[number], looks[cell], found.get(cell)) for cell, number in wanted]
+    return [_needed(cell, read.targets[number], looks[cell], matches.get(cell)) for cell, number in wanted]
 
 
 def _planned(cell: int, levels: Mapping[str, str], parameters: Mapping[str, Any], effect: PathEffect) -> CellData:

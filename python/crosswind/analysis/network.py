@@ -53,8 +53,8 @@ def retransmitted_of(finished: Sequence[Finished], *, level: float) -> dict[Way,
     """What the kernels of both ends retransmitted in some repetitions of a cell; empty without a real network."""
     networks = [end.network for end in finished if end.network is not None]
     ways: tuple[Way, ...] = ("forward", "reverse")
-    found = {way: _retransmitted(_tcp_of(networks, way), level) for way in ways}
-    return {way: counted for way, counted in found.items() if counted is not None}
+    shares = {way: _retransmitted(_tcp_of(networks, way), level) for way in ways}
+    return {way: counted for way, counted in shares.items() if counted is not None}
 
 
 def inferred_situation(parameters: Mapping[str, Any], finished: Sequence[Finished]) -> Situation | None:

@@ -83,8 +83,8 @@ class PrecisionRule:
         if data.is_exact:
             self._exact.add(data.cell)
         for asked in self._by_cell.get(data.cell, ()):
-            found = value_or_reason_of_each(data, METRICS[asked[0]], asked[1])
-            self._units.setdefault((data.cell, *asked), {}).update(found)
+            values = value_or_reason_of_each(data, METRICS[asked[0]], asked[1])
+            self._units.setdefault((data.cell, *asked), {}).update(values)
             self._least[data.cell, *asked] = least_of(data, *asked)
 
     def next_counts(self) -> dict[int, int]:
@@ -107,9 +107,9 @@ class PrecisionRule:
 
     def state(self) -> list[CellPrecision]:
         """How far every precision is in every cell, in order of the cells."""
-        found = [self._state(cell, target) for cell, target in self._targets]
+        states = [self._state(cell, target) for cell, target in self._targets]
         by_cell: dict[int, list[CellPrecision]] = {}
-        for state in found:
+        for state in states:
             by_cell.setdefault(state.cell, []).append(state)
         return [state for cell in sorted(by_cell) for state in self._with_end(cell, by_cell[cell])]
 
@@ -151,7 +151,7 @@ class PrecisionRule:
         try:
             if reason:
                 raise TooFewSamples(reason)
-            found = repeated_interval(values, look, self._looks[cell], is_positive=is_positive)
+            interval = repeated_interval(values, look, self._looks[cell], is_positive=is_positive)
         except TooFewSamples as error:
             return CellPrecision(**given | nothing | {"ended": Ended.NO_VALUE, "reason": error.message})
         looks = self._looks[cell]
@@ -159,12 +159,12 @@ class PrecisionRule:
         if least > looks[-1]:
             reason = beyond_the_most(least, looks[-1])
             return CellPrecision(**given | nothing | {"ended": Ended.NO_VALUE, "reason": reason})
-        wanted = target.bound * (abs(found.value) if target.is_relative else 1.0)
-        at = look_at_which(found.spread, wanted, looks, mean=found.value, is_positive=is_positive)
+        wanted = target.bound * (abs(interval.value) if target.is_relative else 1.0)
+        at = look_at_which(interval.spread, wanted, looks, mean=interval.value, is_positive=is_positive)
         likely = None if at is None else next(n for n in looks if n >= max(looks[at], repetitions, least))
-        ends: dict[str, Any] = {"value": found.value, "low": found.low, "high": found.high, "wanted": wanted}
+        ends: dict[str, Any] = {"value": interval.value, "low": interval.low, "high": interval.high, "wanted": wanted}
         state = CellPrecision(**given | nothing | ends, least=least, likely=likely)
-        return _of_alike(state, looks) if is_alike(found.spread, found.value) else state
+        return _of_alike(state, looks) if is_alike(interval.spread, interval.value) else state
 
     def _with_end(self, cell: int, states: Sequence[CellPrecision]) -> list[CellPrecision]:
         """What ended a cell, if anything: a cell goes on until all its precisions are reached."""

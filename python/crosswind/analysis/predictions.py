@@ -28,8 +28,8 @@ def predictions_of(
         cell = inferred_situation(data.parameters, [run.finished for run in data.runs if run.finished is not None])
         inferred = [] if cell is None else [predict_situation(name, cell, packets=packets) for name in models]
         return [_beside(each, estimates.get(each.metric), drops) for each in inferred if each is not None]
-    own = data.smallest_round_trip_ns
-    made = (predict(name, data.parameters, data.effect, measured_rtt_ns=own, packets=packets) for name in models)
+    measured = data.smallest_round_trip_ns
+    made = (predict(name, data.parameters, data.effect, measured_rtt_ns=measured, packets=packets) for name in models)
     return [_beside(each, estimates.get(each.metric), drops) for each in made if each is not None]
 
 

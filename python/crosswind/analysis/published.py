@@ -36,10 +36,10 @@ def _belongs(number: AskedNumber, cell: CellResult, design: Mapping[str, Any]) -
 
 def _dotted(design: Mapping[str, Any], key: str) -> object:
     """The value of a dotted key in a study; None where it is not set."""
-    found: object = design
+    value: object = design
     for name in key.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _comparable(value: object) -> str:

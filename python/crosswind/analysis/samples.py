@@ -43,15 +43,15 @@ def read_samples(runs: Iterable[CellRun], *, undisturbed_ns: float | None) -> di
     rows = _rows(used, settings).with_columns(undisturbed_ns=pl.lit(undisturbed_ns, dtype=pl.Float64))
     counted = counters_of(used)
     exchanges = [metric for metric in wanted if metric.per is Per.EXCHANGE]
-    found = _of_exchanges(exchanges, used, rows, settings)
+    units = _of_exchanges(exchanges, used, rows, settings)
     for metric in wanted:
         if metric.per is Per.REPETITION:
-            found[metric.name] = _of_repetitions(_summed(metric, rows, len(used)), used)
+            units[metric.name] = _of_repetitions(_summed(metric, rows, len(used)), used)
         elif metric.per is Per.MESSAGE:
-            found[metric.name] = _of_repetitions(counted.select(_value(metric)).to_series().to_list(), used)
+            units[metric.name] = _of_repetitions(counted.select(_value(metric)).to_series().to_list(), used)
         elif metric.per is Per.REPORTED:
-            found[metric.name] = _of_reports(metric, used)
-    return {metric.name: found[metric.name] for metric in wanted if found[metric.name].values.size}
+            units[metric.name] = _of_reports(metric, used)
+    return {metric.name: units[metric.name] for metric in wanted if units[metric.name].values.size}
 
 
 def _rows(used: Sequence[CellRun], settings: CellSettings) -> pl.DataFrame:
@@ -82,11 +82,11 @@ def _of_exchanges(
         .select("run", pl.col("connection").cast(pl.Int64), *(_value(metric) for metric in wanted))
     )
     run_of, connection = rows["run"].to_numpy(), rows["connection"].fill_null(-1).to_numpy()
-    own = np.arange(rows.height) if settings.opens_for_each else connection
-    connections = run_of * (int(own.max(initial=0)) + 2) + own
+    lines = np.arange(rows.height) if settings.opens_for_each else connection
+    connections = run_of * (int(lines.max(initial=0)) + 2) + lines
     repetitions = np.array([run.repetition for run in used])[run_of]
     keys = [key_of(run) for run in used]
-    found: dict[str, Units] = {}
+    units: dict[str, Units] = {}
     every: Units | None = None
     for metric in wanted:
         values = rows[metric.name].to_numpy()
@@ -98,9 +98,9 @@ def _of_exchanges(
         own_keys = tuple(key for key, is_used in zip(keys, used_here, strict=True) if is_used)
         if every is not None and known.all() and every.keys == own_keys:
             # The repetition and the connection of every exchange take memory once, not once for each metric.
-            found[metric.name] = replace(every, values=values, censored=held[used_here])
+            units[metric.name] = replace(every, values=values, censored=held[used_here])
             continue
-        found[metric.name] = Units.of(
+        units[metric.name] = Units.of(
             values[here],
             repetitions[here],
             connections=connections[here],
@@ -108,8 +108,8 @@ def _of_exchanges(
             censored=held[used_here].tolist(),
             limit=settings.timeout_ns,
         )
-        every = found[metric.name] if known.all() else every
-    return found
+        every = units[metric.name] if known.all() else every
+    return units
 
 
 def key_of(run: CellRun) -> Key:

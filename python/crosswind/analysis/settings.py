@@ -90,8 +90,8 @@ class CellSettings:
 
     def number(self, key: str) -> float | None:
         """A number of the workload; None where it was not sent."""
-        found = self.workload.get(key)
-        return float(found) if isinstance(found, int | float) else None
+        value = self.workload.get(key)
+        return float(value) if isinstance(value, int | float) else None
 
 
 def without_loss(parameters: Mapping[str, Any], effect: PathEffect) -> dict[str, Any]:

@@ -63,15 +63,15 @@ def summaries_of(data: CellData, metric: Metric, statistic: str) -> Summaries:
     Raises: TooFewSamples where the cell has none, or a repetition too few for the quantile.
     """
     by_repetition = _values(data, metric.name)
-    found = [_summary(run, by_repetition[run.repetition], data, metric, statistic) for run in data.runs]
-    known = [(key, value, n, failed) for key, value, n, failed in found if value is not None]
+    summaries = [_summary(run, by_repetition[run.repetition], data, metric, statistic) for run in data.runs]
+    known = [(key, value, n, failed) for key, value, n, failed in summaries if value is not None]
     if not known:
         raise TooFewSamples("no repetition has a value")
     return Summaries(
         keys=tuple(key for key, *_ in known),
         values=np.array([value for _, value, *_ in known]),
-        n=sum(n for *_, n, _ in found),
-        failed=sum(failed for *_, failed in found),
+        n=sum(n for *_, n, _ in summaries),
+        failed=sum(failed for *_, failed in summaries),
         exact=data.is_exact,
     )
 
@@ -79,16 +79,16 @@ def summaries_of(data: CellData, metric: Metric, statistic: str) -> Summaries:
 def value_or_reason_of_each(data: CellData, metric: Metric, statistic: str) -> dict[int, float | str]:
     """A statistic of each repetition of a cell that has a result, by its number, or why it has none."""
     by_repetition = _values(data, metric.name)
-    found: dict[int, float | str] = {}
+    values: dict[int, float | str] = {}
     for run in data.runs:
         if run.failure is not None:
             continue
         try:
             _, value, *_ = _summary(run, by_repetition[run.repetition], data, metric, statistic)
-            found[run.repetition] = "no exchange of a repetition has a value" if value is None else value
+            values[run.repetition] = "no exchange of a repetition has a value" if value is None else value
         except TooFewSamples as error:
-            found[run.repetition] = error.message
-    return found
+            values[run.repetition] = error.message
+    return values
 
 
 def values_needed(quantile: float) -> int:

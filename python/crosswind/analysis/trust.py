@@ -42,7 +42,10 @@ def warnings_of(runs: Sequence[CellRun]) -> list[str]:
 def failures_of(runs: Iterable[CellRun]) -> list[FailureCount]:
     """The exchanges of some repetitions that did not go well, by their outcome, the most frequent first."""
     counted = added_up(count for run in runs for count in _failures(run))
-    return [FailureCount(outcome=one.outcome, count=one.count, first_error=one.first_error) for one in counted]
+    return [
+        FailureCount(outcome=outcome.outcome, count=outcome.count, first_error=outcome.first_error)
+        for outcome in counted
+    ]
 
 
 def ledger_of(finished: Iterable[Finished]) -> Ledger | None:

@@ -37,10 +37,10 @@ def undisturbed_times(cells: Mapping[int, Sequence[CellRun]]) -> dict[int, float
         groups.setdefault(
             json.dumps(without_loss(runs[0].parameters, runs[0].effect), sort_keys=True, default=str), []
         ).append(cell)
-    found: dict[int, float | None] = {}
+    times: dict[int, float | None] = {}
     for members in groups.values():
-        found |= dict.fromkeys(members, _of_group([cells[member] for member in members]))
-    return found
+        times |= dict.fromkeys(members, _of_group([cells[member] for member in members]))
+    return times
 
 
 def _of_group(cells: Sequence[Sequence[CellRun]]) -> float | None:
@@ -57,8 +57,8 @@ def _of_group(cells: Sequence[Sequence[CellRun]]) -> float | None:
 
 def _shortest(cells: Sequence[Sequence[CellRun]]) -> float | None:
     rows = pl.concat([run.samples for runs in cells for run in runs], rechunk=False).filter(pl.col("outcome") == "ok")
-    found = rows.select((pl.col("received_ns") - pl.col("sent_ns")).min()).item()
-    return None if found is None else float(found)
+    shortest_ns = rows.select((pl.col("received_ns") - pl.col("sent_ns")).min()).item()
+    return None if shortest_ns is None else float(shortest_ns)
 
 
 def _some_lost_nothing(runs: Sequence[CellRun], settings: CellSettings) -> bool:

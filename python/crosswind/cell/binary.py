@@ -47,9 +47,9 @@ def find_binary() -> Path:
     for directory in (Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))):
         if os.access(directory / BINARY, os.X_OK):
             return directory / BINARY
-    found = shutil.which(BINARY)
-    if found:
-        return Path(found)
+    on_path = shutil.which(BINARY)
+    if on_path:
+        return Path(on_path)
     raise EngineError(
         f"cannot find the program {BINARY}",
         hint=f"{REINSTALL}; or set CROSSWIND_CELL to its path",
@@ -94,8 +94,8 @@ def filled_in(cell: Mapping[str, Any], binary: Path) -> Mapping[str, Any]:
     known = placeholders(binary)
     filled: dict[str, Any] = {}
     for end, command in commands_of(cell).items():
-        own = [_replaced(argument, known) for argument in command]
-        filled[end] = own if runs_programs(cell) else {**workload[end], "command": own}
+        words = [_replaced(argument, known) for argument in command]
+        filled[end] = words if runs_programs(cell) else {**workload[end], "command": words}
     return {**cell, "workload": {**workload, **filled}} if filled else cell
 
 

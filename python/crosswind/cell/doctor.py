@@ -143,8 +143,8 @@ def _virtual_time() -> Check:
             try_kernel(kernel, find_binary())
     except CrosswindError as error:
         return Check(VIRTUAL_TIME, False, False, error.message, error.hint)
-    found = (f"Linux {kernel.release} from {_origin(kernel)}" for kernel in kernels)
-    return Check(VIRTUAL_TIME, True, False, ", ".join(found))
+    described = (f"Linux {kernel.release} from {_origin(kernel)}" for kernel in kernels)
+    return Check(VIRTUAL_TIME, True, False, ", ".join(described))
 
 
 def _origin(kernel: Kernel) -> str:
@@ -183,12 +183,12 @@ def _probe(binary: Path) -> dict[str, _Finding]:
 
 def _program(name: str, use: str) -> Check:
     try:
-        found = find_program(name)
+        program = find_program(name)
     except EngineError as error:
         return Check(name, False, False, error.message, error.hint)
-    if found is None:
+    if program is None:
         return Check(name, False, False, "not found", use)
-    return Check(name, True, False, _program_version(found) or found)
+    return Check(name, True, False, _program_version(program) or program)
 
 
 def _npm_packages() -> Check:
@@ -224,8 +224,8 @@ def _program_version(command: str) -> str | None:
         answer = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r"\d+(\.\d+)+", answer.stdout + answer.stderr)
-    return found[0] if found else None
+    version = re.search(r"\d+(\.\d+)+", answer.stdout + answer.stderr)
+    return version[0] if version else None
 
 
 def _shown(path: Path) -> str:

@@ -63,12 +63,12 @@ def kernels_directory() -> Path:
 
 def installed_kernels() -> list[Kernel]:
     """The newest build of each series, the newest series first. One of the user's own comes before a package's."""
-    found: dict[str, Kernel] = {}
+    kernels: dict[str, Kernel] = {}
     for place, origin in _places():
         kernel = _read(place, origin)
         if kernel is not None:
-            found.setdefault(kernel.series, kernel)
-    return sorted(found.values(), key=lambda kernel: _numbers(kernel.series), reverse=True)
+            kernels.setdefault(kernel.series, kernel)
+    return sorted(kernels.values(), key=lambda kernel: _numbers(kernel.series), reverse=True)
 
 
 def find_kernel(series: str | None = None) -> Kernel:
@@ -93,10 +93,10 @@ def build_hint(series: str | None = None) -> str:
 
 def _places() -> Iterator[tuple[Path, str]]:
     """Where there may be a kernel, and the name of its origin."""
-    own = kernels_directory()
+    in_cache = kernels_directory()
     # The link names the newest build of a series; older ones stand beside it. Without a link the newest is taken.
-    places = sorted(_entries(own), key=lambda place: (place.is_symlink(), _built_at(place)), reverse=True)
-    yield from ((place, str(own)) for place in (own, *places))
+    places = sorted(_entries(in_cache), key=lambda place: (place.is_symlink(), _built_at(place)), reverse=True)
+    yield from ((place, str(in_cache)) for place in (in_cache, *places))
     package = find_spec(PACKAGE.replace("-", "_"))
     for location in (package.submodule_search_locations or ()) if package else ():
         yield from ((place, f"the package {PACKAGE}") for place in _entries(Path(location) / "kernels"))

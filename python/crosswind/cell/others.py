@@ -30,9 +30,9 @@ def _misspelt(cell: Mapping[str, Any], binary: Path) -> Refusal | None:
     """Why the argument lists of a cell's programs cannot be meant, if so."""
     for end, command in commands_of(cell).items():
         has_port = bool(cell["workload"].get("port"))
-        found = misspelt_placeholder(command, binary, of_peer=not runs_programs(cell), has_port=has_port)
-        if found is not None:
-            word, meant = found
+        misspelt = misspelt_placeholder(command, binary, of_peer=not runs_programs(cell), has_port=has_port)
+        if misspelt is not None:
+            word, meant = misspelt
             hint = f"did you mean {meant}? A program that needs {word} itself can read it from a file"
             return Refusal(f"workload.{end}", f"workload.{end} has {word}, which is not a placeholder", hint)
     return None

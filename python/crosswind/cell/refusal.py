@@ -120,9 +120,9 @@ def _with_value(message: str, source: str, cell: Cell, study: Study) -> str:
 def _deciding_factors(cell: Cell, cells: Sequence[Cell], refused: Sequence[int]) -> list[str]:
     """The factors of a refused cell another level of which, all else equal, makes one that is not refused alike."""
     alike = set(refused)
-    own = [other for other in cells if other.part == cell.part]
-    by_levels = {tuple(other.levels.items()): other.index for other in own}
-    levels = {key: dict.fromkeys(other.levels[key] for other in own) for key in cell.levels}
+    of_part = [other for other in cells if other.part == cell.part]
+    by_levels = {tuple(other.levels.items()): other.index for other in of_part}
+    levels = {key: dict.fromkeys(other.levels[key] for other in of_part) for key in cell.levels}
     return [
         key
         for key, texts in levels.items()

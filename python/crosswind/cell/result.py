@@ -30,12 +30,14 @@ def added_up(counts: Iterable[OutcomeCount]) -> list[OutcomeCount]:
 
     The error of each is the first one that is known.
     """
-    found: dict[str, OutcomeCount] = {}
-    for one in counts:
-        before = found.get(one.outcome, OutcomeCount(outcome=one.outcome, count=0, first_error=None))
-        first_error = before.first_error or one.first_error
-        found[one.outcome] = OutcomeCount(outcome=one.outcome, count=before.count + one.count, first_error=first_error)
-    return sorted(found.values(), key=lambda one: (-one.count, one.outcome))
+    totals: dict[str, OutcomeCount] = {}
+    for count in counts:
+        before = totals.get(count.outcome, OutcomeCount(outcome=count.outcome, count=0, first_error=None))
+        first_error = before.first_error or count.first_error
+        totals[count.outcome] = OutcomeCount(
+            outcome=count.outcome, count=before.count + count.count, first_error=first_error
+        )
+    return sorted(totals.values(), key=lambda one: (-one.count, one.outcome))
 
 
 class SampleCounts(ProtocolRecord):

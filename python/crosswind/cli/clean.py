@@ -75,9 +75,9 @@ def command(*, named: tuple[Path, ...], unfinished: bool, older_than: str | None
     use, or a directory that is not a run.
     """
     age = None if older_than is None else _age(older_than)
-    found = _named(named) if named else _all()
+    runs = _named(named) if named else _all()
     if not (named or unfinished or age is not None or leftovers):
-        _offer(plain_console(), found)
+        _offer(plain_console(), runs)
         return 0
     now = datetime.now(UTC)
 
@@ -87,7 +87,7 @@ def command(*, named: tuple[Path, ...], unfinished: bool, older_than: str | None
         # Nothing says how old these are. Damaged runs, and those of another version, have to be named.
         return age is None and (listed.leftover or (bool(named) and not leftovers))
 
-    removals = _removals([listed for listed in found if is_meant(listed) and _is_free(listed)], leftovers=leftovers)
+    removals = _removals([listed for listed in runs if is_meant(listed) and _is_free(listed)], leftovers=leftovers)
     if not removals:
         click.echo("nothing to remove")
         return 0
@@ -108,7 +108,7 @@ def _all() -> list[Listed]:
 
 def _named(named: Sequence[Path]) -> list[Listed]:
     """What was named, by path or by its name in crosswind-runs/. Raises: StoreError for what may not be removed."""
-    found = []
+    listed = []
     for path in dict.fromkeys(named):
         is_name = path.name == str(path) and not path.exists() and (DEFAULT_ROOT / path).exists()
         directory = DEFAULT_ROOT / path if is_name else path
@@ -116,8 +116,8 @@ def _named(named: Sequence[Path]) -> list[Listed]:
             raise not_a_run(directory)
         if in_use(directory):
             raise used_by_another(directory)
-        found.append(examine(directory))
-    return found
+        listed.append(examine(directory))
+    return listed
 
 
 def _is_free(listed: Listed) -> bool:

@@ -63,25 +63,25 @@ def command(
     # Statistics take more than a second to import, for which neither --help nor a mistake should wait.
     from crosswind.report.text.two_runs import print_comparison
 
-    found = _compared(run_a, run_b, metrics, fail_if)
+    comparison = _compared(run_a, run_b, metrics, fail_if)
     if html:
         # Drawing takes more than a second to import.
         from crosswind.report.two_runs import write_html
 
-        write_html(found, html)
+        write_html(comparison, html)
         click.echo(f"wrote {html}", err=True)
     if junit:
         from crosswind.report.junit import write_comparison_junit
 
-        write_comparison_junit(found, junit, require_answer=require_answer)
+        write_comparison_junit(comparison, junit, require_answer=require_answer)
         click.echo(f"wrote {junit}", err=True)
     if as_json:
-        click.echo(found.to_json())
+        click.echo(comparison.to_json())
     else:
-        print_comparison(found, plain_console())
-    answers = [condition.answer for condition in found.conditions]
-    damaged = found.a.damaged or found.b.damaged
-    valid = not damaged and not any(cell.invalid_a or cell.invalid_b for cell in found.common)
+        print_comparison(comparison, plain_console())
+    answers = [condition.answer for condition in comparison.conditions]
+    damaged = comparison.a.damaged or comparison.b.damaged
+    valid = not damaged and not any(cell.invalid_a or cell.invalid_b for cell in comparison.common)
     return status_of(answers, require_answer=require_answer, valid=valid)
 
 

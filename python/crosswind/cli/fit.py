@@ -44,13 +44,13 @@ def command(*, run: Path | None, names: tuple[str, ...], simulated: bool, seed: 
     try:
         record = loaded.measured()
         warn_of_damage(record)
-        found = fit_models(record, names, simulated=simulated, seed=seed)
+        fits = fit_models(record, names, simulated=simulated, seed=seed)
     except FitError as error:
         raise StoreError(f"{loaded.directory}: {error}", hint=error.hint) from None
     if as_json:
-        click.echo(found.model_dump_json(indent=2))
+        click.echo(fits.model_dump_json(indent=2))
     else:
-        for line in fit_lines(found, plain_console().width):
+        for line in fit_lines(fits, plain_console().width):
             click.echo(line)
     return 1 if record.damaged else 0
 
@@ -91,8 +91,10 @@ def _model(made: "ModelFit", width: int) -> Iterator[str]:
     yield f"{made.model}: {made.title}"
     yield from _wrapped(made.formula, 4, width)
     yield "  coefficients, with 95 % intervals"
-    for one in made.coefficients:
-        yield from _wrapped(f"{one.name:<19} {_coefficient(one)}".replace("  ", 2 * _TOGETHER), 33, width)
+    for coefficient in made.coefficients:
+        yield from _wrapped(
+            f"{coefficient.name:<19} {_coefficient(coefficient)}".replace("  ", 2 * _TOGETHER), 33, width
+        )
     yield "  median error by level, fitted to all and (fitted without it)"
     by_factor: dict[str, list[FittedLevel]] = {}
     for level in made.levels:

@@ -47,11 +47,11 @@ def needed_for(study: Study, checked: Sequence[CheckedCell], run: Path) -> "list
 
     record = load(run).measured()
     warn_of_damage(record)
-    cells = {one.cell.index: (one.cell.levels, one.parameters, one.effect) for one in checked}
-    found = needed_repetitions(asked, cells, record)
-    if all(one.pilot_cell is None for one in found):
+    cells = {cell.cell.index: (cell.cell.levels, cell.parameters, cell.effect) for cell in checked}
+    needed = needed_repetitions(asked, cells, record)
+    if all(row.pilot_cell is None for row in needed):
         raise StoreError(f"{run} has none of the cells of this study", hint="run a pilot: --repetitions 5")
-    return found
+    return needed
 
 
 def seconds_of_a_repetition(run: Path) -> dict[int, float]:
@@ -81,14 +81,15 @@ def print_needed(
     levels = {cell.index: levels_text(cell.levels) or "all" for cell in study.cells()}
     heads = ("asked", "earlier", "spread", "repetitions", "without looks", "time")
     rows: list[list[str]] = []
-    for one in needed:
-        name = f"{levels[one.cell]}: {one.statistic}({one.metric})"
-        if one.reason:
-            rows.append([name, f"± {one.target}", str(one.pilot_units), NOTHING, one.reason, "", ""])
+    for row in needed:
+        name = f"{levels[row.cell]}: {row.statistic}({row.metric})"
+        if row.reason:
+            rows.append([name, f"± {row.target}", str(row.pilot_units), NOTHING, row.reason, "", ""])
             continue
-        time = seconds_text(_repetitions(one) * seconds.get(one.pilot_cell or 0, 0.0))
-        fixed = "too many" if one.fixed is None else count(one.fixed)
-        rows.append([name, f"± {one.target}", str(one.pilot_units), _spread(one), needed_text(one), fixed, time])
+        time = seconds_text(_repetitions(row) * seconds.get(row.pilot_cell or 0, 0.0))
+        fixed = "too many" if row.fixed is None else count(row.fixed)
+        earlier = str(row.pilot_units)
+        rows.append([name, f"± {row.target}", earlier, _spread(row), needed_text(row), fixed, time])
     print_table(console, [Column("precision"), *numbers(*heads)], rows)
     total_s = sum(seconds_by_cell(needed, seconds).values())
     console.print(Text(f"all cells, one by one: about {seconds_text(total_s)}"))
@@ -105,17 +106,17 @@ def needed_text(one: "NeededRepetitions") -> str:
 
 def seconds_by_cell(needed: "Sequence[NeededRepetitions]", seconds: Mapping[int, float]) -> dict[int, float]:
     """How long the repetitions of each cell will take, those of its most demanding precision."""
-    found: dict[int, float] = {}
-    for one in needed:
-        if one.reason is None and one.pilot_cell is not None:
-            found[one.cell] = max(found.get(one.cell, 0.0), _repetitions(one) * seconds.get(one.pilot_cell, 0.0))
-    return found
+    by_cell: dict[int, float] = {}
+    for row in needed:
+        if row.reason is None and row.pilot_cell is not None:
+            by_cell[row.cell] = max(by_cell.get(row.cell, 0.0), _repetitions(row) * seconds.get(row.pilot_cell, 0.0))
+    return by_cell
 
 
 def as_json(needed: "Sequence[NeededRepetitions]", seconds: Mapping[int, float]) -> dict[str, Any]:
     """For programs."""
     return {
-        "needed": [asdict(one) for one in needed],
+        "needed": [asdict(row) for row in needed],
         "seconds": sum(seconds_by_cell(needed, seconds).values()),
     }
 

@@ -127,11 +127,11 @@ def command(
         return
     click.echo(_description(question))
     for metric, heading in _HEADINGS.items():
-        own = [prediction for prediction in predictions if prediction.metric == metric]
-        if own:
+        of_metric = [prediction for prediction in predictions if prediction.metric == metric]
+        if of_metric:
             size = format_size(question.size_bytes) if question.size_bytes else ""
             click.echo(f"\n{heading.format(size=size)}")
-            _print_rows(own)
+            _print_rows(of_metric)
     if simulated:
         _print_simulated(question, simulated)
 
@@ -176,10 +176,10 @@ def _predictions(question: Question, names: Sequence[str]) -> list["Prediction"]
     cells = [question.situation(*asked) for asked in (("transfer", "tcp"), ("echo", "tcp"), ("echo", "quic"))]
     quick = [name for name, model in MODELS.items() if not model.is_slow]
     made = (predict_situation(name, cell) for name in names or quick for cell in cells)
-    found = [prediction for prediction in made if prediction is not None]
-    if not found:
+    predictions = [prediction for prediction in made if prediction is not None]
+    if not predictions:
         raise UsageError(f"{names[0]} does not cover this path", hint="it needs --size, or --rate; leave --model out")
-    return found
+    return predictions
 
 
 def _description(question: Question) -> str:

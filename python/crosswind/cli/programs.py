@@ -125,7 +125,7 @@ def run_programs(
         click.echo(line, err=True)
     if output and not asked.as_json:
         click.echo(f"  run: {output}", err=True)
-        for place in filter(None, (one["files"] for one in summary["repetitions"])):
+        for place in filter(None, (repetition["files"] for repetition in summary["repetitions"])):
             click.echo(f"  files: {output / place}", err=True)
     return int(summary["exit_status"])
 
@@ -197,26 +197,30 @@ def lines_of(summary: dict[str, Any]) -> list[str]:
         (only,) = repetitions
         lines = [f"crosswind: {_ended(only)}, {clock}", *_path_lines(only), f"  {_fidelity(only)}"]
         return [*lines, *_warning_lines(only)]
-    times = [one["time_ns"] for one in repetitions if one["time_ns"] is not None]
-    failed = sum(one["exit_status"] != 0 for one in repetitions)
+    times = [repetition["time_ns"] for repetition in repetitions if repetition["time_ns"] is not None]
+    failed = sum(repetition["exit_status"] != 0 for repetition in repetitions)
     head = f"crosswind: {len(repetitions)} repetitions, {failed} of them failed, {clock}"
     if times:
         ends = f"{quantity(min(times), 'ns')} to {quantity(max(times), 'ns')}"
         head += f"; {ends}, median {quantity(median(times), 'ns')}"
     lines = [head]
-    for number, one in enumerate(repetitions, start=1):
-        carried = ", ".join(f"{words} {_amount(one[key])}" for key, words in _DIRECTIONS.items())
-        lines.append(f"  #{number}: {_ended(one)}; {carried}; {_again(one)}; {_fidelity(one)}")
-        lines += _warning_lines(one)
+    for number, repetition in enumerate(repetitions, start=1):
+        carried = ", ".join(f"{words} {_amount(repetition[key])}" for key, words in _DIRECTIONS.items())
+        lines.append(f"  #{number}: {_ended(repetition)}; {carried}; {_again(repetition)}; {_fidelity(repetition)}")
+        lines += _warning_lines(repetition)
     return lines
 
 
-def _ended(one: dict[str, Any]) -> str:
+def _ended(repetition: dict[str, Any]) -> str:
     """How the client ended, and when."""
-    if one["timed_out"]:
+    if repetition["timed_out"]:
         return "the command was ended at its timeout"
-    how = f"exit status {one['exit_status']}" if one["signal"] is None else f"signal {_signal_text(one['signal'])}"
-    return f"{how} after {quantity(one['time_ns'], 'ns')}"
+    how = (
+        f"exit status {repetition['exit_status']}"
+        if repetition["signal"] is None
+        else f"signal {_signal_text(repetition['signal'])}"
+    )
+    return f"{how} after {quantity(repetition['time_ns'], 'ns')}"
 
 
 def _signal_text(number: int) -> str:
@@ -225,9 +229,9 @@ def _signal_text(number: int) -> str:
     return f"{number} ({names[number]})" if number in names else str(number)
 
 
-def _path_lines(one: dict[str, Any]) -> list[str]:
-    lines = [f"  {words}: {_amount(one[key])}" for key, words in _DIRECTIONS.items()]
-    return [*lines, f"  {_again(one)}"]
+def _path_lines(repetition: dict[str, Any]) -> list[str]:
+    lines = [f"  {words}: {_amount(repetition[key])}" for key, words in _DIRECTIONS.items()]
+    return [*lines, f"  {_again(repetition)}"]
 
 
 def _amount(direction: dict[str, Any]) -> str:
@@ -244,21 +248,21 @@ def _size(size_bytes: int) -> str:
     return f"{size_bytes / 1000**power:.{4 if power else 3}g} {('B', 'kB', 'MB', 'GB')[power]}"
 
 
-def _again(one: dict[str, Any]) -> str:
-    again = one["tcp_retransmits"]
+def _again(repetition: dict[str, Any]) -> str:
+    again = repetition["tcp_retransmits"]
     if again is None:
         return "TCP retransmissions not counted"
     return f"TCP retransmissions: client {again['client']}, server {again['server']}"
 
 
-def _fidelity(one: dict[str, Any]) -> str:
-    fidelity = one["fidelity"]
+def _fidelity(repetition: dict[str, Any]) -> str:
+    fidelity = repetition["fidelity"]
     if fidelity is None:
-        return "a path without an emulator" if one["valid"] else f"NOT VALID: {'; '.join(one['reasons'])}"
-    if one["valid"]:
+        return "a path without an emulator" if repetition["valid"] else f"NOT VALID: {'; '.join(repetition['reasons'])}"
+    if repetition["valid"]:
         return f"fidelity: within budget, 99 % of packets at most {quantity(fidelity['late_p99_ns'], 'ns')} late"
-    return f"NOT VALID: {'; '.join(one['reasons'])}"
+    return f"NOT VALID: {'; '.join(repetition['reasons'])}"
 
 
-def _warning_lines(one: dict[str, Any]) -> Sequence[str]:
-    return [f"  warning: {text}" for text in one["warnings"]]
+def _warning_lines(repetition: dict[str, Any]) -> Sequence[str]:
+    return [f"  warning: {text}" for text in repetition["warnings"]]

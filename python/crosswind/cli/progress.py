@@ -171,9 +171,9 @@ class PlainProgress(Observer):
         """Prints the intervals that have become another one since the last time."""
         before = self._tally.last_precision
         self._tally.precision(state)
-        for one in state:
-            if one not in before:
-                self._print(f"{self._levels[one.cell]}: {precision_text(one)}".removeprefix(": "))
+        for precision in state:
+            if precision not in before:
+                self._print(f"{self._levels[precision.cell]}: {precision_text(precision)}".removeprefix(": "))
 
     def cell_started(self, planned: PlannedCell) -> None:
         """Prints nothing yet."""

@@ -48,23 +48,23 @@ def command(server: str, named: str | None, as_json: bool, token_file: Path | No
     address, transports = server_at(server, "HOST[:PORT]"), _transports(named)
     use_token(token_file)
     console, width, tried = plain_console(), longest(transports), []
-    for one in reach(address, transports, binary=find_binary()):
-        tried.append(one)
+    for reached in reach(address, transports, binary=find_binary()):
+        tried.append(reached)
         if not as_json:
-            print_one(console, one, width)
+            print_one(console, reached, width)
     if as_json:
         rows = [
             {
-                "transport": one.transport,
-                "reachable": not one.is_blocked,
-                "round_trip_ns": one.round_trip_ns,
-                "obstacle": one.obstacle or None,
+                "transport": reached.transport,
+                "reachable": not reached.is_blocked,
+                "round_trip_ns": reached.round_trip_ns,
+                "obstacle": reached.obstacle or None,
             }
-            for one in tried
+            for reached in tried
         ]
         document = {"schema": SCHEMA, "server": address, "transports": rows}
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
-    return 1 if any(one.is_blocked for one in tried) else 0
+    return 1 if any(reached.is_blocked for reached in tried) else 0
 
 
 def _transports(named: str | None) -> list[str]:
@@ -82,15 +82,15 @@ def _transports(named: str | None) -> list[str]:
 def print_reached(console: Console, server: str, tried: "Sequence[Reached]") -> None:
     """A heading and a line for each transport."""
     console.print(Text(f"to {server}:"), soft_wrap=True)
-    width = longest(one.transport for one in tried)
-    for one in tried:
-        print_one(console, one, width)
+    width = longest(reached.transport for reached in tried)
+    for reached in tried:
+        print_one(console, reached, width)
 
 
-def print_one(console: Console, one: "Reached", width: int) -> None:
+def print_one(console: Console, reached: "Reached", width: int) -> None:
     """The line of a transport. Args: width: of the longest name."""
-    style = "red" if one.is_blocked else "green"
-    console.print(Text(f"  {one.transport:<{width}}  ").append(one.text, style=style), soft_wrap=True)
+    style = "red" if reached.is_blocked else "green"
+    console.print(Text(f"  {reached.transport:<{width}}  ").append(reached.text, style=style), soft_wrap=True)
 
 
 def longest(names: Iterable[str]) -> int:

@@ -53,10 +53,10 @@ def option_names() -> set[str]:
 
 def _part(title: str, command: click.Command, text: str) -> str:
     arguments = [_argument(parameter) for parameter in command.params if isinstance(parameter, click.Argument)]
-    own = [_row(option) for option in _options(command) if not _is_setting(option) and not _is_common(option, command)]
+    rows = [_row(option) for option in _options(command) if not _is_setting(option) and not _is_common(option, command)]
     settings = "\nand the options that set a key, below.\n" if any(map(_is_setting, _options(command))) else ""
     usage = " ".join([title, *arguments])
-    table = f"\n{_table(own)}" if own else ""
+    table = f"\n{_table(rows)}" if rows else ""
     return f"#### `{usage}`\n{text}\n{table}{settings}"
 
 

@@ -35,12 +35,12 @@ def command(root: Path | None, details: bool, as_json: bool) -> None:
     it.
     """
     place = root or DEFAULT_ROOT
-    found = list_runs(place, details=details) if root or place.exists() else []
+    runs = list_runs(place, details=details) if root or place.exists() else []
     if as_json:
-        listing = {"schema": SCHEMA, "root": str(place), "runs": [_as_json(listed) for listed in found]}
+        listing = {"schema": SCHEMA, "root": str(place), "runs": [_as_json(listed) for listed in runs]}
         click.echo(json.dumps(listing, indent=2, ensure_ascii=False))
         return
-    print_runs(plain_console(), place, found)
+    print_runs(plain_console(), place, runs)
 
 
 def print_runs(console: Console, root: Path, found: list[Listed]) -> None:

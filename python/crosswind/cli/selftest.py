@@ -72,7 +72,9 @@ def _findings(run: "Run", clock: str) -> "list[Finding]":
 
 
 def _table(findings: "Sequence[Finding]") -> Iterator[str]:
-    found = sum(finding.is_finding for finding in findings)
-    rows = [[one.title, f"{one.text}  {'FOUND' if one.is_finding else 'ok'}"] for one in findings]
+    differing = sum(finding.is_finding for finding in findings)
+    rows = [[finding.title, f"{finding.text}  {'FOUND' if finding.is_finding else 'ok'}"] for finding in findings]
     yield from (line.plain for line in table_lines([Column(), Column()], rows))
-    yield f"{found} of {len(findings)} tests found something" if found else f"{len(findings)} tests found nothing"
+    yield (
+        f"{differing} of {len(findings)} tests found something" if differing else f"{len(findings)} tests found nothing"
+    )

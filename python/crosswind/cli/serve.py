@@ -121,8 +121,8 @@ def _print(event: dict[str, Any], *, host: str, token: str, token_file: Path | N
     from datetime import datetime
 
     if event.get("event") == "listening":
-        own = _own_address(host)
-        for line in opening_lines(event, host=own, token=token, token_file=token_file, is_new=is_new):
+        address = _own_address(host)
+        for line in opening_lines(event, host=address, token=token, token_file=token_file, is_new=is_new):
             _say(line)
         return
     now = datetime.now().astimezone()

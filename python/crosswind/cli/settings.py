@@ -79,8 +79,8 @@ def options_of(keys: Iterable[str]) -> Callable[[F], F]:
 
 def chosen(values: Mapping[str, Any]) -> dict[str, str]:
     """The settings that were given, by dotted key, as written."""
-    found = {key: values.get(key.replace(".", "__")) for key in options()}
-    return {key: value for key, value in found.items() if value is not None}
+    values_by_key = {key: values.get(key.replace(".", "__")) for key in options()}
+    return {key: value for key, value in values_by_key.items() if value is not None}
 
 
 def picked(group: type[T], given: Mapping[str, Any]) -> T:
@@ -93,15 +93,15 @@ def parse_set(assignments: tuple[str, ...]) -> dict[str, str]:
 
     Raises: UsageError for one without a key or value, or a key that was set twice.
     """
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for text in assignments:
         key, equals, value = text.partition("=")
         key = key.strip()
         if not equals or not key:
             raise UsageError(f"--set {text!r} is not key=value", hint="as in --set path.loss=0%,5%")
-        if key in found:
+        if key in settings:
             raise UsageError(
                 f"--set names {key} twice", hint="write several levels in one option: --set path.loss=0%,5%"
             )
-        found[key] = value.strip()
-    return found
+        settings[key] = value.strip()
+    return settings

@@ -39,9 +39,9 @@ def status_of(verdicts: Iterable[str], *, require_answer: bool, valid: bool) -> 
 
     Args: verdicts: of thresholds or conditions: "fail" is shown. valid: whether all else is as it should.
     """
-    found = set(verdicts)
-    if "fail" in found:
+    distinct = set(verdicts)
+    if "fail" in distinct:
         return SHOWN
     if not valid:
         return 1
-    return CANNOT_TELL if require_answer and found & {"cannot tell", "inconclusive"} else 0
+    return CANNOT_TELL if require_answer and distinct & {"cannot tell", "inconclusive"} else 0

@@ -48,16 +48,20 @@ def command(*, run: Path | None, cells: int | None, all_cells: bool, files_only:
         click.echo(f"{checked.files - len(checked.sentences)} of {checked.files} files are unchanged")
         return 1 if checked.sentences else 0
     asked = None if all_cells else cells or _CELLS
-    found = verify(place, cells=asked, observer=Progress())
-    for remark in found.remarks:
+    verification = verify(place, cells=asked, observer=Progress())
+    for remark in verification.remarks:
         click.echo(f"note: {remark}", err=True)
-    if found.added:
-        click.echo(f"note: new in this crosswind-cell, and not compared: {', '.join(found.added)}", err=True)
-    rows = [[one.key, "same" if one.same else f"differs: {', '.join(one.differing)}"] for one in found.comparisons]
+    if verification.added:
+        click.echo(f"note: new in this crosswind-cell, and not compared: {', '.join(verification.added)}", err=True)
+    rows = [
+        [comparison.key, "same" if comparison.same else f"differs: {', '.join(comparison.differing)}"]
+        for comparison in verification.comparisons
+    ]
     for line in table_lines([Column(), Column()], rows):
         click.echo(line.plain)
-    same = len(found.comparisons) - len(found.differing)
-    click.echo(f"{same} of {len(found.comparisons)} cells came out the same, of {found.repeatable} in virtual time")
-    if found.real:
-        click.echo(f"{found.real} cells ran on the machine's clock; they cannot be repeated exactly")
-    return 1 if found.differing or checked.sentences else 0
+    rerun = len(verification.comparisons)
+    same = rerun - len(verification.differing)
+    click.echo(f"{same} of {rerun} cells came out the same, of {verification.repeatable} in virtual time")
+    if verification.real:
+        click.echo(f"{verification.real} cells ran on the machine's clock; they cannot be repeated exactly")
+    return 1 if verification.differing or checked.sentences else 0

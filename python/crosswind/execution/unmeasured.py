@@ -57,12 +57,12 @@ def left_out_in_virtual_time(study: Study) -> list[Location]:
     if not virtual:
         return []
     asked = {location: table for location, table in _asked(study) if location[0] in _ASKED}
-    found = [
+    locations = [
         location
         for location, table in asked.items()
         if _is_of_processors(table) and table["cells"] and virtual.issuperset(table["cells"])
     ]
-    return found if len(found) < len(asked) else []
+    return locations if len(locations) < len(asked) else []
 
 
 def note_on_left_out(left_out: Sequence[Location]) -> str:

@@ -154,7 +154,7 @@ def check_files(directory: Path) -> FileCheck:
     counted, aside = store.check(), store.check_attempts()
     # Beside those of repetitions there are the manifest and the plan, which were read.
     files = 2 + counted.files + aside.files
-    return FileCheck(files, tuple(counted.damaged), tuple(f"{one.file} {one.reason}" for one in aside.damaged))
+    return FileCheck(files, tuple(counted.damaged), tuple(f"{damage.file} {damage.reason}" for damage in aside.damaged))
 
 
 def spread(results: Sequence[CellResult], count: int) -> list[CellResult]:

@@ -124,11 +124,11 @@ def _study(tables: Mapping[str, Mapping[str, object]], seed: int) -> Study:
 
 def _dotted(table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """Nested tables as dotted keys: {"path.forward.loss": "5%"}."""
-    found: dict[str, object] = {}
+    dotted: dict[str, object] = {}
     for key, value in table.items():
         name = f"{prefix}{key}"
-        found |= _dotted(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
-    return found
+        dotted |= _dotted(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+    return dotted
 
 
 def _run(planned: PlannedCell, directory: Path, binary: Path) -> CellEnd:

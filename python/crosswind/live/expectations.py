@@ -132,8 +132,8 @@ def _expectations(part: Slice, loss: Estimate | None, family: str, rate_bps: int
         return []
     mss = _MTU_BYTES - _HEADERS_BYTES[family]
     link_bps = None if rate_bps is None else rate_bps * mss / _MTU_BYTES
-    found = [_by_formula(name, mss, loss, rtt, link_bps) for name in _FORMULAS]
-    return [*found, _by_bbr(loss, link_bps)]
+    expected = [_by_formula(name, mss, loss, rtt, link_bps) for name in _FORMULAS]
+    return [*expected, _by_bbr(loss, link_bps)]
 
 
 def _by_formula(name: str, mss: int, loss: Estimate, rtt: Estimate, link_bps: float | None) -> Expectation:
@@ -154,11 +154,15 @@ def _by_formula(name: str, mss: int, loss: Estimate, rtt: Estimate, link_bps: fl
     method = "model at the limits of loss and round-trip time"
     reason = None if low is not None else loss.reason or rtt.reason
     goodput = Estimate(value, low, high, min(loss.n, rtt.n), LEVEL, method, "bit/s", reason)
-    found = Expectation(model, goodput, _note(name, loss, is_capped=value is not None and value == limit))
+    expectation = Expectation(model, goodput, _note(name, loss, is_capped=value is not None and value == limit))
     if value is None and (loss.high is None or loss.high > _MOST_LOSS[name]):
-        return found.silent(_too_few(name, loss))
+        return expectation.silent(_too_few(name, loss))
     least = low if value is None else value
-    return found if least is None or least < _NO_LINK_BPS else found.silent("this loss limits it on no link of today")
+    return (
+        expectation
+        if least is None or least < _NO_LINK_BPS
+        else expectation.silent("this loss limits it on no link of today")
+    )
 
 
 def _by_bbr(loss: Estimate, link_bps: float | None) -> Expectation:
@@ -171,10 +175,10 @@ def _by_bbr(loss: Estimate, link_bps: float | None) -> Expectation:
     note = _note("bbr", loss, is_capped=False)
     if link_bps is None:
         note = "; ".join(filter(None, ("of the rate of the slowest link, which --rate says", note)))
-    found = Expectation(model_named("bbr"), goodput, note)
+    expectation = Expectation(model_named("bbr"), goodput, note)
     if loss.value == 0 and link_bps is None:
-        return found.silent("no loss was seen, and without --rate it has no rate")
-    return found
+        return expectation.silent("no loss was seen, and without --rate it has no rate")
+    return expectation
 
 
 def _too_few(name: str, loss: Estimate) -> str:

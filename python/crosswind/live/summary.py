@@ -126,8 +126,8 @@ def quantile_of_times(times: Array, q: float, *, level: float = 0.95) -> Estimat
     needed = quantile_size(q, level=level)
     if needed >= FEWEST_FOR_BLOCKS or units.count < units.n:
         needed = math.ceil(TAIL_VALUES / min(q, 1 - q))
-    found = quantile_interval(units, q, unit="ns", level=level)
-    return _of_probes(found, f"an interval of {quantile_name(q)}", needed)
+    interval = quantile_interval(units, q, unit="ns", level=level)
+    return _of_probes(interval, f"an interval of {quantile_name(q)}", needed)
 
 
 def estimate_as_dict(estimate: Estimate | None) -> dict[str, Any] | None:

@@ -35,12 +35,12 @@ def find_target(name: str, *, family: str | None = None, port: int = 0) -> Targe
     """Looks a host up. Args: family: "ipv4" or "ipv6"; None: what the resolver prefers. Raises: UsageError."""
     wanted = FAMILIES[family] if family else socket.AF_UNSPEC
     try:
-        found = socket.getaddrinfo(name, port, wanted, socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(name, port, wanted, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         kind = f" with {family}" if family else ""
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UsageError(
             f"there is no host {name}{kind}: {reason}", hint="a name or an address, as example.org or 192.0.2.1"
         ) from error
-    chosen, _, _, _, address = found[0]
+    chosen, _, _, _, address = addresses[0]
     return Target(name, chosen, address)

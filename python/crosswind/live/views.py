@@ -111,19 +111,19 @@ class JsonLines:
 
     def end(self, ended_ns: int, judged: list[Judged]) -> None:
         """The last line."""
-        found = expectations(self._watch, self._subject)
+        expected = expectations(self._watch, self._subject)
         thresholds = [each.as_dict() for each in judged]
         measured = [each.as_dict() for each in self._subject.measured]
         time_ns = ended_ns - self._watch.start_ns
-        click.echo(end_line(self._watch.total(), found, measured, thresholds, time_ns))
+        click.echo(end_line(self._watch.total(), expected, measured, thresholds, time_ns))
 
 
 def expectations(watch: Watch, subject: Subject) -> list[Expectation]:
     """What TCP can get, by all probes so far."""
     part = watch.probes.between(0, watch.probes.sent)
     family = subject.target.family_name
-    found = expectations_of(part, family=family, rate_bps=subject.rate_bps, tells_ways=watch.tells_ways)
-    return [each.beside(subject.measured) for each in found]
+    expected = expectations_of(part, family=family, rate_bps=subject.rate_bps, tells_ways=watch.tells_ways)
+    return [each.beside(subject.measured) for each in expected]
 
 
 def json_line(news: News, start_ns: int, *, with_probes: bool) -> str | None:

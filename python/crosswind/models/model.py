@@ -77,9 +77,9 @@ def known(number: float | None) -> float:
 def link_and_window(cell: Situation) -> tuple[float | None, str]:
     """Goodput of a path without loss, bit/s, and what limits it; None where nothing is known to."""
     limits = {"link": cell.link_goodput_bps, "window": cell.window_goodput_bps}
-    found = {name: limit for name, limit in limits.items() if limit is not None}
-    if not found:
+    known = {name: limit for name, limit in limits.items() if limit is not None}
+    if not known:
         return None, "the model gives no number without loss, and neither link nor window is limited"
-    name = min(found, key=lambda name: found[name])
+    name = min(known, key=lambda name: known[name])
     carried = "the link can carry" if name == "link" else "the window allows in each round trip"
-    return found[name], f"the model gives no number without loss; predicted is what {carried}"
+    return known[name], f"the model gives no number without loss; predicted is what {carried}"

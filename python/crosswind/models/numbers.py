@@ -17,8 +17,8 @@ def reals(*values: Numbers) -> tuple[Array, ...]:
 
 def single(values: npt.NDArray[Any]) -> Numbers:
     """An array; of one without dimensions, its number."""
-    found: Numbers = values[()]
-    return found
+    number: Numbers = values[()]
+    return number
 
 
 def require(condition: object, message: str) -> None:

@@ -147,8 +147,8 @@ def situation(parameters: Mapping[str, Any], effect: PathEffect, measured_rtt_ns
 
 def _host(host: Mapping[str, Any]) -> dict[str, Any]:
     """The host's settings: those that are set, then the profile's, then the kernel's."""
-    own = {key: value for key, value in host.items() if value is not None}
-    return {**_KERNEL, **_PROFILES.get(host.get("profile") or "", {}), **own}
+    given = {key: value for key, value in host.items() if value is not None}
+    return {**_KERNEL, **_PROFILES.get(host.get("profile") or "", {}), **given}
 
 
 def _window_bytes(host: Mapping[str, Any]) -> int | None:

@@ -129,8 +129,8 @@ class Columns:
 
     def chosen(self, index: npt.NDArray[np.int64]) -> "Columns":
         """Some of the transfers."""
-        own = (self.segments, self.loss, self.rtt, self.serialisation, self.timeout, self.window)
-        segments, loss, rtt, serialisation, timeout, window = (column[index] for column in own)
+        columns = (self.segments, self.loss, self.rtt, self.serialisation, self.timeout, self.window)
+        segments, loss, rtt, serialisation, timeout, window = (column[index] for column in columns)
         return Columns(segments, loss, rtt, serialisation, timeout, window, self.begun.chosen(index))
 
 
@@ -195,8 +195,8 @@ class _Lossy:
     def of(cls, columns: Columns, coefficients: Coefficients, loss: Array) -> "_Lossy":
         round_trip = columns.rtt + columns.serialisation
         waited = columns.timeout * backoff(loss) / (1 - loss)
-        own = (loss, columns.serialisation, round_trip, waited, columns.window, columns.begun.kept)
-        return cls(coefficients, *(column[:, None] for column in own))
+        columns_of_cells = (loss, columns.serialisation, round_trip, waited, columns.window, columns.begun.kept)
+        return cls(coefficients, *(column[:, None] for column in columns_of_cells))
 
     def each(self, window: Array) -> Array:
         """Time for a segment: that of the link, or its share of a round trip."""

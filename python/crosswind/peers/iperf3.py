@@ -43,10 +43,10 @@ class Transfer:
 
 def iperf3_program() -> str:
     """The path of iperf3. Raises: EngineError when it is not installed."""
-    found = shutil.which("iperf3")
-    if found is None:
+    program = shutil.which("iperf3")
+    if program is None:
         raise EngineError("iperf3 is not installed", hint="`apt install iperf3`")
-    return found
+    return program
 
 
 def arguments_of(job: Mapping[str, Any]) -> list[str]:
@@ -120,17 +120,17 @@ def _measure(program: str, job: Json) -> None:
     for exchange in range(work["count"]):
         sample: Json = {"exchange": exchange, "connection": exchange, "sent_bytes": 0, "received_bytes": 0}
         try:
-            found = _transfer([program, *arguments], limit_s)
+            transfer = _transfer([program, *arguments], limit_s)
         except EngineError as error:
             outcome = outcome_of(error.message)
             _say("sample", **sample, sent_ns=None, received_ns=None, outcome=outcome, error=error.message)
             continue
         ended_ns = time.monotonic_ns()
-        retransmits += found.retransmits
-        sample |= {"sent_bytes": found.sent_bytes, "received_bytes": found.received_bytes, "outcome": "ok"}
+        retransmits += transfer.retransmits
+        sample |= {"sent_bytes": transfer.sent_bytes, "received_bytes": transfer.received_bytes, "outcome": "ok"}
         # iperf3 does not say how long connecting took.
         _say("connected", connection=exchange, transport="tcp", setup_ns=None)
-        _say("sample", **sample, sent_ns=ended_ns - round(1e9 * found.took_s), received_ns=ended_ns)
+        _say("sample", **sample, sent_ns=ended_ns - round(1e9 * transfer.took_s), received_ns=ended_ns)
     _say("finished", facts={"retransmits": retransmits})
 
 

@@ -57,16 +57,16 @@ class Markup:
 
     def head(self, result: Result) -> str:
         """Title, whether to trust it, and what it says."""
-        found = verdict(result)
+        trust = verdict(result)
         # That a run is incomplete is the banner's, unless that says something worse.
-        said_above = found.trust is Trust.DOUBTFUL and not result.complete and not result.damaged
+        said_above = trust.trust is Trust.DOUBTFUL and not result.complete and not result.damaged
         lines = [*sentences(result), *([] if said_above else map(sentence, result.warnings))]
         answers = "".join(_answer(answer) for answer in answered(result))
         limits = "".join(threshold_html(*said) for said in threshold_sentences(result.thresholds))
         return self.header(
             result.title,
             f"Crosswind study {result.study}",
-            (found.trust, found.sentence),
+            (trust.trust, trust.sentence),
             lines,
             first=limits + answers,
         )
@@ -237,9 +237,9 @@ def _class(column: Column, text: str = "") -> str:
 
 def _softened(text: str, column: Column) -> str:
     """What belongs to a value in a softer colour than it: its limits, that it is exact, that there is none."""
-    found = _LIMITS.search(text) if column.kind is Kind.NUMBER else None
-    if found is not None:
-        return f'{text[: found.start()]} <span class="beside">{found[0].strip()}</span>'
+    limits = _LIMITS.search(text) if column.kind is Kind.NUMBER else None
+    if limits is not None:
+        return f'{text[: limits.start()]} <span class="beside">{limits[0].strip()}</span>'
     return re.sub(rf"(\[[^\]]*\]|\b{EXACT}$|^{NOT_MEASURED}$)", r'<span class="beside">\1</span>', text)
 
 

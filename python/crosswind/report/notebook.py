@@ -52,7 +52,9 @@ def chart_of(metric: str | None, kind: Kind, result: Result, data: Sequence[Cell
 
 def _only(result: Result, metric: str) -> Result:
     """A result with the comparisons of one metric."""
-    return result.model_copy(update={"comparisons": [one for one in result.comparisons if one.metric == metric]})
+    return result.model_copy(
+        update={"comparisons": [comparison for comparison in result.comparisons if comparison.metric == metric]}
+    )
 
 
 def _below_each_other(charts: Sequence[Chart]) -> alt.VConcatChart:

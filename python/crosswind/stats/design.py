@@ -149,12 +149,14 @@ def coefficient_shortage(cells: Iterable[Amount]) -> Shortage | None:
     """
     amounts = list(cells)
     middle = (len(amounts) - 1) // 2
-    if not amounts or 2 * sum(one.units >= one.needed_by_coefficients for one in amounts) >= len(amounts):
+    if not amounts or 2 * sum(amount.units >= amount.needed_by_coefficients for amount in amounts) >= len(amounts):
         return None
-    needed = sorted(one.needed_by_coefficients for one in amounts)[middle]
+    needed = sorted(amount.needed_by_coefficients for amount in amounts)[middle]
     if math.isinf(needed):
         return Shortage(NO_VARIANCE, None)
-    return _shortage("an interval of a fitted coefficient", int(needed), sorted(one.units for one in amounts)[middle])
+    return _shortage(
+        "an interval of a fitted coefficient", int(needed), sorted(amount.units for amount in amounts)[middle]
+    )
 
 
 def unpaired_shortage(design: Design, units: int) -> Shortage | None:

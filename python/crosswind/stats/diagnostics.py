@@ -80,17 +80,17 @@ def _centred_ranks(values: Array) -> Array:
 def _drift(ranks: Array) -> tuple[float, float]:
     """Spearman's rank correlation with the order, and its p-value by Student's t."""
     order = np.arange(ranks.size) - (ranks.size - 1) / 2
-    found = float(ranks @ order) / math.sqrt(float(ranks @ ranks) * float(order @ order))
-    return _tested(min(max(found, -1.0), 1.0), ranks.size)
+    correlation = float(ranks @ order) / math.sqrt(float(ranks @ ranks) * float(order @ order))
+    return _tested(min(max(correlation, -1.0), 1.0), ranks.size)
 
 
 def _lag1(ranks: Array) -> tuple[float, float]:
     """Correlation of the ranks of neighbours; ranks, because one slow repetition would hide it."""
     square = float(ranks @ ranks)
-    found = float(ranks[1:] @ ranks[:-1]) / square
+    correlation = float(ranks[1:] @ ranks[:-1]) / square
     # Wald & Wolfowitz (1943): the mean is -1/n, and the variance close to 1/n.
-    z = (found + 1 / ranks.size) * math.sqrt(ranks.size)
-    return found, float(2 * special.ndtr(-abs(z)))
+    z = (correlation + 1 / ranks.size) * math.sqrt(ranks.size)
+    return correlation, float(2 * special.ndtr(-abs(z)))
 
 
 def _tested(correlation: float, n: int) -> tuple[float, float]:

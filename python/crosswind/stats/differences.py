@@ -92,11 +92,11 @@ def statistic_of(units: Units, statistic: Statistic, *, exact: bool = False) -> 
         raise TooFewSamples(
             f"to compare {quantile_name(q)}, each repetition needs {needed} messages, one has {fewest}", needed=needed
         )
-    own = units.quantiles(q)
-    if not np.isfinite(own).all():
+    quantiles = units.quantiles(q)
+    if not np.isfinite(quantiles).all():
         raise TooFewSamples(f"{quantile_name(q)} of a repetition is an exchange that timed out")
-    value = float(own.mean())
-    return Linearised(value, own - value, units.n)
+    value = float(quantiles.mean())
+    return Linearised(value, quantiles - value, units.n)
 
 
 def own_values(units: Units, statistic: Statistic) -> Array:
@@ -115,18 +115,18 @@ def _effect(reference: Side, other: Side, statistic: Statistic, *, is_ratio: boo
         a, b = _paired(a.chosen(pairs), b.chosen(pairs), statistic)
     elif reference.exact != other.exact:
         _refuse_all_timed_out(b if reference.exact else a, statistic)
-    own = [
+    statistics = [
         _on_scale(statistic_of(units, statistic, exact=side.exact), is_ratio=is_ratio)
         for units, side in ((a, reference), (b, other))
     ]
-    value, n = own[1].value - own[0].value, own[0].n + own[1].n
+    value, n = statistics[1].value - statistics[0].value, statistics[0].n + statistics[1].n
     needs = _Needs(reference.design.joined(other.design), statistic, is_ratio)
     if pairs is not None:
-        made = _of_one(Linearised(value, own[1].parts - own[0].parts, n), needs, PAIRED)
+        made = _of_one(Linearised(value, statistics[1].parts - statistics[0].parts, n), needs, PAIRED)
         return replace(made, own=lambda: (own_values(a, statistic), own_values(b, statistic)))
-    random = [of for of, side in zip(own, (reference, other), strict=True) if not side.exact]
+    random = [of for of, side in zip(statistics, (reference, other), strict=True) if not side.exact]
     if len(random) == 2:
-        return _unpaired(own[0], own[1], needs)
+        return _unpaired(statistics[0], statistics[1], needs)
     if not random:
         return Effect(value, None, 0.0, 1.0, n, 1, needs.design, EXACT, is_ratio)
     sign = 1.0 if other.exact is False else -1.0

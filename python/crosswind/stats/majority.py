@@ -47,8 +47,8 @@ def repetitions_of_most(agreeing: int, units: int, *, p: float, power: float = 0
     if share == 1:
         return fewest
     beyond_half = float(special.ndtri(1 - p)) / 2 + float(special.ndtri(power)) * math.sqrt(share * (1 - share))
-    found = math.ceil((beyond_half / (share - 0.5)) ** 2)
-    return None if found > _MOST_REPETITIONS else max(fewest, found)
+    repetitions = math.ceil((beyond_half / (share - 0.5)) ** 2)
+    return None if repetitions > _MOST_REPETITIONS else max(fewest, repetitions)
 
 
 def median_estimate(values: Array, *, n: int, unit: str, level: float) -> Estimate:

@@ -31,13 +31,13 @@ def mean_interval(units: Units, *, unit: str, design: Design = LIGHT, level: flo
              then has a lower limit alone, from MIN_UNITS repetitions on. Without a variance it is refused.
     Raises:  TooFewSamples without a value.
     """
-    found = mean_of(units)
+    mean = mean_of(units)
     if design.tail is Tail.INFINITE:
-        return refused(NO_VARIANCE, n=found.n, level=level, unit=unit, units=found.units)
-    short = mean_shortage(design, found.units, found.n)
-    if short is None and found.error > 0:
-        return _with_limits(found, limits(found, design, level), method_of(design), unit, level)
-    return _short(found, short, units, design, unit=unit, level=level)
+        return refused(NO_VARIANCE, n=mean.n, level=level, unit=unit, units=mean.units)
+    short = mean_shortage(design, mean.units, mean.n)
+    if short is None and mean.error > 0:
+        return _with_limits(mean, limits(mean, design, level), method_of(design), unit, level)
+    return _short(mean, short, units, design, unit=unit, level=level)
 
 
 def trimmed_mean_of(units: Units, share: float = TRIMMED) -> Linearised:
@@ -68,16 +68,16 @@ def trimmed_mean_of(units: Units, share: float = TRIMMED) -> Linearised:
 
 def trimmed_mean_interval(units: Units, *, unit: str, design: Design = LIGHT, level: float = 0.95) -> Estimate:
     """The trimmed mean with an interval over repetitions. Raises: TooFewSamples without a value."""
-    found = trimmed_mean_of(units)
+    mean = trimmed_mean_of(units)
     beyond = int(units.censored.sum())
     if beyond > TRIMMED * units.n:
         why = "more exchanges timed out than are trimmed"
-        return refused(why, n=units.n, level=level, unit=unit, units=found.units)
-    short = trimmed_mean_shortage(found.units, found.n)
-    if short is not None or found.error == 0:
-        made = _short(found, short, units, LIGHT, unit=unit, level=level)
+        return refused(why, n=units.n, level=level, unit=unit, units=mean.units)
+    short = trimmed_mean_shortage(mean.units, mean.n)
+    if short is not None or mean.error == 0:
+        made = _short(mean, short, units, LIGHT, unit=unit, level=level)
         return replace(made, spread=_trimmed_spread(units))
-    return _with_limits(found, limits(found, design, level), method_of(design), unit, level)
+    return _with_limits(mean, limits(mean, design, level), method_of(design), unit, level)
 
 
 def _trimmed_spread(units: Units) -> tuple[float, float] | None:

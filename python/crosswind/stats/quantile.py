@@ -200,10 +200,10 @@ def _beyond(units: Units, unit: str, level: float) -> Estimate:
 
 
 def _spread(units: Units, q: float) -> tuple[float, float] | None:
-    found = units.quantiles(q)
-    if found.size < 2 or not np.isfinite(found).all():
+    quantiles = units.quantiles(q)
+    if quantiles.size < 2 or not np.isfinite(quantiles).all():
         return None
-    return float(found.min()), float(found.max())
+    return float(quantiles.min()), float(quantiles.max())
 
 
 def _check_q(q: float) -> None:
@@ -217,13 +217,13 @@ def repetition_quantile_interval(units: Units, q: float, *, unit: str, design: D
     Returns: an Estimate without an interval where the design does not support one, or no repetition differs.
     Raises:  TooFewSamples where a repetition has too few values for a quantile of its own.
     """
-    found = statistic_of(units, q)
-    short = repetition_quantile_shortage(design, q, found.units, of="cell")
-    if short is not None or found.error == 0:
-        own = found.value + found.parts
-        spread = (float(own.min()), float(own.max())) if own.size > 1 else None
+    mean = statistic_of(units, q)
+    short = repetition_quantile_shortage(design, q, mean.units, of="cell")
+    if short is not None or mean.error == 0:
+        quantiles = mean.value + mean.parts
+        spread = (float(quantiles.min()), float(quantiles.max())) if quantiles.size > 1 else None
         why = NO_SPREAD if short is None else short.message
-        return without_interval(found.value, why, n=found.n, level=level, unit=unit, units=found.units, spread=spread)
-    low, high = (end if math.isfinite(end) else None for end in limits(found, design, level))
+        return without_interval(mean.value, why, n=mean.n, level=level, unit=unit, units=mean.units, spread=spread)
+    low, high = (end if math.isfinite(end) else None for end in limits(mean, design, level))
     unbounded = None if low is not None and high is not None else "the resamples do not bound it"
-    return Estimate(found.value, low, high, found.n, level, method_of(design), unit, unbounded, found.units)
+    return Estimate(mean.value, low, high, mean.n, level, method_of(design), unit, unbounded, mean.units)

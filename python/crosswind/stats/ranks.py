@@ -156,8 +156,8 @@ def _walsh(ordered: Array, ranks: tuple[int, ...]) -> list[float]:
 def _differences(a: Array, b: Array, ranks: tuple[int, ...]) -> list[float]:
     """The differences b[j] - a[i] of these ranks (1-based)."""
     if a.size * b.size <= _SORTED:
-        found = np.sort((b[:, None] - a[None, :]).ravel())
-        return [float(found[rank - 1]) for rank in ranks]
+        differences = np.sort((b[:, None] - a[None, :]).ravel())
+        return [float(differences[rank - 1]) for rank in ranks]
 
     def at_most(place: float) -> int:
         return int(np.searchsorted(b, a + place, side="right").sum())

@@ -125,20 +125,20 @@ def _tails(looks: tuple[int, ...], level: float) -> tuple[float, ...]:
         raise ValueError(f"{looks} are no looks")
     alpha = 1 - level
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    found: list[float] = []
+    tails: list[float] = []
     spent, before = 0.0, 0
     sums, density = np.zeros(1), np.ones(1)  # of the sum of repetitions, among the paths that crossed no boundary
     for units in looks:
         spend = alpha * math.log1p((math.e - 1) * units / looks[-1]) - spent
         step = math.sqrt(units - before)
         critical = _critical(sums, density, step, math.sqrt(units), spend)
-        found.append(float(special.ndtr(-critical)))
+        tails.append(float(special.ndtr(-critical)))
         edge = critical * math.sqrt(units)
         places = edge * nodes
         kernel = np.exp(-0.5 * ((places[:, None] - sums[None, :]) / step) ** 2) / (step * math.sqrt(2 * math.pi))
         sums, density = places, (kernel @ density) * weights * edge
         spent, before = spent + spend, units
-    return tuple(found)
+    return tuple(tails)
 
 
 def _critical(sums: Array, density: Array, step: float, scale: float, spend: float) -> float:

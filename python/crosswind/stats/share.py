@@ -94,8 +94,8 @@ def share_interval(share: Share, *, level: float = 0.95) -> Estimate:
         return exactly(share.value, n=share.n, level=level, unit="1")
     short = share_shortage(share.units)
     if short is not None:
-        own = share.hits / share.sizes
-        spread = (float(own.min()), float(own.max())) if share.units > 1 else None
+        shares = share.hits / share.sizes
+        spread = (float(shares.min()), float(shares.max())) if share.units > 1 else None
         return without_interval(
             share.value, short.message, n=share.n, level=level, unit="1", units=share.units, spread=spread
         )

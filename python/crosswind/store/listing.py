@@ -94,9 +94,9 @@ def list_runs(root: Path, *, details: bool = False) -> list[Listed]:
             names = sorted(entry.name for entry in entries if entry.is_dir())
     except OSError as error:
         raise StoreError(f"cannot read {root}: {error.strerror}", hint=NOT_A_RUN_HINT) from None
-    found = [examine(root / name, details=details) for name in names]
-    runs = sorted((run for run in found if isinstance(run, ListedRun)), key=lambda run: run.started, reverse=True)
-    return [*runs, *(other for other in found if isinstance(other, Unreadable))]
+    examined = [examine(root / name, details=details) for name in names]
+    runs = sorted((run for run in examined if isinstance(run, ListedRun)), key=lambda run: run.started, reverse=True)
+    return [*runs, *(other for other in examined if isinstance(other, Unreadable))]
 
 
 def examine(directory: Path, *, details: bool = False) -> Listed:
@@ -132,13 +132,13 @@ def latest_run(root: Path = DEFAULT_ROOT, *, name: str | None = None) -> Path:
     """
     # A name with a dot before it is a run that is being removed.
     runs = [path.parent for path in root.glob(f"[!.]*/{MANIFEST}")]
-    found = [(started, run) for run in runs if (started := _started(run, name)) is not None]
-    if not found:
+    dated = [(started, run) for run in runs if (started := _started(run, name)) is not None]
+    if not dated:
         what = f"run of {name}" if name else "run"
         raise StoreError(
             f"there is no {what} in {root}/", hint="name its directory, or start one: crosswind run quickstart"
         )
-    return max(found)[1]
+    return max(dated)[1]
 
 
 def is_leftover(directory: Path) -> bool:
@@ -232,11 +232,11 @@ def _is_manifest(path: Path) -> bool:
 
 def _size(directory: Path, cells: Sequence[str], *, everything: bool) -> tuple[int, bool]:
     """Bytes on the disk, and whether all were looked at: else every n-th cell by name stands for those beside it."""
-    own = sum(size_of(directory / name) for name in _names(directory) if name != "cells")
+    files_bytes = sum(size_of(directory / name) for name in _names(directory) if name != "cells")
     exact = everything or len(cells) <= SAMPLED_CELLS
     step = 1.0 if exact else len(cells) / SAMPLED_CELLS
     some = [cells[int((number + 0.5) * step)] for number in range(int(len(cells) / step + 0.5))]
-    return own + round(sum(size_of(directory / "cells" / name) for name in some) * step), exact
+    return files_bytes + round(sum(size_of(directory / "cells" / name) for name in some) * step), exact
 
 
 def _names(directory: Path) -> list[str]:

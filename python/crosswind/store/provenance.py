@@ -138,8 +138,8 @@ def _field(path: str, name: str) -> str | None:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    found = re.search(rf"^{name}\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else None
+    line = re.search(rf"^{name}\s*:\s*(.+)$", text, re.MULTILINE)
+    return line[1].strip() if line else None
 
 
 def _without_home(word: str) -> str:

@@ -42,11 +42,11 @@ def read_table(path: Path, schema: Mapping[str, type[pl.DataType]], checksum: Ch
     # A run has thousands of small tables: reading one from memory, in one piece, takes the least time.
     content = io.BytesIO(checked_bytes(path, checksum))
     try:
-        found = whole_table(pl.read_parquet(content, parallel="none"), schema)
+        table = whole_table(pl.read_parquet(content, parallel="none"), schema)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise damaged_file(path, f"cannot be read: {reason}") from error
-    return found if found.height < _LARGE else _with_constants_once(found)
+    return table if table.height < _LARGE else _with_constants_once(table)
 
 
 def _with_constants_once(table: pl.DataFrame) -> pl.DataFrame:

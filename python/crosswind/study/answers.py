@@ -101,14 +101,14 @@ def factor_of(text: str) -> Factor:
     if equals:
         return _factor(_key_of(key.strip()), _levels(rest))
     levels = _levels(text)
-    found = _key_that_takes(levels)
-    if found is None:
+    taking = _key_that_takes(levels)
+    if taking is None:
         raise StudyError(
             f'it is not clear what "{text.strip()}" is',
             hint="name transports, networks, congestion controls, loss as 0%,2%, delays or sizes; or KEY=LEVELS, as "
             "path.rate=5mbit,20mbit",
         )
-    return _factor(found, levels)
+    return _factor(taking, levels)
 
 
 def _levels(text: str) -> tuple[str, ...]:

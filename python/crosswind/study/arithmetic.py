@@ -145,12 +145,12 @@ def _factors() -> list[float]:
     # Imported here, since it takes a while, and few studies ask for it.
     from scipy.special import stdtrit
 
-    found = []
+    factors = []
     for level in _LEVELS:
         normal = NormalDist().inv_cdf((1 + level) / 2)
         for n in range(2, _MOST_N + 1):
-            found += [normal / math.sqrt(n), float(stdtrit(n - 1, (1 + level) / 2)) / math.sqrt(n)]
-    return found
+            factors += [normal / math.sqrt(n), float(stdtrit(n - 1, (1 + level) / 2)) / math.sqrt(n)]
+    return factors
 
 
 FUNCTIONS: Mapping[str, Function] = {

@@ -42,8 +42,8 @@ class Cell:
         """The settings of its workload and the defaults of the others, by their names in a study."""
         prefix = "workload."
         defaults: dict[str, Any] = {key.study: key.default for key in catalog().workloads[self.kind].keys}
-        own = {key[len(prefix) :]: level.value for key, level in self.settings.items() if key.startswith(prefix)}
-        return defaults | own
+        settings = {key[len(prefix) :]: level.value for key, level in self.settings.items() if key.startswith(prefix)}
+        return defaults | settings
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,11 @@ class Where:
 
     def required(self, cells: Iterable[Cell], place: Location) -> list[Cell]:
         """The same. Raises: DesignError where there are none."""
-        own = self.among(cells)
-        if not own:
+        matching = self.among(cells)
+        if not matching:
             named = ", ".join(f"{key} = {text}" for key, text in self.texts.items())
             raise DesignError(place, f"no cell has {named}", "write levels of this study")
-        return own
+        return matching
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ class Check:
     @cached_property
     def numbers(self) -> tuple[tuple[str, float], ...]:
         """What the arithmetic comes to, each number with what it is of, which is empty for the only one."""
-        found = value_of(self._table.value, self.given)
-        return tuple(zip(self.names, found if isinstance(found, list) else [found], strict=True))
+        value = value_of(self._table.value, self.given)
+        return tuple(zip(self.names, value if isinstance(value, list) else [value], strict=True))
 
     @property
     def verdict(self) -> Literal["holds", "does not hold"]:
@@ -122,18 +122,18 @@ def _check(table: CheckTable, place: Location, published: Sequence[Published], p
             given[name] = [float(number) for number in raw] if isinstance(raw, list) else float(raw)
         _check_given(name, given[name], table.value, where)
     try:
-        found = value_of(table.value, given, draft=True)
+        value = value_of(table.value, given, draft=True)
     except FormulaError as error:
         hint = "names of `given`, numbers, + - * / ** and the functions of docs/study.md"
         raise PublishedError((*place, "value"), f"{shown(table.value)}: {error}", hint) from None
-    numbers = found if isinstance(found, list) else [found]
+    numbers = value if isinstance(value, list) else [value]
     if not numbers or not all(map(math.isfinite, numbers)):
         raise PublishedError((*place, "value"), f"{shown(table.value)} has no value", None)
     if table.of and len(table.of) != len(numbers):
         message = f"`of` names {len(table.of)} numbers, but the formula gives {len(numbers)}"
         raise PublishedError((*place, "of"), message, "name each number, or leave it out")
     of = next((own for own in (table.of, *names) if len(own) == len(numbers)), [""] * len(numbers))
-    return Check(given, of if isinstance(found, list) else [""], table)
+    return Check(given, of if isinstance(value, list) else [""], table)
 
 
 def _check_given(name: str, number: Number, formula: str, place: Location) -> None:
@@ -150,9 +150,9 @@ def _chosen(
     raw: Mapping[str, Level], place: Location, published: Sequence[Published], parts: Sequence[Part]
 ) -> Iterator[tuple[Mapping[str, str], float]]:
     """The published numbers with these levels, each with the levels that it has. Raises: PublishedError, CellError."""
-    own = str(raw.get("field", "mean"))
-    if own not in FIELDS:
-        raise PublishedError((*place, "field"), f"{shown(own)} is not a field", did_you_mean(own, FIELDS))
+    field = str(raw.get("field", "mean"))
+    if field not in FIELDS:
+        raise PublishedError((*place, "field"), f"{shown(field)} is not a field", did_you_mean(field, FIELDS))
     source = raw.get("source")
     if source is not None and all(row.source != source for row in published):
         hint = did_you_mean(str(source), [row.source for row in published])
@@ -161,7 +161,7 @@ def _chosen(
     where = where_of(levels, place, parts)
     for row in published:
         if where.includes(row.where) and (source is None or row.source == source):
-            number = getattr(row, own)
+            number = getattr(row, field)
             if number is not None:
                 yield row.levels, float(number)
 

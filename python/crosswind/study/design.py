@@ -255,18 +255,18 @@ class Study:
     @property
     def factors(self) -> dict[str, tuple[str, ...]]:
         """Dotted key of each factor to the texts of its levels over all parts; `part` first when there are several."""
-        found: dict[str, tuple[str, ...]] = {}
+        levels: dict[str, tuple[str, ...]] = {}
         if len(self.parts) > 1:
-            found["part"] = tuple(part.name for part in self.parts)
+            levels["part"] = tuple(part.name for part in self.parts)
         merged: dict[str, dict[str, None]] = {}
         for part in self.parts:
             for key, texts in part.factors.items():
                 merged.setdefault(key, {}).update(dict.fromkeys(texts))
-        found |= {key: tuple(merged[key]) for key in KINDS if key in merged}
+        levels |= {key: tuple(merged[key]) for key in KINDS if key in merged}
         if not self.exclusions:
-            return found
+            return levels
         left = {(key, text) for cell in self.cells() for key, text in cell.levels.items()}
-        return {key: tuple(text for text in texts if (key, text) in left) for key, texts in found.items()}
+        return {key: tuple(text for text in texts if (key, text) in left) for key, texts in levels.items()}
 
     def cells(self) -> Iterator[Cell]:
         """Every cell, in the order of its index."""

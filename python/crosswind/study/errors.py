@@ -219,13 +219,13 @@ def _known_keys(location: Sequence[str | int]) -> list[str]:
 
 def _existing(document: object, location: Location) -> Location:
     """The part of a location that the document has: pydantic adds the branch of a union to it."""
-    found: Location = ()
+    existing: Location = ()
     for step in location:
         document = _step(document, step)
         if document is None:
             break
-        found += (step,)
-    return found
+        existing += (step,)
+    return existing
 
 
 def _value_at(document: object, location: Location) -> object:

@@ -162,8 +162,8 @@ _BY_TYPE: Mapping[KeyType, Callable[[Key], Kind]] = {
 
 
 def _sizes(raw: object) -> str:
-    found = _SIZES.fullmatch(raw) if isinstance(raw, str) else None
-    sizes = [int(size) for size in found.groups()] if found else []
+    match = _SIZES.fullmatch(raw) if isinstance(raw, str) else None
+    sizes = [int(size) for size in match.groups()] if match else []
     if not sizes or not 1 <= sizes[0] <= sizes[1] <= sizes[2] < 1 << 31:
         hint = 'the least, the first and the greatest, in bytes, as in "4096 131072 6291456"'
         raise UnitError(f"{shown(raw)} is not three sizes", hint=hint)

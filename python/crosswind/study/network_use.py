@@ -29,9 +29,9 @@ class NetworkUse:
     def text(self) -> str:
         """A sentence."""
         sets = _listed([f"{key} = {text}" for key, text in self.applied]) or "nothing"
-        own = f"; the study itself sets {_listed(self.own)}" if self.own else ""
+        beside = f"; the study itself sets {_listed(self.own)}" if self.own else ""
         when = f" where {self.when}" if self.when else ""
-        return f"sets {sets}{when}{own}"
+        return f"sets {sets}{when}{beside}"
 
 
 def network_uses(settings: Mapping[str, Values]) -> tuple[NetworkUse, ...]:
@@ -44,11 +44,11 @@ def network_uses(settings: Mapping[str, Values]) -> tuple[NetworkUse, ...]:
         texts: dict[tuple[tuple[str, str], ...], list[str]] = {}
         for chosen, text in _combinations({**settings, "path.network": Values((level,))}):
             texts.setdefault(_applied(chosen), []).append(text)
-        own = _own(level.text, settings)
+        set_beside = _own(level.text, settings)
         effects = [applied for applied in texts if applied] or [()]
         for applied in effects:
             when = " or ".join(texts[applied]) if len(texts) > 1 else ""
-            uses.append(NetworkUse(level.text, applied, own, when))
+            uses.append(NetworkUse(level.text, applied, set_beside, when))
     return tuple(uses)
 
 
@@ -102,14 +102,14 @@ def _applied(chosen: Mapping[str, Level]) -> tuple[tuple[str, str], ...]:
 
 def _own(name: str, settings: Mapping[str, Values]) -> tuple[str, ...]:
     """What a study sets of what a network would: `path.delay`, or `path.forward.delay` for one direction."""
-    found = []
+    keys = []
     for key in dict.fromkeys(key for way in DIRECTIONS for key in NETWORKS[name].direction(way).settings):
         one_way = [f"{group}.{key}" for group in _GROUPS]
         if f"path.{key}" in settings or all(dotted in settings for dotted in one_way):
-            found.append(f"path.{key}")
+            keys.append(f"path.{key}")
         else:
-            found += [dotted for dotted in one_way if dotted in settings]
-    return tuple(found)
+            keys += [dotted for dotted in one_way if dotted in settings]
+    return tuple(keys)
 
 
 def _listed(words: list[str] | tuple[str, ...]) -> str:

@@ -21,8 +21,8 @@ def for_this_machine(study: Study) -> tuple[Study, tuple[str, ...]]:
     optional = study.table.study.optional_peers
     if not optional:
         return study, ()
-    found = {name: PEERS[name].missing() for name in optional}
-    return without_peers(study, {name: obstacle for name, obstacle in found.items() if obstacle is not None})
+    obstacles = {name: PEERS[name].missing() for name in optional}
+    return without_peers(study, {name: obstacle for name, obstacle in obstacles.items() if obstacle is not None})
 
 
 def without_peers(study: Study, missing: Mapping[str, Obstacle]) -> tuple[Study, tuple[str, ...]]:

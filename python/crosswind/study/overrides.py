@@ -58,11 +58,11 @@ def _targets(document: Mapping[str, Any], key: str, label: str) -> list[Location
         _check(".".join(words[2:]), KINDS, label)
         return [("part", names.index(words[1]), *words[2:])]
     _check(key, (*KINDS, *_PLAIN_KEYS), label)
-    own: list[Location] = [
+    in_parts: list[Location] = [
         ("part", number, *words) for number, part in enumerate(parts) if key in KINDS and _has(part, words)
     ]
-    everywhere = bool(parts) and len(own) == len(parts)
-    return own if everywhere else [tuple(words), *own]
+    everywhere = bool(parts) and len(in_parts) == len(parts)
+    return in_parts if everywhere else [tuple(words), *in_parts]
 
 
 def _check(key: str, known: Any, label: str) -> None:

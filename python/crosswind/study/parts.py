@@ -76,8 +76,8 @@ def parts_of(document: StudyDocument) -> tuple[Part, ...]:
 
 
 def _part(base: Mapping[str, Values], table: PartTable | None, place: Location) -> Part:
-    own = base if table is None else _settings_of(table)
-    settings = own if table is None else {**_without_overridden(base, own), **own}
+    overridden = base if table is None else _settings_of(table)
+    settings = overridden if table is None else {**_without_overridden(base, overridden), **overridden}
     kind = settings.get("workload.kind")
     if kind is None:
         raise CellError(
@@ -87,12 +87,12 @@ def _part(base: Mapping[str, Values], table: PartTable | None, place: Location) 
         )
     takes = workload_keys(kind.levels[0].text).keys() | {"kind"}
     fits = {key: v for key, v in settings.items() if not key.startswith("workload.") or key[9:] in takes}
-    for key in own.keys() - fits.keys():
+    for key in overridden.keys() - fits.keys():
         hint = f"{kind.levels[0].text} takes {', '.join(sorted(takes - {'kind'}))}"
         message = f"workload {kind.levels[0].text} does not take {key[9:]}"
         raise CellError((*place, *key.split(".")), message, hint)
     ordered = {key: _of_kind(key, fits[key], kind.levels[0].text) for key in KINDS if key in fits}
-    where = {key: (*place, *key.split(".")) if key in own else tuple(key.split(".")) for key in ordered}
+    where = {key: (*place, *key.split(".")) if key in overridden else tuple(key.split(".")) for key in ordered}
     part = Part("" if table is None else table.name, place, ordered, where)
     _refuse_wrong_values(part)
     _refuse_missing_keys(part)

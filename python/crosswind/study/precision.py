@@ -89,26 +89,28 @@ def looks_of(
     """
     if not any(precision.where.matches(cell) and precision.metric_of(cell) for precision in precisions):
         return ()
-    own = min([most, *(limit.at_most for limit in limits if limit.where.matches(cell))])
-    return look_schedule(max(repetitions, FIRST_LOOK), own)
+    limit_of_cell = min([most, *(limit.at_most for limit in limits if limit.where.matches(cell))])
+    return look_schedule(max(repetitions, FIRST_LOOK), limit_of_cell)
 
 
 def precisions_of(document: StudyDocument, parts: Sequence[Part]) -> tuple[Precision, ...]:
     """What precision a study asks for. Raises: DesignError, CellError."""
-    found = tuple(_precision(table, ("precision", number), parts) for number, table in enumerate(document.precision))
+    precisions = tuple(
+        _precision(table, ("precision", number), parts) for number, table in enumerate(document.precision)
+    )
     table = document.study
-    if not found and table.repetitions_max is not None:
+    if not precisions and table.repetitions_max is not None:
         message = "study.repetitions_max has no effect without a precision"
         raise DesignError(
             ("study", "repetitions_max"), message, 'add [[precision]] with target = "5%", or --precision 5%'
         )
     first = max(table.repetitions, FIRST_LOOK)
-    if found and most_repetitions(document) < first:
+    if precisions and most_repetitions(document) < first:
         message = f"{most_repetitions(document)} repetitions are fewer than the {first} of the first look"
         raise DesignError(
             ("study", "repetitions_max"), message, f"at least {first}; an interval needs some repetitions"
         )
-    return found
+    return precisions
 
 
 def most_repetitions(document: StudyDocument) -> int:
@@ -161,13 +163,13 @@ def _check_statistic(statistic: str, metric: Metric, place: Location) -> None:
 
 def _target(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
     """Whether a target is relative, and its number."""
-    found = _TARGET.fullmatch(text.strip())
+    amount = _TARGET.fullmatch(text.strip())
     known = ", ".join(dict.fromkeys([*(name for name in unit.scales if name != "1"), "%"]))
-    if found is None or (found["unit"] or "1") not in {*unit.scales, "%"}:
+    if amount is None or (amount["unit"] or "1") not in {*unit.scales, "%"}:
         message = f"{shown(text)} is not a precision"
         raise DesignError((*place, "target"), message, f'half the width of an interval: "5%" of it, or one of {known}')
-    is_relative = found["unit"] == "%" and unit is not SHARE
-    target = float(found["number"]) * (0.01 if is_relative else unit.scales[found["unit"] or "1"])
+    is_relative = amount["unit"] == "%" and unit is not SHARE
+    target = float(amount["number"]) * (0.01 if is_relative else unit.scales[amount["unit"] or "1"])
     if not 0 < target < (1 if is_relative or unit is SHARE else math.inf):
         raise DesignError((*place, "target"), f"{shown(text)} is not a precision", "above 0, and below 100 %")
     return is_relative, target

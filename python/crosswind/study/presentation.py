@@ -99,10 +99,10 @@ class Fit:
 
     def as_dict(self, cells: Iterable[Cell]) -> dict[str, Any]:
         """As plain data, with the indices of its cells among `cells`, and of each published level's among those."""
-        own = self.where.among(cells)
-        plain = _about(self._table, self.where, own)
+        cells_of_figure = self.where.among(cells)
+        plain = _about(self._table, self.where, cells_of_figure)
         published = [
-            {**entry, "level": level.texts[self.by], "cells": indices_of(own, level)}
+            {**entry, "level": level.texts[self.by], "cells": indices_of(cells_of_figure, level)}
             for entry, level in zip(plain["published"], self.levels, strict=True)
         ]
         return {**plain, "published": published}
@@ -241,12 +241,12 @@ def margin_of(text: str, unit: Unit, place: Location) -> tuple[bool, float]:
 
     Raises: PublishedError.
     """
-    found = _QUANTITY.fullmatch(text.strip())
+    amount = _QUANTITY.fullmatch(text.strip())
     known = ", ".join(dict.fromkeys([*(name for name in unit.scales if name != "1"), "%"]))
-    if found is None or (found["unit"] or "1") not in {*unit.scales, "%"}:
+    if amount is None or (amount["unit"] or "1") not in {*unit.scales, "%"}:
         raise PublishedError(place, f"{shown(text)} is not a margin", f"a number and one of {known}")
-    is_ratio = found["unit"] == "%" and unit is not SHARE
-    margin = float(found["number"]) * (0.01 if is_ratio else unit.scales[found["unit"] or "1"])
+    is_ratio = amount["unit"] == "%" and unit is not SHARE
+    margin = float(amount["number"]) * (0.01 if is_ratio else unit.scales[amount["unit"] or "1"])
     if not 0 < margin < (1 if unit is SHARE else math.inf):
         raise PublishedError(place, f"{shown(text)} is not a margin", "above 0, and of a share below 100%")
     return is_ratio, margin

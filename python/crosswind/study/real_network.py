@@ -141,17 +141,17 @@ def _leave_twins_out(document: dict[str, Any], study: Study) -> Iterator[str]:
     without = {key: value for key, value in document.items() if key in ("path", "host", "workload", "part")}
     parts = parts_of(read_document(without, study.origin))
     cells = list(combinations_of(parts))
-    own = {part.name: [cell for cell in cells if cell.part == part.name] for part in parts}
-    kept = list(own)
-    for name in reversed(list(own)):
-        twin = next((other for other in kept if other != name and _has_all(own[other], own[name])), None)
+    cells_of = {part.name: [cell for cell in cells if cell.part == part.name] for part in parts}
+    kept = list(cells_of)
+    for name in reversed(list(cells_of)):
+        twin = next((other for other in kept if other != name and _has_all(cells_of[other], cells_of[name])), None)
         if twin is None:
             continue
         kept.remove(name)
         yield f"The part {name} is not run: without an emulated path, the part {twin} measures the same."
-    if len(kept) < len(own):
+    if len(kept) < len(cells_of):
         _keep_parts(document, kept)
-    yield from _exclude_udp_downloads(document, [cell for name in kept for cell in own[name]], study.name)
+    yield from _exclude_udp_downloads(document, [cell for name in kept for cell in cells_of[name]], study.name)
 
 
 def _has_all(cells: Iterable[Cell], others: Iterable[Cell]) -> bool:

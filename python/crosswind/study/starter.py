@@ -68,12 +68,12 @@ def _values(answers: Answers, file: str) -> dict[str, str | None]:
     """What stands in the template, as TOML; None leaves a line out."""
     kind, compare, networks = STARTERS[answers.what], answers.compare, _networks(answers)
     title = f"{kind.title} over {' and '.join(networks)}"
-    own: dict[str, str | None] = {"path": None, "workload": None, "host": None}
+    commented: dict[str, str | None] = {"path": None, "workload": None, "host": None}
     # Networks that are compared have a line already.
     if compare.levels and compare.key != "path.network":
         title += f": {' or '.join(compare.levels)}"
         section, _, key = compare.key.partition(".")
-        own[section] = f"{key} = {write_value(raw_levels(compare.levels))}"
+        commented[section] = f"{key} = {write_value(raw_levels(compare.levels))}"
     levels, metric = networks if compare.key == "path.network" else compare.levels, main_metric({"kind": answers.what})
     asked = {} if metric is None or len(levels) < 2 else question_about(metric, compare.key, levels)
     usual = kind.compare.split(",", maxsplit=1)[0]
@@ -99,7 +99,11 @@ def _values(answers: Answers, file: str) -> dict[str, str | None]:
         "what": answers.what,
         "of": " of itself" if answers.target.endswith("%") else "",
     }
-    return {**words, **own, **{name: None if value is None else write_value(value) for name, value in values.items()}}
+    return {
+        **words,
+        **commented,
+        **{name: None if value is None else write_value(value) for name, value in values.items()},
+    }
 
 
 def _filled(template: str, values: Mapping[str, str | None]) -> Iterator[str]:

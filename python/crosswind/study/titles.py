@@ -35,8 +35,8 @@ def filled_in(title: str, cells: Iterable[Cell]) -> str:
     """A title with the levels of its cells: "10 MB", "0, 3 and 30 ms", of more than four "1 B to 10 MB"."""
     if not _PLACEHOLDER.search(title):
         return title
-    own = list(cells)
-    return _PLACEHOLDER.sub(lambda found: _levels_of(found[1], own), title)
+    cells_of_study = list(cells)
+    return _PLACEHOLDER.sub(lambda found: _levels_of(found[1], cells_of_study), title)
 
 
 def _levels_of(key: str, cells: Sequence[Cell]) -> str:
@@ -62,11 +62,11 @@ def _number(level: Level) -> Decimal:
 
 def _readable(key: str, level: Level) -> tuple[str, str]:
     """Number and unit of a level as people write them: "10MB" -> ("10", "MB"), "6mbit" -> ("6", "Mbit/s")."""
-    found = _NUMBER_AND_UNIT.fullmatch(level.text)
-    if found is None:
+    amount = _NUMBER_AND_UNIT.fullmatch(level.text)
+    if amount is None:
         return level.text, ""
-    unit = found["unit"] or ("B" if key.endswith("size") else "")
-    return found["number"], _UNITS.get(unit, unit)
+    unit = amount["unit"] or ("B" if key.endswith("size") else "")
+    return amount["number"], _UNITS.get(unit, unit)
 
 
 def _listed(texts: Sequence[str]) -> str:

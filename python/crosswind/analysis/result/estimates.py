@@ -140,5 +140,5 @@ class MetricEstimates(ResultModel):
 
     def statistic(self, name: str) -> Interval:
         """The estimate of one statistic."""
-        found: Interval = getattr(self, name)
-        return found
+        interval: Interval = getattr(self, name)
+        return interval

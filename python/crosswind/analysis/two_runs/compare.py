@@ -198,8 +198,8 @@ def _pairs_needed(measured: Measured, effect: Effect) -> int | None:
         return repetitions_of_most(agreeing, effect.units, p=ALPHA / 2)
     if effect.how == EXACT or effect.shortage is not None:
         return None
-    found = repetitions_needed(effect.spread, abs(effect.value), power=POWER)
-    return max(found, repetitions_in_a_row(ALPHA / 2)) if found is not None and effect.has_ties(0.0) else found
+    pairs = repetitions_needed(effect.spread, abs(effect.value), power=POWER)
+    return max(pairs, repetitions_in_a_row(ALPHA / 2)) if pairs is not None and effect.has_ties(0.0) else pairs
 
 
 def _corrected(common: Sequence[CommonCell]) -> list[CommonCell]:

@@ -44,8 +44,8 @@ class Measured:
     @property
     def values(self) -> tuple[float, float]:
         """The statistic in both runs, in the metric's unit."""
-        found = (statistic_of(side.units, self.statistic, exact=side.exact).value for side in (self.a, self.b))
-        return next(found), next(found)
+        values = (statistic_of(side.units, self.statistic, exact=side.exact).value for side in (self.a, self.b))
+        return next(values), next(values)
 
     @cached_property
     def difference(self) -> Effect:

@@ -61,11 +61,11 @@ def match_cells(a: Sequence[CellData], b: Sequence[CellData]) -> Matching:
 
 def differing_settings(pairs: Iterable[Pair]) -> list[Differing]:
     """The settings in which common cells differ, each once."""
-    found: dict[tuple[str, str | None, str | None], None] = {}
+    differing: dict[tuple[str, str | None, str | None], None] = {}
     for pair in pairs:
         a, b = (dict(_flat(_measured(cell), "")) for cell in (pair.a, pair.b))
-        found |= {(key, a.get(key), b.get(key)): None for key in {**a, **b} if a.get(key) != b.get(key)}
-    return [Differing(what=what, a=a, b=b) for what, a, b in found]
+        differing |= {(key, a.get(key), b.get(key)): None for key in {**a, **b} if a.get(key) != b.get(key)}
+    return [Differing(what=what, a=a, b=b) for what, a, b in differing]
 
 
 def _measured(cell: CellData) -> dict[str, Any]:
@@ -83,10 +83,10 @@ def _text(value: object) -> str:
 
 def _unique(cells: Iterable[CellData], key: Callable[[CellData], Hashable]) -> dict[Hashable, CellData]:
     """Cells by a key, but for those that share it."""
-    found: dict[Hashable, list[CellData]] = {}
+    by_identity: dict[Hashable, list[CellData]] = {}
     for cell in cells:
-        found.setdefault(key(cell), []).append(cell)
-    return {name: group[0] for name, group in found.items() if len(group) == 1}
+        by_identity.setdefault(key(cell), []).append(cell)
+    return {name: group[0] for name, group in by_identity.items() if len(group) == 1}
 
 
 def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:

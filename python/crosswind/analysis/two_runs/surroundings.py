@@ -38,8 +38,8 @@ def _kernels(record: RunRecord) -> str | None:
 
 
 def _section(record: RunRecord, name: str) -> Mapping[str, Any]:
-    found = record.provenance.get(name)
-    return found if isinstance(found, Mapping) else {}
+    section = record.provenance.get(name)
+    return section if isinstance(section, Mapping) else {}
 
 
 def _listed(names: Sequence[str] | None) -> str | None:

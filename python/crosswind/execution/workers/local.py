@@ -36,12 +36,12 @@ class LocalWorker(Worker):
         self._store = store
         self._binary = binary
         self._processors = Processors()
-        own = [planned for planned in missing if self.takes(planned)]
+        real = [planned for planned in missing if self.takes(planned)]
         processors = len(self._processors.usable)
-        self._admission = Admission(own, processors=processors, jobs=jobs)
-        self._note_earlier_sessions(own)
+        self._admission = Admission(real, processors=processors, jobs=jobs)
+        self._note_earlier_sessions(real)
         budget = Budget.strictest(planned.budget for planned in store.plan if self.takes(planned))
-        self._concurrency = ConcurrencyControl(budget, processors=processors, cells=len(own), jobs=jobs)
+        self._concurrency = ConcurrencyControl(budget, processors=processors, cells=len(real), jobs=jobs)
         self._next_start = 0.0
 
     def takes(self, planned: PlannedCell) -> bool:

@@ -33,13 +33,13 @@ class _Row:
 
 def goodput_chart(account: Account) -> Chart | None:
     """A row for each; None where nothing has a rate."""
-    found = list(_rates(account))
-    known = [end for rate in found for end in rate.ends if end is not None]
+    rates = list(_rates(account))
+    known = [end for rate in rates for end in rate.ends if end is not None]
     if not known:
         return None
     divisor, unit = scale_of(known, "bit/s")
     most = max(known)
-    rows = [_row(rate, divisor, most) for rate in found]
+    rows = [_row(rate, divisor, most) for rate in rates]
     log = is_log(known, RATE)
     labels = row_labels(row.row for row in rows)
     scale = alt.Scale(type=scale_type(log=log), zero=not log, nice=not log, padding=10 if log else 0)

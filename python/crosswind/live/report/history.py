@@ -54,14 +54,14 @@ def periods_of(history: History, watch: Watch) -> tuple[list[Period], int]:
 
 def outages_of(history: History, watch: Watch) -> list[Outage]:
     """The outages, one after another."""
-    found: list[Outage] = []
+    outages: list[Outage] = []
     for event in history.events:
         at_ns = event.at_ns - watch.start_ns
         if event.kind == "outage begins":
-            found.append(Outage(at_ns, None))
-        elif event.kind == "outage ends" and found:
-            found[-1] = Outage(found[-1].start_ns, at_ns)
-    return found
+            outages.append(Outage(at_ns, None))
+        elif event.kind == "outage ends" and outages:
+            outages[-1] = Outage(outages[-1].start_ns, at_ns)
+    return outages
 
 
 def _period(group: list[WindowReport], watch: Watch) -> Period:

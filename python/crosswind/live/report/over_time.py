@@ -91,13 +91,13 @@ def marks_of(
     Args: pick: the number. said: the number in words. beside: how far from the middle of its window, in its lengths.
     """
     for period in account.periods:
-        found = pick(period.summary)
-        if found is None or found.value is None:
+        estimate = pick(period.summary)
+        if estimate is None or estimate.value is None:
             continue
-        low, high = (found.value if end is None else end for end in (found.low, found.high))
-        value, low, high = (_rounded(end / divisor) for end in (found.value, low, high))
+        low, high = (estimate.value if end is None else end for end in (estimate.low, estimate.high))
+        value, low, high = (_rounded(end / divisor) for end in (estimate.value, low, high))
         at, window = _place(account, period, beside)
-        yield Mark(at, what, value, low, high, window, said(found), found.n)
+        yield Mark(at, what, value, low, high, window, said(estimate), estimate.n)
 
 
 def jitter_marks(account: Account, what: str, divisor: float, unit: str) -> Iterator[Mark]:
@@ -140,8 +140,8 @@ def outage_spans(account: Account) -> list[Span]:
 def moments(account: Account) -> list[Span]:
     """Changes of route and steps of the round-trip time."""
     scale, _ = time_scale(account)
-    found = ((_rounded((event.at_ns - account.watch.start_ns) / scale), event) for event in account.history.events)
-    return [Span(at, at, event.text) for at, event in found if event.kind in ("route change", "latency step")]
+    placed = ((_rounded((event.at_ns - account.watch.start_ns) / scale), event) for event in account.history.events)
+    return [Span(at, at, event.text) for at, event in placed if event.kind in ("route change", "latency step")]
 
 
 def _place(account: Account, period: Period, beside: float = 0.0) -> tuple[float, str]:

@@ -100,14 +100,14 @@ def _solve(form: Form, measured: Measured, weights: Array, expected: Array | Non
         of_cells = (logs_of(form, measured.cells, values) - logs) * weights
         return np.concatenate([of_cells, off(form, values, expected)])
 
-    found = least_squares(
+    solution = least_squares(
         residuals,
         np.clip(form.starts, form.lows + 1e-9, form.highs - 1e-9),
         bounds=(form.lows, form.highs),
         loss="soft_l1",
         x_scale=np.maximum(np.abs(form.starts), 0.1),
     )
-    return np.asarray(found.x)
+    return np.asarray(solution.x)
 
 
 def logs_of(form: Form, cells: Cells, values: Array) -> Array:

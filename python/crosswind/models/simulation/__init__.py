@@ -67,10 +67,10 @@ def simulate(cell: Situation, *, runs: int, seed: int) -> Simulated:
     times, waits, losses = np.empty(runs), np.empty(runs), np.empty((runs, 2))
     for run in range(runs):
         way = Path(path, segments, random.random)
-        own = Sender(sender, way)
-        own.run()
+        flow = Sender(sender, way)
+        flow.run()
         times[run] = way.last_arrival_s - way.first_arrival_s
-        waits[run] = own.excess_wait_s
+        waits[run] = flow.excess_wait_s
         losses[run] = way.excess_losses, way.excess_last
     return Simulated(times, _adjusted(times - waits, losses))
 

@@ -177,13 +177,13 @@ def hystart_window(initial_window: int, rtt_s: float, serialisation_s: float) ->
     window, waited_s = initial_window, 0.0
     while True:
         begins = max(0, _HYSTART_LOW_WINDOW - window)
-        found = []
+        windows = []
         if max(1, begins) * serialisation_s <= _HYSTART_TRAIN_GAP_S and window >= max(half, begins):
-            found.append(max(half, begins))
+            windows.append(max(half, begins))
         if waited_s > _longer(least) and window >= begins:
-            found.append(begins + _HYSTART_SAMPLES)
-        if found:
-            return window + min(found)
+            windows.append(begins + _HYSTART_SAMPLES)
+        if windows:
+            return window + min(windows)
         window, waited_s = 2 * window, max(0.0, window * serialisation_s - least)
 
 

@@ -117,16 +117,16 @@ class Sender:
             self._alone = False
         if self._probe_end >= 0 and self._una >= self._probe_end:
             self._end_probe()
-        found = self._mark_losses(now_s)
+        lost = self._mark_losses(now_s)
         if self._state != _OPEN and self._una >= self._recover:
             if self._state == _RECOVERY:
                 self._control.cwnd = int(self._control.ssthresh)
             self._state = _OPEN
-        if self._lost and (self._state == _OPEN or (self._state == _LOSS and found == 2)):
+        if self._lost and (self._state == _OPEN or (self._state == _LOSS and lost == 2)):
             self._enter_recovery()
         if self._state == _RECOVERY:
             if delivered:
-                self._reduce(delivered, advanced=advanced, lost=bool(found))
+                self._reduce(delivered, advanced=advanced, lost=bool(lost))
         elif advanced and self._may_grow(out):
             self._control.handle_ack(delivered, now_s)
         if advanced:
@@ -181,7 +181,7 @@ class Sender:
         wait_s = 0.0
         if self._state == _OPEN and self._sacked < _DUPLICATES:
             wait_s = min(self._rto.least_rtt_s / 4, self._rto.srtt_s / 8)
-        found = 0
+        lost = 0
         in_order, fate = self._in_order, self._fate
         while in_order:
             sent_s, segment = in_order[0]
@@ -195,9 +195,9 @@ class Sender:
                 fate[segment] = _LOST
                 self._lost += 1
                 self._flying -= 1
-                found = max(found, min(2, self._times_sent[segment]))
+                lost = max(lost, min(2, self._times_sent[segment]))
             in_order.popleft()
-        return found
+        return lost
 
     def _enter_recovery(self) -> None:
         self._prr_before, self._prr_delivered, self._prr_out = self._control.cwnd, 0, 0

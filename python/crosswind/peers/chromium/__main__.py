@@ -23,10 +23,10 @@ def main() -> int:
     try:
         job = read_job(read_text(sys.stdin))
         with browser(job) as running:
-            found = _navigated(running, job) if job.kind == "page" else _measured(running, job)
+            events = _navigated(running, job) if job.kind == "page" else _measured(running, job)
         for message in warnings(job):
             say({"event": "warning", "message": message})
-        for event in found:
+        for event in events:
             say(event)
         say({"event": "finished"})
     except CrosswindError as error:

@@ -104,11 +104,11 @@ class Browser:
 
 def find_chromium() -> str:
     """Return the path of the program. Raises: CrosswindError when there is none."""
-    found = find_program("chromium")
-    if found is None:
+    program = find_program("chromium")
+    if program is None:
         hint = f"apt-get install chromium, or set {CHROMIUM} to its path"
         raise ChromiumError("Chromium is not installed", hint=hint)
-    return found
+    return program
 
 
 @contextlib.contextmanager
@@ -118,8 +118,8 @@ def browser(job: Job) -> Iterator[Browser]:
     extra = os.environ.get(EXTRA_FLAGS, "").split()
     with profile() as directory, _log(job.directory) as log:
         # What it keeps of its own goes with the profile.
-        own = {name: str(directory) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
-        pid, devtools = _start([program, *flags(job, directory, extra=extra)], {**os.environ, **own}, log)
+        directories = {name: str(directory) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
+        pid, devtools = _start([program, *flags(job, directory, extra=extra)], {**os.environ, **directories}, log)
         try:
             yield Browser(devtools, _version(devtools))
         except BrowserGoneError as error:
@@ -191,8 +191,8 @@ def _last_words(log: IO[bytes]) -> str:
     log.seek(max(0, size - _LOG_BYTES))
     lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
     # What reports the crash complains about files that containers lack.
-    own = [line for line in lines if "/crashpad/" not in line]
-    return " / ".join(own[-_LOG_LINES:]) or "it said nothing"
+    words = [line for line in lines if "/crashpad/" not in line]
+    return " / ".join(words[-_LOG_LINES:]) or "it said nothing"
 
 
 def _where(log: IO[bytes]) -> str | None:

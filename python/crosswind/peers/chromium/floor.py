@@ -69,14 +69,14 @@ def measure(transport: str, messages: int) -> tuple[str, Floor]:
 
 def _job(transport: str, messages: int, listening: Mapping[str, Any]) -> Mapping[str, object]:
     echo = catalog().workloads["echo"]
-    own = {"transport": transport, "size_bytes": 1, "messages": messages, "timeout_ns": _TIMEOUT_NS}
+    workload = {"transport": transport, "size_bytes": 1, "messages": messages, "timeout_ns": _TIMEOUT_NS}
     address, _, port = listening["address"].rpartition(":")
     return {
         "schema": "crosswind.peer/1",
         "role": "client",
         "address": address,
         "port": int(port),
-        "workload": {"kind": echo.kind, **echo.defaults, **own},
+        "workload": {"kind": echo.kind, **echo.defaults, **workload},
         "certificate_pem": listening["certificate_pem"],
         "certificate_sha256": listening["certificate_sha256"],
     }

@@ -59,10 +59,10 @@ def deno_version() -> str:
 
 def node_program() -> str:
     """Node, of the system. Raises: EngineError when there is none."""
-    found = find_program("node")
-    if found is None:
+    program = find_program("node")
+    if program is None:
         raise EngineError("Node is not installed", hint=HINT)
-    return found
+    return program
 
 
 def install_packages() -> Path:

@@ -25,8 +25,8 @@ class Colours:
         """The colour of each name: its level's; of names that are not levels of the factor, by their order."""
         places = self._places.get(factor or "", {})
         known = [places[name] for name in names if name in places]
-        own = known if len(known) == len(names) else range(len(names))
-        return [PALETTE[place % MOST] for place in own]
+        numbers = known if len(known) == len(names) else range(len(names))
+        return [PALETTE[place % MOST] for place in numbers]
 
     def by(self, field: str, factor: str | None, names: Iterable[str], *, labelled: bool = False) -> alt.Color:
         """The colour of a field whose values are `names`, with a legend where there are several.

@@ -36,10 +36,12 @@ class _Axis:
     @classmethod
     def of(cls, views: Sequence[Mapping[str, Any]], channel: str) -> "_Axis | None":
         """The axis of the first view that has a title for it, or else of the first that has one."""
-        found = [view["encoding"][channel] for view in views if "field" in view.get("encoding", {}).get(channel, {})]
-        if not found:
+        encodings = [
+            view["encoding"][channel] for view in views if "field" in view.get("encoding", {}).get(channel, {})
+        ]
+        if not encodings:
             return None
-        shown = next((own for own in found if own.get("title")), found[0])
+        shown = next((own for own in encodings if own.get("title")), encodings[0])
         name, *rest = (shown.get("title") or "").split(", ")
         unit = next((part for part in rest if part != _LOG_SCALE), "")
         return cls(shown["field"], name, unit, _LOG_SCALE in rest, shown.get("type") == "quantitative")

@@ -162,14 +162,14 @@ def _marks(figure: Figure, point: FigurePoint, divisor: float, unit: str, invali
 
 def _shared_once(marks: Sequence[_Mark]) -> list[_Mark]:
     """A published number that stands beside several series as one mark, which is none of theirs."""
-    found: dict[tuple[object, ...], set[str]] = {}
+    values_of: dict[tuple[object, ...], set[str]] = {}
     for mark in marks:
         if mark.kind == _PUBLISHED:
-            found.setdefault((mark.source, mark.x, mark.value), set()).add(mark.series)
+            values_of.setdefault((mark.source, mark.x, mark.value), set()).add(mark.series)
     shown: dict[tuple[object, ...], _Mark] = {}
     for index, mark in enumerate(marks):
         of_mark = (mark.source, mark.x, mark.value)
-        beside = found.get(of_mark, set()) if mark.kind == _PUBLISHED else set()
+        beside = values_of.get(of_mark, set()) if mark.kind == _PUBLISHED else set()
         shared = replace(mark, kind=_SHARED, series=", ".join(sorted(beside)))
         shown.setdefault(of_mark if len(beside) > 1 else (index,), shared if len(beside) > 1 else mark)
     return list(shown.values())

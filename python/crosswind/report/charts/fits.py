@@ -35,32 +35,32 @@ def fit_charts(fit: Fit) -> Panels:
 
 
 def _charts(fit: Fit, key: str) -> list[Chart]:
-    found = [coefficient for row in fit.rows for coefficient in _coefficients(row, key)]
-    if len({coefficient.level for coefficient in found}) < 2:
+    points = [coefficient for row in fit.rows for coefficient in _coefficients(row, key)]
+    if len({coefficient.level for coefficient in points}) < 2:
         return []
     unit = f", {fit.unit}" if key == "b" else ""
     refused = [row.level or "all" for row in fit.rows if _of(row, key).value is None]
     notes = f"{_OURS.capitalize()} with 95 % interval."
-    if any(one.source == _PUBLISHED for one in found):
+    if any(point.source == _PUBLISHED for point in points):
         notes += " Hollow: published."
     if refused:
         notes += f" Without a measured one: {', '.join(refused)}."
     levels = [row.level or "all" for row in fit.rows]
-    drawing = _drawing(found, levels, factor_name(fit.by), f"{key}{unit}")
+    drawing = _drawing(points, levels, factor_name(fit.by), f"{key}{unit}")
     return [Chart(f"{fit.title.partition(':')[0]}: {key}", drawing, (notes,))]
 
 
 def _coefficients(row: FitRow, key: str) -> list[_Coefficient]:
     level, ours = row.level or "all", _of(row, key)
-    found = []
+    points = []
     if ours.value is not None:
         text = f"{three_digits(ours.value)} [{three_digits(ours.low)}, {three_digits(ours.high)}]"
-        found.append(_Coefficient(_OURS, level, ours.value, text, ours.low, ours.high))
+        points.append(_Coefficient(_OURS, level, ours.value, text, ours.low, ours.high))
     for theirs in row.published:
         value = theirs.b if key == "b" else theirs.c
         if value is not None:
-            found.append(_Coefficient(_PUBLISHED, level, value, f"{value:g}"))
-    return found
+            points.append(_Coefficient(_PUBLISHED, level, value, f"{value:g}"))
+    return points
 
 
 def _of(row: FitRow, key: str) -> Interval:
@@ -68,12 +68,12 @@ def _of(row: FitRow, key: str) -> Interval:
 
 
 def _drawing(found: Sequence[_Coefficient], levels: Sequence[str], by: str, title: str) -> Specification:
-    ends = [end for one in found for end in (one.value, one.low, one.high) if end is not None]
+    ends = [end for point in found for end in (point.value, point.low, point.high) if end is not None]
     log = is_log(ends, SHARE)
     scale = alt.Scale(type=scale_type(log=log), nice=True, zero=not log)
     title += ", log scale" if log else ""
     y = alt.Y("value:Q", title=title, scale=scale, axis=axis(log=log))
-    sources = [source for source in _COLOURS if any(one.source == source for one in found)]
+    sources = [source for source in _COLOURS if any(point.source == source for point in found)]
     colours = alt.Scale(domain=sources, range=[_COLOURS[source] for source in sources])
     base = alt.Chart(inline(found)).encode(
         x=alt.X("level:O", title=by, sort=list(levels), axis=alt.Axis(labelAngle=0)),

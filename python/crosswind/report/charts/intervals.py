@@ -64,8 +64,8 @@ def intervals(name: str, result: Result, data: Sequence[CellData], most: int = M
     colours, roles = Colours(cell.levels for cell in result.cells), roles_of(cell.levels for cell in cells)
     charts: list[Chart] = []
     for caption, members in panels[:MAX_PANELS]:
-        own = row_levels(members, factors)
-        names = {cell.cell: row_name(cell, own[cell.cell]) for cell in members}
+        levels = row_levels(members, factors)
+        names = {cell.cell: row_name(cell, levels[cell.cell]) for cell in members}
         labels = row_labels(names.values())
         marks = []
         for cell in members:

@@ -89,8 +89,8 @@ def _point(cell: CellResult, loss: float, divisor: float) -> _Point:
 
 def _centre(cell: CellResult) -> float:
     """Where a cell's goodput is drawn: its mean, or the middle of too few samples."""
-    found = cell.estimates[_METRIC.name]
-    return found.mean.value if found.mean.value is not None else (found.smallest + found.largest) / 2
+    estimates = cell.estimates[_METRIC.name]
+    return estimates.mean.value if estimates.mean.value is not None else (estimates.smallest + estimates.largest) / 2
 
 
 def _curves(

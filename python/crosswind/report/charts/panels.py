@@ -58,14 +58,14 @@ class Roles:
 
 def roles_of(cells: Iterable[Mapping[str, str]]) -> Roles:
     """Colour for transport or congestion control if they vary, dash for the next factor, panels for the rest."""
-    found: dict[str, dict[str, None]] = {}
+    roles: dict[str, dict[str, None]] = {}
     for of_cell in cells:
         for key, value in of_cell.items():
-            found.setdefault(key, {})[value] = None
-    varied = [key for key, values in found.items() if len(values) > 1]
-    fitting = [key for key in (*COLOUR_FIRST, *varied) if key in varied and len(found[key]) <= len(PALETTE)]
+            roles.setdefault(key, {})[value] = None
+    varied = [key for key, values in roles.items() if len(values) > 1]
+    fitting = [key for key in (*COLOUR_FIRST, *varied) if key in varied and len(roles[key]) <= len(PALETTE)]
     colour = fitting[0] if fitting else None
-    dashed = [key for key in varied if key != colour and len(found[key]) <= len(DASHES)]
+    dashed = [key for key in varied if key != colour and len(roles[key]) <= len(DASHES)]
     dash = dashed[0] if dashed else None
     return Roles(colour, dash, tuple(key for key in varied if key not in (colour, dash)))
 
@@ -75,13 +75,13 @@ def panel_factors(cells: Sequence[Mapping[str, str]], most: int) -> tuple[str, .
 
     The one with the most levels is never among them, so that a panel has something to compare.
     """
-    found: dict[str, set[str]] = {}
+    factors: dict[str, set[str]] = {}
     for of_cell in cells:
         for key, value in of_cell.items():
-            found.setdefault(key, set()).add(value)
-    varied = [key for key, values in found.items() if len(values) > 1]
+            factors.setdefault(key, set()).add(value)
+    varied = [key for key, values in factors.items() if len(values) > 1]
     chosen: list[str] = []
-    for key in sorted(varied, key=lambda key: (key in COLOUR_FIRST, len(found[key])))[:-1]:
+    for key in sorted(varied, key=lambda key: (key in COLOUR_FIRST, len(factors[key])))[:-1]:
         sizes = Counter(tuple(of_cell.get(part) for part in chosen) for of_cell in cells)
         if max(sizes.values()) <= most:
             break
@@ -95,8 +95,8 @@ def separating(cells: Sequence[CellResult], sizes: Mapping[int, float], most: in
     Args: sizes: of each cell's bar, by the cell's index. A bar has no logarithmic axis: beyond LOG_SPREAD it vanishes.
     """
     chosen = panel_factors([cell.levels for cell in cells], most)
-    found = {key: len({cell.levels.get(key) for cell in cells}) for cell in cells for key in cell.levels}
-    varied = [key for key, number_of in found.items() if number_of > 1]
+    counts = {key: len({cell.levels.get(key) for cell in cells}) for cell in cells for key in cell.levels}
+    varied = [key for key, number_of in counts.items() if number_of > 1]
 
     def worst(factors: tuple[str, ...]) -> float:
         panels: dict[tuple[str | None, ...], list[float]] = {}
@@ -134,8 +134,8 @@ def row_levels(cells: Sequence[CellResult], factors: tuple[str, ...]) -> dict[in
 
     Where they do not differ, all but those of `factors`, which the panel's caption names.
     """
-    found: dict[str, set[str | None]] = {
+    levels: dict[str, set[str | None]] = {
         key: {other.levels.get(key) for other in cells} for cell in cells for key in cell.levels if key not in factors
     }
-    varied = [key for key, values in found.items() if len(values) > 1] or list(found)
+    varied = [key for key, values in levels.items() if len(values) > 1] or list(levels)
     return {cell.cell: {key: cell.levels[key] for key in varied if key in cell.levels} for cell in cells}

@@ -81,10 +81,10 @@ def phases_of(cell: CellData) -> list[Phase]:
     if kind not in ("connect", "echo") or not cell.settings.opens_for_each:
         return []
     wanted = {metric.title: metric.name for metric in phases_of_metric("connect")}
-    found = [(title, name) for title, name in wanted.items() if name in cell.samples]
-    if found and kind == "echo":
-        found += [(_EXCHANGE, name) for name in ("rtt", "exchange_time") if name in cell.samples]
-    samples = ((title, name, cell.samples[name].values) for title, name in found)
+    phases = [(title, name) for title, name in wanted.items() if name in cell.samples]
+    if phases and kind == "echo":
+        phases += [(_EXCHANGE, name) for name in ("rtt", "exchange_time") if name in cell.samples]
+    samples = ((title, name, cell.samples[name].values) for title, name in phases)
     return [Phase(title, name, float(values.mean()), int(values.size)) for title, name, values in samples]
 
 

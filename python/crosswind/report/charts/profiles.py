@@ -38,9 +38,9 @@ def profile_charts(result: Result, data: Sequence[CellData]) -> Panels:
     parts = parts_of(result)
     charts = []
     for caption, members in panels[:MAX_PANELS]:
-        own = row_levels(members, factors)
-        labels = row_labels(name for cell in members for name in _bar_names(cell, own[cell.cell]).values())
-        bars = [bar for cell in members for bar in _bars(cell, own[cell.cell], parts, divisor * messages[cell.cell])]
+        levels = row_levels(members, factors)
+        labels = row_labels(name for cell in members for name in _bar_names(cell, levels[cell.cell]).values())
+        bars = [bar for cell in members for bar in _bars(cell, levels[cell.cell], parts, divisor * messages[cell.cell])]
         bars = [replace(bar, bar=labels[bar.bar]) for bar in bars]
         charts.append(Chart(caption, _drawing(bars, parts, unit), _notes(members)))
     return Panels(charts, len(panels))

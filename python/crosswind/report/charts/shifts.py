@@ -39,7 +39,9 @@ def quantile_shifts(result: Result, data: Sequence[CellData]) -> Panels:
     enough."""
     cells = {cell.cell: cell for cell in data}
     charts: list[Chart] = []
-    for compared in largest([one for one in result.comparisons if one.difference.value is not None], MAX_PANELS):
+    for compared in largest(
+        [comparison for comparison in result.comparisons if comparison.difference.value is not None], MAX_PANELS
+    ):
         shifts = list(_shifts(compared, cells))
         if len(shifts) >= _FEWEST and _is_worth_a_look(compared, cells, shifts):
             charts.append(_chart(compared, shifts, is_first=not charts))

@@ -48,25 +48,25 @@ class MedianPage:
 
 def median_page(runs: Sequence[CellRun]) -> MedianPage | None:
     """The median page of some repetitions; None where no page with objects loaded whole."""
-    found: list[tuple[int, int, int, int, CellRun]] = []
+    pages: list[tuple[int, int, int, int, CellRun]] = []
     for run in runs:
         if run.objects.is_empty():
             continue
         whole = run.samples.filter((pl.col("outcome") == "ok") & pl.col("received_ns").is_not_null())
         for page, sent, received in whole.select("exchange", "sent_ns", "received_ns").iter_rows():
-            found.append((received - sent, run.repetition, page, sent, run))
-    if not found:
+            pages.append((received - sent, run.repetition, page, sent, run))
+    if not pages:
         return None
-    found.sort(key=lambda entry: entry[:3])
-    load_ns, repetition, page, start_ns, run = found[(len(found) - 1) // 2]
+    pages.sort(key=lambda entry: entry[:3])
+    load_ns, repetition, page, start_ns, run = pages[(len(pages) - 1) // 2]
     objects = run.objects.filter(pl.col("page") == page)
-    return MedianPage(repetition, page, load_ns, len(found), start_ns, objects)
+    return MedianPage(repetition, page, load_ns, len(pages), start_ns, objects)
 
 
 def waterfalls(data: Sequence[CellData]) -> Panels:
     """A waterfall for each cell that loaded pages."""
-    found = [(cell, page) for cell in data if (page := median_page(cell.runs)) is not None]
-    drawn = found[:MAX_PANELS]
+    pages = [(cell, page) for cell in data if (page := median_page(cell.runs)) is not None]
+    drawn = pages[:MAX_PANELS]
     loads_ns = [page.load_ns for _, page in drawn]
     # One scale where it leaves something to see of the shortest.
     share_scale = bool(loads_ns) and max(loads_ns) <= LOG_SPREAD * min(loads_ns)
@@ -74,7 +74,7 @@ def waterfalls(data: Sequence[CellData]) -> Panels:
         Chart(levels(cell.levels), _drawing(page, max(loads_ns) if share_scale else page.load_ns), _notes(page))
         for cell, page in drawn
     ]
-    return Panels(charts, len(found))
+    return Panels(charts, len(pages))
 
 
 @dataclass(frozen=True)

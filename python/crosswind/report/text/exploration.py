@@ -53,7 +53,7 @@ def exploration(result: Result) -> list[str]:
 
 def _estimates(result: Result) -> list[str]:
     """Of each main metric the estimate of the only cell, or the smallest and the largest among all cells."""
-    found = []
+    sentences = []
     for name in main_metrics(result):
         cells = [cell for cell in result.cells if name in cell.estimates]
         statistic = _MEDIAN if METRICS[name].has_quantiles else MEAN
@@ -61,8 +61,8 @@ def _estimates(result: Result) -> list[str]:
             (cell, made) for cell in cells if _place(made := cell.estimates[name].statistic(statistic)) is not None
         ]
         if known:
-            found.append(f"{_what(METRICS[name], statistic)}: {_range(METRICS[name], known)}.")
-    return found[:MOST_METRICS]
+            sentences.append(f"{_what(METRICS[name], statistic)}: {_range(METRICS[name], known)}.")
+    return sentences[:MOST_METRICS]
 
 
 def _range(metric: Metric, known: Sequence[tuple[CellResult, Interval]]) -> str:
@@ -106,8 +106,8 @@ def _short(made: Interval, divisor: float) -> str:
 
 def main_metrics(result: Result) -> list[str]:
     """The metrics by which levels are compared, in the order of reports."""
-    own = [name for name in METRICS if any(name in cell.estimates for cell in result.cells)]
-    compared = [name for name in own if METRICS[name].compared_in]
+    names = [name for name in METRICS if any(name in cell.estimates for cell in result.cells)]
+    compared = [name for name in names if METRICS[name].compared_in]
     # Setting a connection up is what some workloads are about, and a detail of the others.
     main = [name for name in compared if METRICS[name].place is Place.MAIN] or compared
     return [name for at, name in enumerate(main) if not any(_is_same(name, other, result) for other in main[:at])]
@@ -134,8 +134,8 @@ def _compared(result: Result) -> list[str]:
     for comparison in result.comparisons:
         if is_chosen(comparison.factor) and comparison.metric in main:
             families.setdefault((comparison.factor, comparison.metric), []).append(comparison)
-    found = [sentence for (factor, name), family in families.items() if (sentence := _family(factor, name, family))]
-    return found[:MOST_COMPARED]
+    sentences = [sentence for (factor, name), family in families.items() if (sentence := _family(factor, name, family))]
+    return sentences[:MOST_COMPARED]
 
 
 def _family(factor: str, name: str, family: Sequence[LevelComparison]) -> str:
@@ -189,8 +189,8 @@ def _bare(ratio: Interval) -> str:
 
 
 def _has(comparison: LevelComparison, statistic: str) -> bool:
-    found = comparison.by(statistic)
-    return found is not None and found.ratio.value is not None
+    difference = comparison.by(statistic)
+    return difference is not None and difference.ratio.value is not None
 
 
 def _end(factor: str, comparison: LevelComparison, made: StatisticComparison, *, several: bool) -> str:

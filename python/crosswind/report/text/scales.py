@@ -14,11 +14,11 @@ def scale_of_metric(name: str, cells: Iterable[CellResult]) -> tuple[float, str]
 
     Returns: as `scale_of`. At least one cell has the metric.
     """
-    found = [cell.estimates[name] for cell in cells if name in cell.estimates]
-    middles = [part.value for one in found for part in (one.median, one.mean) if part.value]
+    of_cells = [cell.estimates[name] for cell in cells if name in cell.estimates]
+    middles = [part.value for estimates in of_cells for part in (estimates.median, estimates.mean) if part.value]
     # Where most exchanges timed out, there is no median, and the timeout is the smallest number that is known.
-    middles = middles or [one.median.low for one in found if one.median.low]
-    return scale_of(middles or [one.smallest for one in found], found[0].unit)
+    middles = middles or [estimates.median.low for estimates in of_cells if estimates.median.low]
+    return scale_of(middles or [estimates.smallest for estimates in of_cells], of_cells[0].unit)
 
 
 def finest_of(unit: str) -> int:

@@ -78,12 +78,12 @@ def wrapped(text: str, width: int, style: str = "") -> list[Text]:
 
 
 def _head(result: Result, width: int) -> list[Text]:
-    found = verdict(result)
-    lines = textwrap.wrap(f"{_MARKS[found.trust]} {found.sentence}", width, subsequent_indent="  ")
+    trust = verdict(result)
+    lines = textwrap.wrap(f"{_MARKS[trust.trust]} {trust.sentence}", width, subsequent_indent="  ")
     title = textwrap.wrap(result.title, width)
     return [
         *(Text(line, style="bold") for line in title[:2]),
-        *(Text(line, style=_COLOURS[found.trust]) for line in lines[:4]),
+        *(Text(line, style=_COLOURS[trust.trust]) for line in lines[:4]),
     ]
 
 
@@ -166,12 +166,12 @@ def _doubts(result: Result, width: int) -> list[Text]:
     doubts = doubts_of(result)
     lines: list[Text] = []
     for number, doubt in enumerate(doubts):
-        own = list(doubt_lines([doubt], width))
-        if len(lines) + len(own) > _DOUBT_LINES:
+        doubt_text = list(doubt_lines([doubt], width))
+        if len(lines) + len(doubt_text) > _DOUBT_LINES:
             rest = len(doubts) - number - (not lines)
             more = [Text(f"… and {count(rest)} more", style="dim")] if rest else []
-            return [*(lines or own[: _DOUBT_LINES - 1]), *more]
-        lines += own
+            return [*(lines or doubt_text[: _DOUBT_LINES - 1]), *more]
+        lines += doubt_text
     return lines
 
 

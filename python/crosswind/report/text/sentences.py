@@ -15,8 +15,8 @@ def sentence(text: str) -> str:
 
 def varied_levels(of_cells: Iterable[Mapping[str, str]]) -> list[str]:
     """The factors in whose levels some cells differ, for the others tell none of them from another; all if none do."""
-    found: dict[str, set[str | None]] = {}
+    levels: dict[str, set[str | None]] = {}
     known = list(of_cells)
     for key in dict.fromkeys(key for of_cell in known for key in of_cell):
-        found[key] = {of_cell.get(key) for of_cell in known}
-    return [key for key, levels_of in found.items() if len(levels_of) > 1] or list(found)
+        levels[key] = {of_cell.get(key) for of_cell in known}
+    return [key for key, levels_of in levels.items() if len(levels_of) > 1] or list(levels)

@@ -180,14 +180,14 @@ def notes_on(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[str]:
 def _two_quantiles(rows: Sequence[tuple[CommonCell, MetricChange]]) -> Iterator[str]:
     """The quantile of all exchanges, which a report has, beside the mean of the repetitions' own, which is compared."""
     for statistic in dict.fromkeys(change.statistic for _, change in rows if change.pooled_a is not None):
-        own = [(cell, change) for cell, change in rows if change.statistic == statistic]
-        divisor, label = scale_of([change.pooled_a for _, change in own], own[0][1].unit)
+        of_statistic = [(cell, change) for cell, change in rows if change.statistic == statistic]
+        divisor, label = scale_of([change.pooled_a for _, change in of_statistic], of_statistic[0][1].unit)
         texts = [
             f"{f'{levels(cell.levels)}: ' if cell.levels else ''}A {number(change.pooled_a, divisor)}, "
             f"B {number(change.pooled_b, divisor)} {label}"
-            for cell, change in own[:_SHOWN_DIFFERENCES]
+            for cell, change in of_statistic[:_SHOWN_DIFFERENCES]
         ]
-        more = "; --json has all" if len(own) > _SHOWN_DIFFERENCES else ""
+        more = "; --json has all" if len(of_statistic) > _SHOWN_DIFFERENCES else ""
         yield (
             f"{statistic} is the mean of the repetitions' own {statistic}. Of all exchanges together, as in a report, "
             f"it is {'; '.join(texts)}{more}."
@@ -221,13 +221,13 @@ def _print_condition(console: Console, asked: AskedCondition) -> None:
 
 def answer_text(cell: ConditionInCell, asked: AskedCondition) -> str:
     """What decides a condition in a cell, or why nothing does."""
-    found = change_text(cell.change, is_ratio=asked.is_ratio, unit=asked.unit)
+    change = change_text(cell.change, is_ratio=asked.is_ratio, unit=asked.unit)
     if cell.answer != "inconclusive":
-        return f"the change is {found}"
+        return f"the change is {change}"
     if cell.reason:
         return f"inconclusive: {cell.reason}"
     more = "no number of repetitions is likely to decide" if cell.needed is None else _more(cell.needed)
-    return f"the change is {found}; inconclusive: {more}"
+    return f"the change is {change}; inconclusive: {more}"
 
 
 def _more(repetitions: int) -> str:

@@ -29,9 +29,9 @@ class NetworkDirection:
     @property
     def settings(self) -> Mapping[str, Setting]:
         """What it sets, by the names that a study has for the keys of one direction."""
-        found: dict[str, Setting] = {"delay": self.delay_ns, "rate": self.rate_bps}
-        found |= {} if self.queue is None else {"queue": self.queue}
-        return found | ({} if self.loss is None else {"loss": self.loss})
+        given: dict[str, Setting] = {"delay": self.delay_ns, "rate": self.rate_bps}
+        given |= {} if self.queue is None else {"queue": self.queue}
+        return given | ({} if self.loss is None else {"loss": self.loss})
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ def merged(both: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     Args: both: `forward` and `reverse`, each with its keys and their texts.
     """
     forward, reverse = both["forward"], both["reverse"]
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for key in dict.fromkeys([*forward, *reverse]):
         if key in forward and forward.get(key) == reverse.get(key):
-            found[key] = forward[key]
+            sources[key] = forward[key]
         else:
-            found |= {f"{way}.{key}": both[way][key] for way in _WAYS if key in both[way]}
-    return found
+            sources |= {f"{way}.{key}": both[way][key] for way in _WAYS if key in both[way]}
+    return sources
 
 
 def text_of(key: str, value: Setting) -> str:
